@@ -22,12 +22,16 @@ from .errors import (
 from .extension import PayCheckout as PayCheckout
 from .reports.explain import Explanation as Explanation
 from .rules.destinations import (
+    ByHand as ByHand,
     ToBank as ToBank,
     ToRecipient as ToRecipient,
     ToWallet as ToWallet,
 )
 from .rules.payout_report import PayoutReport as PayoutReport
-from .service.accounts import Account as Account
+from .service.accounts import (
+    SETTINGS as SETTINGS,
+    Account as Account,
+)
 from .signals import (
     checkout_created as checkout_created,
     order_abandoned as order_abandoned,

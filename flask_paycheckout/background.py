@@ -46,6 +46,7 @@ def make_background(
     models: Models,
     settings: Settings,
     clock: Clock,
+    database_clock: Clock,
     log: FailureLog,
     observers: Observers,
     scope: Callable[[], AbstractContextManager[Any]],
@@ -72,7 +73,7 @@ def make_background(
             return settings.access_token() if callable(settings.access_token) else str(settings.access_token)
 
     queue = PayoutQueue(engine, models, claim, settings.payout_batch)
-    calls = PayoutCalls(accounts, sealing, record, settings.authorization_scheme)
+    calls = PayoutCalls(accounts, payouts, sealing, record, settings.authorization_scheme)
     sender = PayoutSender(
         payouts,
         queue,
@@ -81,6 +82,7 @@ def make_background(
         outbox,
         record,
         clock,
+        database_clock,
         None if settings.access_token is None else ask_access_token,
         log,
         observers,

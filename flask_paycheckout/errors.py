@@ -136,12 +136,16 @@ class ReceiverFailed(PayCheckoutError):
 class PaybackRefused(PayCheckoutError):
     """This payment is not among those that wait to be marked as paid back or kept."""
 
-    def __init__(self, checkout_id: str, status: str, payback: str | None, *, pays_order: bool) -> None:
+    def __init__(
+        self, checkout_id: str, status: str, payback: str | None, *, pays_order: bool, refund: str | None = None
+    ) -> None:
         self.checkout_id = checkout_id
         self.status = status
         self.payback = payback
         self.pays_order = pays_order
-        if payback == "refunded":
+        if refund is not None:
+            why = f"is being paid back by refund {refund!r}; wait for it, or cancel it first"
+        elif payback == "refunded":
             why = "is covered by refunds; cancel them first if it is paid back in another way"
         elif payback is not None:
             why = f"is marked as {'kept' if payback == 'kept' else 'paid back'} already"

@@ -36,7 +36,7 @@ from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
 from flask_paycheckout.rules.schedule import Schedule
 from flask_paycheckout.security.sealing import Sealing
 from flask_paycheckout.security.signed_links import SignedLinks
-from flask_paycheckout.service.accounts import Account, Accounts, require_account_name
+from flask_paycheckout.service.accounts import SETTINGS, Account, Accounts, require_account_name
 from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.limits import MOST_WEB_CALLS
 from flask_paycheckout.service.logs import FailureLog, prepare_logger
@@ -48,6 +48,7 @@ from flask_paycheckout.store.autocommit import commits_each_statement
 from flask_paycheckout.store.bookings import Bookings
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.claim_counts import ClaimCounts
+from flask_paycheckout.store.database_clock import DatabaseClock
 from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.event_queue import EventQueue
 from flask_paycheckout.store.event_writer import EventWriter
@@ -286,6 +287,8 @@ def build_runtime(
     log = FailureLog(clock)
     call = shop_caller(app.ensure_sync)
     observers = Observers(log, call)
+    # Elapsed time goes by the app's clock where a test has given it one.
+    database_clock = DatabaseClock(engine, None if elapsed is time.monotonic else clock)
     client = _client(settings, transport, observers)
     accounts = Accounts(
         client,
@@ -355,7 +358,7 @@ def build_runtime(
     payout_moves = PayoutMoves(engine, models, payouts, limits, bookings, events, transactions)
     sealing = Sealing(settings.seal_key, keys)
     payout_requests = PayoutRequests(
-        db, models, limits, moves, shop, sealing, clock, settings.approve_over, several_accounts
+        db, models, limits, moves, payout_moves, shop, sealing, clock, settings.approve_over, several_accounts
     )
     totals = OrderTotals(checkouts, ask_in)
     settlement = Settlement(
@@ -386,6 +389,7 @@ def build_runtime(
                 models,
                 settings,
                 clock,
+                database_clock,
                 log,
                 observers,
                 scope,
@@ -444,7 +448,7 @@ def build_runtime(
         payouts=payouts,
         payout_moves=payout_moves,
         payout_requests=payout_requests,
-        payout_decisions=PayoutDecisions(payouts, payout_moves, outbox, clock),
+        payout_decisions=PayoutDecisions(engine, models, payouts, payout_moves, outbox, clock),
         payout_hints=PayoutHints(engine, models, clock, settings.webhook_cooldown),
         refund_claims=RefundClaims(
             payouts, ClaimCounts(engine, models), payout_moves, outbox, service, record, sealing, clock
@@ -478,10 +482,10 @@ def _client_of(
     observers: Observers,
 ) -> PaymentsClient:
     """The client of a merchant account, which has its own keys, and what it leaves out from the settings."""
-    own = {
-        name: getattr(account, name) for name in ("client_id", "client_secret", "base_url", "access_token", "signer")
-    }
-    used = replace(settings, **{name: value for name, value in own.items() if value is not None})
+    names = ("client_id", "client_secret", "base_url", "signer")
+    own = {name: value for name in names if (value := getattr(account, name)) is not None}
+    token = settings.access_token if account.access_token is SETTINGS else account.access_token
+    used = replace(settings, **own, access_token=token)
     if used.base_url != settings.base_url:
         return _client(used, transport, observers)
     # All accounts of one service share its connections, so that many accounts are not as many TLS handshakes.

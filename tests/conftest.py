@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,8 @@ def accounts() -> int:
 def open_shop(new_database: NewDatabase, service: Service, clock: Clock, accounts: int) -> Iterator[OpenShop]:
     """Opens shops; each name has a database of its own.
 
-    Their payments service is the test's script, unless they are given a sandbox, or the address of a `socket`.
+    Their payments service is the test's script, unless they are given a sandbox, or the address of a `socket`. The
+    clock of a host may be so many seconds `ahead` of the test's.
     """
     opened: list[Shop] = []
     signed: list[tuple[Signatures, Shop, Sandbox | None]] = []
@@ -155,6 +157,7 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock, account
         session_options: dict[str, Any] | None = None,
         sandbox: Sandbox | None = None,
         socket: str | None = None,
+        ahead: float = 0,
         **config: Any,
     ) -> Shop:
         if sandbox is not None:
@@ -174,7 +177,9 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock, account
         if second is not None and transport is not None:
             transport = Signatures(transport)
         # The sandbox tells the time to its shops.
-        paycheckout.init_app(app, db, transport=transport, clock=None if sandbox else clock)
+        paycheckout.init_app(
+            app, db, transport=transport, clock=None if sandbox else lambda: clock() + timedelta(seconds=ahead)
+        )
         shop = Shop(app, db, paycheckout, service, clock, {"o-1": Pay("12.50", "USD"), "o-2": Pay("12.50", "USD")})
         paycheckout.order_total(shop.totals.get)
         if second is not None:

@@ -19,6 +19,7 @@ from tests.scripted import make_app
 
 NAMES = {
     "Amount",
+    "ByHand",
     "CheckoutMixin",
     "ConfigurationError",
     "EventMixin",
@@ -34,6 +35,7 @@ NAMES = {
     "Receive",
     "ReceiverFailed",
     "ReconcileReport",
+    "SETTINGS",
     "StartContended",
     "TooManyAttempts",
     "TransitionRefused",

@@ -110,7 +110,8 @@ def send(login: bool, as_json: bool) -> None:
     if not report.clean:
         click.echo("What to do about it: flask paycheckout report", err=True)
         raise SystemExit(1)
-    without = operations().accounts_without_token() if report.left and token is None else []
+    lacking = operations().accounts_without_token() if report.left else []
+    without = [name for name in lacking if name or token is None]
     if without:
         click.echo(visible(f"Payouts are left. {missing_token_text(without)}"), err=True)
         raise SystemExit(1)
@@ -164,20 +165,21 @@ def retry(reference: str, by: str, why: str, as_json: bool) -> None:
     _decide(as_json, lambda: operations().retry_payout(reference, by=by, why=why))
 
 
-@payouts.command(short_help="Record whether an unknown payout was sent.")
+@payouts.command(short_help="Record whether a payout was sent, or came back.")
 @click.argument("reference")
-@click.option("--sent", is_flag=True, help="It was sent.")
-@click.option("--not-sent", is_flag=True, help="It was not sent; it is sent (again).")
+@click.option("--sent", is_flag=True, help="It was sent; with the amount that the service reports.")
+@click.option("--not-sent", is_flag=True, help="It was not sent, and is sent (again); one that was sent came back.")
 @_by
 @_why
 @_as_json
 @with_appcontext
 def resolve(reference: str, sent: bool, not_sent: bool, by: str, why: str, as_json: bool) -> None:
-    """Record whether an unknown payout was sent, as you found out in the service's dashboard or on the chain.
+    """Record whether a payout was sent, as you found out in the service's dashboard or on the chain.
 
-    --not-sent sends it, so look first: what was sent before would be paid twice.
+    --not-sent sends an unknown one, so look first: what was sent before would be paid twice. One that is sent or
+    completed has failed by it, and the books take it back.
 
-    Exit code 0: recorded. 1: not stored, or not unknown. 2: the command is incomplete.
+    Exit code 0: recorded. 1: not stored, or its state does not allow it. 2: the command is incomplete.
     """
     if sent is not_sent:
         # Two options instead of an on-off switch, which would have a default when it is left out.

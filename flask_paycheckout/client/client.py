@@ -129,11 +129,11 @@ class PaymentsClient:
     ) -> Self:
         """A client of the same service for another account, over this one's connections; closing it leaves them open.
 
-        Parameters as for the client itself; without an access token it uses this one's.
+        Parameters as for the client itself; nothing of this one's keys is used.
         """
         signers = _signers(client_id, concealed(client_secret), concealed(access_token), signer)
         other = type(self).__new__(type(self))
-        sender = self._caller.sender.signed_by(signers).borrowed()
+        sender = self._caller.sender.signed_by(signers, only=True).borrowed()
         other._set_up(sender, self._caller.retries, self._caller.observe, self._caller.forms, client_id)
         return other
 

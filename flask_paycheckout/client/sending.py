@@ -67,10 +67,13 @@ class Sender:
             transport=Connections(url) if transport is None else LimitedTransport(transport), trust_env=False
         )
 
-    def signed_by(self, signers: Mapping[Access, Signer]) -> Self:
-        """A sender through the same connections, with other signers for these kinds of access."""
+    def signed_by(self, signers: Mapping[Access, Signer], *, only: bool = False) -> Self:
+        """A sender through the same connections, with other signers for these kinds of access.
+
+        :param only: whether it has no signers for the other kinds.
+        """
         other = copy(self)
-        other._signers = {**self._signers, **signers}
+        other._signers = signers if only else {**self._signers, **signers}
         return other
 
     def renewable(self, operation: Operation) -> RenewedToken | None:

@@ -20,9 +20,11 @@ from flask_paycheckout.doctor.receivers import check_receivers
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.reports.alarms import Severity
+from flask_paycheckout.reports.payout_alarms import missing_token_text
 from flask_paycheckout.rules.text import moment_text
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
+from flask_paycheckout.service.accounts import SETTINGS
 from flask_paycheckout.service.deposits import says_absent
 from flask_paycheckout.service.limits import MOST_WEB_CALLS
 from flask_paycheckout.store.payout_overview import PayoutOverview
@@ -247,13 +249,13 @@ def _access_token(shop: Runtime, account: str) -> Iterator[Check]:
     """Check that payouts of an account that are ready have an access token."""
     of = f" of account {account}" if account else ""
     try:
-        token = shop.accounts.access_token_of(account) or shop.settings.access_token
+        token = shop.accounts.access_token_of(account)
     except PaymentsError as error:
         yield failure("payouts", f"some{of} cannot be sent: {error}", "Let @paycheckout.account return it.")
         return
-    if token is None:
-        found = f"some{of} are ready, and PAYCHECKOUT_ACCESS_TOKEN is not set, so nothing sends them"
-        yield failure("payouts", found, "Set it, or send them now: flask paycheckout payouts send --login")
+    if (shop.settings.access_token if token is SETTINGS else token) is None:
+        found = f"some{of} are ready, and there is no access token for them, so nothing sends them"
+        yield failure("payouts", found, f"{missing_token_text([account])}.")
 
 
 def _pays_out(shop: Runtime) -> bool:

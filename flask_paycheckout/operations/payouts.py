@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.operations.base import OperationsBase
-from flask_paycheckout.rules.destinations import Destination
+from flask_paycheckout.rules.destinations import ByHand, Destination
 from flask_paycheckout.rules.payout_report import PayoutReport
 from flask_paycheckout.store.payout_model import PayoutMixin
 
@@ -54,7 +54,7 @@ class PayoutOperations(OperationsBase):
         *,
         by: str,
         why: str,
-        to: Destination | None = None,
+        to: Destination | ByHand | None = None,
     ) -> PayoutMixin:
         """Pay a customer's money back, in the currency that was paid; added to `db.session` like `pay_out`.
 
@@ -63,7 +63,8 @@ class PayoutOperations(OperationsBase):
         :param amount: Decimal, int or str; what is left of the payment by default.
         :param by: who decides; 255 characters at most.
         :param why: the reason; 1,000 characters at most.
-        :param to: the destination; by default the customer says it.
+        :param to: the destination; by default the customer says it. `ByHand()` records that the money was given back
+            outside of the service: the refund is completed at once.
         :raises UnknownCheckout: no such checkout is stored.
         :raises NothingToRefund: no money of it arrived.
         :raises RefundTooLarge: with the other refunds it would be more than what arrived.
@@ -96,21 +97,23 @@ class PayoutOperations(OperationsBase):
         return self._beside_session(f"cancel_payout({reference!r})").payout_decisions.cancel(reference, by, why)
 
     def retry_payout(self, reference: str, *, by: str, why: str) -> PayoutMixin:
-        """Have a payout that failed sent again.
+        """Have a payout that failed sent again, once the service has said what became of its earlier tries.
 
         :raises UnknownPayout: no such payout is stored.
-        :raises TransitionRefused: it has not failed.
+        :raises TransitionRefused: it has not failed, or its account number was wiped.
         :raises RefundTooLarge: it is a refund, and others have taken its money meanwhile.
         :raises ValueError: `by` or `why` is blank or too long.
         """
         return self._beside_session(f"retry_payout({reference!r})").payout_decisions.retry(reference, by, why)
 
     def resolve_payout(self, reference: str, sent: bool, *, by: str, why: str) -> PayoutMixin:
-        """Record whether an unknown payout was sent, as a person found out at the service or on the chain.
+        """Record whether a payout was sent, as a person found out at the service or on the chain.
 
-        :param sent: False sends it (again), so look first.
+        :param sent: False sends an unknown payout (again), so look first; a sent or completed one has failed, and its
+            money is back. True completes one that the service reports with another amount, with that amount.
         :raises UnknownPayout: no such payout is stored.
-        :raises TransitionRefused: it is not unknown.
+        :raises TransitionRefused: its state does not allow this.
+        :raises RefundTooLarge: it is a refund, and with the amount that the service reports it is too large.
         :raises ValueError: `by` or `why` is blank or too long.
         """
         return self._beside_session(f"resolve_payout({reference!r})").payout_decisions.resolve(reference, sent, by, why)

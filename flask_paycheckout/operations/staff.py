@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask_paycheckout.client import NotFound, PaymentsError
+from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.operations.base import OperationsBase
 from flask_paycheckout.payouts.refunds import RefundablePayment
 from flask_paycheckout.rules.order_ids import is_order_id
 from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.rules.states import Status
-from flask_paycheckout.service.accounts import AccountUnavailable, require_account_name
+from flask_paycheckout.service.accounts import SETTINGS, AccountUnavailable, require_account_name
 from flask_paycheckout.service.calls import PROOF
 from flask_paycheckout.store.account_names import is_stored, sending_accounts, stored_accounts
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -120,14 +120,7 @@ class StaffOperations(OperationsBase):
             remedy = "Only a completed bank transfer has one."
             raise PayoutRefused(reference, payout.status, "give the transfer proof", remedy)
         service = self._for_reading("the transfer proof").service
-        try:
-            with service.permit(PROOF, payout.account) as permit:
-                return permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id))
-        except NotFound:
-            # It may have been sent with the token of the settings, as an account without its own does.
-            if not payout.account or self._runtime.accounts.access_token_of(payout.account) is not None:
-                raise
-        with service.permit(PROOF) as permit:
+        with service.permit(PROOF, payout.account if payout.paid_by is None else payout.paid_by) as permit:
             return permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id))
 
     # Merchant accounts
@@ -167,10 +160,9 @@ class StaffOperations(OperationsBase):
         return [name for name in names if self._lacks_token(name)]
 
     def _lacks_token(self, account: str) -> bool:
-        if self._runtime.settings.access_token is not None:
-            return False
         try:
-            return self._runtime.accounts.access_token_of(account) is None
+            token = self._runtime.accounts.access_token_of(account)
+            return (self._runtime.settings.access_token if token is SETTINGS else token) is None
         except PaymentsError:
             # The shop has no keys for this account. The report names it already, because its calls fail.
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 import msgspec
@@ -21,22 +22,26 @@ from flask_paycheckout.client import (
     Unauthorized,
 )
 from flask_paycheckout.client.hidden import hide
+from flask_paycheckout.clock import as_utc
 from flask_paycheckout.payouts.differences import Made
 from flask_paycheckout.rules.destinations import Destination, ToBank, ToRecipient, ToWallet
-from flask_paycheckout.rules.payout_schedule import LOOK_BACK
+from flask_paycheckout.rules.payout_schedule import CLOCKS_DIFFER
+from flask_paycheckout.rules.payout_tries import Try, present_try
 from flask_paycheckout.rules.text import visible
 from flask_paycheckout.security.sealing import Sealing, Unreadable
-from flask_paycheckout.service.accounts import Accounts
+from flask_paycheckout.service.accounts import SETTINGS, Accounts, AccountUnavailable
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.payouts import Payouts
 
-__all__ = ["PAYOUT", "AccessToken", "Addressed", "PayoutCalls", "is_refusal", "words_of"]
+__all__ = ["PAYOUT", "AccessToken", "Addressed", "LookedUp", "PayoutCalls", "is_refusal", "keys_gone_text", "words_of"]
 
 PAYOUT = "payout"
 """The operation of calls that send payouts, in the record of failing calls."""
 
 AccessToken = str | Callable[[], str]
 Result = TypeVar("Result")
+Found = Mapping[str, FiatDisbursement]
 
 _MAX_WORDS = 500
 
@@ -48,26 +53,55 @@ class Addressed(msgspec.Struct, frozen=True):
     to: Destination
 
 
+class LookedUp(msgspec.Struct, frozen=True):
+    """What a look-up has found."""
+
+    found: Found
+    """The disbursements, by service reference."""
+
+    proves_absence: bool
+    """Whether the keys were those that the payouts were sent with; what others do not find may exist all the same."""
+
+
+class _Keys(msgspec.Struct, frozen=True):
+    """The keys that a payout is read with."""
+
+    account: str
+    client: PaymentsClient
+    sent_it: bool
+    """Whether the payout was sent with them."""
+
+
 class PayoutCalls:
     """Calls the service for one app's payouts.
 
     :param scheme: the word before an access token in the Authorization header.
     """
 
-    def __init__(self, accounts: Accounts, sealing: Sealing, record: ServiceRecord, scheme: str) -> None:
+    def __init__(
+        self, accounts: Accounts, payouts: Payouts, sealing: Sealing, record: ServiceRecord, scheme: str
+    ) -> None:
         self._accounts = accounts
+        self._payouts = payouts
         self._scheme = scheme
         self._sealing = sealing
         self._record = record
 
-    def token_of(self, account: str, given: AccessToken | None) -> str | None:
-        """The access token that an account's payouts are sent with; None when there is none.
+    def payer_of(self, account: str) -> str:
+        """The account that pays an account's payouts: itself, or that of the settings where the shop says so.
 
-        :param given: the token of the settings or of the round, for accounts without one of their own.
         :raises PaymentsError: the shop gives no keys for the account.
         """
-        token = self._accounts.access_token_of(account) or given
-        return token() if callable(token) else token
+        return "" if self._accounts.access_token_of(account) is SETTINGS else account
+
+    def token_of(self, payer: str, given: AccessToken | None) -> str | None:
+        """The access token of an account that pays; None when there is none.
+
+        :param given: the token of the settings or of the round.
+        :raises PaymentsError: the shop gives no keys for the account.
+        """
+        token = self._accounts.access_token_of(payer) if payer else given
+        return None if token is SETTINGS else token() if callable(token) else token
 
     def authorized(self, access_token: str, account: str = "") -> PaymentsClient:
         """The account's client that sends with this token.
@@ -118,36 +152,47 @@ class PayoutCalls:
         self._record.on_answer(PAYOUT, account)
         return made
 
-    def find(self, payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement]:
-        """Look bank transfers of one account up at the service, by their service references."""
-        account = payouts[0].account
-        return self._signed(account, lambda clients: _find(clients, payouts))()
+    def find(self, payouts: Sequence[PayoutMixin]) -> LookedUp:
+        """Look bank transfers that were sent with the same keys up at the service, by their service references."""
+        account, sent = payouts[0].account, present_try(payouts[0])
+        keys = self._keys(account, sent)
+        wanted = [payout.service_reference for payout in payouts]
+        after = self._known_before(account, sent, min(payout.taken_at or payout.created_at for payout in payouts))
+        found = self._signed(keys, lambda client: client.fiat_disbursements.find(wanted, after=after))()
+        return LookedUp(found, keys.sent_it)
 
-    def reading(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
+    def reading(self, payout: PayoutMixin, earlier: Try | None = None) -> Callable[[], FiatDisbursement | None]:
         """A function that reads a sent bank transfer; it returns None when the service does not know its reference.
 
         It may run in a thread of its own; the shop is asked for the account's keys here.
 
-        :raises PaymentsError: the shop gives no keys for the account.
+        :param earlier: an earlier try, to be read in place of the present one.
+        :raises PaymentsError: the shop gives no keys for the account, or, of the function, not those that sent it.
         """
-        return self._signed(payout.account, lambda clients: _read(clients, payout))
+        sent = earlier or present_try(payout)
+        keys = self._keys(payout.account, sent)
+        after = None if sent.disbursement_id else self._known_before(payout.account, sent, payout.created_at)
+        return self._signed(keys, lambda client: _read(keys, client, sent, after))
 
-    def _signed(self, account: str, call: Callable[[Sequence[PaymentsClient]], Result]) -> Callable[[], Result]:
-        """Calls with the keys of an account, which are asked for again after the service has refused them.
+    def _known_before(self, account: str, sent: Try, at: datetime) -> str | None:
+        """The service reference of a transfer that the service certainly had before it could be given this one."""
+        return self._payouts.sent_before(account, sent.client_id, as_utc(at) - CLOCKS_DIFFER)
 
-        Payouts of an account without an access token of its own are sent with that of the settings, so perhaps only the
-        keys of the settings can read them: those are asked too before anything counts as missing.
-        """
-        client = self._accounts.client_of(account, PAYOUT)
-        clients = [client]
-        if account and self._accounts.access_token_of(account) is None:
-            clients.append(self._accounts.client_of(""))
+    def _keys(self, account: str, sent: Try) -> _Keys:
+        """The keys of the account whose money paid, or may have; they may have been exchanged since."""
+        payer = account if sent.paid_by is None else sent.paid_by
+        client = self._accounts.client_of(payer, PAYOUT)
+        # A signer of the shop's own may need no client id.
+        return _Keys(payer, client, sent_it=sent.client_id in (None, client.client_id))
+
+    def _signed(self, keys: _Keys, call: Callable[[PaymentsClient], Result]) -> Callable[[], Result]:
+        """A call with the keys of an account, which are asked for again after the service has refused them."""
 
         def run() -> Result:
             try:
-                return call(clients)
+                return call(keys.client)
             except Unauthorized:
-                self._accounts.refused(account, client)
+                self._accounts.refused(keys.account, keys.client)
                 raise
 
         return run
@@ -159,24 +204,24 @@ class PayoutCalls:
         return client.fiat_disbursements.create(currency, [_item(one) for one in batch]).disburse_data
 
 
-def _find(clients: Sequence[PaymentsClient], payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement]:
-    since = min(payout.taken_at or payout.created_at for payout in payouts) - LOOK_BACK
-    found: dict[str, FiatDisbursement] = {}
-    for client in clients:
-        missing = [payout.service_reference for payout in payouts if payout.service_reference not in found]
-        found |= client.fiat_disbursements.find(missing, since=since)
+def _read(keys: _Keys, client: PaymentsClient, sent: Try, after: str | None) -> FiatDisbursement | None:
+    transfers = client.fiat_disbursements
+    try:
+        if sent.disbursement_id is not None:
+            return transfers.get(sent.disbursement_id)
+        found = transfers.find([sent.service_reference], after=after).get(sent.service_reference)
+    except NotFound:
+        if keys.sent_it:
+            raise
+        found = None
+    if found is None and not keys.sent_it:
+        raise AccountUnavailable(PAYOUT, keys.account, keys_gone_text(sent.client_id))
     return found
 
 
-def _read(clients: Sequence[PaymentsClient], payout: PayoutMixin) -> FiatDisbursement | None:
-    if payout.disbursement_id is None:
-        return _find(clients, [payout]).get(payout.service_reference)
-    for client in clients[:-1]:
-        try:
-            return client.fiat_disbursements.get(payout.disbursement_id)
-        except NotFound:
-            continue
-    return clients[-1].fiat_disbursements.get(payout.disbursement_id)
+def keys_gone_text(client_id: str | None) -> str:
+    """The reason why nobody can find out about a payout, for people."""
+    return f"it was sent with the client id {client_id!r}, and no account has its keys now"
 
 
 def is_refusal(error: Exception) -> bool:

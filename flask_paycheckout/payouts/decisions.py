@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from sqlalchemy import Engine
 
 from flask_paycheckout.checkouts.outbox import Outbox
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
-from flask_paycheckout.payouts.requests import new_service_reference
 from flask_paycheckout.rules.decisions import MAX_WHY, who_and_why, yes_or_no
 from flask_paycheckout.rules.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
+from flask_paycheckout.rules.payout_tries import present_try, service_reference, tries_of, tries_text
+from flask_paycheckout.store.installation_key import installation_key
+from flask_paycheckout.store.lock_limit import begin_limited
+from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.payout_moves import PayoutMove, PayoutMoves
 from flask_paycheckout.store.payouts import Payouts
@@ -24,15 +30,26 @@ _REMEDIES = {
     PayoutEvidence.APPROVED: "Only a waiting payout can be approved.",
     PayoutEvidence.CANCELLED: "Only a payout of which nothing was sent can be cancelled.",
     PayoutEvidence.RETRIED: "Only a failed payout can be tried again.",
-    PayoutEvidence.SEEN_SENT: "Only an unknown payout can be resolved.",
-    PayoutEvidence.SEEN_UNSENT: "Only an unknown payout can be resolved.",
+    PayoutEvidence.SEEN_SENT: "Only an unknown payout, and one that the service reports with another amount, was sent.",
+    PayoutEvidence.SEEN_UNSENT: "Only an unknown, sent or completed payout can turn out not to have been sent.",
 }
+_WIPED = "Its account number was wiped when it was completed; make a new one in its place."
 
 
 class PayoutDecisions:
     """Records people's decisions on the payouts of one app, each with name and reason."""
 
-    def __init__(self, payouts: Payouts, moves: PayoutMoves, outbox: Outbox, clock: Clock) -> None:
+    def __init__(
+        self,
+        engine: Callable[[], Engine],
+        models: Models,
+        payouts: Payouts,
+        moves: PayoutMoves,
+        outbox: Outbox,
+        clock: Clock,
+    ) -> None:
+        self._engine = engine
+        self._models = models
         self._payouts = payouts
         self._moves = moves
         self._outbox = outbox
@@ -63,7 +80,10 @@ class PayoutDecisions:
         return self._decide(reference, PayoutEvidence.RETRIED, by, why)
 
     def resolve(self, reference: str, sent: bool, by: str, why: str) -> PayoutMixin:
-        """Record whether an unknown payout was sent, as a person has found out."""
+        """Record what a person has found out: that an unknown payout was sent or not, or that a sent one came back.
+
+        One that the service reports with another amount is completed with that amount.
+        """
         by, why = who_and_why(by, why)
         evidence = PayoutEvidence.SEEN_SENT if yes_or_no("sent", sent) else PayoutEvidence.SEEN_UNSENT
         return self._decide(reference, evidence, by, why)
@@ -71,10 +91,14 @@ class PayoutDecisions:
     def _decide(
         self, reference: str, evidence: PayoutEvidence, by: str, why: str | None, seen: int | None = None
     ) -> PayoutMixin:
+        said = evidence
         for _ in range(_MAX_ROUNDS):
             payout = self._require(reference)
+            evidence = _as_correction(payout, said)
             if (PayoutStatus(payout.status), evidence) not in PAYOUT_TRANSITIONS:
-                raise PayoutRefused(reference, payout.status, evidence, _REMEDIES[evidence])
+                raise PayoutRefused(reference, payout.status, said, _REMEDIES[said])
+            if evidence is PayoutEvidence.RETRIED and payout.to_kind == "bank" and payout.to_details is None:
+                raise PayoutRefused(reference, payout.status, evidence, _WIPED)
             if seen is not None and payout.revision != seen:
                 raise PayoutRefused(reference, payout.status, evidence, _LOOK_AGAIN)
             facts: dict[str, object] = {"by": by, "why": why and why[:MAX_WHY], "revision": payout.revision}
@@ -94,9 +118,13 @@ class PayoutDecisions:
         if evidence is PayoutEvidence.APPROVED:
             return {"next_attempt_at": now}
         if evidence is PayoutEvidence.RETRIED:
-            reference = new_service_reference(payout.reference)
-            fresh = {"disbursement_id": None, "taken_at": None, "missed_at": None, "doubted": False, "alone": False}
-            return healed | fresh | {"service_reference": reference, "next_attempt_at": now}
+            return healed | self._next_try(payout) | {"next_attempt_at": now}
+        if evidence is PayoutEvidence.AMENDED:
+            amended = {"amount": payout.reported_amount, "reported_amount": None}
+            return healed | amended | {"next_attempt_at": None}
+        if evidence is PayoutEvidence.RETURNED:
+            problem = "a person found that it came back, or never left"
+            return healed | {"problem": problem, "problem_since": now, "next_attempt_at": None}
         if evidence is PayoutEvidence.SEEN_UNSENT:
             # Under its own reference: what the person overlooked, the service then refuses.
             return healed | {"next_attempt_at": now, "missed_at": None}
@@ -105,8 +133,27 @@ class PayoutDecisions:
             return healed | {"next_attempt_at": None if payout.is_token else now}
         return {"next_attempt_at": None}
 
+    def _next_try(self, payout: PayoutMixin) -> dict[str, Any]:
+        """The columns of a payout that is sent under its next service reference."""
+        earlier = (*tries_of(payout.earlier), present_try(payout))
+        with begin_limited(self._engine()) as connection:
+            key = installation_key(connection, self._models.services)
+        names = ("client_id", "paid_by", "disbursement_id", "fee", "reported_amount", "taken_at", "missed_at")
+        new = {"service_reference": service_reference(key, payout.account, payout.reference, len(earlier) + 1)}
+        unsent = dict.fromkeys(names) | dict.fromkeys(("doubted", "refused", "alone"), False)
+        return unsent | new | {"earlier": tries_text(earlier)}
+
     def _require(self, reference: str) -> PayoutMixin:
         payout = self._payouts.find(reference)
         if payout is None:
             raise UnknownPayout(reference)
         return payout
+
+
+def _as_correction(payout: PayoutMixin, said: PayoutEvidence) -> PayoutEvidence:
+    """The evidence that a person's word is: about a payout that was sent already it is a correction."""
+    if said is PayoutEvidence.SEEN_UNSENT and payout.status in (PayoutStatus.SENT, PayoutStatus.COMPLETED):
+        return PayoutEvidence.RETURNED
+    if said is PayoutEvidence.SEEN_SENT and payout.status == PayoutStatus.SENT and payout.reported_amount is not None:
+        return PayoutEvidence.AMENDED
+    return said

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 from flask_paycheckout.client import FiatDisbursement, PaymentsError, Unauthorized
 from flask_paycheckout.clock import Clock
@@ -89,7 +90,7 @@ class Following:
                 results.call_failed()
                 results.unread(payout, f"it could not be read: {words_of(read)}")
             elif (problem := self._problem(payout, read)) is not None or read is None:
-                results.unread(payout, problem or "")
+                results.unread(payout, problem or "", **_other_amount(payout, read))
             elif (evidence := _ENDS.get(str(read.status).lower())) is not None:
                 failed = evidence is PayoutEvidence.FAILED
                 results.ended(payout, read, evidence, "the service says that it failed" if failed else None)
@@ -106,6 +107,17 @@ class Following:
             return "the service has it under another reference"
         differing = difference(payout, self._calls.known_destination(payout), read)
         return None if differing is None else f"the service has it with another {differing}"
+
+
+def _other_amount(payout: PayoutMixin, read: FiatDisbursement | None) -> dict[str, Any]:
+    """The columns for the amount that the service reports of this payout, if it is another one."""
+    if read is None or payout.disbursement_id not in (None, read.disbursement_id):
+        return {}
+    if read.reference not in (None, payout.service_reference):
+        return {}
+    amount = read.amount
+    other = amount is not None and amount > 0 and amount != payout.amount
+    return {"reported_amount": f"{amount:f}" if other else None, "disbursement_id": read.disbursement_id}
 
 
 def _is_failure(read: Read) -> bool:

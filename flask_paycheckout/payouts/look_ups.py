@@ -7,37 +7,46 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import groupby
 
+import msgspec
+
 from flask_paycheckout.client import FiatDisbursement
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.payouts.calls import PayoutCalls, words_of
+from flask_paycheckout.payouts.calls import PayoutCalls, keys_gone_text, words_of
 from flask_paycheckout.payouts.differences import difference
 from flask_paycheckout.payouts.pauses import Pauses
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.rules.payout_states import PayoutEvidence
+from flask_paycheckout.rules.payout_tries import tries_of, tries_text
 from flask_paycheckout.service.logs import FailureLog, about
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.payout_queue import PayoutQueue
 
-__all__ = ["LookUps"]
+__all__ = ["LookUps", "Missing"]
 
 # The payouts that one look-up is for.
 _PORTION = 100
 _IN_DOUBT = "the answer was lost, and the service cannot be asked about tokens; look on the chain or in its dashboard"
 
-Missing = Callable[[PayoutMixin, datetime], None]
+Missing = Callable[[PayoutMixin, datetime, datetime], None]
 
 
-def _account_of(payout: PayoutMixin) -> str:
-    return payout.account
+def _sent_with(payout: PayoutMixin) -> tuple[str, str]:
+    return payout.account, payout.client_id or ""
 
 
 class LookUps:
-    """Finds out what became of payouts whose answer was lost."""
+    """Finds out what became of payouts whose answer was lost, and of earlier tries.
 
-    def __init__(self, queue: PayoutQueue, calls: PayoutCalls, clock: Clock, log: FailureLog) -> None:
+    :param database_clock: by which hosts agree how long ago the first look-up was.
+    """
+
+    def __init__(
+        self, queue: PayoutQueue, calls: PayoutCalls, clock: Clock, database_clock: Clock, log: FailureLog
+    ) -> None:
         self._queue = queue
         self._calls = calls
         self._clock = clock
+        self._database_clock = database_clock
         self._log = log
         self._pauses = Pauses(clock)
 
@@ -58,8 +67,7 @@ class LookUps:
                     asked.append(payout)
             # One account whose service or keys fail leaves the look-ups of the others alone.
             failed = set()
-            by_account = groupby(sorted(asked, key=_account_of), _account_of)
-            for account, payouts in by_account:
+            for (account, _), payouts in groupby(sorted(asked, key=_sent_with), _sent_with):
                 began = time.monotonic()
                 if self.look_up(list(payouts), results, results.missed):
                     self._pauses.answered(account)
@@ -74,13 +82,14 @@ class LookUps:
     def look_up(self, payouts: Sequence[PayoutMixin], results: PayoutResults, missing: Missing) -> bool:
         """Look up claimed payouts; False when there was no answer, which proves nothing.
 
-        :param missing: stores that a payout was not found, given the time when the look-up began.
+        :param missing: stores that the keys which sent a payout did not find it, given the times when the look-up began
+            and ended, by the database's clock.
         """
         if not payouts:
             return True
-        began = self._clock()
+        began = self._database_clock()
         try:
-            found = self._calls.find(payouts)
+            looked_up = self._calls.find(payouts)
         except Exception as error:
             # A signer of the shop's own may raise anything.
             fields = about(account=payouts[0].account)
@@ -90,12 +99,36 @@ class LookUps:
             for payout in payouts:
                 results.unread(payout, f"it could not be looked up: {words_of(error)}")
             return False
+        ended = self._database_clock()
         for payout in payouts:
-            made = found.get(payout.service_reference)
-            if made is None:
-                missing(payout, began)
-            else:
+            made = looked_up.found.get(payout.service_reference)
+            if made is not None:
                 self._found(payout, made, results)
+            elif looked_up.proves_absence:
+                missing(payout, began, ended)
+            else:
+                results.in_doubt(payout, keys_gone_text(payout.client_id))
+        return True
+
+    def ask_earlier(self, payout: PayoutMixin, results: PayoutResults) -> bool:
+        """Read each earlier try of a claimed payout before it is sent under a new service reference.
+
+        :returns: False when it must not be sent: an earlier try was carried out after all, or could not be read.
+        """
+        earlier = () if payout.is_token else tries_of(payout.earlier)
+        for one in earlier:
+            try:
+                made = self._calls.reading(payout, one)()
+            except Exception as error:
+                results.call_failed()
+                results.not_carried_out(payout, f"an earlier try could not be read: {words_of(error)}")
+                return False
+            if made is not None and str(made.status).lower() != "failed":
+                columns = msgspec.structs.asdict(one)
+                columns["earlier"] = tries_text(tuple(each for each in earlier if each != one))
+                differing = difference(payout, self._calls.known_destination(payout), made)
+                results.sent_earlier(payout, columns, made, differing)
+                return False
         return True
 
     def _found(self, payout: PayoutMixin, made: FiatDisbursement, results: PayoutResults) -> None:

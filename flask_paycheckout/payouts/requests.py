@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import re
-import secrets
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, cast
 
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import select
+from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import PayoutConflict, RefundTooLarge
 from flask_paycheckout.rules.decisions import Decision, who_and_why
-from flask_paycheckout.rules.destinations import Destination, kind_of, require_destination
+from flask_paycheckout.rules.destinations import ByHand, Destination, kind_of, require_destination
 from flask_paycheckout.rules.order_ids import require_order_id
-from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
+from flask_paycheckout.rules.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
+from flask_paycheckout.rules.payout_tries import refund_reference, service_reference
 from flask_paycheckout.rules.states import Evidence, Status
 from flask_paycheckout.security.sealing import Sealing
 from flask_paycheckout.service.accounts import require_account_name
 from flask_paycheckout.store.history import Entry, line
+from flask_paycheckout.store.installation_key import insert_of, installation_key
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.moves import Move, Moves
 from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.payout_moves import PayoutMove, PayoutMoves
 from flask_paycheckout.store.refund_limits import Refundable, RefundLimits
 from flask_paycheckout.store.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.totals import positive_amount
@@ -33,8 +34,6 @@ from flask_paycheckout.totals import positive_amount
 __all__ = ["PayoutRequests"]
 
 _MAX_NOTE = 255
-# Characters of the shop's reference that the service's contains, so that people recognise it.
-_SHOWN_OF_REFERENCE = 16
 
 
 class PayoutRequests:
@@ -50,6 +49,7 @@ class PayoutRequests:
         models: Models,
         limits: RefundLimits,
         moves: Moves,
+        payout_moves: PayoutMoves,
         shop: ShopTransactions,
         sealing: Sealing,
         clock: Clock,
@@ -60,6 +60,7 @@ class PayoutRequests:
         self._models = models
         self._limits = limits
         self._moves = moves
+        self._payout_moves = payout_moves
         self._shop = shop
         self._sealing = sealing
         self._clock = clock
@@ -107,9 +108,9 @@ class PayoutRequests:
         return cast("PayoutMixin", known)
 
     def refund(
-        self, checkout_id: str, amount: Decimal | int | str | None, by: str, why: str, to: Destination | None
+        self, checkout_id: str, amount: Decimal | int | str | None, by: str, why: str, to: Destination | ByHand | None
     ) -> PayoutMixin:
-        """Add a refund to `db.session`, and reject the payment if it is held."""
+        """Add a refund to `db.session`, and reject the payment if it is held. One by hand is completed at once."""
         by, why = who_and_why(by, why)
         require_order_id(checkout_id, "checkout_id")
         session: Session = self._db.session()
@@ -119,14 +120,15 @@ class PayoutRequests:
         exact = refundable.rest if amount is None else positive_amount(amount, currency)
         if exact <= 0:
             raise RefundTooLarge(checkout_id, refundable.arrived.amount, refundable.rest, currency)
-        if to is not None:
+        by_hand = isinstance(to, ByHand)
+        if to is not None and not isinstance(to, ByHand):
             require_destination(to, currency)
         self._limits.take(transaction.connection, refundable, exact)
         now = self._clock()
         self._reject_held(transaction, refundable, by, why, now)
         self._forget(session, checkout_id)
         row = {
-            "reference": f"refund-{secrets.token_hex(8)}",
+            "reference": self._refund_reference(transaction.connection, checkout_id),
             "kind": PayoutKind.REFUND.value,
             "exact_amount": f"{exact:f}",
             "currency": currency,
@@ -136,10 +138,24 @@ class PayoutRequests:
         }
         status = PayoutStatus.CLAIMABLE
         if to is not None:
-            status = PayoutStatus.WAITING if self._waits(exact, currency, None) else PayoutStatus.READY
+            waits = not by_hand and self._waits(exact, currency, None)
+            status = PayoutStatus.WAITING if waits else PayoutStatus.READY
         entry = line(now, Entry.CREATED, total=f"{exact:f} {currency}", by=by, why=why)
-        # Its reference is random, so that no other payout has it.
-        return cast("PayoutMixin", self._insert(session, row, to, status, now, entry))
+        stored = self._insert(session, row, to, status, now, entry)
+        if stored is None:
+            raise PayoutConflict(row["reference"], "content")
+        if by_hand:
+            move = PayoutMove(PayoutEvidence.BY_HAND, {"next_attempt_at": None}, {"by": by, "why": why})
+            self._payout_moves.move_in(transaction, stored, move, now)
+            session.refresh(stored)
+        return stored
+
+    def _refund_reference(self, connection: Connection, checkout_id: str) -> str:
+        """The reference of the next refund of a checkout, whose row is locked; a restored database gives it again."""
+        table = self._models.payouts
+        counted = select(func.count()).select_from(table).where(table.c.refund_of == checkout_id)
+        number = connection.execute(counted).scalar_one() + 1
+        return refund_reference(installation_key(connection, self._models.services), checkout_id, number)
 
     def _reject_held(
         self, transaction: ShopTransaction, refundable: Refundable, by: str, why: str, now: datetime
@@ -178,15 +194,17 @@ class PayoutRequests:
         self,
         session: Session,
         row: dict[str, Any],
-        to: Destination | None,
+        to: Destination | ByHand | None,
         status: PayoutStatus,
         now: datetime,
         entry: str,
     ) -> PayoutMixin | None:
         """Insert a payout; None when its reference is taken, also by a transaction that was committed meanwhile."""
         model: Any = self._models.Payout
+        connection = session.connection(bind_arguments={"clause": self._models.payouts})
+        key = installation_key(connection, self._models.services)
         values = row | {
-            "service_reference": new_service_reference(row["reference"]),
+            "service_reference": service_reference(key, row["account"], row["reference"], 1),
             "status": status.value,
             "revision": 0,
             "changes": 0,
@@ -194,14 +212,18 @@ class PayoutRequests:
             "failures": 0,
             "alone": False,
             "doubted": False,
+            "refused": False,
             "created_at": now,
             "moved_at": now,
             "next_attempt_at": now if status is PayoutStatus.READY else None,
             "history": entry,
             **(destination_columns(to, self._sealing) if to is not None else {}),
         }
-        insert = _insert_of(session.get_bind(model).dialect.name)
-        statement = insert(model).values(values).on_conflict_do_nothing(index_elements=[model.reference])
+        statement = (
+            insert_of(connection.dialect.name)(model)
+            .values(values)
+            .on_conflict_do_nothing(index_elements=[model.reference])
+        )
         return cast("PayoutMixin | None", session.scalars(statement.returning(model)).one_or_none())
 
     def _difference(
@@ -221,32 +243,12 @@ class PayoutRequests:
         return None if same else "destination"
 
 
-def _insert_of(dialect: str) -> Any:
-    """The INSERT of a database, whose conflicts may be skipped."""
-    # Imported when needed: the module of a database that the shop does not use is large.
-    if dialect == "postgresql":
-        from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
-
-        return insert_in_postgresql
-    from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
-
-    return insert_in_sqlite
-
-
-def new_service_reference(reference: str) -> str:
-    """A new reference for the service, with a random part, that people recognise the shop's reference in."""
-    readable = re.sub(r"[^A-Za-z0-9]+", "-", reference)[:_SHOWN_OF_REFERENCE].strip("-") or "payout"
-    return f"{readable}-{secrets.token_hex(8)}"
-
-
-def destination_columns(to: Destination, sealing: Sealing) -> dict[str, Any]:
+def destination_columns(to: Destination | ByHand, sealing: Sealing) -> dict[str, Any]:
     """The columns of a payout that hold its destination."""
-    return {
-        "to_kind": kind_of(to),
-        "to_details": sealing.seal(to),
-        "destination": to.masked,
-        "fingerprint": sealing.fingerprint(to),
-    }
+    columns = {"to_kind": kind_of(to), "destination": to.masked}
+    if isinstance(to, ByHand):
+        return columns
+    return columns | {"to_details": sealing.seal(to), "fingerprint": sealing.fingerprint(to)}
 
 
 def _checked_note(note: str | None) -> str | None:

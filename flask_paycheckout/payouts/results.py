@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.outbox import Outbox
 from flask_paycheckout.checkouts.receiver_runs import Delivery
@@ -14,8 +16,10 @@ from flask_paycheckout.payouts.differences import Made
 from flask_paycheckout.rules.payout_report import PayoutReport
 from flask_paycheckout.rules.payout_schedule import FIRST_READ, SECOND_LOOK_UP, try_again
 from flask_paycheckout.rules.payout_states import PayoutEvidence, PayoutStatus
+from flask_paycheckout.rules.text import visible
 from flask_paycheckout.service.logs import FailureLog, about_payout
 from flask_paycheckout.service.observations import Observed, Observers
+from flask_paycheckout.store.database_errors import first_line
 from flask_paycheckout.store.events import HeldEvent
 from flask_paycheckout.store.history import Entry, line
 from flask_paycheckout.store.payout_model import PayoutMixin
@@ -28,13 +32,15 @@ __all__ = ["PayoutResults"]
 _MAX_ROUNDS = 20
 # States in which a late answer is shown as the payout's problem.
 _UNDECIDED = (PayoutStatus.UNKNOWN, PayoutStatus.READY, PayoutStatus.FAILED)
+_MAX_PROBLEM = 600
 _HEALED: dict[str, Any] = {"problem": None, "problem_since": None, "failures": 0, "lease_token": None}
 
 
 class PayoutResults:
     """Stores the results of one round.
 
-    Each is one conditional statement on the row as it was claimed: who has lost the claim changes nothing.
+    Each is one conditional statement on the row as it was claimed: who has lost the claim changes nothing. What cannot
+    be stored of one payout is noted on it, and never keeps the round from the next one.
     """
 
     def __init__(
@@ -81,8 +87,23 @@ class PayoutResults:
     def sent(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence) -> None:
         """Store that the service has the payout; also when the claim was lost meanwhile."""
         read_at = None if payout.is_token else self._clock() + FIRST_READ
-        values = {**_HEALED, "disbursement_id": made.disbursement_id, "missed_at": None, "next_attempt_at": read_at}
+        values = {**_HEALED, **_reported(made), "missed_at": None, "next_attempt_at": read_at}
         self._answered(payout, PayoutMove(evidence, values, {"disbursement_id": made.disbursement_id}))
+
+    def sent_earlier(self, payout: PayoutMixin, columns: dict[str, Any], made: Made, differing: str | None) -> None:
+        """Store that the service carried out an earlier try, which takes the place of the present one.
+
+        :param columns: what names the earlier try.
+        :param differing: in what the service has another payout under its reference; a person decides then.
+        """
+        values = {**_HEALED, **_reported(made), **columns, "next_attempt_at": self._clock() + FIRST_READ}
+        evidence, facts = PayoutEvidence.FOUND, {"disbursement_id": made.disbursement_id}
+        if differing is not None:
+            evidence = PayoutEvidence.DIFFERS
+            problem = f"the service has an earlier try with another {differing}"
+            values |= {**self._failure(payout, problem), "next_attempt_at": None}
+            facts["problem"] = problem
+        self.move(payout, PayoutMove(evidence, values, facts))
 
     def sent_before(self, payout: PayoutMixin) -> None:
         """Store that the service has a payout whose answer was noted, but could not be stored as a move."""
@@ -101,12 +122,13 @@ class PayoutResults:
         """Store that the service certainly paid nothing; it is sent again later, under the same reference."""
         values = self._failure(payout, problem)
         again = try_again(values["failures"], self._clock(), retry_after)
-        values |= {"lease_token": None, "next_attempt_at": again}
+        values |= {"lease_token": None, "next_attempt_at": again, **_free(payout)}
         self.move(payout, PayoutMove(PayoutEvidence.NOT_CARRIED_OUT, values, {"problem": problem}))
 
     def send_alone(self, payout: PayoutMixin, problem: str) -> None:
         """Store that its batch was refused; it is sent in a call of its own, in this round if there is time."""
-        values = {**self._failure(payout, problem), "lease_token": None, "alone": True, "next_attempt_at": self.started}
+        values = {**self._failure(payout, problem), **_free(payout), "lease_token": None}
+        values |= {"alone": True, "next_attempt_at": self.started}
         self.move(payout, PayoutMove(PayoutEvidence.NOT_CARRIED_OUT, values, {"problem": problem}))
 
     def refused(self, payout: PayoutMixin, problem: str) -> None:
@@ -115,22 +137,30 @@ class PayoutResults:
         self.move(payout, PayoutMove(PayoutEvidence.REFUSED, values, {"problem": problem}))
 
     def in_doubt(self, payout: PayoutMixin, problem: str) -> None:
-        """Store that nobody knows whether a token was sent; a person decides."""
+        """Store that nobody can find out whether it was sent; a person decides."""
         values = {**self._failure(payout, problem), "lease_token": None, "next_attempt_at": None, "doubted": True}
         self.move(payout, PayoutMove(PayoutEvidence.IN_DOUBT, values, {"problem": problem}))
 
-    def missed(self, payout: PayoutMixin, began: datetime) -> None:
-        """Store that a look-up did not find it; the second one long enough after the first lets it be sent again.
+    def missed(self, payout: PayoutMixin, began: datetime, ended: datetime) -> None:
+        """Store that a look-up with the keys that sent it did not find it; the second one decides.
 
-        :param began: the time when the look-up began.
+        It is sent again then. But where the service refused the last send of one that was in doubt, the refusal may be
+        about what it has carried out and does not show yet. One that was never in doubt has failed by its refusal.
+
+        :param began: when the look-up began, by the database's clock; `ended` likewise.
         """
-        if payout.missed_at is None:
-            now = self._clock()
+        now = self._clock()
+        first = payout.missed_at
+        if payout.refused and not payout.doubted:
+            self.refused(payout, payout.problem or "the service refused it")
+        elif first is None or first > ended:
             entry = line(now, Entry.READ, result="not found at the service")
-            values = {"missed_at": now, "next_attempt_at": now + SECOND_LOOK_UP, "lease_token": None}
+            values = {"missed_at": ended, "next_attempt_at": now + SECOND_LOOK_UP, "lease_token": None}
             self.note(payout, entry, **values)
-        elif began < payout.missed_at + SECOND_LOOK_UP:
-            self.note(payout, None, next_attempt_at=payout.missed_at + SECOND_LOOK_UP, lease_token=None)
+        elif (left := first + SECOND_LOOK_UP - began) > timedelta(0):
+            self.note(payout, None, next_attempt_at=now + left, lease_token=None)
+        elif payout.refused:
+            self.in_doubt(payout, payout.problem or "the service refused it, and has nothing under its reference")
         else:
             values = {"missed_at": None, "next_attempt_at": self.started, "lease_token": None}
             self.move(payout, PayoutMove(PayoutEvidence.MISSED, values))
@@ -145,25 +175,29 @@ class PayoutResults:
         entry = line(self._clock(), Entry.NO_ANSWER, problem=problem)
         return self.note(payout, entry, **{**self._failure(payout, problem), **values})
 
-    def unread(self, payout: PayoutMixin, problem: str) -> None:
-        """Store that a look-up or read failed, which proves nothing; the next one comes later."""
+    def unread(self, payout: PayoutMixin, problem: str, **more: Any) -> None:
+        """Store that a look-up or read failed, which proves nothing; the next one comes later.
+
+        :param more: further columns with their values.
+        """
         values = self._failure(payout, problem)
         again = try_again(values["failures"], self._clock())
         entry = line(self._clock(), Entry.NO_ANSWER, problem=problem)
-        self.note(payout, entry, **values, next_attempt_at=again, lease_token=None)
+        self.note(payout, entry, **values, **more, next_attempt_at=again, lease_token=None)
 
     # Results of reads
 
     def ended(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence, problem: str | None = None) -> None:
         """Store that the service reads completed or failed."""
-        values = {**_HEALED, "next_attempt_at": None, "disbursement_id": made.disbursement_id}
+        values = {**_HEALED, **_reported(made), "next_attempt_at": None, "reported_amount": None}
         if problem is not None:
             values |= {"problem": problem, "problem_since": self._clock()}
         self.move(payout, PayoutMove(evidence, values))
 
     def pending(self, payout: PayoutMixin, made: Made, next_read_at: datetime) -> None:
         """Plan the next read of a transfer that is pending."""
-        self.note(payout, None, **_HEALED, disbursement_id=made.disbursement_id, next_attempt_at=next_read_at)
+        values = {**_HEALED, "disbursement_id": made.disbursement_id, "reported_amount": None}
+        self.note(payout, None, **values, next_attempt_at=next_read_at)
 
     # Storing
 
@@ -171,12 +205,16 @@ class PayoutResults:
         """Store a move, unless the payout has changed meanwhile."""
         try:
             self._move(payout, move)
-        except ReceiverFailed as error:
+        except Exception as error:
             self.unread(payout, self._not_stored(payout, error))
 
     def note(self, payout: PayoutMixin, entry: str | None, **values: Any) -> PayoutMixin | None:
-        """Change columns of a payout without a move; None when it has changed meanwhile."""
-        return self._moves.note(payout, entry, **values)
+        """Change columns of a payout without a move; None when it has changed meanwhile, or cannot be changed now."""
+        try:
+            return self._moves.note(payout, entry, **values)
+        except SQLAlchemyError as error:
+            self._not_stored(payout, error)
+            return None
 
     def _move(self, payout: PayoutMixin, move: PayoutMove) -> bool:
         moved = self._moves.move(payout, move, self._clock())
@@ -188,13 +226,14 @@ class PayoutResults:
         self._events += moved.events
         return True
 
-    def _not_stored(self, payout: PayoutMixin, error: ReceiverFailed) -> str:
-        """Log that an atomic receiver refused a move; the error for people."""
+    def _not_stored(self, payout: PayoutMixin, error: Exception) -> str:
+        """Log that something about a payout could not be stored; the reason for people."""
         self._failed_calls += 1
+        reason = error.problem if isinstance(error, ReceiverFailed) else first_line(error)
         fields = about_payout(payout, heals=payout.failures > 0)
         text = "payout %s could not be stored"
         self._log.exception("results of payouts", text, payout.reference, extra=fields, error=error)
-        return "an atomic receiver of its signal raised, so the answer could not be stored"
+        return visible(f"the service's answer could not be stored: {reason}")[:_MAX_PROBLEM]
 
     def _failure(self, payout: PayoutMixin, problem: str) -> dict[str, Any]:
         since = payout.problem_since or self._clock()
@@ -211,7 +250,7 @@ class PayoutResults:
             try:
                 if self._move(current, move):
                     return
-            except ReceiverFailed as error:
+            except Exception as error:
                 self._keep_for_later(current, move, self._not_stored(current, error))
                 return
             current = self._payouts.find(payout.reference)
@@ -244,6 +283,18 @@ class PayoutResults:
             if self.note(found, entry, **values) is not None:
                 return
             found = self._payouts.find(payout.reference)
+
+
+def _free(payout: PayoutMixin) -> dict[str, Any]:
+    """The columns by which a payout may be sent with other keys the next time, unless these may have sent it."""
+    return {} if payout.doubted else {"client_id": None, "paid_by": None}
+
+
+def _reported(made: Made) -> dict[str, Any]:
+    """The columns that the service's record of a payout gives."""
+    fee = made.fee_amount
+    known = {} if fee is None or not fee.is_finite() else {"fee": f"{fee:f}"}
+    return {"disbursement_id": made.disbursement_id, **known}
 
 
 def _waits_for(current: PayoutMixin, claimed: PayoutMixin) -> bool:

@@ -38,6 +38,7 @@ class PayoutSender:
         outbox: Outbox,
         record: ServiceRecord,
         clock: Clock,
+        database_clock: Clock,
         access_token: AccessToken | None,
         log: FailureLog,
         observers: Observers,
@@ -52,7 +53,7 @@ class PayoutSender:
         self._access_token = access_token
         self._log = log
         self._observers = observers
-        self._look_ups = LookUps(queue, calls, clock, log)
+        self._look_ups = LookUps(queue, calls, clock, database_clock, log)
         self._sending = Sending(queue, calls, self._look_ups, record, clock, log)
         self._following = Following(queue, calls, clock, log)
 

@@ -8,9 +8,17 @@ from collections.abc import Callable, Sequence
 
 from flask_paycheckout.client import PaymentsClient, PaymentsError, ServiceFault
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.payouts.calls import PAYOUT, AccessToken, Addressed, PayoutCalls, is_refusal, words_of
+from flask_paycheckout.payouts.calls import (
+    PAYOUT,
+    AccessToken,
+    Addressed,
+    PayoutCalls,
+    is_refusal,
+    keys_gone_text,
+    words_of,
+)
 from flask_paycheckout.payouts.differences import Made, difference
-from flask_paycheckout.payouts.look_ups import LookUps
+from flask_paycheckout.payouts.look_ups import LookUps, Missing
 from flask_paycheckout.payouts.pauses import Pauses
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.rules.payout_states import PayoutEvidence
@@ -18,7 +26,7 @@ from flask_paycheckout.security.sealing import Unreadable
 from flask_paycheckout.service.logs import FailureLog, about, about_payout
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.payout_queue import PayoutQueue
+from flask_paycheckout.store.payout_queue import PayoutQueue, ReadyPayout
 
 __all__ = ["Sending"]
 
@@ -67,11 +75,13 @@ class Sending:
             first = self._queue.next_ready(results.started, ended)
             if first is None:
                 return
-            client = self._client(first.account, access_token, results)
-            if client is None:
+            paying = self._paying(first, access_token, results)
+            if paying is None:
                 ended.add(first.account)
                 continue
-            taken = self._queue.take(first, results.started, self._clock())
+            payer, client = paying
+            now, client_id = self._clock(), client.client_id
+            taken = self._queue.take(first, results.started, now, paid_by=payer, client_id=client_id)
             began = time.monotonic()
             if taken and not self._send(client, taken, results):
                 ended.add(first.account)
@@ -80,11 +90,15 @@ class Sending:
                 self._pauses.answered(first.account)
             results.deliver()
 
-    def _client(self, account: str, given: AccessToken | None, results: PayoutResults) -> PaymentsClient | None:
-        """The account's client with its access token; None when there is none now, and nothing is claimed."""
+    def _paying(
+        self, first: ReadyPayout, given: AccessToken | None, results: PayoutResults
+    ) -> tuple[str, PaymentsClient] | None:
+        """The account that pays and its client with its access token; None without one, and nothing is claimed."""
+        account = first.account
         try:
-            token = self._calls.token_of(account, given)
-            return None if token is None else self._calls.authorized(token, account)
+            payer = self._calls.payer_of(account) if first.paid_by is None else first.paid_by
+            token = self._calls.token_of(payer, given)
+            return None if token is None else (payer, self._calls.authorized(token, payer))
         except PaymentsError as error:
             words = words_of(error)
         except Exception as error:
@@ -97,7 +111,8 @@ class Sending:
 
     def _send(self, client: PaymentsClient, taken: Sequence[PayoutMixin], results: PayoutResults) -> bool:
         """Send claimed payouts in one call; False when further calls would fail as well."""
-        batch = self._held(self._addressed(taken, results))
+        asked = [payout for payout in taken if self._may_be_sent(client, payout, results)]
+        batch = self._held(self._addressed(asked, results))
         if not batch:
             return True
         try:
@@ -122,6 +137,14 @@ class Sending:
             return False
         self._answered(batch, made, results)
         return True
+
+    def _may_be_sent(self, client: PaymentsClient, payout: PayoutMixin, results: PayoutResults) -> bool:
+        """Whether nothing that was sent for this payout before can have been carried out."""
+        if payout.client_id != client.client_id:
+            # Other keys may belong to another account of the service, which does not know what was sent before.
+            results.in_doubt(payout, keys_gone_text(payout.client_id))
+            return False
+        return self._look_ups.ask_earlier(payout, results)
 
     def _addressed(self, taken: Sequence[PayoutMixin], results: PayoutResults) -> list[Addressed]:
         """The payouts with their destinations; one that cannot be read goes back, and does not stop the others."""
@@ -192,9 +215,9 @@ class Sending:
             for one in batch:
                 (results.in_doubt if one.payout.doubted else results.refused)(one.payout, words)
         elif len(batch) == 1:
-            self._look_up(batch, words, results, lambda payout: results.refused(payout, words))
+            self._look_up(batch, words, results, results.missed, refused=True)
         else:
-            self._look_up(batch, words, results, lambda payout: results.send_alone(payout, words), alone=True)
+            self._look_up(batch, words, results, lambda payout, *times: results.send_alone(payout, words), alone=True)
 
     def _lost(self, batch: Sequence[Addressed], words: str, results: PayoutResults, *, alone: bool = False) -> None:
         """Store that an answer was lost, and look the bank transfers up."""
@@ -202,18 +225,16 @@ class Sending:
             for one in batch:
                 results.in_doubt(one.payout, words)
             return
-        values = {"doubted": True} | ({"alone": True} if alone else {})
-        held = [results.failed(one.payout, words, **values) for one in batch]
-        self._look_ups.look_up([payout for payout in held if payout is not None], results, results.missed)
+        self._look_up(batch, words, results, results.missed, doubted=True, **({"alone": True} if alone else {}))
 
     def _look_up(
         self,
         batch: Sequence[Addressed],
         words: str,
         results: PayoutResults,
-        missing: Callable[[PayoutMixin], None],
+        missing: Missing,
         **values: bool,
     ) -> None:
+        """Store that a call failed, with further columns, and look its payouts up."""
         held = [results.failed(one.payout, words, **values) for one in batch]
-        found = [payout for payout in held if payout is not None]
-        self._look_ups.look_up(found, results, lambda payout, began: missing(payout))
+        self._look_ups.look_up([payout for payout in held if payout is not None], results, missing)

@@ -1,4 +1,4 @@
-"""Destinations of payouts: a bank account, a recipient of the service, or a wallet. Pure."""
+"""Destinations of payouts: a bank account, a recipient of the service, a wallet, or a person's hands. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from flask_paycheckout.totals import is_token
 
 __all__ = [
     "MAX_TEXT",
+    "ByHand",
     "Destination",
     "ToBank",
     "ToRecipient",
@@ -126,9 +127,19 @@ class ToWallet:
         return f"wallet {self.address}"
 
 
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """The money was given back outside of the service; for refunds, which are completed at once."""
+
+    @property
+    def masked(self) -> str:
+        """The way it went, for people."""
+        return "by hand"
+
+
 Destination = ToBank | ToRecipient | ToWallet
 
-_KINDS: dict[str, type[Any]] = {"bank": ToBank, "recipient": ToRecipient, "wallet": ToWallet}
+_KINDS: dict[str, type[Any]] = {"bank": ToBank, "recipient": ToRecipient, "wallet": ToWallet, "hand": ByHand}
 _KIND_OF = {made: kind for kind, made in _KINDS.items()}
 
 
@@ -153,8 +164,8 @@ def require_destination(to: object, currency: str) -> Destination:
     return to
 
 
-def kind_of(to: Destination) -> str:
-    """The kind of a destination: `bank`, `recipient` or `wallet`."""
+def kind_of(to: Destination | ByHand) -> str:
+    """The kind of a destination: `bank`, `recipient`, `wallet` or `hand`."""
     return _KIND_OF[type(to)]
 
 

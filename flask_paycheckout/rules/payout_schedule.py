@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-__all__ = ["FIRST_READ", "LOOK_BACK", "SECOND_LOOK_UP", "next_read", "try_again"]
+__all__ = ["CLOCKS_DIFFER", "FIRST_READ", "LOOK_BACK", "SECOND_LOOK_UP", "next_read", "try_again"]
 
 FIRST_READ = timedelta(seconds=30)
 """The time from sending a bank transfer to its first read."""
 
 SECOND_LOOK_UP = timedelta(seconds=60)
-"""The least time between two look-ups that miss a payout, after which it was certainly not carried out."""
+"""The least time between two look-ups that miss a payout, by the database's clock, before it is sent again."""
 
 LOOK_BACK = timedelta(hours=1)
-"""A look-up goes back this far before the first send, as the service's clock may differ from ours."""
+"""The audit's list goes back this far before its period, as the service's clock may differ from ours."""
+
+CLOCKS_DIFFER = timedelta(days=1)
+"""Of two payouts that hosts stored so far apart, the later one was certainly sent later, whatever their clocks say."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=10), timedelta(hours=1)
 _DAY, _SLOW = timedelta(days=1), timedelta(hours=6)

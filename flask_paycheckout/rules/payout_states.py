@@ -49,12 +49,15 @@ class PayoutEvidence(StrEnum):
     MISSED = "two look-ups did not find it at the service"
     REFUSED = "the service refused it"
     DIFFERS = "the service has it with another amount or destination"
-    IN_DOUBT = "the answer was lost, and the service cannot be asked"
+    IN_DOUBT = "nobody here can find out whether it was sent"
     SEEN_SENT = "a person found that it was sent"
     SEEN_UNSENT = "a person found that it was not sent"
     COMPLETED = "the service reads completed"
     FAILED = "the service reads failed"
     RETRIED = "a person had it tried again"
+    RETURNED = "a person found that it came back, or never left"
+    AMENDED = "a person accepted the amount that the service reports"
+    BY_HAND = "a person gave the money back by hand"
 
 
 _S, _E = PayoutStatus, PayoutEvidence
@@ -80,10 +83,15 @@ PAYOUT_TRANSITIONS: dict[tuple[PayoutStatus, PayoutEvidence], PayoutStatus] = {
     (_S.SENT, _E.COMPLETED): _S.COMPLETED,
     (_S.SENT, _E.FAILED): _S.FAILED,
     (_S.FAILED, _E.RETRIED): _S.READY,
+    # Banks return transfers after they have completed them, and people are wrong.
+    (_S.SENT, _E.RETURNED): _S.FAILED,
+    (_S.COMPLETED, _E.RETURNED): _S.FAILED,
+    (_S.SENT, _E.AMENDED): _S.COMPLETED,
+    (_S.READY, _E.BY_HAND): _S.COMPLETED,
 }
 """All transitions; any other one is refused.
 
-`completed` and `cancelled` never change. A token payout never leaves `sent`, since the service cannot read it.
+`cancelled` never changes. The service cannot read a token payout, so only a person moves it on from `sent`.
 """
 
 PAYOUT_SIGNAL_OF = {

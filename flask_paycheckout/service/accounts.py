@@ -11,9 +11,10 @@ import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -23,7 +24,18 @@ from flask_paycheckout.config import check_account
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.rules.order_ids import MAX_ID, is_order_id
 
-__all__ = ["Account", "AccountUnavailable", "Accounts", "require_account_name"]
+__all__ = ["SETTINGS", "Account", "AccountUnavailable", "Accounts", "require_account_name"]
+
+
+class _FromSettings(Enum):
+    """As an `Account`'s `access_token`: its payouts are sent with PAYCHECKOUT_ACCESS_TOKEN, whose account then pays."""
+
+    SETTINGS = "settings"
+
+
+SETTINGS = _FromSettings.SETTINGS
+
+AccessToken = str | Callable[[], str] | Literal[_FromSettings.SETTINGS]
 
 # The most accounts whose clients are kept; each has a few connections.
 _MOST_CLIENTS = 100
@@ -33,11 +45,13 @@ _MOST_CLIENTS = 100
 class Account:
     """The keys of a merchant account. What is left out, or None, comes from the PAYCHECKOUT_ settings.
 
-    Its own keys never do: an account without them is refused, unless its `signer` needs none.
+    Its own keys never do: an account without client id and secret is refused, unless its `signer` needs none, and the
+    payouts of one without an access token wait.
 
     :param client_id: signs every request, together with `client_secret`.
     :param base_url: the address of the payments service.
-    :param access_token: for calls that need the Authorization header; a string, or a function that returns one.
+    :param access_token: for payouts; a string, a function that returns one, or `SETTINGS` for that of the settings,
+        whose account then pays.
     :param signer: replaces the built-in signing.
     :param checkout_origins: the origins to which a customer may be redirected.
     :raises ConfigurationError: a value cannot be used; the message names it, and never shows a secret.
@@ -46,7 +60,7 @@ class Account:
     client_id: str
     client_secret: str = field(repr=False)
     base_url: str | None = field(default=None, kw_only=True)
-    access_token: str | Callable[[], str] | None = field(default=None, kw_only=True, repr=False)
+    access_token: AccessToken | None = field(default=None, kw_only=True, repr=False)
     signer: Any = field(default=None, kw_only=True, repr=False)
     checkout_origins: tuple[str, ...] | None = field(default=None, kw_only=True)
 
@@ -56,11 +70,12 @@ class Account:
         client_secret: str,
         *,
         base_url: str | None = None,
-        access_token: str | Callable[[], str] | None = None,
+        access_token: AccessToken | None = None,
         signer: Any = None,
         checkout_origins: Sequence[str] | None = None,
     ) -> None:
-        values = (client_id, client_secret, base_url, access_token, signer, checkout_origins)
+        own_token = None if access_token is SETTINGS else access_token
+        values = (client_id, client_secret, base_url, own_token, signer, checkout_origins)
         given = dict(zip(self.__slots__, values, strict=True))
         try:
             checked = check_account({name: value for name, value in given.items() if value is not None})
@@ -69,9 +84,11 @@ class Account:
         else:
             for name in self.__slots__:
                 object.__setattr__(self, name, checked.get(name))
+            if access_token is SETTINGS:
+                object.__setattr__(self, "access_token", SETTINGS)
             return
         # An error tracker that reports the variables of each frame must not send the keys.
-        del self, values, given, client_secret, access_token
+        del self, values, given, client_secret, access_token, own_token
         failure.__context__ = None
         raise failure
 
@@ -152,13 +169,13 @@ class Accounts:
         account = None if name == "" else self._used(name, "account").account
         return None if account is None else account.checkout_origins
 
-    def access_token_of(self, name: str) -> str | Callable[[], str] | None:
-        """The access token of an account's own; None: that of the settings.
+    def access_token_of(self, name: str) -> AccessToken | None:
+        """The access token of an account; `SETTINGS` for that of the settings, None when it has none.
 
         :raises AccountUnavailable: the shop gives no such account.
         """
         account = None if name == "" else self._used(name, "account").account
-        return None if account is None else account.access_token
+        return SETTINGS if account is None else account.access_token
 
     def refused(self, name: str, client: PaymentsClient | None = None) -> None:
         """Have the shop asked again at the next use, since the service refused an account's keys.

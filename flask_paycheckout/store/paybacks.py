@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, Select, func, select, 
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.errors import PaybackRefused, UnknownCheckout
 from flask_paycheckout.rules.decisions import who_and_why, yes_or_no
+from flask_paycheckout.rules.payout_states import RELEASING, PayoutStatus
 from flask_paycheckout.store.checkout_model import MONEY_TO_PAY_BACK, CheckoutMixin
 from flask_paycheckout.store.history import Entry, appended, line
 from flask_paycheckout.store.lock_limit import begin_limited
@@ -85,7 +86,8 @@ class Paybacks:
         Kept money may be recorded as paid back later, but not the other way round.
 
         :raises UnknownCheckout: no such checkout is stored.
-        :raises PaybackRefused: this payment paid an order, is not decided yet, is recorded already, or is refunded.
+        :raises PaybackRefused: this payment paid an order, is not decided yet, is recorded already, or is refunded; or
+            it was paid back, and a refund of it is open.
         :raises ValueError: `by` or `why` is empty or too long.
         """
         by, why = who_and_why(by, why)
@@ -101,10 +103,25 @@ class Paybacks:
             .returning(*table.c)
         )
         with begin_limited(self._engine()) as connection:
+            if not kept:
+                self._require_no_open_refund(connection, checkout_id)
             row = connection.execute(marked).mappings().one_or_none()
             if row is None:
                 self._refuse(connection, checkout_id, to)
         return self._models.checkout_of_row(row)
+
+    def _require_no_open_refund(self, connection: Connection, checkout_id: str) -> None:
+        """Lock the checkout, as a new refund does, and refuse while a refund could still pay its money back."""
+        checkouts, c = self._models.checkouts, self._models.payouts.c
+        mine = checkouts.c.checkout_id == checkout_id
+        connection.execute(update(checkouts).where(mine).values(revision=checkouts.c.revision))
+        ended = *(status.value for status in RELEASING), PayoutStatus.COMPLETED.value
+        # A refund in tokens is at its end once it was sent.
+        is_sent_token = (c.status == PayoutStatus.SENT.value) & c.to_kind.is_not_distinct_from("wallet")
+        still = select(c.reference).where(c.refund_of == checkout_id, c.status.not_in(ended), ~is_sent_token)
+        if (refund := connection.execute(still.order_by(c.id).limit(1)).scalar_one_or_none()) is not None:
+            found = connection.execute(select(checkouts.c.status, checkouts.c.payback).where(mine)).one()
+            raise PaybackRefused(checkout_id, found.status, found.payback, pays_order=False, refund=refund)
 
     def _refuse(self, connection: Connection, checkout_id: str, to: str) -> NoReturn:
         c = self._models.checkouts.c

@@ -46,7 +46,16 @@ class PayoutMixin:
     """The shop's own reference, which never changes; a refund has one of ours."""
 
     service_reference: Mapped[str] = mapped_column(String(64), unique=True)
-    """The reference that the service is given; replaced only by a retry of a payout that has failed."""
+    """The reference that the service is given for the present try; a retry of a failed payout replaces it."""
+
+    earlier: Mapped[str | None] = mapped_column(Text)
+    """The tries before the present one, which a retry reads first; JSON, see `rules.payout_tries`."""
+
+    client_id: Mapped[str | None] = mapped_column(String(MAX_ID))
+    """The client id of the keys that the present try was sent with; NULL before, and where a signer needs none."""
+
+    paid_by: Mapped[str | None] = mapped_column(String(MAX_ID))
+    """The merchant account whose money pays: `account`, or the one of the settings; NULL until it is sent."""
 
     kind: Mapped[str] = mapped_column(String(16))
     """The reason: `payout` or `refund`."""
@@ -67,11 +76,16 @@ class PayoutMixin:
     currency: Mapped[str] = mapped_column(String(72))
     """An ISO 4217 code for a bank, a token id for a wallet."""
 
+    exact_fee: Mapped[str | None] = mapped_column("fee", String(64))
+
+    reported_amount: Mapped[str | None] = mapped_column(String(64))
+    """The exact amount that the service reports, while it is another one."""
+
     note: Mapped[str | None] = mapped_column(Text)
     """A text that the service shows to the recipient."""
 
     to_kind: Mapped[str | None] = mapped_column(String(16))
-    """The kind of destination: `bank`, `recipient` or `wallet`; NULL until a customer has said where to."""
+    """The kind of destination: `bank`, `recipient`, `wallet` or `hand`; NULL until a customer has said where to."""
 
     to_details: Mapped[str | None] = mapped_column(Text)
     """The destination as JSON, sealed where PAYCHECKOUT_SEAL_KEY is set; NULL once wiped."""
@@ -104,13 +118,16 @@ class PayoutMixin:
     """The time when it was first taken to be sent under its present service reference."""
 
     missed_at: Mapped[datetime | None] = mapped_column(MOMENT)
-    """The time of the first look-up that did not find it; NULL while none is under way."""
+    """The time of the first look-up that did not find it, by the database's clock; NULL while none is under way."""
 
     alone: Mapped[bool] = mapped_column(Boolean)
     """Whether it is sent in a call of its own, since a batch with it was refused."""
 
     doubted: Mapped[bool] = mapped_column(Boolean)
     """Whether an answer about it was ever lost under its present service reference."""
+
+    refused: Mapped[bool] = mapped_column(Boolean)
+    """Whether the service refused the last send of a payout that is in doubt, so that it is not sent again."""
 
     failures: Mapped[int] = mapped_column(Integer)
     """The number of failures in a row to send, look up or read it."""
@@ -137,6 +154,11 @@ class PayoutMixin:
     def amount(self) -> Decimal:
         """The amount, exactly."""
         return Decimal(self.exact_amount)
+
+    @property
+    def fee(self) -> Decimal | None:
+        """The fee in `currency`, exactly, as the service reported it; None until it did."""
+        return None if self.exact_fee is None else Decimal(self.exact_fee)
 
     @property
     def is_token(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, cast
 
 import msgspec
@@ -109,6 +110,15 @@ class PayoutMoves:
                 return None
             raise
 
+    def move_in(self, shop: ShopTransaction, payout: PayoutMixin, move: PayoutMove, now: datetime) -> None:
+        """Move a payout that the shop's transaction has just stored; its event is delivered by others.
+
+        :raises ReceiverFailed: an atomic receiver raised; the shop must roll back.
+        """
+        to = PAYOUT_TRANSITIONS[PayoutStatus(payout.status), move.evidence]
+        signal = _signal_of(to, move.evidence)
+        self._store(shop.connection, shop, payout, to, move, signal, now, leased=False)
+
     def note(self, payout: PayoutMixin, entry: str | None = None, **values: Any) -> PayoutMixin | None:
         """Change columns of a payout that does not move; None when it has changed meanwhile.
 
@@ -131,6 +141,8 @@ class PayoutMoves:
         move: PayoutMove,
         signal: str | None,
         now: datetime,
+        *,
+        leased: bool = True,
     ) -> MovedPayout | None:
         values = {**move.values, "status": to.value, "moved_at": now}
         if to in WIPING and payout.to_kind == "bank":
@@ -141,7 +153,7 @@ class PayoutMoves:
         row = connection.execute(statement, parameters).mappings().one_or_none()
         if row is None:
             return None
-        self._count_refund(connection, payout, to)
+        self._count_refund(connection, payout, to, Decimal(row["amount"]))
         self._bookings.book_payout(connection, self._models.row_of_payout(payout), row, now)
         if signal is None:
             return MovedPayout(self._models.payout_of_row(row))
@@ -159,18 +171,25 @@ class PayoutMoves:
             lambda: self._models.payout_of_row(row),
             lambda open_connection: self._payouts.find_in(open_connection, payout.reference),
             now,
+            leased=leased,
         )
         return MovedPayout(cast("PayoutMixin", event.subject), (event,))
 
-    def _count_refund(self, connection: Connection, payout: PayoutMixin, to: PayoutStatus) -> None:
-        """Keep the sum of the checkout's refunds."""
+    def _count_refund(self, connection: Connection, payout: PayoutMixin, to: PayoutStatus, amount: Decimal) -> None:
+        """Keep the sum of the checkout's refunds.
+
+        :param amount: the payout's after the move.
+        """
         if payout.refund_of is None:
             return
-        counted, counts = PayoutStatus(payout.status) not in RELEASING, to not in RELEASING
-        if counted and not counts:
-            self._limits.give_back(connection, payout.refund_of, payout.amount)
-        elif counts and not counted:
-            self._limits.take(connection, self._limits.lock(connection, payout.refund_of), payout.amount)
+        before = payout.amount if PayoutStatus(payout.status) not in RELEASING else None
+        after = amount if to not in RELEASING else None
+        if before == after:
+            return
+        if before is not None:
+            self._limits.give_back(connection, payout.refund_of, before)
+        if after is not None:
+            self._limits.take(connection, self._limits.lock(connection, payout.refund_of), after)
 
     def _update(self, columns: Collection[str], *, recorded: bool) -> Any:
         """Update these columns and append `entry` to the history, if the row is unchanged since it was loaded.

@@ -13,7 +13,22 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Engine, Integer, Table, bindparam, exists, func, literal, null, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Engine,
+    Integer,
+    Table,
+    bindparam,
+    exists,
+    false,
+    func,
+    literal,
+    not_,
+    null,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout.rules.payout_states import PayoutEvidence, PayoutStatus
@@ -29,6 +44,7 @@ __all__ = ["Backlog", "PayoutQueue", "ReadyPayout"]
 
 _READY, _SENDING, _SENT = PayoutStatus.READY.value, PayoutStatus.SENDING.value, PayoutStatus.SENT.value
 _LEASED = ("next_attempt_at", "lease_token")
+_KEYS = ("paid_by", "client_id")
 
 
 class ReadyPayout(msgspec.Struct, frozen=True):
@@ -38,6 +54,8 @@ class ReadyPayout(msgspec.Struct, frozen=True):
     account: str
     currency: str
     alone: bool
+    paid_by: str | None
+    """The account that must pay it again, as its money may have paid already; None: any."""
 
 
 class Backlog(msgspec.Struct, frozen=True):
@@ -81,16 +99,22 @@ class PayoutQueue:
             row = connection.execute(self._select_next, due).one_or_none()
         return None if row is None else ReadyPayout(*row)
 
-    def take(self, first: ReadyPayout, due_by: datetime, now: datetime) -> Sequence[PayoutMixin]:
+    def take(
+        self, first: ReadyPayout, due_by: datetime, now: datetime, *, paid_by: str, client_id: str | None
+    ) -> Sequence[PayoutMixin]:
         """Claim a ready payout to be sent, with others that can go in the same call.
 
-        Tokens go one to a call, as do payouts whose batch was refused.
+        Tokens go one to a call, as do payouts whose batch was refused, and those that may have been sent before.
+
+        :param paid_by: the account whose access token they are sent with; stored, unless another one is already.
+        :param client_id: of that account's keys; stored likewise.
 
         :returns: the payouts, now sending, with one lease; empty when other processes have claimed them.
         """
-        one = first.alone or is_token(first.currency)
+        one = first.alone or is_token(first.currency) or first.paid_by is not None
         entry = line(now, Entry.MOVED, to=PayoutStatus.SENDING, rule=PayoutEvidence.TAKEN)
         parameters = {"of_next_attempt_at": due_by, "now": now, "entry": entry}
+        parameters |= {"new_paid_by": paid_by, "new_client_id": client_id}
         if one:
             return self._claimed(self._take_one, now, parameters | {"of_id": first.id})
         group = {"of_account": first.account, "of_currency": first.currency, "limit": self._batch}
@@ -101,7 +125,7 @@ class PayoutQueue:
     ) -> Sequence[PayoutMixin]:
         """Claim payouts in sending whose claim has ended, or whose next look-up is due.
 
-        They are marked as doubted: whoever sent them never stored an answer.
+        They are marked as doubted, unless they were refused: whoever sent them never stored an answer.
 
         :param without: merchant accounts that are not asked now.
         """
@@ -158,7 +182,8 @@ class PayoutQueue:
     @cached_property
     def _select_next(self) -> Any:
         c = self._table.c
-        due = select(c.id, c.account, c.currency, c.alone).where(c.status == _READY, self._is_due, self._is_others)
+        columns = c.id, c.account, c.currency, c.alone, c.paid_by
+        due = select(*columns).where(c.status == _READY, self._is_due, self._is_others)
         return due.order_by(c.next_attempt_at, c.id).limit(1).with_for_update(skip_locked=True)
 
     @cached_property
@@ -168,13 +193,14 @@ class PayoutQueue:
     @cached_property
     def _take_batch(self) -> Any:
         c = self._table.c
-        group = is_of(self._table, "account"), is_of(self._table, "currency"), c.alone.is_(False)
+        group = is_of(self._table, "account"), is_of(self._table, "currency"), c.alone.is_(False), c.paid_by.is_(None)
         return self._taking(self._first(_READY, *group), c.status == _READY)
 
     @cached_property
     def _take_look_ups(self) -> Any:
         due = self._first(_SENDING, self._is_others)
-        return self._claiming(due, self._table.c.status == _SENDING).values(doubted=True).returning(*self._table.c)
+        doubted = or_(self._table.c.doubted, not_(self._table.c.refused))
+        return self._claiming(due, self._table.c.status == _SENDING).values(doubted=doubted).returning(*self._table.c)
 
     @cached_property
     def _take_reads(self) -> Any:
@@ -220,6 +246,7 @@ class PayoutQueue:
 
     def _taking(self, *conditions: ColumnElement[bool]) -> Any:
         c, now = self._table.c, parameter(self._table, "now", "taken_at")
+        keys = {name: func.coalesce(c[name], new) for name, new in new_values(self._table, _KEYS).items()}
         return (
             self._claiming(*conditions)
             .values(
@@ -227,6 +254,8 @@ class PayoutQueue:
                 moved_at=now,
                 taken_at=func.coalesce(c.taken_at, now),
                 missed_at=null(),
+                refused=false(),
+                **keys,
                 history=appended(c.history, bindparam("entry", type_=c.history.type), always=False),
             )
             .returning(*c)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -73,6 +74,18 @@ class Payouts:
         with self._single.connect() as connection:
             found = connection.execute(self._select_refund_states, {"of_order_id": order_id})
             return [RefundState(*row) for row in found]
+
+    def sent_before(self, account: str, client_id: str | None, before: datetime) -> str | None:
+        """The service reference of the newest bank transfer that the service had by then; None when there is none."""
+        c = self._table.c
+        sent = (
+            select(c.service_reference)
+            .where(c.account == account, c.client_id.is_not_distinct_from(client_id), c.to_kind != "wallet")
+            .where(c.status.in_([PayoutStatus.SENT.value, PayoutStatus.COMPLETED.value]), c.moved_at < before)
+            .where(c.disbursement_id.is_not(None))
+        )
+        with self._single.connect() as connection:
+            return connection.execute(sent.order_by(c.id.desc()).limit(1)).scalar_one_or_none()
 
     def counts(self) -> dict[str, int]:
         """The number of payouts in each state."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from json import loads
+from typing import Any
 
 import httpx
 import pytest
@@ -81,7 +82,7 @@ class Sellers:
         self.shop = shop
         self.of: dict[str, str] = {"o-1": "ada", "o-2": "bo"}
         self.client_ids: dict[str, str] = {name: f"id-{name}" for name in SECRETS}
-        self.tokens: dict[str, str] = {name: f"token-{name}" for name in SECRETS}
+        self.tokens: dict[str, Any] = {name: f"token-{name}" for name in SECRETS}
         self.asked: list[str] = []
         shop.paycheckout.account_of(lambda order_id: self.of.get(order_id, ""))
         shop.paycheckout.account(self.keys)

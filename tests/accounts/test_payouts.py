@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from flask_paycheckout import SETTINGS
 from flask_paycheckout.payouts.pauses import Pauses
 from tests.accounts.conftest import Sellers, SigningService
 from tests.conftest import OpenShop
 from tests.payouts.claiming import Customer
-from tests.payouts.shop import payout, pays_out, refunds
+from tests.payouts.shop import payout, pays_out, refunds, stands
 from tests.scripted import Shop
 
 
@@ -93,23 +94,33 @@ def test_one_that_is_gone_is_not_followed_and_stops_no_other(owing: Sellers) -> 
     assert "'ada'" in payout(owing.shop, "of-ada").problem
 
 
-def test_an_account_without_a_token_of_its_own_uses_that_of_the_settings(
+def test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pay(
     owing: Sellers, service: SigningService
 ) -> None:
     del owing.tokens["bo"]
     sends(owing.shop, "token-of-the-platform")
     tokens = [token for token, path in service.signed if path == "fiat"]
-    assert sorted(tokens) == ["token-ada", "token-of-the-platform", "token-of-the-platform"]
-    assert statuses(owing)["bo"] == "sent"
+    assert sorted(tokens) == ["token-ada", "token-of-the-platform"]
+    assert statuses(owing)["bo"] == "ready"
+    with owing.shop.app.app_context():
+        assert owing.shop.paycheckout.client_of("bo") is not None
+    report = owing.shop.app.test_cli_runner().invoke(args=["paycheckout", "payouts", "send"])
+    assert "'bo'" in report.output
+    owing.tokens["bo"] = SETTINGS
+    owing.shop.clock.advance(minutes=2)
+    sends(owing.shop, "token-of-the-platform")
+    paid = payout(owing.shop, "of-bo")
+    assert (paid.status, paid.account, paid.paid_by, paid.client_id) == ("sent", "bo", "", "shop-1")
 
 
 def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_their_keys(
     owing: Sellers, service: SigningService
 ) -> None:
-    """A lost answer must not be taken for a payout that was never sent."""
-    del owing.tokens["bo"]
+    """Also once the account has a token of its own: a lost answer is no payout that was never sent."""
+    owing.tokens["bo"] = SETTINGS
     service.keeps_answers = True
     sends(owing.shop, "token-of-the-platform")
+    owing.tokens["bo"] = "token-bo"
     owing.shop.clock.advance(minutes=10)
     sends(owing.shop, "token-of-the-platform")
     assert set(statuses(owing).values()) <= {"sent", "completed"}
@@ -119,10 +130,35 @@ def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_the
     assert len(service.paid_out) == 3
 
 
+def test_what_other_keys_do_not_find_is_unknown_and_never_sent_again(owing: Sellers, service: SigningService) -> None:
+    service.keeps_answers = True
+    service.refused = {"id-ada"}
+    sends(owing.shop)
+    owing.client_ids["ada"], owing.tokens["ada"] = "id-other", "token-other"
+    owing.shop.clock.advance(hours=1)
+    sends(owing.shop)
+    stored = payout(owing.shop, "of-ada")
+    assert (stored.status, stored.client_id) == ("unknown", "id-ada")
+    assert "'id-ada'" in stored.problem
+    assert [reference for reference in service.paid_out if reference.startswith("of-ada")] == [stored.service_reference]
+
+
+def test_one_that_may_have_been_sent_is_sent_again_with_the_same_keys_only(
+    owing: Sellers, service: SigningService
+) -> None:
+    sends(owing.shop)
+    stands(owing.shop, "of-ada", status="ready", doubted=True, next_attempt_at=owing.shop.clock())
+    owing.client_ids["ada"], owing.tokens["ada"] = "id-other", "token-other"
+    owing.shop.clock.advance(minutes=2)
+    paid = len(service.paid_out)
+    sends(owing.shop)
+    assert (payout(owing.shop, "of-ada").status, len(service.paid_out)) == ("unknown", paid)
+
+
 def test_a_transfer_proof_is_read_with_the_keys_that_can_read_it(
     owing: Sellers, service: SigningService, tmp_path: Path
 ) -> None:
-    del owing.tokens["bo"]
+    owing.tokens["bo"] = SETTINGS
     sends(owing.shop, "token-of-the-platform")
     owing.shop.clock.advance(hours=1)
     assert sends(owing.shop).completed == 3
@@ -132,7 +168,7 @@ def test_a_transfer_proof_is_read_with_the_keys_that_can_read_it(
         command = ["paycheckout", "payouts", "proof", f"of-{name}", str(file)]
         assert owing.shop.app.test_cli_runner().invoke(args=command).exit_code == 0
         assert file.read_bytes() == b"%PDF-1.4 proof"
-    assert [client_id for client_id, _ in service.signed] == ["id-ada", "id-bo", "shop-1"]
+    assert [client_id for client_id, _ in service.signed] == ["id-ada", "shop-1"]
 
 
 def test_a_customers_bank_account_becomes_a_recipient_of_the_account_that_was_paid(

@@ -439,7 +439,7 @@ def test_pages_of_one_order_or_payout_name_its_account_and_hostile_names_are_esc
 
 def test_the_account_that_lacks_an_access_token_is_named(market: Sellers) -> None:
     shop = market.shop
-    market.tokens["ada"] = None  # type: ignore[assignment]
+    market.tokens["ada"] = None
     for name in ("ada", "bo"):
         pays_out(shop, f"of-{name}", account=name)
     ran = shop.app.test_cli_runner().invoke(args=["paycheckout", "payouts", "send", "--json"])

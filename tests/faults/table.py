@@ -32,6 +32,7 @@ _WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
 _HINTS = "checkouts/test_webhooks.py"
 _AWAY = "views/test_database_away.py"
 _FORMS = "sandbox/world/test_forms_of_answers.py"
+_TRIES, _SELLERS = "payouts/test_tries.py", "accounts/test_payouts.py"
 _ONCE, _LATE = "payouts/test_paid_once.py", "payouts/test_late_senders.py"
 _REFUNDS = "payouts/test_refunds.py"
 _PRUNING = "store/test_pruning.py"
@@ -998,7 +999,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Drop("views.refund:refund", "require_same_site"),
         ),
         "money that refunds cover is marked as paid back by hand": (
-            "store/test_paybacks.py::test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_say_otherwise",
+            "store/test_paybacks.py::test_money_that_was_refunded_by_hand_is_neither_paid_back_again_nor_kept",
             Swap(
                 "store.paybacks:Paybacks.mark",
                 "table.c.payback.is_(None) | (table.c.payback == KEPT)",
@@ -1099,15 +1100,94 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "payouts are sent with the token of the settings": (
             "accounts/test_payouts.py::test_each_is_sent_with_the_token_of_its_account_and_read_with_its_keys",
-            Swap("payouts.calls:PayoutCalls.token_of", "self._accounts.access_token_of(account) or given", "given"),
+            Swap(
+                "payouts.calls:PayoutCalls.token_of",
+                "self._accounts.access_token_of(payer) if payer else given",
+                "given",
+            ),
         ),
         "what was sent with the token of the settings is looked up with the account's keys only": (
             "accounts/test_payouts.py::test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_their_keys",
-            Never("payouts.calls:PayoutCalls._signed", "account"),
+            Swap("payouts.calls:PayoutCalls._keys", "account if sent.paid_by is None else sent.paid_by", "account"),
         ),
         "the keys of an account show themselves in an error": (
             "accounts/test_keys.py::test_an_account_that_is_gone_is_told_without_secrets",
             Swap("service.accounts:Accounts._asked", "type(error).__name__", "error"),
+        ),
+    },
+    "Evidence about a payout counts only with the clock and the keys that gave it.": {
+        "the second look-up may follow at once by the clock of another host": (
+            f"{_TRIES}::test_the_minute_between_two_look_ups_is_the_databases[70]",
+            Never("payouts.results:PayoutResults.missed", "left"),
+        ),
+        "the time between two look-ups goes by the host's own clock": (
+            f"{_TRIES}::test_the_minute_between_two_look_ups_is_the_databases[70]",
+            Swap("payouts.look_ups:LookUps.look_up", "self._database_clock()", "self._clock()"),
+        ),
+        "a look-up ends a minute before a known payout": (
+            "client/test_find.py::test_a_look_up_ends_an_hour_before_a_known_payout_by_the_services_own_times",
+            Value("client.resources.fiat_disbursements:_LOOK_BACK", "timedelta(minutes=1)"),
+        ),
+        "a look-up ends at a payout that the service may have had later": (
+            f"{_TRIES}::test_no_clock_of_the_service_hides_a_payout_from_its_look_up[-2]",
+            Value("rules.payout_schedule:CLOCKS_DIFFER", "-timedelta(days=1)"),
+            Value("client.resources.fiat_disbursements:_LOOK_BACK", "timedelta(0)"),
+        ),
+        "an answer that comes too late to move a payout is not kept": (
+            f"{_TRIES}::test_an_answer_that_comes_after_a_person_resolved_it_is_kept_for_people",
+            Drop("payouts.results:PayoutResults._answered", "_keep_as_history"),
+        ),
+        "a restored database asks for another service reference": (
+            f"{_TRIES}::test_a_restored_database_asks_for_the_same_reference_again[sqlite]",
+            Swap(
+                "rules.payout_tries:_digest",
+                "hmac.digest(key, msgspec.json.encode(parts), 'sha256')",
+                "__import__('os').urandom(32)",
+            ),
+        ),
+        "a retry is sent before the earlier try is read": (
+            f"{_TRIES}::test_a_retry_takes_an_earlier_try_that_was_carried_out_after_all",
+            Swap("payouts.sending:Sending._may_be_sent", "self._look_ups.ask_earlier(payout, results)", "True"),
+        ),
+        "a retry is sent while the earlier try cannot be read": (
+            f"{_TRIES}::test_a_retry_waits_while_an_earlier_try_cannot_be_read",
+            Swap("payouts.look_ups:LookUps.ask_earlier", "self._calls.reading(payout, one)()", "None"),
+        ),
+        "what other keys do not find counts as missed": (
+            f"{_SELLERS}::test_what_other_keys_do_not_find_is_unknown_and_never_sent_again",
+            Swap("payouts.look_ups:LookUps.look_up", "looked_up.proves_absence", "True"),
+        ),
+        "a payout in doubt is sent again with other keys": (
+            f"{_SELLERS}::test_one_that_may_have_been_sent_is_sent_again_with_the_same_keys_only",
+            Never("payouts.sending:Sending._may_be_sent", "client_id"),
+        ),
+        "a refusal after doubt fails the payout": (
+            f"{_TRIES}::test_a_refusal_after_doubt_is_looked_up_again_and_then_unknown",
+            Swap("payouts.results:PayoutResults.missed", "payout.refused and not payout.doubted", "payout.refused"),
+        ),
+        "a payout that cannot be stored ends the round": (
+            "payouts/test_sending.py::test_one_whose_answer_cannot_be_stored_stops_no_other_in_any_step",
+            Swap("payouts.results:PayoutResults._answered", "Exception", "ReceiverFailed"),
+        ),
+        "money given back by hand does not count against what arrived": (
+            f"{_REFUNDS}::test_money_given_back_by_hand_is_completed_counted_booked_and_told[sqlite]",
+            Swap(
+                "payouts.requests:PayoutRequests.refund",
+                "self._limits.take(transaction.connection, refundable, exact)",
+                "by_hand or self._limits.take(transaction.connection, refundable, exact)",
+            ),
+        ),
+        "the token of the settings pays for an account without one": (
+            f"{_SELLERS}::test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pay",
+            Swap(
+                "payouts.calls:PayoutCalls.token_of",
+                "self._accounts.access_token_of(payer) if payer else given",
+                "(self._accounts.access_token_of(payer) if payer else given) or given",
+            ),
+        ),
+        "money is marked as paid back by hand while a refund of it is open": (
+            "store/test_paybacks.py::test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_say_otherwise[sqlite]",
+            Drop("store.paybacks:Paybacks.mark", "_require_no_open_refund"),
         ),
     },
     "Nothing is paid out twice, and nothing that was committed is forgotten.": {
@@ -1115,8 +1195,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "payouts/test_requests.py::test_it_exists_exactly_if_the_shop_commits",
             Swap(
                 "payouts.requests:PayoutRequests._insert",
-                "session.scalars(statement.returning(model)).one_or_none()",
-                "(session.scalars(statement.returning(model)).one_or_none(), session.commit())[0]",
+                "session.scalars(statement).one_or_none()",
+                "(session.scalars(statement).one_or_none(), session.commit())[0]",
             ),
         ),
         "a payout is claimed after the call": (
@@ -1137,8 +1217,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_LATE}::test_a_sender_that_sleeps_past_its_lease_makes_no_call[sqlite-bank]",
             Swap(
                 "payouts.sending:Sending._send",
-                "self._held(self._addressed(taken, results))",
-                "self._addressed(taken, results)",
+                "self._held(self._addressed(asked, results))",
+                "self._addressed(asked, results)",
             ),
         ),
         "a result is stored although the payout has changed since it was claimed": (
@@ -1147,7 +1227,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "one look-up that misses a payout is enough to send it again": (
             f"{_ONCE}::test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference",
-            Never("payouts.results:PayoutResults.missed", "missed_at"),
+            Never("payouts.results:PayoutResults.missed", "first"),
         ),
         "two look-ups that miss a payout may follow each other at once": (
             f"{_ONCE}::test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference",
@@ -1158,7 +1238,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap(
                 "payouts.look_ups:LookUps.look_up",
                 'results.unread(payout, f"it could not be looked up: {words_of(error)}")',
-                "missing(payout, began)",
+                "missing(payout, began, began)",
             ),
         ),
         "what was missed is sent again under a new reference": (
@@ -1186,8 +1266,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
             Swap(
                 "payouts.sending:Sending._send",
-                "self._held(self._addressed(taken, results))",
-                "self._addressed(taken, results)",
+                "self._held(self._addressed(asked, results))",
+                "self._addressed(asked, results)",
             ),
         ),
         "a move of a payout stores two events": (

@@ -162,7 +162,7 @@ def test_an_answer_that_an_atomic_receiver_refuses_is_kept_until_it_does_not(
         assert payer.sends() == PayoutReport(failed_calls=1)
         payout = payer.payout()
         assert (payout.status, payout.disbursement_id) == ("sending", payer.at_service[0].disbursement_id)
-        assert "atomic receiver" in payout.problem
+        assert "books of payout_sent failed: LookupError: no such account" in payout.problem
         refuses[0] = False
         payer.sandbox.advance(minutes=2)
         assert payer.sends() == PayoutReport(sent=1)

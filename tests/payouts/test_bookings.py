@@ -57,8 +57,8 @@ def test_a_payout_that_fails_and_is_sent_again_is_booked_three_times(open_payer:
         "order_id": "o-1",
         "currency": "USD",
         "gross": "-80.00",
-        "fee": "0",
-        "net": "-80.00",
+        "fee": "0.58",
+        "net": "-80.58",
     }
     assert as_utc(booked["booked_at"]) == first.moved_at
     assert returned["subject"] == booked["subject"] != again["subject"]

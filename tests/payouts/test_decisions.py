@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from itertools import product
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from flask_paycheckout import TransitionRefused, UnknownPayout, payout_failed, payout_sent
 from flask_paycheckout.rules.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
 from flask_paycheckout.store.history import lines
+from tests.payouts.paying import BANK, Payer
 from tests.payouts.shop import ADA, one_conflict, payout, pays_out, stands
 from tests.races.crowds import crowd
 from tests.scripted import Shop
@@ -33,8 +35,11 @@ def decides(shop: Shop, evidence: PayoutEvidence, **keywords: Any) -> Any:
 def test_a_decision_is_taken_or_refused_as_the_table_says(shop: Shop, evidence: PayoutEvidence) -> None:
     pays_out(shop)
     for status in PayoutStatus:
-        stands(shop, "maker-1", status=status.value)
-        to = PAYOUT_TRANSITIONS.get((status, evidence))
+        stands(shop, "maker-1", status=status.value, moved_at=shop.clock())
+        shop.clock.advance(minutes=1)
+        corrects = evidence is PayoutEvidence.SEEN_UNSENT and status in (PayoutStatus.SENT, PayoutStatus.COMPLETED)
+        rule = PayoutEvidence.RETURNED if corrects else evidence
+        to = PAYOUT_TRANSITIONS.get((status, rule))
         if to is None:
             with pytest.raises(TransitionRefused, match=f"is {status}"):
                 decides(shop, evidence)
@@ -42,7 +47,7 @@ def test_a_decision_is_taken_or_refused_as_the_table_says(shop: Shop, evidence: 
             continue
         assert decides(shop, evidence).status == to
         last = lines(payout(shop, "maker-1").history)[-1]
-        assert (last["to"], last["by"], last["why"], last["rule"]) == (to, "Ada", "one jar broke", evidence)
+        assert (last["to"], last["by"], last["why"], last["rule"]) == (to, "Ada", "one jar broke", rule)
 
 
 def test_an_approval_is_of_the_destination_that_the_person_saw(shop: Shop) -> None:
@@ -52,6 +57,50 @@ def test_an_approval_is_of_the_destination_that_the_person_saw(shop: Shop) -> No
         with pytest.raises(TransitionRefused, match="changed since you saw it"):
             decides(shop, PayoutEvidence.APPROVED, seen=seen)
     assert decides(shop, PayoutEvidence.APPROVED, seen=3, why=None).status == "ready"
+
+
+def test_a_transfer_that_the_service_reports_with_another_amount_is_completed_with_that_amount(payer: Payer) -> None:
+    payer.owes()
+    payer.sends()
+    with pytest.raises(TransitionRefused, match="is sent"):
+        payer.decides("resolve_payout", True)
+    payer.stands(amount="81.00")
+    payer.sandbox.advance(minutes=2)
+    payer.sends()
+    assert "another amount" in payer.payout().problem
+    payer.decides("resolve_payout", True)
+    stored = payer.payout()
+    assert (stored.status, stored.amount, stored.problem) == ("completed", Decimal(80), None)
+    assert booked(payer.shop) == [("payout", "-80.00"), ("payout_returned", "81.00"), ("payout", "-80.00")]
+
+
+def test_a_completed_transfer_that_came_back_is_booked_as_returned_and_asked_about_before_a_retry(payer: Payer) -> None:
+    payer.owes()
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "completed")
+    payer.sandbox.advance(minutes=2)
+    payer.sends()
+    payer.decides("resolve_payout", False)
+    assert payer.status() == "failed"
+    assert booked(payer.shop) == [("payout", "-80.00"), ("payout_returned", "80.00")]
+    payer.decides("retry_payout")
+    payer.sends()
+    assert (payer.status(), len(payer.at_service)) == ("sent", 1), "the service still says that it was carried out"
+    assert booked(payer.shop)[2:] == [("payout", "-80.00")]
+
+
+def test_a_payout_whose_account_number_was_wiped_is_not_tried_again(payer: Payer) -> None:
+    payer.owes(to=BANK)
+    payer.stands(status="failed", to_details=None)
+    with pytest.raises(TransitionRefused, match="was wiped"):
+        payer.decides("retry_payout")
+
+
+def booked(shop: Shop) -> list[tuple[str, str]]:
+    """The kind and the gross of each line of the books, oldest first."""
+    table = shop.runtime.models.bookings
+    with shop.runtime.engine().connect() as connection:
+        return [(row.kind, row.gross) for row in connection.execute(table.select().order_by(table.c.id))]
 
 
 def test_name_and_reason_are_needed(shop: Shop) -> None:

@@ -50,7 +50,7 @@ def test_a_completion_that_an_atomic_receiver_refuses_is_read_again(payer: Payer
     payer.sandbox.advance(minutes=1)
     with payout_completed.connected_to(book):
         assert payer.sends() == PayoutReport(failed_calls=1)
-        assert (payer.status(), "atomic receiver" in payer.payout().problem) == ("sent", True)
+        assert (payer.status(), "could not be stored: receiver" in payer.payout().problem) == ("sent", True)
         payer.sandbox.advance(minutes=2)
         assert payer.sends() == PayoutReport(completed=1)
 

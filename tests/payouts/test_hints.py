@@ -56,7 +56,8 @@ def test_a_webhook_without_payouts_stores_nothing(payer: Payer) -> None:
     assert posts(payer, {}) == 200
     shop = payer.shop.runtime
     with shop.engine().connect() as connection:
-        assert connection.execute(shop.models.services.select()).all() == []
+        stored = connection.execute(shop.models.services.select()).mappings().all()
+    assert [row["operation"] for row in stored] == ["installation key"]
     assert payer.status() == "ready"
 
 

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import (
+    ByHand,
     NothingToRefund,
     PaybackRefused,
     RefundTooLarge,
@@ -54,6 +55,25 @@ def test_where_the_merchant_says_it_is_ready_or_waits_for_approval(open_shop: Op
     checkout_id = shop.has_paid()
     assert refunds(shop, checkout_id, "4.99", to=BANK).status == "ready"
     assert refunds(shop, checkout_id, "5.00", to=MAKER).status == "waiting"
+
+
+@pytest.mark.on_each_database
+def test_money_given_back_by_hand_is_completed_counted_booked_and_told(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_APPROVE_OVER={"USD": "5"})
+    checkout_id = shop.has_paid()
+    refund = refunds(shop, checkout_id, "10.00", to=ByHand())
+    assert (refund.status, refund.destination, refund.next_attempt_at) == ("completed", "by hand", None)
+    with pytest.raises(RefundTooLarge):
+        refunds(shop, checkout_id, "2.51", to=ByHand())
+    assert [event.payout_reference for event in shop.events("payout_completed")] == [refund.reference]
+    bookings = shop.runtime.models.bookings
+    with shop.runtime.engine().connect() as connection:
+        rows = connection.execute(bookings.select().where(bookings.c.reference == refund.reference)).all()
+    assert [(row.kind, row.gross, row.checkout_id) for row in rows] == [("refund", "-10.00", checkout_id)]
+    with shop.app.test_request_context():
+        assert "Partly refunded" in shop.browser.get(shop.paycheckout.status_url("o-1")).text
+        with pytest.raises(TypeError, match="to must be"):
+            shop.paycheckout.pay_out("maker-1", "1.00", "USD", ByHand())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import PayoutReport, ToBank, ToRecipient
 from flask_paycheckout.rules.destinations import Destination
@@ -306,3 +307,33 @@ def test_a_history_does_not_grow_without_end_while_the_service_refuses_the_token
     stands(payer.shop, "p-1", history=full)
     payer.sends("not-the-token")
     assert (payer.status(), payer.payout().history) == ("ready", full)
+
+
+# One that fails stops no other
+
+
+def test_one_whose_answer_cannot_be_stored_stops_no_other_in_any_step(
+    payer: Payer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moves = payer.shop.runtime.payout_moves
+    move: Any = moves.move
+    broken = [True]
+
+    def moving(payout: Any, *rest: Any) -> Any:
+        if payout.reference == "bad" and broken[0]:
+            raise OperationalError("UPDATE", None, Exception("lock timeout"))
+        return move(payout, *rest)
+
+    monkeypatch.setattr(moves, "move", moving)
+    for reference in ("bad", "fine", "token"):
+        payer.owes(reference, to=WALLET if reference == "token" else ADA)
+    assert payer.sends() == PayoutReport(sent=2, failed_calls=1)
+    assert "lock timeout" in payer.payout("bad").problem
+    for made in payer.at_service[:2]:
+        payer.sandbox.finish(made, "completed")
+    payer.sandbox.advance(minutes=2)
+    assert payer.sends() == PayoutReport(completed=1, failed_calls=1)
+    broken[0] = False
+    payer.sandbox.advance(minutes=2)
+    assert payer.sends().sent == 1
+    assert len(payer.at_service) == 3

@@ -18,7 +18,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from flask_paycheckout import Pay
+from flask_paycheckout import SETTINGS, Pay
 from flask_paycheckout.cli import audit as command
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.reports.audit import reading, second_look
@@ -769,7 +769,7 @@ def test_a_stopped_audit_says_that_something_is_left(shop: Shop) -> None:
 def test_payouts_that_were_sent_with_the_token_of_the_settings_are_read_with_its_keys(
     market: Sellers, service: SigningService
 ) -> None:
-    market.tokens.clear()
+    market.tokens["ada"] = SETTINGS
     pays_out(market.shop, "of-ada", account="ada")
     with market.shop.app.app_context():
         market.shop.paycheckout.send_payouts("token-of-the-platform")

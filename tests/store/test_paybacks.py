@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import PaybackRefused, UnknownCheckout
+from flask_paycheckout import ByHand, PaybackRefused, UnknownCheckout
 from tests.alarming import examples
 from tests.payouts.shop import refunds
 from tests.reports.test_report import has_second
@@ -87,14 +87,22 @@ def test_money_of_an_unknown_amount_is_listed_too(shop: Shop) -> None:
 def test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_say_otherwise(shop: Shop) -> None:
     checkout_id = shop.has_held()
     shop.resolves(checkout_id, accept=False)
-    refunds(shop, checkout_id, "0.40")
+    first = refunds(shop, checkout_id, "0.40")
     assert waiting(shop) == [checkout_id]
     rest = refunds(shop, checkout_id)
     assert (waiting(shop), shop.attempt(checkout_id).payback) == ([], "refunded")
+    for refund in (first, rest):
+        with pytest.raises(PaybackRefused, match=f"is being paid back by refund '{refund.reference}'"):
+            marks(shop, checkout_id)
+        with shop.app.app_context():
+            shop.paycheckout.cancel_payout(refund.reference, by="Ada", why="paid in cash")
+    assert waiting(shop) == [checkout_id]
+    assert marks(shop, checkout_id).payback == "paid_back"
+
+
+def test_money_that_was_refunded_by_hand_is_neither_paid_back_again_nor_kept(shop: Shop) -> None:
+    checkout_id = shop.has_held()
+    refunds(shop, checkout_id, to=ByHand())
     for kept in (True, False):
         with pytest.raises(PaybackRefused, match="is covered by refunds"):
             marks(shop, checkout_id, kept=kept)
-    with shop.app.app_context():
-        shop.paycheckout.cancel_payout(rest.reference, by="Ada", why="paid in cash")
-    assert waiting(shop) == [checkout_id]
-    assert marks(shop, checkout_id).payback == "paid_back"

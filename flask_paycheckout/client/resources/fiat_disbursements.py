@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from flask_paycheckout.client.bodies import batch, needed, query_string, text, texts
@@ -47,6 +48,8 @@ _REPORT = Operation(
 # Of a look-up: the page size that is tried first, and the most pages.
 _LARGE_PAGE = 100
 _MOST_PAGES = 1000
+# Of a look-up: the time before the known disbursement in which the service may have listed a later one.
+_LOOK_BACK = timedelta(hours=1)
 # Setting a status twice is harmless in itself, but every update sends a webhook: it is sent once.
 _SANDBOX_UPDATE = Operation(
     "PATCH",
@@ -144,7 +147,7 @@ class FiatDisbursements:
         return walk(str(_LIST), lambda number: self._page(number, filters, timeout), _id_of, sort=filters.get("sort"))
 
     def find(
-        self, references: Iterable[str], *, since: datetime | None = None, timeout: float | None = None
+        self, references: Iterable[str], *, after: str | None = None, timeout: float | None = None
     ) -> dict[str, FiatDisbursement]:
         """The disbursements that were created with these references, by reference and in the order given.
 
@@ -153,25 +156,23 @@ class FiatDisbursements:
         on its way may still make one. Records that are made meanwhile hide none.
 
         :param references: those that the items were created with; none of them costs no call.
-        :param since: leaves out what the service created earlier, so that a reference that does not exist is not
-            looked for in all of the past; by the service's clock, so take some minutes more.
+        :param after: the reference of a disbursement that certainly came earlier, so that a reference that does not
+            exist is not looked for in all of the past. The search ends one hour before it by the service's own times,
+            whatever clock the caller has.
         :raises TransportFailed: they are not all among the newest 1,000 pages: 100,000 records where a page holds 100.
         :raises TypeError: the references are one string, or one of them is no string.
-        :raises ValueError: `since` has no time zone.
         :raises PaymentsError: see `errors`; a page could not be read, and nothing is known of what is missing.
         """
         if isinstance(references, str):
             raise TypeError("references must be several strings, not one")
         wanted = [text(f"references[{index}]", reference) for index, reference in enumerate(references)]
-        if since is not None and since.tzinfo is None:
-            raise ValueError("since must be a time with its zone")
         if not wanted:
             return {}
         try:
-            found = self._search(set(wanted), since, {"sort": "-createdAt", "limit": _LARGE_PAGE}, timeout)
+            found = self._search(set(wanted), after, {"sort": "-createdAt", "limit": _LARGE_PAGE}, timeout)
         except Invalid:
             # How many records a page may have is not shown, nor that more are an error.
-            found = self._search(set(wanted), since, {"sort": "-createdAt"}, timeout)
+            found = self._search(set(wanted), after, {"sort": "-createdAt"}, timeout)
         return {reference: found[reference] for reference in wanted if reference in found}
 
     def get(self, disbursement_id: str, *, timeout: float | None = None) -> FiatDisbursement:
@@ -251,7 +252,7 @@ class FiatDisbursements:
         )
 
     def _search(
-        self, wanted: set[str], since: datetime | None, filters: FiatDisbursementFilters, timeout: float | None
+        self, wanted: set[str], after: str | None, filters: FiatDisbursementFilters, timeout: float | None
     ) -> dict[str, FiatDisbursement]:
         """The wanted disbursements by reference, in a list whose newest records come first."""
 
@@ -259,10 +260,13 @@ class FiatDisbursements:
             return self._page(number, filters, timeout, may_be_blank=number > 1)
 
         found = dict[str, FiatDisbursement]()
+        since: datetime | None = None
         # Unless a filter names a field that changes, such as the status, no disbursement leaves the list.
         for made in walk(str(_LIST), page, _id_of, _MOST_PAGES, sort="-createdAt", only_grows=True):
             if since is not None and made.created_at is not None and made.created_at < since:
                 break
+            if after is not None and made.reference == after and made.created_at is not None:
+                since = made.created_at - _LOOK_BACK
             if made.reference in wanted:
                 found[made.reference] = made
             if len(found) == len(wanted):

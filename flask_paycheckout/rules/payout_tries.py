@@ -1,0 +1,77 @@
+"""The tries of a payout: each has a service reference of its own, which a restored database derives again.
+
+After a restored backup the shop asks for payouts that it has forgotten. The service takes a reference only once, so it
+refuses the second payment itself.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from typing import Any, Protocol
+
+import msgspec
+
+__all__ = ["Try", "present_try", "refund_reference", "service_reference", "tries_of", "tries_text"]
+
+# Characters of the shop's reference that the service's contains, so that people recognise it.
+_SHOWN = 16
+
+
+class Try(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was sent, or may have been, under one service reference."""
+
+    service_reference: str
+    client_id: str | None = None
+    """The client id of the keys that it was sent with."""
+
+    paid_by: str | None = None
+    """The merchant account whose money was to pay."""
+
+    disbursement_id: str | None = None
+
+
+class _Sent(Protocol):
+    """A payout, as far as it names its present try."""
+
+    service_reference: Any
+    client_id: Any
+    paid_by: Any
+    disbursement_id: Any
+
+
+def present_try(payout: _Sent) -> Try:
+    """The try under the payout's present service reference."""
+    return Try(payout.service_reference, payout.client_id, payout.paid_by, payout.disbursement_id)
+
+
+def tries_of(text: str | None) -> tuple[Try, ...]:
+    """The tries that a payout's `earlier` holds, oldest first."""
+    return msgspec.json.decode(text, type=tuple[Try, ...]) if text else ()
+
+
+def tries_text(tries: tuple[Try, ...]) -> str | None:
+    """The text of which `tries_of` makes these tries again."""
+    return msgspec.json.encode(tries).decode() if tries else None
+
+
+def service_reference(key: bytes, account: str, reference: str, number: int) -> str:
+    """The service reference of a try, which people recognise the shop's reference in, and nobody can guess.
+
+    :param key: the installation's.
+    :param number: of the try, from 1.
+    """
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", reference)[:_SHOWN].strip("-") or "payout"
+    return f"{readable}-{_digest(key, 'try', account, reference, str(number))}"
+
+
+def refund_reference(key: bytes, checkout_id: str, number: int) -> str:
+    """The reference of a checkout's refund.
+
+    :param number: of the checkout's refunds, from 1.
+    """
+    return f"refund-{_digest(key, 'refund', checkout_id, str(number))}"
+
+
+def _digest(key: bytes, *parts: str) -> str:
+    return hmac.digest(key, msgspec.json.encode(parts), "sha256").hex()[:16]

@@ -1,0 +1,199 @@
+"""Tries of a payout: once in doubt is in doubt, by one clock and one key, and a new try asks after those before it.
+
+The service takes a reference once, as it says, unless a test has it pay whatever it is asked to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.conftest import OpenShop
+from tests.payouts.books import NO_ANSWER, Books, Pages, PayingService
+from tests.payouts.shop import TOKEN, WALLET, decides, payout, pays_out, sends
+from tests.scripted import Answer, Shop, refusal, success
+
+CONFIG: dict[str, Any] = {"PAYCHECKOUT_ACCESS_TOKEN": "unit-token"}
+
+
+@pytest.fixture
+def books(clock: Callable[[], Any]) -> Books:
+    return Books(Pages(), clock=clock)
+
+
+@pytest.fixture
+def service(books: Books) -> PayingService:
+    return PayingService(books)
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop) -> Shop:
+    return open_shop(**CONFIG)
+
+
+def late_list(times: int) -> list[Answer]:
+    """The service's list as it was before, for so many look-ups."""
+    empty: dict[str, Any] = {"docs": [], "totalDocs": 0, "limit": 100, "totalPages": 1, "page": 1}
+    return [success(empty | {"hasPrevPage": False, "hasNextPage": False})] * times
+
+
+def later(shop: Shop, seconds: float = 61) -> str:
+    shop.clock.advance(seconds=seconds)
+    sends(shop)
+    return str(payout(shop, "maker-1").status)
+
+
+# Once in doubt
+
+
+def test_a_refusal_after_doubt_is_looked_up_again_and_then_unknown(shop: Shop, books: Books) -> None:
+    pays_out(shop)
+    books.instead = [NO_ANSWER, refusal(400, "reference must be unique")]
+    sends(shop)
+    assert later(shop) == "sending", "sent again, refused, and missed once"
+    assert later(shop, 59) == "sending"
+    assert later(shop, 1) == "unknown"
+    assert "must be unique" in payout(shop, "maker-1").problem
+    assert books.paid == []
+
+
+def test_what_a_late_list_hides_from_both_look_ups_is_paid_once(shop: Shop, books: Books) -> None:
+    pays_out(shop)
+    books.lost, books.instead_of_pages = 1, late_list(3)
+    sends(shop)
+    assert later(shop) == "sending", "the service has refused the second send"
+    assert later(shop) == "sent"
+    assert len(books.paid) == 1
+
+
+def test_a_refusal_without_doubt_whose_look_up_fails_is_failed_later(shop: Shop, books: Books) -> None:
+    pays_out(shop)
+    books.instead, books.instead_of_pages = [refusal(400, "no such bank")], [refusal(503)]
+    sends(shop)
+    assert later(shop, 3600) == "failed"
+
+
+def test_an_answer_that_comes_after_a_person_resolved_it_is_kept_for_people(shop: Shop, books: Books) -> None:
+    def meanwhile(references: object) -> None:
+        shop.clock.advance(minutes=5)
+        sends(shop)
+
+    pays_out(shop, amount="8.00", to=WALLET, currency=TOKEN)
+    books.created = meanwhile
+    sends(shop)
+    stored = payout(shop, "maker-1")
+    assert (stored.status, books.paid[0].id in stored.problem) == ("unknown", True)
+
+
+# Clocks
+
+
+@pytest.mark.parametrize("ahead", [70, -70])
+def test_the_minute_between_two_look_ups_is_the_databases(open_shop: OpenShop, books: Books, ahead: int) -> None:
+    one, other = open_shop(**CONFIG), open_shop(ahead=ahead, **CONFIG)
+    pays_out(one)
+    books.instead = [NO_ANSWER]
+    sends(one)
+    for host in (other, one, other):
+        sends(host)
+    assert (payout(one, "maker-1").status, books.paid) == ("sending", [])
+    for _ in range(4):
+        one.clock.advance(seconds=61)
+        sends(other)
+    assert (payout(one, "maker-1").status, len(books.paid)) == ("sent", 1)
+
+
+@pytest.mark.parametrize("hours", [-48, -2, 2])
+def test_no_clock_of_the_service_hides_a_payout_from_its_look_up(shop: Shop, books: Books, hours: int) -> None:
+    books.unique, books._clock = False, lambda: shop.clock() + timedelta(hours=hours)
+    pays_out(shop, "known")
+    sends(shop)
+    shop.clock.advance(days=3)
+    pays_out(shop)
+    books.lost, books.instead_of_pages = 1, late_list(1)
+    sends(shop)
+    pays_out(shop, "recent")
+    later(shop, 30)
+    assert payout(shop, "recent").status == "sent"
+    assert later(shop, 31) == "sent"
+    assert len(books.paid) == 3
+
+
+# A restored backup
+
+
+@pytest.mark.on_each_database
+def test_a_restored_database_asks_for_the_same_reference_again(open_shop: OpenShop, books: Books) -> None:
+    shop = open_shop(**CONFIG)
+    before = pays_out(shop).service_reference
+    sends(shop)
+    models = shop.runtime.models
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        for table in (models.payouts, models.bookings, models.events):
+            connection.execute(table.delete())
+    again = open_shop(**CONFIG)
+    assert pays_out(again).service_reference == before
+    sends(again)
+    assert (payout(again, "maker-1").status, len(books.paid)) == ("sent", 1)
+    assert pays_out(open_shop("another", **CONFIG)).service_reference != before
+    assert {pays_out(again, f"maker-{number}").service_reference for number in range(9)} >= {before}
+
+
+# A new try
+
+
+def fails(shop: Shop, books: Books) -> str:
+    """Has a payout fail at the bank, and tried again by a person; gives its first service reference."""
+    first = str(pays_out(shop).service_reference)
+    sends(shop)
+    books.finish("failed")
+    assert later(shop, 3600) == "failed"
+    assert decides(shop, "retry", "maker-1")
+    return first
+
+
+def test_a_retry_is_sent_under_a_new_reference_once_the_service_said_that_the_first_failed(
+    shop: Shop, books: Books
+) -> None:
+    first = fails(shop, books)
+    sends(shop)
+    assert payout(shop, "maker-1").status == "sent"
+    references = [one.reference for one in books.paid]
+    assert (references[0], len(set(references))) == (first, 2)
+
+
+def test_a_retry_takes_an_earlier_try_that_was_carried_out_after_all(shop: Shop, books: Books) -> None:
+    first = fails(shop, books)
+    books.paper.add("finished", id=books.paid[0].id, status="completed")
+    sends(shop)
+    stored = payout(shop, "maker-1")
+    assert (stored.status, stored.service_reference, stored.disbursement_id) == ("sent", first, books.paid[0].id)
+    assert later(shop, 3600) == "completed"
+    assert len(books.paid) == 1
+
+
+def test_a_retry_waits_while_an_earlier_try_cannot_be_read(shop: Shop, books: Books) -> None:
+    fails(shop, books)
+    books.instead_of_reads = [refusal(503)] * 9
+    for _ in range(3):
+        sends(shop)
+        stored = payout(shop, "maker-1")
+        assert (stored.status, "earlier try could not be read" in stored.problem) == ("ready", True)
+        shop.clock.advance(hours=2)
+    assert len(books.paid) == 1
+    books.instead_of_reads = []
+    assert later(shop) == "sent"
+    assert len(books.paid) == 2
+
+
+def test_a_refused_try_is_looked_up_by_its_reference(shop: Shop, books: Books) -> None:
+    pays_out(shop)
+    books.instead = [refusal(400, "no such bank")]
+    sends(shop)
+    assert decides(shop, "retry", "maker-1")
+    books.lost, books.instead_of_pages = 1, late_list(0)
+    sends(shop)
+    assert (payout(shop, "maker-1").status, len(books.paid)) == ("sent", 1)
