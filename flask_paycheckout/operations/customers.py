@@ -61,7 +61,7 @@ class CustomerOperations(OperationsBase):
 
     def read_refunds(self, order_id: str) -> OrderRefunds:
         """How far payments of an order were paid back, for its status page."""
-        return read_refunds(self._runtime.payouts, order_id)
+        return read_refunds(self._runtime.payouts, self._runtime.checkouts, order_id)
 
     def read_payments(self, order_id: str) -> list[Payment]:
         """The newest payments that arrived for an order, for its status page."""

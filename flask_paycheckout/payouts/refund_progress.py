@@ -10,6 +10,7 @@ from enum import IntEnum
 import msgspec
 
 from flask_paycheckout.rules.payout_states import PayoutStatus
+from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.payouts import Payouts, RefundState
 from flask_paycheckout.store.refund_limits import REFUNDED
 from flask_paycheckout.totals import is_token
@@ -20,6 +21,9 @@ __all__ = ["NO_REFUNDS", "OrderRefunds", "RefundProgress", "read_refunds"]
 class RefundProgress(IntEnum):
     """How far a payment was paid back."""
 
+    OWED = -1
+    """It was not accepted, and nobody has decided what becomes of it."""
+
     FAILED = 0
     """Each refund has failed, or nobody knows whether it was sent."""
 
@@ -29,6 +33,8 @@ class RefundProgress(IntEnum):
     STARTED = 2
     PARTLY = 3
     WHOLLY = 4
+    KEPT = 5
+    """It was not accepted, and the shop keeps it."""
 
 
 class OrderRefunds(msgspec.Struct, frozen=True):
@@ -38,18 +44,23 @@ class OrderRefunds(msgspec.Struct, frozen=True):
     """Of the payment that paid the order."""
 
     of_others: RefundProgress | None = None
-    """Of all other payments, the one that is furthest."""
+    """Of all other accepted payments, the one that is furthest."""
+
+    of_rejected: RefundProgress | None = None
+    """Of the payments that were not accepted, the one that is least far; None without any."""
 
     paid_back: Mapping[str, Decimal] = {}
     """The sums that were paid back, by currency."""
 
 
 NO_REFUNDS = OrderRefunds()
+_BY_HAND = {"kept": RefundProgress.KEPT, "paid_back": RefundProgress.WHOLLY}
 _FAILED = frozenset({PayoutStatus.FAILED, PayoutStatus.UNKNOWN})
 
 
-def read_refunds(payouts: Payouts, order_id: str) -> OrderRefunds:
-    """Read how far the payments of an order were paid back; one query."""
+def read_refunds(payouts: Payouts, checkouts: Checkouts, order_id: str) -> OrderRefunds:
+    """Read how far the payments of an order were paid back; two queries."""
+    rejected = checkouts.rejected(order_id)
     by_payment: dict[str, list[RefundState]] = defaultdict(list)
     paid_back: dict[str, Decimal] = defaultdict(Decimal)
     for state in payouts.refund_states(order_id):
@@ -57,9 +68,22 @@ def read_refunds(payouts: Payouts, order_id: str) -> OrderRefunds:
         if _is_done(state):
             paid_back[state.currency] += state.times * Decimal(state.amount)
     progress: dict[bool, list[RefundProgress]] = {True: [], False: []}
-    for states in by_payment.values():
-        progress[states[0].paid_order_id is not None].append(_progress(states))
-    return OrderRefunds(max(progress[True], default=None), max(progress[False], default=None), dict(paid_back))
+    for checkout_id, states in by_payment.items():
+        if checkout_id not in rejected:
+            progress[states[0].paid_order_id is not None].append(_progress(states))
+    return OrderRefunds(
+        max(progress[True], default=None),
+        max(progress[False], default=None),
+        min((_outcome(payback, by_payment[checkout_id]) for checkout_id, payback in rejected.items()), default=None),
+        dict(paid_back),
+    )
+
+
+def _outcome(payback: str | None, states: Sequence[RefundState]) -> RefundProgress:
+    """What becomes of money that was not accepted."""
+    if payback in _BY_HAND:
+        return _BY_HAND[payback]
+    return _progress(states) if states else RefundProgress.OWED
 
 
 def _progress(states: Sequence[RefundState]) -> RefundProgress:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, bindparam, exists, func, literal_colu
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.errors import UnknownCheckout
 from flask_paycheckout.rules.order_ids import is_order_id
-from flask_paycheckout.rules.states import LIVE, OPEN, best_of
+from flask_paycheckout.rules.states import LIVE, OPEN, Status, best_of
 from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.models import Models
@@ -96,6 +96,12 @@ class Checkouts:
         with self._single.connect() as connection:
             rows = connection.execute(self._select_payments, {"of_order_id": order_id}).mappings()
             return [payment for row in rows if (payment := payment_of(row)) is not None]
+
+    def rejected(self, order_id: str) -> dict[str, str | None]:
+        """The ids of an order's rejected payments, with what was recorded of paying them back."""
+        c = self._table.c
+        rows = select(c.checkout_id, c.payback).where(c.order_id == order_id, c.status == Status.REJECTED.value)
+        return dict(self._rows(rows))
 
     def counts(self, order_id: str) -> dict[str, int]:
         """The number of an order's checkouts in each status."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 from flask import Response, abort, jsonify, url_for
 
+from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.payouts.refund_progress import NO_REFUNDS
+from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds
 from flask_paycheckout.rules.states import Status
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import STATUS
@@ -30,7 +31,7 @@ def order_page(token: str) -> Response:
     settled = current.status in (Status.PAID, Status.HELD)
     total, failed = (None, False) if settled else _ask_total(link.order_id)
     # No link to the refund page, which decides where money goes: the status link may have been passed on.
-    refunds = operations().read_refunds(link.order_id) if current.refundable else NO_REFUNDS
+    refunds = _refunds(current, link)
     receipt = Receipt()
     if runtime().settings.show_total:
         arrived = operations().read_payments(link.order_id) if settled or current.refundable else []
@@ -63,7 +64,14 @@ def unpayable_page(link: Link) -> Response:
     return page(
         "order.html",
         link.order_id,
-        order_text(current.status, False, Receipt(), language.of_page(), reason=current.reason),
+        order_text(
+            current.status,
+            False,
+            Receipt(),
+            language.of_page(),
+            reason=current.reason,
+            refunds=_refunds(current, link),
+        ),
         404,
         standing=current,
         action=None,
@@ -79,6 +87,10 @@ def order_status(token: str) -> Response:
         abort(404)
     current = operations().read_order_status(link.order_id)
     return jsonify(status=current.status, final=current.final, pollAfter=current.poll_after)
+
+
+def _refunds(current: OrderStatus, link: Link) -> OrderRefunds:
+    return operations().read_refunds(link.order_id) if current.refundable else NO_REFUNDS
 
 
 def _ask_total(order_id: str) -> tuple[Total | None, bool]:

@@ -58,7 +58,10 @@ class PageText(msgspec.Struct, frozen=True):
     """The advice when to try again; only set when a payment could not be started."""
 
     refund: str = ""
-    """The news of a refund of a payment that did not pay the order; empty without one."""
+    """What becomes of a payment that did not pay the order; empty without one."""
+
+    separate: str = ""
+    """The sentence above the pay button of an order of which a payment was not accepted; else empty."""
 
     total: str = ""
     """The amount to pay; empty where nothing can be paid, or PAYCHECKOUT_SHOW_TOTAL is off."""
@@ -201,6 +204,32 @@ _OF_OTHER_REFUND = {
     RefundProgress.PARTLY: message("A part of a payment for this order was refunded."),
     RefundProgress.WHOLLY: message("A payment for this order was refunded."),
 }
+_REJECTED = PageText(
+    message("Your payment was not accepted"),
+    message("Your money arrived, and the shop did not accept it as the payment of this order."),
+    message("Pay now"),
+)
+_ALSO_REJECTED = message("Other money arrived, and the shop did not accept it as a payment of this order.")
+# What becomes of a payment that was not accepted.
+_OF_REJECTED = {
+    RefundProgress.OWED: message(
+        "The shop has to pay it back to you, and will be in touch. If you have questions, please ask the shop."
+    ),
+    RefundProgress.FAILED: message(
+        "Paying it back did not work at once. You do not have to do anything: the shop sends it again, or asks you"
+        " where else it should go."
+    ),
+    RefundProgress.CLAIMABLE: message(
+        "A refund waits for you: open the link that the shop sent you, and say where the money should go."
+    ),
+    RefundProgress.STARTED: message("It is on its way back to you."),
+    RefundProgress.PARTLY: message("A part of it was paid back to you."),
+    RefundProgress.WHOLLY: message("It was paid back to you."),
+    RefundProgress.KEPT: message(
+        "The shop has recorded that it keeps this money. If you did not agree to that, please ask the shop."
+    ),
+}
+_SEPARATE = message("Paying now is a new payment: the money that was not accepted is separate and does not count.")
 _BAD_LINK = PageText(
     message("This link does not work"),
     message("It is incomplete, or too old. Please open your order in the shop again, or ask the shop for a new link."),
@@ -262,10 +291,20 @@ def order_text(
     text = _CLOSED if closed else refunded or waiting or ended or _OF_STATUS[status]
     if refunds.of_others is not None:
         text = msgspec.structs.replace(text, refund=_OF_OTHER_REFUND[refunds.of_others])
+    notices: list[str] = []
+    if refunds.of_rejected is not None:
+        if status in ("unpaid", Status.ABANDONED):
+            text = msgspec.structs.replace(_REJECTED, pay=_REJECTED.pay if payable else "")
+        else:
+            notices = [_ALSO_REJECTED]
+        notices.append(_OF_REJECTED[refunds.of_rejected])
+        text = msgspec.structs.replace(text, separate=_SEPARATE if text.pay else "")
     if unrecorded:
         text = msgspec.structs.replace(text, unrecorded=_UNRECORDED)
+    told = translated(text, language)
     return msgspec.structs.replace(
-        translated(text, language),
+        told,
+        refund=" ".join([*map(catalogue(language.code).gettext, notices), *([told.refund] if told.refund else [])]),
         total="" if receipt.total is None else _to_pay(receipt.total, language),
         arrived=[_arrived(payment, language) for payment in receipt.payments],
         paid_back=[format_amount(amount, currency, language.tag) for currency, amount in receipt.paid_back.items()],

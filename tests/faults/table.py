@@ -71,6 +71,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "payouts/test_hints.py::test_webhooks_have_an_effect_ever_more_rarely_while_they_change_nothing",
             Swap("store.payout_hints:PayoutHints._has_effect", "max(self._cooldown, longer)", "self._cooldown"),
         ),
+        "the page of an order whose payment was not accepted asks for a payment as if nothing had come": (
+            "views/test_order.py::test_money_that_was_not_accepted_is_told_with_what_becomes_of_it",
+            Never("views.page_text:order_text", "of_rejected"),
+        ),
         "zeros at the end of an amount are decimals": (
             "test_totals.py::test_an_amount_is_kept_exactly",
             Swap("totals:exact_decimal", "_without_zeros(exact, places)", "exact"),

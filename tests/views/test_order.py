@@ -100,6 +100,37 @@ def test_a_payment_that_failed_is_told_apart_from_a_page_that_ran_out(shop: Shop
     assert all("Pay again" in page and 'data-status="abandoned"' in page for page in pages)
 
 
+def test_money_that_was_not_accepted_is_told_with_what_becomes_of_it(shop: Shop) -> None:
+    checkout_id = shop.has_held()
+    shop.resolves(checkout_id, accept=False)
+    page = opens(shop).text
+    assert heading(page) == "Your payment was not accepted"
+    assert "Arrived: <strong>$1.00" in page
+    assert "has to pay it back to you" in page
+    assert page.index("the money that was not accepted is separate") < page.index("<form")
+    with shop.app.app_context():
+        shop.paycheckout.refund(checkout_id, by="Ada", why="too little")
+        shop.db.session.commit()
+    assert "A refund waits for you" in opens(shop).text
+    shop.totals["o-1"] = None
+    closed = opens(shop).text
+    assert (heading(closed), "<form" in closed, "is separate" in closed) == (heading(page), False, False)
+    shop.totals["o-1"] = Pay("12.50", "USD")
+    shop.starts()
+    again = opens(shop).text
+    assert "Other money arrived" in again
+    assert "A refund waits for you" in again
+
+
+@pytest.mark.parametrize(("kept", "said"), [(True, "it keeps this money"), (False, "It was paid back to you")])
+def test_money_that_was_not_accepted_and_is_settled_by_hand_is_told_so(shop: Shop, kept: bool, said: str) -> None:
+    checkout_id = shop.has_held()
+    shop.resolves(checkout_id, accept=False)
+    with shop.app.app_context():
+        shop.paycheckout.mark_paid_back(checkout_id, by="Ada", why="agreed", kept=kept)
+    assert said in opens(shop).text
+
+
 def test_the_newest_attempt_decides_what_is_said_of_an_abandoned_order(shop: Shop) -> None:
     """One that an earlier version abandoned has no reason."""
     reach(shop, "abandoned")

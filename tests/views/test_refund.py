@@ -398,17 +398,29 @@ def test_the_status_page_tells_refunds_and_the_json_does_not(
 @pytest.mark.parametrize(
     ("status", "note"),
     [
-        ("claimable", "The shop will refund a payment for this order"),
-        ("waiting", "A payment for this order is being refunded."),
-        ("completed", "A payment for this order was refunded."),
+        ("claimable", "A refund waits for you"),
+        ("waiting", "It is on its way back to you."),
+        ("failed", "Paying it back did not work at once."),
+        ("completed", "It was paid back to you."),
     ],
 )
-def test_a_refunded_payment_that_did_not_pay_the_order_is_told_beside(shop: Shop, status: str, note: str) -> None:
+def test_a_refund_of_a_payment_that_was_not_accepted_is_told(shop: Shop, status: str, note: str) -> None:
     held = shop.has_held()
     assert note not in opens(shop).text
     refunds_of(shop, held, status, amount=None)
     page = opens(shop).text
-    assert (heading(page), note in page) == ("Not paid yet", True)
+    assert (heading(page), note in page) == ("Your payment was not accepted", True)
+
+
+def test_the_refund_of_an_accepted_second_payment_is_told_beside_the_first(shop: Shop) -> None:
+    second = shop.has_deposit("completed")
+    shop.clock.advance(minutes=15)
+    shop.has_paid()
+    assert shop.settles(second).status == "held"
+    shop.resolves(second, accept=True)
+    refunds_of(shop, second, "completed", amount=None)
+    page = opens(shop).text
+    assert (heading(page), "A payment for this order was refunded." in page) == ("Paid, thank you", True)
 
 
 def test_a_refund_in_tokens_is_refunded_when_it_is_sent(shop: Shop) -> None:
