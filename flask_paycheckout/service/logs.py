@@ -154,8 +154,9 @@ class FailureLog:
     def error(
         self, kind: str, message: str, *args: object, extra: Mapping[str, Any], error: BaseException | None = None
     ) -> None:
-        """Log a line at ERROR; parameters as for `warning`."""
-        self._write(logging.ERROR, kind, message, args, extra, None, error)
+        """Log a line at ERROR, or at WARNING when the error is expected to pass; parameters as for `warning`."""
+        level = logging.WARNING if error is not None and _heals(error) else logging.ERROR
+        self._write(level, kind, message, args, extra, None, error)
 
     def exception(
         self, kind: str, message: str, *args: object, extra: Mapping[str, Any], error: BaseException | None = None

@@ -73,6 +73,14 @@ def test_a_failure_that_heals_is_one_line_at_warning(caplog: pytest.LogCaptureFi
     assert text.endswith("gone away") or "all is well" in text
 
 
+def test_a_customer_who_finds_the_service_away_is_a_line_at_warning(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.service.instead_of_created.append(refusal(503, "a moment"))
+    assert presses_pay(shop).status_code == 503
+    assert [level for level, text, _ in lines(caplog) if "order o-1" in text] == ["WARNING"]
+
+
 def test_what_was_not_expected_keeps_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
     try:
         raise KeyError("jar")
