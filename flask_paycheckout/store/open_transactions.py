@@ -40,7 +40,7 @@ _ENDING = re.compile(
 )
 _MUST_NOT = (
     "was called inside a transaction of flask_paycheckout. order_total and receivers must not commit or roll back:"
-    " their changes are committed together with what is recorded about the payment."
+    " their changes are committed together with what is recorded about the payment"
 )
 # The states of a connection that psycopg and psycopg2 tell, by the numbers of libpq.
 _IDLE, _IN_ERROR = 0, 3

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, Table
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, scoped_session
 
 from flask_paycheckout.errors import ReceiverFailed
@@ -185,7 +186,8 @@ class ShopTransactions:
                 yield opened
                 try:
                     opened.commit()
-                except BrokenTransaction as error:
+                except (BrokenTransaction, IntegrityError) as error:
+                    # Our own constraints are not deferred.
                     if opened.last_run is None:
                         raise
                     raise ReceiverFailed(*opened.last_run, error) from error

@@ -82,6 +82,10 @@ def second_engine_by_orm(shop: Shop) -> None:
     shop.db.session.add(shop.db.metadatas["other"].info["Memo"](text="paid"))
 
 
+def deferred_constraint(shop: Shop) -> None:
+    shop.db.session.execute(shop.db.metadata.tables["child"].insert().values(parent=1))
+
+
 def generator(shop: Shop) -> Iterator[None]:
     yield
 
@@ -139,15 +143,20 @@ WAYS: dict[str, Way] = {
     "returns a coroutine": coroutine,
     "returns an async generator": async_generator,
     "a hook fails at the commit": fails_at_commit,
+    "a deferred constraint fails": deferred_constraint,
 }
 # Statements of SQLite fail alone: its transaction stays whole, and everything is committed.
 _FORGIVEN = {name for name in WAYS if name.startswith("swallows a ") and "flush" not in name} | {
-    "a hook fails at the commit"
+    "a hook fails at the commit",
+    "a deferred constraint fails",
 }
 
 
 def add_tables(db: SQLAlchemy) -> None:
     add_effects(db)
+    db.Table("parent", db.Column("id", db.Integer, primary_key=True))
+    deferred = db.ForeignKey("parent.id", deferrable=True, initially="DEFERRED")
+    db.Table("child", db.Column("parent", db.Integer, deferred))
     db.Table("note", db.Column("text", db.String(40)), bind_key="other")
     columns = {"id": db.Column(db.Integer, primary_key=True), "text": db.Column(db.String(40))}
     db.metadatas["other"].info["Memo"] = type("Memo", (db.Model,), {"__bind_key__": "other", **columns})
