@@ -66,8 +66,6 @@ def order_parcel(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id
     if reasons := texts_of(hooks(app).against_sending, order):
         raise NotReady(" ".join(reasons))  # the extension calls the receiver again later
     slip = packing_slip(order)
-    # End the transaction, so that no lock is held while the warehouse is called; nothing was written yet.
-    db.session.rollback()
     db.session.add(Parcel(order_id=order_id, event_id=event_id, number=send_slip(app, event_id, slip)))
 
 

@@ -111,8 +111,6 @@ def post_receipt(app: Flask, *, event_id: str, **extra: Any) -> None:
     message["From"], message["To"], message["Subject"] = app.config["MAIL_SENDER"], letter.address, letter.subject
     message["Date"], message["Message-ID"] = letter.written_at, f"<{event_id}@receipts.fair-and-foul.example>"
     message.set_content(letter.text)
-    # End the transaction, so that no lock is held while the mail server is called.
-    db.session.rollback()
     with smtplib.SMTP(app.config["MAIL_SERVER"], app.config["MAIL_PORT"], timeout=app.config["MAIL_TIMEOUT"]) as server:
         if app.config["MAIL_USERNAME"]:
             server.starttls()
