@@ -11,8 +11,15 @@ from fpdf import FPDF, XPos, YPos
 
 from flask_paycheckout.sandbox.disbursements.fees import total
 from flask_paycheckout.sandbox.fiat_disbursements.schemas import FiatDisbursement
-from flask_paycheckout.sandbox.transfer_proofs.font_files import package_folder, script_names
-from flask_paycheckout.sandbox.transfer_proofs.typefaces import REGULAR, Paper, close_fonts, load_fonts, printable
+from flask_paycheckout.sandbox.transfer_proofs.typefaces import (
+    REGULAR,
+    Paper,
+    close_fonts,
+    load_fonts,
+    package_folder,
+    printable,
+    script_names,
+)
 
 # Millimetres of an A4 page.
 _MARGIN, _WIDTH, _BOTTOM = 18.0, 174.0, 268.0
@@ -80,19 +87,9 @@ def _not_printed(missing: set[str]) -> list[tuple[str, Rows]]:
         return []
     scripts = ", ".join(script_names(missing))
     number = f"U+{ord(min(missing)):04X}"
+    remedy = [] if package_folder() else [("Remedy", "pip install 'flask-paycheckout[sandbox]' brings more fonts.")]
     told = f"No font was found for some characters; each stands as its number, such as {number}."
-    return [("Not printed", [("Scripts", scripts), ("Reason", told), ("Remedy", _remedy(missing))])]
-
-
-def _remedy(missing: set[str]) -> str:
-    if package_folder() is None:
-        return (
-            "pip install 'flask-paycheckout[sandbox]' brings fonts for most scripts. Noto fonts of the system are used"
-            " too (on Debian: fonts-noto-core, fonts-noto-cjk)."
-        )
-    if script_names(missing) == ["symbols"]:
-        return "None is known for these symbols."
-    return "Install the Noto fonts of these scripts in the system (on Debian: fonts-noto-core, fonts-noto-cjk)."
+    return [("Not printed", [("Scripts", scripts), ("Reason", told), *remedy])]
 
 
 def _recipient(made: FiatDisbursement) -> Rows:

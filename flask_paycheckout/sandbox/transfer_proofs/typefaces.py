@@ -1,21 +1,33 @@
 """The fonts that proofs are printed with. Only those that a text needs are loaded: together they are large.
 
-This package brings the letters of Latin, Greek and Cyrillic, and `font_files` finds the others. A character that no
-font has is printed as its number, U+1F600, so that nothing disappears.
+This package brings the letters of Latin, Greek and Cyrillic; those of most other scripts come with the `sandbox` extra,
+in the package weblate-fonts. A character that no font has is printed as its number, U+1F600, so that nothing disappears.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from fontTools import unicodedata  # type: ignore[import-untyped]
+from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from fpdf import FPDF
 
-from flask_paycheckout.sandbox.transfer_proofs.font_files import characters_of, font_files
 from flask_paycheckout.sandbox.wire.parsing import UNSEEN_SIGNS
 
 REGULAR = "regular"
 _FOLDER = Path(__file__).parent / "fonts"
+# A script, by its ISO 15924 code, and the font of weblate-fonts that is tried for it. Japanese text has its kanji in
+# the Japanese shapes and Korean text its hanja in the Korean ones; the fonts at the end have rare characters.
+_EAST_ASIAN = (
+    *(("Hira", "KurintoSansJP"), ("Kana", "KurintoSansJP"), ("Hang", "KurintoSansKR"), ("Hani", "KurintoSansSC")),
+    *(("Bopo", "KurintoSansTC"), ("Hani", "KurintoSansTC"), ("Hani", "KurintoSansJP"), ("Hani", "KurintoSansKR")),
+)
+_OTHER_SCRIPTS = "KurintoSans"
+# Characters that belong to no script of their own: punctuation, symbols, combining marks.
+_SHARED = {"Zyyy", "Zinh", "Zzzz"}
 _REGULAR_FILE = _FOLDER / "NotoSans-Regular.ttf"
 
 
@@ -51,7 +63,7 @@ def load_fonts(pdf: FPDF, text: str) -> set[str]:
 
 def _load_others(pdf: FPDF, missing: set[str]) -> set[str]:
     loaded = []
-    for file in font_files(missing):
+    for file in _font_files(missing):
         held = characters_of(file)
         if missing & held:
             pdf.add_font(file.stem, "", file)
@@ -82,3 +94,35 @@ def close_fonts(pdf: FPDF) -> None:
 def printable(text: str, missing: set[str]) -> str:
     """The text with the characters that no font has replaced by their numbers."""
     return "".join(f"U+{ord(character):04X}" if character in missing else character for character in text)
+
+
+def _font_files(characters: set[str]) -> Iterator[Path]:
+    """Files that may have these characters, the best first; none where weblate-fonts is not installed."""
+    folder = package_folder()
+    if folder is not None:
+        scripts = {unicodedata.script(character) for character in characters}
+        fonts = [font for script, font in _EAST_ASIAN if script in scripts]
+        yield from (folder / f"{font}-Rg.ttf" for font in dict.fromkeys([*fonts, _OTHER_SCRIPTS]))
+
+
+@lru_cache(maxsize=16)
+def characters_of(file: Path) -> frozenset[str]:
+    """All characters that a font file can print."""
+    with file.open("rb") as opened, TTFont(opened) as font:
+        return frozenset(map(chr, font.getBestCmap() or ()))
+
+
+def script_names(characters: set[str]) -> list[str]:
+    """The scripts of these characters in English, in alphabetical order; `symbols` stands for what has no script."""
+    scripts = {unicodedata.script(character) for character in characters}
+    names = sorted(unicodedata.script_name(script) for script in scripts - _SHARED)
+    return [*names, "symbols"] if scripts & _SHARED else names
+
+
+def package_folder() -> Path | None:
+    """The folder with the fonts of weblate-fonts; None where it is not installed."""
+    try:
+        import weblate_fonts
+    except ImportError:
+        return None
+    return Path(weblate_fonts.__file__).parent / "static" / "weblate_fonts" / "kurinto" / "ttf"

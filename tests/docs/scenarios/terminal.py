@@ -80,7 +80,7 @@ def steps(
     moves = [line.split()[1:3] for line in told.splitlines() if " webhook " not in line]
     assert moves == [
         *(["deposit", "pending"], ["deposit", "completed"]),
-        *(["disbursement", "pending"], ["deposit", "pending"]),
+        *(["disbursement", "pending"], ["disbursement", "pending"], ["deposit", "pending"]),
     ]
 
 

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import io
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-from fontTools.fontBuilder import FontBuilder  # type: ignore[import-untyped]
-from fontTools.pens.ttGlyphPen import TTGlyphPen  # type: ignore[import-untyped]
 from pypdf import PdfReader
 from pypdf.generic import ArrayObject
 
 from tests.sandbox.actors import Tester
 from tests.sandbox.disbursements.payers import Payer, given
-
-pytestmark = pytest.mark.usefixtures("system_fonts")
 
 NAMES = {
     "latin": "Zoë Łukasiewicz Ångström",
@@ -139,35 +134,14 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "weblate_fonts", None)
 
 
-def put_font(file: Path, letters: str) -> None:
-    """Make a font file in which each of these letters is a square."""
-    pen = TTGlyphPen(None)
-    pen.moveTo((0, 0))
-    for corner in ((0, 700), (500, 700), (500, 0)):
-        pen.lineTo(corner)
-    pen.closePath()
-    names = [".notdef", *(f"uni{ord(letter):04X}" for letter in letters)]
-    builder = FontBuilder(1000, isTTF=True)
-    builder.setupGlyphOrder(names)
-    builder.setupCharacterMap({ord(letter): name for letter, name in zip(letters, names[1:], strict=True)})
-    builder.setupGlyf(dict.fromkeys(names, pen.glyph()))
-    builder.setupHorizontalMetrics(dict.fromkeys(names, (600, 0)))
-    builder.setupHorizontalHeader(ascent=800, descent=-200)
-    builder.setupNameTable({"familyName": file.stem, "styleName": "Regular", "psName": file.stem})
-    builder.setupOS2()
-    builder.setupPost()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    builder.save(file)
-
-
-def test_a_script_without_a_font_is_named_with_what_to_install(payer: Payer) -> None:
+def test_a_script_without_a_font_is_named(payer: Payer) -> None:
     text = text_of(proof_of(payer, f"Ada {KHMER}"))
     assert "Ada U+1781U+1780" in text
-    told = ("Not printed", "Khmer", "such as U+1780", "Install the Noto fonts of these scripts", "fonts-noto-core")
+    told = ("Not printed", "Khmer", "such as U+1780")
     assert [words for words in told if words not in text] == []
     text = text_of(proof_of(payer, "Kim \N{GRINNING FACE}"))
     assert "Kim U+1F600" in text
-    assert "None is known for these symbols" in text
+    assert "symbols" in text
 
 
 @pytest.mark.usefixtures("no_package")
@@ -188,26 +162,3 @@ def test_without_the_package_the_longest_texts_still_make_one_page(payer: Payer)
     assert len(proof.pages) == 1
     assert text_of(proof).replace(" ", "").count("U+5B57") >= 1300
     assert "Not printed" in text_of(proof)
-
-
-@pytest.mark.parametrize(
-    "file", ["truetype/noto/NotoSansKhmer-Regular.ttf", "home/.local/share/fonts/NotoSansKhmer[wdth,wght].ttf"]
-)
-def test_fonts_of_the_system_print_what_the_package_does_not(payer: Payer, system_fonts: Path, file: str) -> None:
-    put_font(system_fonts / file, KHMER)
-    text = text_of(proof_of(payer, f"Ada {KHMER}"))
-    assert f"Ada {KHMER}" in text
-    assert "Not printed" not in text
-
-
-@pytest.mark.usefixtures("no_package")
-def test_fonts_of_the_system_stand_in_for_the_package(payer: Payer, system_fonts: Path) -> None:
-    put_font(system_fonts / "NotoSansGeorgian-Regular.ttf", "ქართული")
-    put_font(system_fonts / "NotoSansCJK-Regular.ttc", "王김")
-    assert "ქართული 王 김" in text_of(proof_of(payer, "ქართული 王 김"))
-
-
-def test_a_file_that_is_no_font_is_passed_over(payer: Payer, system_fonts: Path) -> None:
-    (system_fonts / "NotoSansKhmer-Regular.ttf").write_bytes(b"no font")
-    (system_fonts / "NotoSerifKhmer-Regular.ttf").symlink_to(system_fonts / "gone")
-    assert "U+1781U+1780" in text_of(proof_of(payer, KHMER))

@@ -15,8 +15,6 @@ from pypdf.generic import ContentStream
 from tests.sandbox.disbursements.payers import Payer
 from tests.sandbox.transfer_proofs.test_endpoints import proof_of, text_of
 
-pytestmark = pytest.mark.usefixtures("system_fonts")
-
 # The font that all these names are printed with.
 FONT = "KurintoSans"
 
