@@ -27,19 +27,18 @@ from flask_paycheckout.sandbox.levers.identity_page import identity_page
 from flask_paycheckout.sandbox.levers.start_state import StartOptions, prepare_world
 from flask_paycheckout.sandbox.levers.webhook_sender import SENDER, TICK, WORLD_TICK, WebhookSender
 from flask_paycheckout.sandbox.levers.worlds import MAX_WORLDS, WORLDS, Databases, Worlds
-from flask_paycheckout.sandbox.outgoing.mail_sender import make_mail_sender
+from flask_paycheckout.sandbox.outgoing.mails import make_mail_sender
 from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender
 from flask_paycheckout.sandbox.payments.endpoints import payments
 from flask_paycheckout.sandbox.recipients.endpoints import recipients
-from flask_paycheckout.sandbox.references.endpoints import references
-from flask_paycheckout.sandbox.references.pictures import pictures
+from flask_paycheckout.sandbox.references.endpoints import pictures, references
 from flask_paycheckout.sandbox.transfer_proofs.endpoints import transfer_proofs
 from flask_paycheckout.sandbox.wire.callers import allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
+from flask_paycheckout.sandbox.world.assumptions import Switches
 from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, read_clock_option
 from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, Known, SendWebhook, World
 from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
-from flask_paycheckout.sandbox.world.switches import Switches
 
 DEFAULT_BASE_URL = "http://127.0.0.1:8790"
 MAX_PROXIES = 5

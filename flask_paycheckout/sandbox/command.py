@@ -28,7 +28,7 @@ from flask_paycheckout.sandbox.levers.snapshot_calls import RESTORE
 from flask_paycheckout.sandbox.levers.snapshots import MAX_BYTES as MAX_SNAPSHOT_BYTES
 from flask_paycheckout.sandbox.levers.webhook_sender import SENDER, WebhookSender
 from flask_paycheckout.sandbox.levers.worlds import MAX_WORLDS, WORLDS, Worlds
-from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError
+from flask_paycheckout.sandbox.outgoing.mails import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.terminal.commands import COMMANDS, TOKEN_VARIABLE, command_of, run
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text

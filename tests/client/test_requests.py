@@ -12,7 +12,7 @@ import pytest
 
 from flask_paycheckout.client import FiatItem, NotFound, PaymentsClient, TransportFailed
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.references.banks import BANKS
+from flask_paycheckout.sandbox.references.data import BANKS
 from flask_paycheckout.totals import Pay
 from tests.client import samples
 from tests.client.wire import ACCESS_TOKEN, CLIENT_SECRET, DEPOSIT, Script, Shop, paged, refusal, success

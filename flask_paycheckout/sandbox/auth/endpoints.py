@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flask import Blueprint
 
-from flask_paycheckout.sandbox.auth.access_tokens import issue_token
-from flask_paycheckout.sandbox.auth.rules import account_of, log_in, register
+from flask_paycheckout.sandbox.auth.access import issue_token
+from flask_paycheckout.sandbox.auth.rules import LoginFailure, account_of, confirm_login, log_in, register
 from flask_paycheckout.sandbox.auth.schemas import (
     Confirmation,
     LoginRecord,
@@ -14,7 +14,6 @@ from flask_paycheckout.sandbox.auth.schemas import (
     VerificationRecord,
     represent,
 )
-from flask_paycheckout.sandbox.auth.verifications import LoginFailure, confirm_login
 from flask_paycheckout.sandbox.outgoing.sending import send_mails
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body

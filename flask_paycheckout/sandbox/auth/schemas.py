@@ -11,8 +11,7 @@ import msgspec
 
 from flask_paycheckout.sandbox.auth.start_state import INVITATION_LASTS
 from flask_paycheckout.sandbox.auth.tables import Account, User
-from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
-from flask_paycheckout.sandbox.wire.field_types import Boolean, FreeText, Schema, SchemaOf, Text
+from flask_paycheckout.sandbox.wire.field_types import Boolean, EmailAddress, FreeText, Schema, SchemaOf, Text
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption, world

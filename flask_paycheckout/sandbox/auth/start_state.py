@@ -8,7 +8,7 @@ from datetime import timedelta
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of
-from flask_paycheckout.sandbox.wire.email_addresses import key_of
+from flask_paycheckout.sandbox.wire.field_types import key_of
 from flask_paycheckout.sandbox.world.context import World, world
 from flask_paycheckout.sandbox.world.ids import derived
 

@@ -6,12 +6,17 @@ from flask import Blueprint, g
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import check_access
-from flask_paycheckout.sandbox.checkouts.rules import page_url, requested_amounts, store_checkout
-from flask_paycheckout.sandbox.checkouts.schemas import CheckoutLink, NewCheckout
+from flask_paycheckout.sandbox.checkouts.rules import (
+    CheckoutLink,
+    NewCheckout,
+    page_url,
+    requested_amounts,
+    store_checkout,
+)
 from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success
-from flask_paycheckout.sandbox.wire.one_transaction import in_one_transaction
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
+from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
 from flask_paycheckout.sandbox.world.context import assumption
 
 checkouts = Blueprint("checkouts", __name__)

@@ -3,13 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
+from typing import NamedTuple
 
 from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, func, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.checkouts.quotes import Quote, Terms, quote_paying, quote_receiving
 from flask_paycheckout.sandbox.checkouts.tables import Conversion, ConversionSwitch, MethodSwitch, PaymentMethod
+from flask_paycheckout.sandbox.money.currencies import EXACT, rounded
+
+
+class Terms(NamedTuple):
+    """Fees and rate of a payment method between two currencies."""
+
+    input_currency: str
+    output_currency: str
+    flat_fee: Decimal
+    percent_fee: Decimal
+    rate: Decimal = Decimal(1)
+
+
+class Quote(NamedTuple):
+    """An amount paid, the fee included in it (both in the input currency), and the amount received."""
+
+    input_amount: Decimal
+    fee_amount: Decimal
+    output_amount: Decimal
+
+
+def quote_paying(terms: Terms, amount: Decimal) -> Quote:
+    """Quote for a customer who pays exactly `amount`. The fee is at most the amount; then nothing is received."""
+    fee = min(_fee_of(terms, amount), rounded(amount, terms.input_currency))
+    received = EXACT.multiply(EXACT.subtract(amount, fee), terms.rate)
+    return Quote(
+        rounded(amount, terms.input_currency), fee, rounded(received, terms.output_currency, rounding=ROUND_DOWN)
+    )
+
+
+def quote_receiving(terms: Terms, amount: Decimal) -> Quote:
+    """Quote for receiving exactly `amount`."""
+    net = rounded(EXACT.divide(amount, terms.rate), terms.input_currency)
+    share_left = EXACT.subtract(Decimal(1), _percentage(terms))
+    paid = rounded(EXACT.divide(EXACT.add(net, terms.flat_fee), share_left), terms.input_currency)
+    return Quote(paid, EXACT.subtract(paid, net), rounded(amount, terms.output_currency))
+
+
+def _fee_of(terms: Terms, amount: Decimal) -> Decimal:
+    exact = EXACT.add(terms.flat_fee, EXACT.multiply(amount, _percentage(terms)))
+    return rounded(exact, terms.input_currency)
+
+
+def _percentage(terms: Terms) -> Decimal:
+    return terms.percent_fee.scaleb(-2, EXACT)
+
 
 _USER: BindParameter[str] = bindparam("user_id")
 _METHOD_ENABLED: ColumnElement[bool] = func.coalesce(MethodSwitch.enabled, PaymentMethod.enabled)

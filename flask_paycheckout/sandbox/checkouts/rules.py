@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.payment_methods import (
+    Quote,
     enabled_methods,
     find_rate,
     is_within_limits,
     quote,
     usable,
 )
-from flask_paycheckout.sandbox.checkouts.quotes import Quote
-from flask_paycheckout.sandbox.checkouts.schemas import NewCheckout
 from flask_paycheckout.sandbox.checkouts.tables import PAGE_VALIDITY, Checkout, PaymentMethod
-from flask_paycheckout.sandbox.wire.codes import decimals_in, in_units
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
+from flask_paycheckout.sandbox.wire.field_types import Amount, Text, decimals_in, in_units
+from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.ids import new_id
+
+
+class CheckoutLink(Record, frozen=True):
+    """Id of a new checkout, and address of its hosted page, to be used unchanged."""
+
+    id: str
+    url: str
+
+
+@dataclass(frozen=True)
+class NewCheckout:
+    """The body of `POST /v1/checkout`, with exactly one of the amounts."""
+
+    input_currency: Annotated[str, Text()]
+    input_amount: Annotated[Decimal | None, Amount()] = None
+    output_amount: Annotated[Decimal | None, Amount()] = None
+    output_currency: Annotated[str | None, Text()] = None
 
 
 class RequestedAmounts(NamedTuple):

@@ -2,15 +2,114 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from functools import lru_cache
 from hashlib import blake2b
 
-from flask_paycheckout.sandbox.crypto_disbursements import strkey
-from flask_paycheckout.sandbox.crypto_disbursements.keccak import keccak256
 from flask_paycheckout.sandbox.money.tokens import EVM
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.context import assumption
+
+ACCOUNT = 6 << 3
+"""Version bytes of the two that can be paid: an account, and an account with a sub-account number of its owner."""
+MUXED_ACCOUNT = 12 << 3
+_PAYLOAD_BYTES = {ACCOUNT: 32, MUXED_ACCOUNT: 40}
+
+
+def _encode(version: int, payload: bytes) -> str:
+    """Encode a payload as an address."""
+    content = bytes([version]) + payload
+    return base64.b32encode(content + _checksum(content)).decode().rstrip("=")
+
+
+def is_payable(address: str) -> bool:
+    """Whether it is the address of an account, checksum included."""
+    try:
+        content = base64.b32decode(address + "=" * (-len(address) % 8))
+    except (binascii.Error, ValueError):
+        return False
+    version, payload = content[0] if content else 0, content[1:-2]
+    # Encoded again and compared, because base32 has spare bits, which must be zero.
+    return _PAYLOAD_BYTES.get(version) == len(payload) and _encode(version, payload) == address
+
+
+def _looks_payable(address: str) -> bool:
+    """Whether it has the form of such an address; its checksum may be wrong."""
+    try:
+        content = base64.b32decode(address + "=" * (-len(address) % 8))
+    except (binascii.Error, ValueError):
+        return False
+    return bool(content) and _PAYLOAD_BYTES.get(content[0]) == len(content) - 3
+
+
+def _checksum(content: bytes) -> bytes:
+    return binascii.crc_hqx(content, 0).to_bytes(2, "little")
+
+
+_RATE = 136
+_LANES = 25
+_MASK = (1 << 64) - 1
+_ROUNDS = 24
+
+
+def keccak256(message: bytes) -> bytes:
+    """The 32-byte digest of a message."""
+    padded = bytearray(message + b"\x01" + bytes(-(len(message) + 1) % _RATE))
+    padded[-1] |= 0x80
+    state = [0] * _LANES
+    for start in range(0, len(padded), _RATE):
+        for lane in range(_RATE // 8):
+            state[lane] ^= int.from_bytes(padded[start + 8 * lane : start + 8 * lane + 8], "little")
+        state = _permuted(state)
+    return b"".join(lane.to_bytes(8, "little") for lane in state[:4])
+
+
+def _round_constants() -> tuple[int, ...]:
+    """The round constants, from the linear feedback shift register that defines them."""
+    constants, register = [], 1
+    for _ in range(_ROUNDS):
+        constant = 0
+        for power in range(7):
+            constant |= (register & 1) << ((1 << power) - 1)
+            register = (register << 1) ^ (0x171 * (register >> 7))
+        constants.append(constant)
+    return tuple(constants)
+
+
+def _moves() -> tuple[tuple[int, int], ...]:
+    """The target and the rotation of each lane in the combined steps rho and pi, in the order of their cycle."""
+    moves, x, y = [], 1, 0
+    for step in range(_LANES - 1):
+        x, y = y, (2 * x + 3 * y) % 5
+        moves.append((x + 5 * y, (step + 1) * (step + 2) // 2 % 64))
+    return tuple(moves)
+
+
+_CONSTANTS = _round_constants()
+_MOVES = _moves()
+
+
+def _turned(lane: int, bits: int) -> int:
+    return (lane << bits | lane >> (64 - bits)) & _MASK
+
+
+def _permuted(a: list[int]) -> list[int]:
+    for constant in _CONSTANTS:
+        columns = [a[x] ^ a[x + 5] ^ a[x + 10] ^ a[x + 15] ^ a[x + 20] for x in range(5)]
+        mixed = [columns[x - 1] ^ _turned(columns[(x + 1) % 5], 1) for x in range(5)]
+        a = [lane ^ mixed[place % 5] for place, lane in enumerate(a)]
+        carried = a[1]
+        for place, bits in _MOVES:
+            a[place], carried = _turned(carried, bits), a[place]
+        a = [
+            a[place] ^ (~a[place - place % 5 + (place + 1) % 5] & a[place - place % 5 + (place + 2) % 5])
+            for place in range(_LANES)
+        ]
+        a[0] ^= constant
+    return a
+
 
 _EVM_FORM = re.compile(r"0x[0-9a-fA-F]{40}")
 _EVM_BYTES = 20
@@ -30,7 +129,7 @@ def fault_of(address: str, blockchain_type: str, *, checked: bool = True) -> str
     :param checked: whether its checksum must be right.
     """
     if blockchain_type != EVM:
-        payable = strkey.is_payable(address) if checked else strkey.looks_payable(address)
+        payable = is_payable(address) if checked else _looks_payable(address)
         return None if payable else "is no Stellar account address (G... or M..., with its checksum)"
     if not _EVM_FORM.fullmatch(address):
         return "is no EVM address (0x and 40 hexadecimal digits)"
@@ -56,4 +155,4 @@ def sending_wallet(user_id: str, blockchain_type: str) -> str:
     """The wallet from which the service pays an account's disbursements; it is derived, so nobody has its key."""
     size = _EVM_BYTES if blockchain_type == EVM else _STELLAR_BYTES
     digest = blake2b(f"wallet:{user_id}".encode(), digest_size=size).digest()
-    return checksummed(f"0x{digest.hex()}") if blockchain_type == EVM else strkey.encode(strkey.ACCOUNT, digest)
+    return checksummed(f"0x{digest.hex()}") if blockchain_type == EVM else _encode(ACCOUNT, digest)

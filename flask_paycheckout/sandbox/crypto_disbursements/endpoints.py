@@ -14,8 +14,8 @@ from flask_paycheckout.sandbox.crypto_disbursements.schemas import (
     WantedEstimate,
 )
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success
-from flask_paycheckout.sandbox.wire.one_transaction import in_one_transaction
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
+from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction
 

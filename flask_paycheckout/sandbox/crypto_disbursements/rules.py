@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.crypto_disbursements.addresses import check_address, sending_wallet
-from flask_paycheckout.sandbox.crypto_disbursements.fees import fees_of
 from flask_paycheckout.sandbox.crypto_disbursements.schemas import (
     CryptoBatch,
     FeeEstimate,
@@ -16,13 +17,45 @@ from flask_paycheckout.sandbox.crypto_disbursements.schemas import (
 )
 from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
 from flask_paycheckout.sandbox.disbursements.batches import BatchItem, check_size, refuse_other_content, store_batch
-from flask_paycheckout.sandbox.disbursements.fees import fee_of, total
+from flask_paycheckout.sandbox.disbursements.fees import FeeTerms, fee_of, total
 from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, Disbursement
 from flask_paycheckout.sandbox.money.tokens import Token, find_token
-from flask_paycheckout.sandbox.wire.codes import UnknownCode, in_units
 from flask_paycheckout.sandbox.wire.envelope import Refusal
+from flask_paycheckout.sandbox.wire.field_types import UnknownCode, in_units
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.context import assumption
+
+_PERCENTAGE = Decimal("0.2")
+# Flat fee of a stablecoin.
+_FLAT = Decimal("0.10")
+_NETWORK = {
+    "ethereum": "1.50",
+    "optimism": "0.02",
+    "bsc": "0.05",
+    "polygon": "0.01",
+    "base": "0.02",
+    "arbitrum": "0.03",
+    "avalanche": "0.04",
+    "stellar": "0.0001",
+}
+# Flat and network fee of a network's own coin, by token id; about as much as the fees above.
+_COINS = {
+    "eth-ethereum": ("0.00003", "0.0004"),
+    "eth-base": ("0.00003", "0.000006"),
+    "eth-arbitrum": ("0.00003", "0.00001"),
+    "pol-polygon": ("0.4", "0.04"),
+    "avax-avalanche": ("0.005", "0.002"),
+    "bnb-bsc": ("0.0002", "0.0001"),
+    "xlm-stellar": ("0.5", "0.00001"),
+}
+
+
+def fees_of(token: Token) -> FeeTerms:
+    if token.is_native:
+        flat, network = _COINS[token.id]
+        return FeeTerms(Decimal(flat), _PERCENTAGE, Decimal(network))
+    return FeeTerms(_FLAT, _PERCENTAGE, Decimal(_NETWORK[token.network]))
+
 
 _FIELD = "receivers"
 

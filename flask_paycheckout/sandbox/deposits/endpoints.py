@@ -16,8 +16,8 @@ from flask_paycheckout.sandbox.deposits.transitions import (
 )
 from flask_paycheckout.sandbox.outgoing.sending import send_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
-from flask_paycheckout.sandbox.wire.one_transaction import in_one_transaction
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
+from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 deposits = Blueprint("deposits", __name__)

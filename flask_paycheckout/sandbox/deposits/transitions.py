@@ -10,12 +10,10 @@ from sqlalchemy import ColumnElement, and_, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.checkouts.payment_methods import terms_of
-from flask_paycheckout.sandbox.checkouts.quotes import Quote, quote_paying
+from flask_paycheckout.sandbox.checkouts.payment_methods import Quote, quote_paying, terms_of
 from flask_paycheckout.sandbox.checkouts.rules import find_checkout, offers
 from flask_paycheckout.sandbox.checkouts.tables import Checkout, PaymentMethod
-from flask_paycheckout.sandbox.deposits.instructions import instructions
-from flask_paycheckout.sandbox.deposits.schemas import represent
+from flask_paycheckout.sandbox.deposits.schemas import instructions, represent
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, DepositActivity
 from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
 from flask_paycheckout.sandbox.outgoing.webhooks import enqueue

@@ -10,9 +10,9 @@ from flask_paycheckout.sandbox.disbursements.schemas import DisbursementUpdate
 from flask_paycheckout.sandbox.disbursements.transitions import force_disbursement, may_be_forced_to
 from flask_paycheckout.sandbox.outgoing.sending import send_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, empty_success, unspecified_refusal
-from flask_paycheckout.sandbox.wire.one_transaction import in_one_transaction
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 disbursements = Blueprint("disbursements", __name__)

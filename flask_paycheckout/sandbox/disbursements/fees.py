@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from flask_paycheckout.sandbox.money.arithmetic import EXACT, rounded
+from flask_paycheckout.sandbox.money.currencies import EXACT, rounded
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.fiat_disbursements.methods import FiatMethod, find_method
 from flask_paycheckout.sandbox.fiat_disbursements.schemas import GivenRecipient
+from flask_paycheckout.sandbox.fiat_disbursements.tables import FiatMethod, find_method
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 

@@ -13,7 +13,6 @@ from flask_paycheckout.sandbox.disbursements.batches import BatchItem, check_siz
 from flask_paycheckout.sandbox.disbursements.fees import total
 from flask_paycheckout.sandbox.disbursements.history import histories_of
 from flask_paycheckout.sandbox.disbursements.tables import FIAT, Disbursement
-from flask_paycheckout.sandbox.fiat_disbursements.methods import FiatMethod
 from flask_paycheckout.sandbox.fiat_disbursements.payees import (
     NoMethod,
     Payee,
@@ -35,9 +34,9 @@ from flask_paycheckout.sandbox.fiat_disbursements.schemas import (
     represent_item_v2,
     transfers_of,
 )
-from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
-from flask_paycheckout.sandbox.wire.codes import in_units
+from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer, FiatMethod
 from flask_paycheckout.sandbox.wire.envelope import Refusal
+from flask_paycheckout.sandbox.wire.field_types import in_units
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 
 Payment = TypeVar("Payment")

@@ -21,10 +21,17 @@ from flask_paycheckout.sandbox.disbursements.tables import (
     Disbursement,
     DisbursementActivity,
 )
-from flask_paycheckout.sandbox.fiat_disbursements.methods import FiatMethod
-from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
-from flask_paycheckout.sandbox.wire.codes import FiatCode
-from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, FreeText, Nested, NestedList, Note, Text
+from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer, FiatMethod
+from flask_paycheckout.sandbox.wire.field_types import (
+    Amount,
+    Choice,
+    FiatCode,
+    FreeText,
+    Nested,
+    NestedList,
+    Note,
+    Text,
+)
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 

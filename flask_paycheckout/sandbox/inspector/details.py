@@ -27,7 +27,7 @@ from flask_paycheckout.sandbox.inspector.timelines import (
     states,
     webhook_attempts,
 )
-from flask_paycheckout.sandbox.outgoing.webhook_addresses import webhook_url
+from flask_paycheckout.sandbox.outgoing.webhooks import webhook_url
 from flask_paycheckout.sandbox.payments.tables import Payment, PaymentActivity
 from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest

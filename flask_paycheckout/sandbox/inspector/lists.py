@@ -23,8 +23,7 @@ from flask_paycheckout.sandbox.inspector.blueprint import inspector, query_text,
 from flask_paycheckout.sandbox.levers.delivery_log import list_webhooks
 from flask_paycheckout.sandbox.outgoing.faults import active_faults
 from flask_paycheckout.sandbox.outgoing.mails import Mail
-from flask_paycheckout.sandbox.outgoing.webhook_addresses import WebhookAddress
-from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
+from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAddress
 from flask_paycheckout.sandbox.payments.tables import Payment
 from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest

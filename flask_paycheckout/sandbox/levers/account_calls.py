@@ -23,9 +23,9 @@ from flask_paycheckout.sandbox.levers.accounts import (
     without_secrets,
 )
 from flask_paycheckout.sandbox.levers.answers import answer
-from flask_paycheckout.sandbox.outgoing.webhook_addresses import set_webhook_url, webhook_url
+from flask_paycheckout.sandbox.outgoing.webhooks import set_webhook_url, webhook_url
 from flask_paycheckout.sandbox.wire.callers import CallRefused
-from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
+from flask_paycheckout.sandbox.wire.field_types import EmailAddress
 from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_text, read_object, read_text
 from flask_paycheckout.sandbox.world.database import transaction
 

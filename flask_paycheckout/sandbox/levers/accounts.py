@@ -16,10 +16,10 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME, Merchant, add_lasting_token, add_merchant
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of
-from flask_paycheckout.sandbox.outgoing.webhook_addresses import WebhookAddress, set_webhook_url
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint
+from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webhook_url
 from flask_paycheckout.sandbox.recipients.start_state import COUNT, add_start_recipients
-from flask_paycheckout.sandbox.wire.email_addresses import key_of
+from flask_paycheckout.sandbox.wire.field_types import key_of
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table

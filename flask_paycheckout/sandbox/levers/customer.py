@@ -18,8 +18,7 @@ from flask_paycheckout.sandbox.deposits.transitions import (
     pick,
 )
 from flask_paycheckout.sandbox.levers.due import run_due, send_and_wait
-from flask_paycheckout.sandbox.money.arithmetic import EXACT
-from flask_paycheckout.sandbox.money.currencies import unit_of
+from flask_paycheckout.sandbox.money.currencies import EXACT, unit_of
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock

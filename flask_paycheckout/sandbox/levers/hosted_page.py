@@ -17,10 +17,10 @@ from markupsafe import Markup
 from sqlalchemy.orm import Session
 from werkzeug import Response as AnyResponse
 
-from flask_paycheckout.sandbox.checkouts.quotes import Quote
+from flask_paycheckout.sandbox.checkouts.payment_methods import Quote
 from flask_paycheckout.sandbox.checkouts.rules import find_checkout, offers
 from flask_paycheckout.sandbox.checkouts.tables import Checkout, PaymentMethod
-from flask_paycheckout.sandbox.deposits.instructions import account_number
+from flask_paycheckout.sandbox.deposits.schemas import account_number
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, expire_due
 from flask_paycheckout.sandbox.levers import customer

@@ -12,8 +12,13 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.checkouts.rules import find_checkout, page_url, requested_amounts, store_checkout
-from flask_paycheckout.sandbox.checkouts.schemas import NewCheckout
+from flask_paycheckout.sandbox.checkouts.rules import (
+    NewCheckout,
+    find_checkout,
+    page_url,
+    requested_amounts,
+    store_checkout,
+)
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, pick
 from flask_paycheckout.sandbox.disbursements.tables import FAILED, Disbursement

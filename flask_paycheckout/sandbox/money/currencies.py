@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_UP, Context, Decimal
 from functools import cache
 
 from flask_paycheckout.sandbox.money.tokens import TOKENS
+
+EXACT = Context(prec=120, rounding=ROUND_UP)
+"""Decimal context in which sums and products are exact, because amounts in requests have at most 60 digits, and rates
+and percentages far fewer. Only divisions are rounded, up, in the 120th digit.
+"""
+
+
+def rounded(amount: Decimal, currency: str, rounding: str = ROUND_UP) -> Decimal:
+    """Round an amount to the smallest unit of its currency, with all of the currency's decimals."""
+    return amount.quantize(unit_of(currency), rounding=rounding, context=EXACT)
+
 
 TOKEN_DECIMALS = {token.id: token.decimal for token in TOKENS} | {"usdt-tron": 6}
 """Decimals by token id (`<symbol>-<network>`). Tron is neither EVM nor STELLAR: its token can pay deposits, but is not

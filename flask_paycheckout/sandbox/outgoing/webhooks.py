@@ -7,10 +7,12 @@ clock.
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import ColumnElement, ForeignKey, Index, String, Text, exists, select, update
@@ -18,12 +20,61 @@ from sqlalchemy.orm import Mapped, Session, aliased, mapped_column
 
 from flask_paycheckout.sandbox.outgoing.claims import claim_next
 from flask_paycheckout.sandbox.outgoing.faults import Fault, take_webhook_fault
-from flask_paycheckout.sandbox.outgoing.webhook_addresses import webhook_url
-from flask_paycheckout.sandbox.outgoing.webhook_headers import headers_of
 from flask_paycheckout.sandbox.wire.envelope import encode
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
 from flask_paycheckout.sandbox.world.ids import new_id
+
+_PLAIN = {"Content-Type": "application/json", "User-Agent": "payments-sandbox/1"}
+
+
+def headers_of(webhook_id: str, attempt: int, body: bytes, client_secret: str) -> dict[str, str]:
+    """The headers of one attempt to send a webhook.
+
+    :param attempt: the first is 1.
+    """
+    return _PLAIN | _event(webhook_id, attempt, body) | _signature(body, client_secret)
+
+
+def _event(webhook_id: str, attempt: int, body: bytes) -> dict[str, str]:
+    if assumption("webhook_headers") == "plain":
+        return {}
+    event = "deposit" if "orderId" in json.loads(body) else "disbursement"
+    return {"X-Webhook-Event": event, "X-Webhook-Id": webhook_id, "X-Webhook-Attempt": str(attempt)}
+
+
+def _signature(body: bytes, client_secret: str) -> dict[str, str]:
+    match assumption("webhook_signature"):
+        case "body":
+            return {"X-Signature": _signed(body, client_secret)}
+        case "timestamp_and_body":
+            now = str(int(world().clock.now().timestamp()))
+            return {"X-Timestamp": now, "X-Signature": _signed(f"{now}.".encode() + body, client_secret)}
+    return {}
+
+
+def _signed(text: bytes, client_secret: str) -> str:
+    return hmac.new(client_secret.encode(), text, sha256).hexdigest()
+
+
+class WebhookAddress(Table):
+    """The address of one account; an account without a row, or without a URL, gets no webhooks."""
+
+    __tablename__ = "webhook_address"
+
+    user_id: Mapped[str] = mapped_column(ForeignKey("account.user_id"), primary_key=True)
+    url: Mapped[str | None] = mapped_column(Text)
+
+
+def webhook_url(session: Session, user_id: str) -> str | None:
+    return session.execute(select(WebhookAddress.url).where(WebhookAddress.user_id == user_id)).scalar_one_or_none()
+
+
+def set_webhook_url(session: Session, user_id: str, url: str | None) -> None:
+    """Set an account's address; None for nowhere. The caller has locked the account."""
+    session.merge(WebhookAddress(user_id=user_id, url=url))
+    session.flush()
+
 
 WAITING = "waiting"
 DELIVERED = "delivered"

@@ -7,8 +7,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import check_access, check_client_id
 from flask_paycheckout.sandbox.auth.tables import Caller
-from flask_paycheckout.sandbox.payments.limits import is_within_daily_limit
-from flask_paycheckout.sandbox.payments.quotes import Exchange, exchange
+from flask_paycheckout.sandbox.payments.quotes import Exchange, exchange, is_within_daily_limit
 from flask_paycheckout.sandbox.payments.rules import get_payment, make_payment, payout_wallet, selection
 from flask_paycheckout.sandbox.payments.schemas import (
     DetailedPayment,
@@ -24,9 +23,9 @@ from flask_paycheckout.sandbox.payments.schemas import (
 from flask_paycheckout.sandbox.payments.tables import ORDERING
 from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
-from flask_paycheckout.sandbox.wire.one_transaction import in_one_transaction
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, page_of
+from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction
 

@@ -15,15 +15,86 @@ below one unit and in favour of the service.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, Decimal
+from datetime import datetime
+from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
 
-from flask_paycheckout.sandbox.money.arithmetic import EXACT, rounded
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.money.currencies import EXACT, rounded
 from flask_paycheckout.sandbox.money.tokens import Token, find_token
-from flask_paycheckout.sandbox.payments.rates import rate_of
-from flask_paycheckout.sandbox.references.countries import CURRENCIES
-from flask_paycheckout.sandbox.wire.codes import UnknownCode, in_units
+from flask_paycheckout.sandbox.payments.tables import Payment
+from flask_paycheckout.sandbox.references.data import CURRENCIES
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
-from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.wire.field_types import UnknownCode, in_units
+from flask_paycheckout.sandbox.world.context import assumption, world
+
+PRICES = {
+    "usd-coin": Decimal("0.9979"),
+    "tether": Decimal("0.9985"),
+    "dai": Decimal("0.9992"),
+    "euro-coin": Decimal("1.0815"),
+    "ethereum": Decimal("2695.42"),
+    "polygon-ecosystem-token": Decimal("0.4118"),
+    "avalanche-2": Decimal("27.15"),
+    "binancecoin": Decimal("597.3"),
+    "stellar": Decimal("0.0942"),
+}
+"""USD per token, by its name in price lists."""
+
+PER_DOLLAR = {
+    "USD": Decimal(1),
+    "EUR": Decimal("0.9217"),
+    "GBP": Decimal("0.7872"),
+    "IDR": Decimal(16310),
+    "INR": Decimal("84.42"),
+    "SGD": Decimal("1.3431"),
+}
+"""Units of the currency per USD."""
+
+
+def rate_of(token: Token, currency: str) -> Decimal | None:
+    """Units of a currency per token; None when the token cannot be exchanged for it."""
+    if currency not in token.currencies:
+        return None
+    return EXACT.multiply(PRICES[token.price_id], PER_DOLLAR[currency])
+
+
+def worth_in_dollars(token: Token, amount: Decimal) -> Decimal:
+    return EXACT.multiply(amount, PRICES[token.price_id])
+
+
+# Ten billion dollars: above every limit, and sums of many still fit into an integer of every database.
+_MAX_CENTS = 10**12
+
+
+def cents_of(dollars: Decimal) -> int:
+    """A value in US cents, rounded up, at most ten billion dollars."""
+    if dollars >= _MAX_CENTS // 100:
+        return _MAX_CENTS
+    return int((dollars * 100).to_integral_value(rounding=ROUND_CEILING))
+
+
+def is_within_daily_limit(session: Session, user_id: str, token: Token, amount: Decimal) -> bool:
+    """Whether a payment of that amount would stay within today's limit."""
+    limit = assumption("daily_limit")
+    if limit == "off":
+        return True
+    return _cents_of_today(session, user_id) + cents_of(worth_in_dollars(token, amount)) <= int(limit) * 100
+
+
+def _cents_of_today(session: Session, user_id: str) -> int:
+    spent = session.scalar(
+        select(func.sum(Payment.cents)).where(
+            Payment.user_id == user_id, Payment.created_at >= _midnight(world().clock.now())
+        )
+    )
+    return int(spent or 0)
+
+
+def _midnight(now: datetime) -> datetime:
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
 
 EXCHANGE_PERCENTAGE = Decimal("0.5")
 PLATFORM_PERCENTAGE = Decimal("0.3")

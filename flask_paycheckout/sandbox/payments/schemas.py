@@ -13,8 +13,16 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange
 from flask_paycheckout.sandbox.payments.tables import MAX_ADDRESS, MAX_TEXT, STATUSES, Payment, PaymentActivity
-from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
-from flask_paycheckout.sandbox.wire.field_types import Amount, Boolean, Choice, FreeText, Note, Number, Text
+from flask_paycheckout.sandbox.wire.field_types import (
+    Amount,
+    Boolean,
+    Choice,
+    EmailAddress,
+    FreeText,
+    Note,
+    Number,
+    Text,
+)
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption

@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, ForeignKey, Index, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.money.arithmetic import EXACT
+from flask_paycheckout.sandbox.money.currencies import EXACT
 from flask_paycheckout.sandbox.wire.paging import Ordering
 from flask_paycheckout.sandbox.wire.parsing import MAX_DIGITS
 from flask_paycheckout.sandbox.world.database import Table, ordered_text

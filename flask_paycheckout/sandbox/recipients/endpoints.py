@@ -23,9 +23,9 @@ from flask_paycheckout.sandbox.recipients.schemas import (
 )
 from flask_paycheckout.sandbox.recipients.tables import ORDERING
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success
-from flask_paycheckout.sandbox.wire.one_transaction import in_one_transaction
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, page_of
+from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
 from flask_paycheckout.sandbox.world.context import assumption
 
 recipients = Blueprint("recipients", __name__, url_prefix="/v1/recipient")

@@ -13,7 +13,7 @@ from flask_paycheckout.sandbox.recipients.schemas import BankUpdate, NewRecipien
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import declared_fields
-from flask_paycheckout.sandbox.wire.filters import text_filters
+from flask_paycheckout.sandbox.wire.paging import text_filters
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.ids import new_id

@@ -8,9 +8,7 @@ from typing import Annotated
 import msgspec
 
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.wire.codes import FiatCode
-from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
-from flask_paycheckout.sandbox.wire.field_types import Choice, FreeText, Nested, Note, Text
+from flask_paycheckout.sandbox.wire.field_types import Choice, EmailAddress, FiatCode, FreeText, Nested, Note, Text
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption

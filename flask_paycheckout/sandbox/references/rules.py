@@ -7,10 +7,9 @@ from datetime import datetime
 from operator import attrgetter
 
 from flask_paycheckout.sandbox.money.tokens import TOKENS, Token
-from flask_paycheckout.sandbox.references.banks import BANKS, Bank
+from flask_paycheckout.sandbox.references.data import BANKS, Bank
 from flask_paycheckout.sandbox.references.schemas import BankQuery, BankRecord, CryptoQuery, represent_bank
-from flask_paycheckout.sandbox.wire.filters import is_wanted
-from flask_paycheckout.sandbox.wire.paging import Page, allowed_limit, envelope
+from flask_paycheckout.sandbox.wire.paging import Page, allowed_limit, envelope, is_wanted
 
 
 def tokens_of(query: CryptoQuery) -> list[Token]:

@@ -14,11 +14,17 @@ import msgspec
 
 from flask_paycheckout.sandbox.checkouts.tables import PaymentMethod
 from flask_paycheckout.sandbox.money.tokens import EVM, STELLAR, Token
-from flask_paycheckout.sandbox.references.banks import Bank
-from flask_paycheckout.sandbox.references.countries import ACCOUNT_NUMBER, ACH_OR_WIRE, BANK_NAME, IBAN, IFSC, Country
-from flask_paycheckout.sandbox.references.onramp_methods import OnrampMethod
-from flask_paycheckout.sandbox.wire.codes import FiatCode
-from flask_paycheckout.sandbox.wire.field_types import Boolean, Choice, Text
+from flask_paycheckout.sandbox.references.data import (
+    ACCOUNT_NUMBER,
+    ACH_OR_WIRE,
+    BANK_NAME,
+    IBAN,
+    IFSC,
+    Bank,
+    Country,
+    OnrampMethod,
+)
+from flask_paycheckout.sandbox.wire.field_types import Boolean, Choice, FiatCode, Text
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import world

@@ -7,7 +7,7 @@ from flask import Blueprint, Response
 from flask_paycheckout.sandbox.auth.access import check_access
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
-from flask_paycheckout.sandbox.fiat_disbursements.listing import find_fiat
+from flask_paycheckout.sandbox.fiat_disbursements.endpoints import find_fiat
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation
 from flask_paycheckout.sandbox.world.context import assumption

@@ -1,7 +1,7 @@
 """The fonts that proofs are printed with. Only those that a text needs are loaded: together they are large.
 
-This package brings the letters of Latin, Greek and Cyrillic; those of most other scripts come with the `sandbox` extra,
-in the package weblate-fonts. A character that no font has is printed as its number, U+1F600, so that nothing disappears.
+This package brings the letters of Latin, Greek and Cyrillic; those of most other scripts come with the extra
+`sandbox`, in the package weblate-fonts. A character that no font has is printed as its number, U+1F600.
 """
 
 from __future__ import annotations

@@ -16,10 +16,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from typing import Any, Protocol, TypeVar, get_type_hints
 
+from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible, is_token, rounded
 from flask_paycheckout.sandbox.wire.parsing import (
     MAX_DIGITS,
     FieldError,
@@ -238,3 +239,77 @@ def _read(field: DeclaredField, value: Any, within: str) -> Any:
     if field.is_required:
         raise FieldError(f"{name} is required.")
     return field.default
+
+
+MAX_ADDRESS = 254
+# Stricter than the standard: nothing that has a meaning in a mail header.
+_ADDRESS = re.compile(r"""[^@\s,;:<>"()\[\]\\]+@[^@\s,;:<>"()\[\]\\]+""")
+
+
+@dataclass(frozen=True)
+class EmailAddress(Text):
+    """An e-mail address; the unknown `email_format` says whether its format is checked."""
+
+    maximum: int = MAX_ADDRESS
+
+    def read(self, name: str, value: object) -> str | None:
+        address = optional_text({name: value}, name, self.maximum)
+        if address is not None and assumption("email_format") == "checked" and not _ADDRESS.fullmatch(address):
+            raise FieldError(f"{name} must be an e-mail address such as name@example.com.")
+        return address
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return super().schema(schema_of) | {"format": "email"}
+
+
+def key_of(address: str) -> str:
+    """The form in which addresses are compared."""
+    return address if assumption("email_case") == "significant" else address.casefold()
+
+
+class UnknownCode(FieldError):
+    """A field has a code that is not one of those it takes."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(f"{field} is no currency or token code that is known here.")
+
+
+def check_fiat(field: str, code: str) -> None:
+    """Refuse a code that is not of a fiat currency. :raises UnknownCode: naming the field."""
+    if decimals_of(code) is None or is_token(code):
+        raise UnknownCode(field)
+
+
+def decimals_in(field: str, code: str) -> int:
+    """The decimals of a currency or token. :raises UnknownCode: naming the field."""
+    decimals = decimals_of(code)
+    if decimals is None:
+        raise UnknownCode(field)
+    return decimals
+
+
+def in_units(field: str, amount: Decimal, code: str) -> Decimal:
+    """An amount with its currency's decimals. One with more is refused or rounded, as `surplus_decimals` says.
+
+    :raises FieldError: it has more, or nothing is left of it.
+    """
+    decimals = decimals_in(field, code)
+    if assumption("surplus_decimals") == "refused" and not is_divisible(amount, decimals):
+        raise FieldError(f"{field} has more than the {decimals} decimals of {code}; round it before sending it.")
+    whole = rounded(amount, code, ROUND_HALF_UP)
+    if whole <= 0:
+        raise FieldError(f"{field} is less than half of the smallest unit of {code}.")
+    return whole
+
+
+@dataclass(frozen=True)
+class FiatCode(Text):
+    """The code of a fiat currency, in a body or as a filter."""
+
+    maximum: int = 3
+
+    def read(self, name: str, value: object) -> str | None:
+        code = optional_text({name: value}, name)
+        if code is not None:
+            check_fiat(name, code)
+        return code

@@ -11,18 +11,38 @@ left out between pages. An index over the filtered columns, the time and that co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
-from sqlalchemy import Select, func
+from sqlalchemy import ColumnElement, Select, func
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from flask_paycheckout.sandbox.wire.field_types import Choice, Integer
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.context import assumption
+
+
+def text_filters(
+    wanted: Iterable[tuple[InstrumentedAttribute[Any], str | None]],
+) -> Iterator[ColumnElement[bool]]:
+    """The conditions of those columns for which a text is wanted, as the unknown `text_filters` says."""
+    for column, text in wanted:
+        if text is not None:
+            is_part = assumption("text_filters") == "part"
+            yield column.icontains(text, autoescape=True) if is_part else column == text
+
+
+def is_wanted(value: str, text: str | None) -> bool:
+    """Whether a value in memory passes a filter, in any case."""
+    if text is None:
+        return True
+    if assumption("text_filters") == "part":
+        return text.casefold() in value.casefold()
+    return text.casefold() == value.casefold()
+
 
 DEFAULT_LIMIT = 10
 SORTS = ("createdAt", "-createdAt", "updatedAt", "-updatedAt")

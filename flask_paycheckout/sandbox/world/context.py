@@ -10,8 +10,8 @@ from typing import cast
 
 from flask import Flask, current_app
 
+from flask_paycheckout.sandbox.world.assumptions import Switches
 from flask_paycheckout.sandbox.world.clock import Clock
-from flask_paycheckout.sandbox.world.switches import Switches
 
 EXTENSION_KEY = "paycheckout_sandbox"
 

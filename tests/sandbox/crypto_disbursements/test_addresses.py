@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flask_paycheckout.sandbox.crypto_disbursements.addresses import checksummed, fault_of, sending_wallet
-from flask_paycheckout.sandbox.crypto_disbursements.strkey import is_payable
+from flask_paycheckout.sandbox.crypto_disbursements.addresses import checksummed, fault_of, is_payable, sending_wallet
 from flask_paycheckout.sandbox.money.tokens import EVM, STELLAR
 
 # From EIP-55 itself.

@@ -10,8 +10,8 @@ from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.world.assumptions import Switches
 from flask_paycheckout.sandbox.world.context import assumption, world
-from flask_paycheckout.sandbox.world.switches import Switches
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.databases import disconnect

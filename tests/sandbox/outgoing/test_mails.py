@@ -16,8 +16,16 @@ from flask import Flask
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.levers.due import run_due
-from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError, make_mail_sender, read_address
-from flask_paycheckout.sandbox.outgoing.mails import KEPT, LEASE, MAX_ATTEMPTS, Mail, store_mail
+from flask_paycheckout.sandbox.outgoing.mails import (
+    KEPT,
+    LEASE,
+    MAX_ATTEMPTS,
+    Mail,
+    SmtpAddressError,
+    make_mail_sender,
+    read_address,
+    store_mail,
+)
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import CONTROL_TOKEN, Tester

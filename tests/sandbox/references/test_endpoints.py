@@ -12,10 +12,10 @@ import pytest
 from flask import Flask
 from iso4217 import Currency
 
-from flask_paycheckout.sandbox.fiat_disbursements.methods import METHODS
+from flask_paycheckout.sandbox.fiat_disbursements.tables import METHODS
 from flask_paycheckout.sandbox.money.currencies import decimals_of
 from flask_paycheckout.sandbox.money.tokens import TOKENS
-from flask_paycheckout.sandbox.references.countries import COUNTRIES
+from flask_paycheckout.sandbox.references.data import COUNTRIES
 from tests.sandbox.actors import Tester, call
 
 Reads = Callable[..., Any]

@@ -18,10 +18,9 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox.command import main
-from flask_paycheckout.sandbox.terminal.commands import COMMANDS, command_of
+from flask_paycheckout.sandbox.terminal.commands import COMMANDS, command_of, follow
 from flask_paycheckout.sandbox.terminal.connection import Connection
 from flask_paycheckout.sandbox.terminal.printing import event, plain
-from flask_paycheckout.sandbox.terminal.tail import follow
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.serving import served
 

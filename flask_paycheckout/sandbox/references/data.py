@@ -1,11 +1,13 @@
-"""Countries with their currencies, and the details that a transfer to a bank account needs.
-
-Currencies and their names are those of ISO 4217; `money/currencies.py` has their decimals.
-"""
+"""Reference data that does not change: countries, banks, and the ways to pay in and out."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from flask_paycheckout.sandbox.fiat_disbursements.tables import METHODS
 
 BANK_NAME = "bank name"
 """Details that a transfer can need besides the account holder's name."""
@@ -82,3 +84,83 @@ COUNTRIES = (
 )
 
 CURRENCIES = frozenset(country.currency for country in COUNTRIES)
+
+
+_FIRST_ADDED = datetime(2024, 1, 2, 9, 0, tzinfo=UTC)
+_NAMES = {country.code: country.name for country in COUNTRIES}
+_INVENTED = ("First Lantern Bank of", "Quillfeather Savings")
+
+
+@dataclass(frozen=True)
+class Bank:
+    """One bank in one country and currency."""
+
+    name: str
+    payment_code: str
+    country: str
+    currency: str
+    is_available: bool
+    """Whether fiat disbursements can be sent to it."""
+    created_at: datetime
+    updated_at: datetime
+
+
+def _rows() -> Iterator[tuple[str, str, str, str, bool]]:
+    for method in METHODS:
+        # A bank code begins with the country's code.
+        country_code = method.bank_code.partition("_")[0].upper()
+        yield method.bank_name, method.bank_code, _NAMES[country_code], method.currency, True
+    for country in COUNTRIES:
+        for number, name in enumerate(_INVENTED, 1):
+            code = f"{country.code.lower()}_invented_{number}"
+            yield f"{name} {country.name}", code, country.name, country.currency, False
+
+
+def _banks() -> Iterator[Bank]:
+    rows = list(_rows())
+    for number, row in enumerate(rows):
+        # In another order than created_at, so that the two ways of sorting differ.
+        changed = _FIRST_ADDED + timedelta(days=400 + number * 37 % len(rows))
+        yield Bank(*row, created_at=_FIRST_ADDED + timedelta(days=number), updated_at=changed)
+
+
+BANKS = tuple(_banks())
+
+
+CARD = "card"
+BANK_TRANSFER = "bank_transfer"
+WALLET = "e_wallet"
+
+
+@dataclass(frozen=True)
+class OnrampMethod:
+    """A method in one currency, with its fees in that currency."""
+
+    code: str
+    name: str
+    group: str
+    currency: str
+    flat_fee: Decimal
+    percent_fee: Decimal
+    is_active: bool
+
+
+def _method(
+    code: str, name: str, group: str, currency: str, flat: str, percent: str, *, on: bool = True
+) -> OnrampMethod:
+    return OnrampMethod(code, name, group, currency, Decimal(flat), Decimal(percent), on)
+
+
+ONRAMP_METHODS = (
+    _method("onramp_us_card", "Debit or credit card", CARD, "USD", "0.30", "2.9"),
+    _method("onramp_us_ach", "ACH transfer", BANK_TRANSFER, "USD", "0.25", "0.5"),
+    _method("onramp_eu_card", "Debit or credit card", CARD, "EUR", "0.25", "2.4"),
+    _method("onramp_eu_sepa", "SEPA transfer", BANK_TRANSFER, "EUR", "0.35", "0.3"),
+    _method("onramp_uk_card", "Debit or credit card", CARD, "GBP", "0.20", "2.4"),
+    _method("onramp_uk_faster_payment", "Faster payment", BANK_TRANSFER, "GBP", "0.20", "0.3"),
+    _method("onramp_id_virtual_account", "Virtual account", BANK_TRANSFER, "IDR", "4000", "0"),
+    _method("onramp_id_wallet", "Mobile wallet", WALLET, "IDR", "0", "1.5"),
+    _method("onramp_in_upi", "Instant transfer", BANK_TRANSFER, "INR", "0", "0.9"),
+    _method("onramp_sg_fast", "Fast transfer", BANK_TRANSFER, "SGD", "0.20", "0.4"),
+    _method("onramp_jp_konbini", "Convenience store", WALLET, "JPY", "150", "1", on=False),
+)
