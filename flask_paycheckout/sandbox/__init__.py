@@ -24,7 +24,7 @@ Paging
     `hasNextPage`, `prevPage` and `nextPage` in `data`; ten items a page unless `limit` says otherwise,
     sorted by `sort` (`createdAt` or `updatedAt`, reversed by a leading `-`). See `wire/paging.py`.
 
-Tests control a sandbox through the calls below `/_sandbox/` (see `levers/control.py`). The inspector for people is at
+Tests control a sandbox through the calls below `/_sandbox/` (see `control/calls.py`). The inspector for people is at
 `/`, the hosted page of a checkout at `/checkout/<id>`.
 
 Each question that the service's interface leaves open is a switch, called an unknown. It is set by

@@ -13,20 +13,18 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from flask_paycheckout.sandbox.auth.endpoints import auth
 from flask_paycheckout.sandbox.checkouts.endpoints import checkouts
+from flask_paycheckout.sandbox.control.accounts import NewAccount, check_further_name
+from flask_paycheckout.sandbox.control.calls import control
+from flask_paycheckout.sandbox.control.hosted_page import health, hosted_page, identity_page
+from flask_paycheckout.sandbox.control.sender import SENDER, TICK, WORLD_TICK, WebhookSender
+from flask_paycheckout.sandbox.control.start_state import StartOptions, prepare_world
+from flask_paycheckout.sandbox.control.worlds import MAX_WORLDS, WORLDS, Databases, Worlds
 from flask_paycheckout.sandbox.crypto_disbursements.endpoints import crypto_disbursements
 from flask_paycheckout.sandbox.deposits.endpoints import deposits
 from flask_paycheckout.sandbox.disbursements.endpoints import disbursements
 from flask_paycheckout.sandbox.fiat_disbursements.endpoints import fiat_disbursements
 from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
-from flask_paycheckout.sandbox.levers.accounts import NewAccount, check_further_name
-from flask_paycheckout.sandbox.levers.control import control
-from flask_paycheckout.sandbox.levers.health import health
-from flask_paycheckout.sandbox.levers.hosted_page import hosted_page
-from flask_paycheckout.sandbox.levers.identity_page import identity_page
-from flask_paycheckout.sandbox.levers.start_state import StartOptions, prepare_world
-from flask_paycheckout.sandbox.levers.webhook_sender import SENDER, TICK, WORLD_TICK, WebhookSender
-from flask_paycheckout.sandbox.levers.worlds import MAX_WORLDS, WORLDS, Databases, Worlds
 from flask_paycheckout.sandbox.outgoing.mails import make_mail_sender
 from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender
 from flask_paycheckout.sandbox.payments.endpoints import payments
@@ -89,7 +87,7 @@ def create_sandbox(
     :param trusted_proxies: how many proxies are in front, whose `X-Forwarded-For`, `-Proto` and `-Host` are believed.
     :param send_in_call: True: webhooks and mails are sent within the call that causes them, which makes tests
         repeatable. False: threads send them after it, and run what falls due by time. None: True with `send_webhook`.
-    :param worlds: the most worlds that the control interface makes below `/w/`; see `levers/worlds.py`.
+    :param worlds: the most worlds that the control interface makes below `/w/`; see `control/worlds.py`.
     :raises AccountNameError: a further account cannot be made.
     :raises AssumptionError: a switch or value that does not exist.
     :raises ClockError: there is no such clock.

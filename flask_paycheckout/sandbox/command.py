@@ -22,12 +22,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.sandbox.app import create_sandbox
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.control.accounts import AccountNameError, list_accounts
+from flask_paycheckout.sandbox.control.calls import RESTORE
+from flask_paycheckout.sandbox.control.sender import SENDER, WebhookSender
+from flask_paycheckout.sandbox.control.snapshots import MAX_BYTES as MAX_SNAPSHOT_BYTES
+from flask_paycheckout.sandbox.control.worlds import MAX_WORLDS, WORLDS, Worlds
 from flask_paycheckout.sandbox.hooks import CONTROL, MAX_BODY_BYTES
-from flask_paycheckout.sandbox.levers.accounts import AccountNameError, list_accounts
-from flask_paycheckout.sandbox.levers.snapshot_calls import RESTORE
-from flask_paycheckout.sandbox.levers.snapshots import MAX_BYTES as MAX_SNAPSHOT_BYTES
-from flask_paycheckout.sandbox.levers.webhook_sender import SENDER, WebhookSender
-from flask_paycheckout.sandbox.levers.worlds import MAX_WORLDS, WORLDS, Worlds
 from flask_paycheckout.sandbox.outgoing.mails import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.terminal.commands import COMMANDS, TOKEN_VARIABLE, command_of, run
@@ -121,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print for a program")
     parser.add_argument("--base-url", metavar="URL", help="what checkout addresses begin with")
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help="a host name to answer to")
-    parser.add_argument("--allow-remote-control", action="store_true", help="let other machines pull the levers")
+    parser.add_argument("--allow-remote-control", action="store_true", help="let other machines control the sandbox")
     parser.add_argument("--trusted-proxies", type=int, default=0, metavar="N", help="how many proxies are in front")
     parser.add_argument("--allow-remote-webhooks", action="store_true", help="let webhooks leave this machine")
     return parser

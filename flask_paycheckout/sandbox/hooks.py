@@ -15,10 +15,10 @@ from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest, HTTPException, MethodNotAllowed, NotFound
 
 from flask_paycheckout.sandbox.auth.access import find_caller
-from flask_paycheckout.sandbox.levers.control import refuse, refuse_http
-from flask_paycheckout.sandbox.levers.customer import pays
-from flask_paycheckout.sandbox.levers.health import HEALTH
-from flask_paycheckout.sandbox.levers.pages import refusal_page
+from flask_paycheckout.sandbox.control.calls import refuse, refuse_http
+from flask_paycheckout.sandbox.control.customer import pays
+from flask_paycheckout.sandbox.control.hosted_page import HEALTH
+from flask_paycheckout.sandbox.control.pages import refusal_page
 from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MAX_SECONDS_OF_DELAY, Fault, take_fault
 from flask_paycheckout.sandbox.outgoing.sending import send_first
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host

@@ -18,9 +18,8 @@ from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.cli import load_commands, paycheckout
 from flask_paycheckout.config import Settings
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.levers.control_document import CALLS, control_document
-from flask_paycheckout.sandbox.levers.control_schemas import ANSWERS, BODIES
-from flask_paycheckout.sandbox.levers.triggers import EVENTS
+from flask_paycheckout.sandbox.control.document import ANSWERS, BODIES, CALLS, control_document
+from flask_paycheckout.sandbox.control.triggers import EVENTS
 from flask_paycheckout.sandbox.terminal.commands import COMMANDS
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.testing import Sandbox

@@ -10,8 +10,8 @@ Planted = tuple[str, *tuple[Edit, ...]]
 _ACCOUNTS = "accounts/test_orders.py"
 _PEOPLE = "accounts/test_people.py"
 _ROUNDS = "checkouts/test_due_reading.py::test_an_account_that_fails_costs_the_others_less_than_a_tenth"
-_SANDBOX_ACCOUNTS = "sandbox/levers/test_accounts.py"
-_LEVERS, _WORLDS = "sandbox/levers", "sandbox/levers/test_worlds.py"
+_SANDBOX_ACCOUNTS = "sandbox/control/test_accounts.py"
+_LEVERS, _WORLDS = "sandbox/control", "sandbox/control/test_worlds.py"
 _ANSWERS, _IDS = "hostile/test_answers.py", "hostile/test_ids.py"
 _CARTS = "races/test_changed_carts.py::test_a_cart_that_changes_while_it_is_settled"
 _COMPARED = "rules/test_matching.py::test_each_comparison_names_what_differs"
@@ -778,11 +778,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a name is not looked at": (
             f"{_WORLDS}::test_a_name_that_could_be_something_else_is_refused[..]",
-            Never("sandbox.levers.accounts:check_name", "fullmatch"),
+            Never("sandbox.control.accounts:check_name", "fullmatch"),
         ),
         "a world's token comes with a snapshot": (
             f"{_WORLDS}::test_a_snapshot_of_another_world_brings_neither_token_nor_address[memory]",
-            Swap("sandbox.levers.snapshots:_rows", "one.name in _LEFT_OUT", 'one.name == "claimed_until"'),
+            Swap("sandbox.control.snapshots:_rows", "one.name in _LEFT_OUT", 'one.name == "claimed_until"'),
         ),
     },
     "Terminal and inspector lose nothing and tell the truth.": {
@@ -796,7 +796,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "tail goes on in a world that was reset": (
             f"{_COMMANDS}::test_tail_tells_every_event_once_and_goes_on_after_a_reset",
-            Swap("sandbox.levers.events:_places", "began != beginning", "False"),
+            Swap("sandbox.control.events:_places", "began != beginning", "False"),
         ),
     },
     "A sandbox is brought into exactly the state that is asked for, or stays as it is.": {
@@ -807,27 +807,27 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a damaged snapshot is restored": (
             f"{_LEVERS}/test_snapshots.py::test_what_cannot_be_restored_is_refused_and_changes_nothing[memory]",
             Swap(
-                "sandbox.levers.snapshots:_read",
+                "sandbox.control.snapshots:_read",
                 "sha256(bytes(snapshot.state)).hexdigest() != snapshot.digest",
                 "False",
             ),
         ),
         "a snapshot of another version is restored": (
             f"{_LEVERS}/test_snapshots.py::test_what_cannot_be_restored_is_refused_and_changes_nothing[memory]",
-            Swap("sandbox.levers.snapshots:_read", "snapshot.version != version()", "False"),
+            Swap("sandbox.control.snapshots:_read", "snapshot.version != version()", "False"),
         ),
         "a restored number is given again": (
             f"{_LEVERS}/test_snapshots.py::test_a_snapshot_moves_between_sqlite_and_postgresql",
-            Drop("sandbox.levers.snapshots:_exchange_rows", "_raise_sequence"),
+            Drop("sandbox.control.snapshots:_exchange_rows", "_raise_sequence"),
         ),
         "a webhook that was being sent is lost by a restore": (
             f"{_LEVERS}/test_snapshots.py::test_a_webhook_that_is_being_sent_is_sent_again_after_a_restore",
-            Swap("sandbox.levers.snapshots:_rows", "one.name in _LEFT_OUT", "False"),
+            Swap("sandbox.control.snapshots:_rows", "one.name in _LEFT_OUT", "False"),
         ),
         "a snapshot of any size is taken": (
             f"{_LEVERS}/test_snapshots.py::test_a_large_one_is_neither_taken_nor_read",
-            Swap("sandbox.levers.snapshots:take_snapshot", "size > MAX_BYTES", "False"),
-            Swap("sandbox.levers.snapshots:take_snapshot", "len(content) > MAX_BYTES", "False"),
+            Swap("sandbox.control.snapshots:take_snapshot", "size > MAX_BYTES", "False"),
+            Swap("sandbox.control.snapshots:take_snapshot", "len(content) > MAX_BYTES", "False"),
         ),
     },
     "What the sandbox says of money holds under every switch, and the client reads all of it.": {

@@ -14,8 +14,8 @@ from flask import Flask
 from werkzeug.datastructures import Headers
 
 from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN
-from flask_paycheckout.sandbox.levers.control_document import control_document
-from flask_paycheckout.sandbox.levers.hosted_page import _FORM, ACTIONS
+from flask_paycheckout.sandbox.control.document import control_document
+from flask_paycheckout.sandbox.control.hosted_page import _FORM, ACTIONS
 from flask_paycheckout.sandbox.wire.callers import form_token
 from flask_paycheckout.sandbox.wire.openapi import document
 from tests.fuzz.values import HOSTILE, Values

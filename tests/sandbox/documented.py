@@ -11,7 +11,7 @@ from typing import Any
 from flask import Flask, Response, g, request
 from openapi_schema_validator import OAS31Validator
 
-from flask_paycheckout.sandbox.levers.control_document import control_document
+from flask_paycheckout.sandbox.control.document import control_document
 from flask_paycheckout.sandbox.wire.forms import is_served
 from flask_paycheckout.sandbox.wire.openapi import document, path_of
 from flask_paycheckout.sandbox.wire.operations import operation_of

@@ -20,7 +20,7 @@ LAYERS = (
     {"deposits", "fiat_disbursements", "crypto_disbursements"},
     {"references", "transfer_proofs"},
     {"payments"},
-    {"levers"},
+    {"control"},
     {"inspector", "terminal"},
 )
 LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}

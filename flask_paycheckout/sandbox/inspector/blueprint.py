@@ -15,7 +15,7 @@ from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.levers.pages import page
+from flask_paycheckout.sandbox.control.pages import page
 from flask_paycheckout.sandbox.outgoing.webhooks import webhook_url
 from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, check_password, form_token
 from flask_paycheckout.sandbox.wire.schemas import iso

@@ -12,11 +12,11 @@ from flask import Response, request
 from sqlalchemy import select
 from werkzeug import Response as AnyResponse
 
+from flask_paycheckout.sandbox.control.accounts import NoSuchAccount, find_account
+from flask_paycheckout.sandbox.control.fault_parsing import limit_fault, operations, read_fault
+from flask_paycheckout.sandbox.control.sender import run_due
+from flask_paycheckout.sandbox.control.start_state import reset_world
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, redirect_to, show
-from flask_paycheckout.sandbox.levers.accounts import NoSuchAccount, find_account
-from flask_paycheckout.sandbox.levers.due import run_due
-from flask_paycheckout.sandbox.levers.fault_parsing import limit_fault, operations, read_fault
-from flask_paycheckout.sandbox.levers.start_state import reset_world
 from flask_paycheckout.sandbox.outgoing.faults import (
     OPERATION_KINDS,
     WEBHOOK,

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, select
 
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.tables import Checkout
+from flask_paycheckout.sandbox.control.delivery_log import list_webhooks
 from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
 from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import expire_due
@@ -20,7 +21,6 @@ from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, query_text, read_filter, read_page, show
-from flask_paycheckout.sandbox.levers.delivery_log import list_webhooks
 from flask_paycheckout.sandbox.outgoing.faults import active_faults
 from flask_paycheckout.sandbox.outgoing.mails import Mail
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAddress

@@ -15,7 +15,7 @@ from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
-from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.outgoing.mails import (
     KEPT,
     LEASE,

@@ -136,7 +136,7 @@ def test_who_does_not_take_the_answer_is_let_go(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(own_server, "ANSWER_SECONDS", 0.2)
     app = create_sandbox()
     size = 32 * 1024 * 1024
-    app.view_functions["health.tell"] = lambda: b"x" * size
+    app.view_functions["health.tell_health"] = lambda: b"x" * size
     with served(app) as port, raw(port) as line:
         line.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         # Others are answered meanwhile; then the connection is at its end before the answer is.

@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 from flask import Flask
 
+from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
-from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, _release_held
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import db, transaction

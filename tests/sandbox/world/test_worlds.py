@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
-from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.outgoing.webhooks import HELD_FOR
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, db, transaction

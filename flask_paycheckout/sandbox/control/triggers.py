@@ -19,15 +19,15 @@ from flask_paycheckout.sandbox.checkouts.rules import (
     requested_amounts,
     store_checkout,
 )
+from flask_paycheckout.sandbox.control import customer
+from flask_paycheckout.sandbox.control.accounts import find_account
+from flask_paycheckout.sandbox.control.delivery_log import describe_webhook
+from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, pick
 from flask_paycheckout.sandbox.disbursements.tables import FAILED, Disbursement
 from flask_paycheckout.sandbox.fiat_disbursements.rules import disburse_v2
 from flask_paycheckout.sandbox.fiat_disbursements.schemas import ITEMS, FiatPaymentV2, NewFiatDisbursementsV2
-from flask_paycheckout.sandbox.levers import bank, customer
-from flask_paycheckout.sandbox.levers.accounts import find_account
-from flask_paycheckout.sandbox.levers.delivery_log import describe_webhook
-from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, redeliver
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.callers import CallRefused
@@ -175,8 +175,8 @@ def _payout(status: str | None) -> Callable[[Wanted], dict[str, Any]]:
 
 def _finish(payout_id: str, status: str) -> None:
     try:
-        bank.finish(payout_id, status)
-    except bank.NoSuchDisbursement:
+        customer.finishes(payout_id, status)
+    except customer.NoSuchDisbursement:
         raise CallRefused(404, "disbursement", "does not exist", "GET /_sandbox/disbursements lists them.") from None
     except NotPossible as wrong:
         raise CallRefused(409, "disbursement", str(wrong), "Trigger a new one.") from None

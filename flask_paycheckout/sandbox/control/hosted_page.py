@@ -14,20 +14,23 @@ from decimal import Decimal
 
 from flask import Blueprint, Response, abort, redirect, request, url_for
 from markupsafe import Markup
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 from werkzeug import Response as AnyResponse
 
+from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.checkouts.payment_methods import Quote
 from flask_paycheckout.sandbox.checkouts.rules import find_checkout, offers
 from flask_paycheckout.sandbox.checkouts.tables import Checkout, PaymentMethod
+from flask_paycheckout.sandbox.control import customer
+from flask_paycheckout.sandbox.control.pages import page
 from flask_paycheckout.sandbox.deposits.schemas import account_number
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, expire_due
-from flask_paycheckout.sandbox.levers import customer
-from flask_paycheckout.sandbox.levers.pages import page
 from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, check_password, form_token, may_control
 from flask_paycheckout.sandbox.world.context import assumption, world
-from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.database import rows_changed, transaction
+from flask_paycheckout.sandbox.world.settings import WorldSettings
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 hosted_page = Blueprint("hosted_page", __name__)
@@ -160,3 +163,39 @@ def let_happen(checkout_id: str) -> AnyResponse:
 
 def _back(checkout_id: str) -> AnyResponse:
     return redirect(url_for("hosted_page.show_checkout", checkout_id=checkout_id), 303)
+
+
+identity_page = Blueprint("identity_page", __name__, url_prefix="/identity")
+
+
+@identity_page.get("/<user_id>")
+def show_identity(user_id: str) -> Response:
+    with transaction() as session:
+        user = _find_user(session, user_id)
+    return page("identity.html", 404 if user is None else 200, user=user)
+
+
+@identity_page.post("/<user_id>")
+def confirm_identity(user_id: str) -> AnyResponse:
+    """Verify the identity, as the partner would."""
+    with transaction() as session:
+        verified = update(User).where(User.id == user_id, User.is_verified.is_(False))
+        rows_changed(session, verified.values(is_verified=True, updated_at=world().clock.now()))
+    return redirect(url_for("identity_page.show_identity", user_id=user_id), 303)
+
+
+def _find_user(session: Session, user_id: str) -> User | None:
+    return session.get(User, user_id)
+
+
+HEALTH = "/health"
+
+health = Blueprint("health", __name__)
+
+
+@health.get(HEALTH)
+def tell_health() -> Response:
+    """200 when the database can be read; an error of the database is 500 as on every other page."""
+    with transaction() as session:
+        session.execute(select(WorldSettings.id)).scalar_one()
+    return Response("ok\n", content_type="text/plain; charset=utf-8", headers={"Cache-Control": "no-store"})

@@ -20,7 +20,7 @@ from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.client.transport import in_process
 from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
 from flask_paycheckout.sandbox.command import body_limit
-from flask_paycheckout.sandbox.levers import worlds
+from flask_paycheckout.sandbox.control import worlds
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Tester
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.databases import disconnect

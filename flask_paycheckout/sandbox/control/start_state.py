@@ -18,7 +18,7 @@ from flask_paycheckout.sandbox.auth.start_state import (
     first_merchant,
 )
 from flask_paycheckout.sandbox.checkouts.start_state import add_start_methods
-from flask_paycheckout.sandbox.levers.accounts import NewAccount, make_start_accounts
+from flask_paycheckout.sandbox.control.accounts import NewAccount, make_start_accounts
 from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webhook_url
 from flask_paycheckout.sandbox.recipients.start_state import add_start_recipients
 from flask_paycheckout.sandbox.world.context import World

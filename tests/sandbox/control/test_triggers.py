@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox.levers.triggers import EVENTS
+from flask_paycheckout.sandbox.control.triggers import EVENTS
 from tests.sandbox.actors import Merchant, Receiver, Tester
 
 STATUSES = {

@@ -10,7 +10,7 @@ from flask import Flask
 
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
-from tests.sandbox.levers.customer import Customer
+from tests.sandbox.control.customer import Customer
 
 
 @pytest.fixture

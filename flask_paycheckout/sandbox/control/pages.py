@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import secrets
 from decimal import Decimal
+from typing import Any
 
 from flask import Response, g, make_response, render_template
+
+from flask_paycheckout.sandbox.wire.envelope import encode
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -37,3 +40,7 @@ def refusal_page(status: int, heading: str, words: str) -> Response:
 def money(amount: Decimal, currency: str) -> str:
     """Format an amount, with a no-break space: `1,250.00 USD`."""
     return f"{amount:,f}{_NO_BREAK}{currency}"
+
+
+def answer(body: dict[str, Any] | list[dict[str, Any]], status: int = 200) -> Response:
+    return Response(encode(body), status, content_type="application/json")

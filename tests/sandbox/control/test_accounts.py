@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.levers import accounts as accounts_module
+from flask_paycheckout.sandbox.control import accounts as accounts_module
 from tests.sandbox.actors import ACCOUNTS_URL, CONTROL_TOKEN, ENDPOINT, Answer, Merchant, Receiver, Tester, call
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox

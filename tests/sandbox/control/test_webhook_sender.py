@@ -17,7 +17,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.levers.webhook_sender import MAX_OF_ACCOUNT, MAX_SENDING, SENDER, WebhookSender
+from flask_paycheckout.sandbox.control.sender import MAX_OF_ACCOUNT, MAX_SENDING, SENDER, WebhookSender
 from flask_paycheckout.sandbox.outgoing.sending import send_first
 from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
 from flask_paycheckout.sandbox.world.context import world
@@ -269,7 +269,7 @@ def test_a_process_that_is_killed_between_commit_and_sending_loses_nothing(
         killed = f"""
 import os, signal
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.levers.webhook_sender import WebhookSender
+from flask_paycheckout.sandbox.control.sender import WebhookSender
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 WebhookSender.wake = lambda self: os.kill(os.getpid(), signal.SIGKILL)
 WebhookSender.begin = lambda self: None

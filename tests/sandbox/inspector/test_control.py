@@ -1,4 +1,4 @@
-"""The levers: clock, faults, webhooks sent again, and the reset that asks once more."""
+"""What the inspector changes: clock, faults, webhooks sent again, and the reset that asks once more."""
 
 from __future__ import annotations
 

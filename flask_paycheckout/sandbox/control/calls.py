@@ -38,7 +38,8 @@ requests            an array of `{"id", "at", "method", "target", "clientId", "a
                     token was accepted, or null, status is null when no answer was given, and signedString what the
                     sandbox signed when it did not accept a signature
 snapshot            a file, see `snapshots.py`; restore takes it as the body, and answers as `clock`
-unknowns            see `unknown_calls.py`
+unknowns            an array of `{"name", "value", "startValue", "default", "alternatives", "meaning"}`; POST takes
+                    `{NAME: VALUE or null}`
 trigger             `{"event", "id", "account", "status", "url"}`: see `triggers.py`
 events              `{"events", "cursor", "more"}`: see `events.py`
 proof               the PDF of a completed fiat disbursement; 409 before
@@ -58,34 +59,37 @@ from typing import Any
 from flask import Blueprint, Response, current_app, request
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import InstrumentedAttribute, Session
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
+from flask_paycheckout.sandbox.control import account_calls, customer, worlds
+from flask_paycheckout.sandbox.control.accounts import AccountTaken, NoSuchAccount, TooManyAccounts, find_account
+from flask_paycheckout.sandbox.control.delivery_log import describe_webhook, list_webhooks
+from flask_paycheckout.sandbox.control.document import control_document
+from flask_paycheckout.sandbox.control.events import MAX_EVENTS, read_events
+from flask_paycheckout.sandbox.control.fault_parsing import limit_fault, read_fault
+from flask_paycheckout.sandbox.control.pages import answer
+from flask_paycheckout.sandbox.control.sender import run_due
+from flask_paycheckout.sandbox.control.snapshots import (
+    MAX_BYTES,
+    SnapshotRefused,
+    SnapshotTooLarge,
+    restore_snapshot,
+    take_snapshot,
+)
+from flask_paycheckout.sandbox.control.start_state import reset_world
+from flask_paycheckout.sandbox.control.triggers import trigger
 from flask_paycheckout.sandbox.deposits.schemas import represent
 from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
-from flask_paycheckout.sandbox.disbursements.tables import Disbursement
-from flask_paycheckout.sandbox.levers import (
-    account_calls,
-    bank,
-    customer,
-    due,
-    log_calls,
-    snapshot_calls,
-    trigger_calls,
-    unknown_calls,
-    worlds,
-)
-from flask_paycheckout.sandbox.levers.accounts import AccountTaken, NoSuchAccount, TooManyAccounts, find_account
-from flask_paycheckout.sandbox.levers.answers import answer
-from flask_paycheckout.sandbox.levers.delivery_log import describe_webhook, list_webhooks
-from flask_paycheckout.sandbox.levers.fault_parsing import limit_fault, read_fault
-from flask_paycheckout.sandbox.levers.start_state import reset_world
+from flask_paycheckout.sandbox.disbursements.tables import FIAT, Disbursement
+from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.outgoing.faults import active_faults, add_fault, clear_faults, describe
 from flask_paycheckout.sandbox.outgoing.mails import Mail, list_mails
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, redeliver
+from flask_paycheckout.sandbox.transfer_proofs.endpoints import proof_of
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_control_token, check_loopback
-from flask_paycheckout.sandbox.wire.envelope import iso
+from flask_paycheckout.sandbox.wire.envelope import Refusal, iso
 from flask_paycheckout.sandbox.wire.openapi import document
 from flask_paycheckout.sandbox.wire.parsing import (
     FieldError,
@@ -94,18 +98,16 @@ from flask_paycheckout.sandbox.wire.parsing import (
     optional_text,
     read_object,
 )
+from flask_paycheckout.sandbox.wire.request_log import LoggedRequest, describe as describe_entry, logged_requests
+from flask_paycheckout.sandbox.world.assumptions import AssumptionError, choose
 from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.settings import advance_clock
+from flask_paycheckout.sandbox.world.settings import advance_clock, change_unknowns
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 control = Blueprint("control", __name__, url_prefix="/_sandbox")
 control.register_blueprint(account_calls.accounts)
-control.register_blueprint(log_calls.log)
-control.register_blueprint(snapshot_calls.snapshots)
-control.register_blueprint(trigger_calls.triggers)
-control.register_blueprint(unknown_calls.unknowns)
 control.register_blueprint(worlds.worlds)
 
 
@@ -136,7 +138,7 @@ def advance() -> Response:
         raise FieldError(f"advanceSeconds must be a number from 0 to {MAX_SECONDS}.")
     with transaction() as session:
         advance_clock(session, world().clock, timedelta(seconds=float(seconds)))
-    due.run_due()
+    run_due()
     return answer(_time())
 
 
@@ -184,7 +186,7 @@ def send_again(webhook_id: str) -> Response:
     with transaction() as session:
         if not redeliver(session, webhook_id):
             raise CallRefused(404, "webhook", "does not exist", "GET /_sandbox/webhooks lists them.")
-    due.run_due()
+    run_due()
     with transaction() as session:
         return answer(describe_webhook(session, webhook_id))
 
@@ -224,15 +226,15 @@ def _answer_deposit(deposit: Deposit) -> Response:
 @control.get("/disbursements")
 def read_disbursements() -> Response:
     with transaction() as session:
-        return answer(bank.list_disbursements(session, *_of_wanted_account(session, Disbursement.user_id)))
+        return answer(customer.list_disbursements(session, *_of_wanted_account(session, Disbursement.user_id)))
 
 
 @control.post("/disbursements/<disbursement_id>/finish")
 def finish(disbursement_id: str) -> Response:
     """Let the bank complete a disbursement, or let it fail."""
     try:
-        return answer(bank.finish(disbursement_id, read_object().get("status")))
-    except bank.NoSuchDisbursement:
+        return answer(customer.finishes(disbursement_id, read_object().get("status")))
+    except customer.NoSuchDisbursement:
         remedy = "GET /_sandbox/disbursements lists them."
         raise CallRefused(404, "disbursement", "does not exist", remedy) from None
     except NotPossible as wrong:
@@ -278,6 +280,138 @@ def forget_faults() -> Response:
 @control.get("/openapi.json")
 def describe_service() -> Response:
     return answer(document(current_app))
+
+
+RESTORE = "restore"
+"""The path of the call that takes a snapshot, below that of the control interface."""
+
+_LIMIT = f"larger than {MAX_BYTES // 1024**2} MiB"
+
+
+@control.get("/snapshot")
+def take_state() -> Response:
+    """The whole state as a file, with the secrets of the sandbox."""
+    try:
+        with transaction(exclusive=True) as session:
+            content = take_snapshot(session, world())
+    except SnapshotTooLarge:
+        remedy = "Remove accounts that you do not need, or copy the database with its own tools."
+        raise CallRefused(409, "snapshot", f"would be {_LIMIT}", remedy) from None
+    return Response(content, content_type="application/json")
+
+
+@control.post(f"/{RESTORE}")
+def restore_state() -> Response:
+    """Return to the state of the file in the body; when it is refused, nothing changes."""
+    request.max_content_length = MAX_BYTES
+    try:
+        content = request.get_data()
+    except RequestEntityTooLarge:
+        raise CallRefused(413, "snapshot", f"is {_LIMIT}", "Send the file that GET /_sandbox/snapshot gave.") from None
+    try:
+        with transaction(exclusive=True) as session:
+            restore_snapshot(session, world(), content)
+    except SnapshotRefused as refused:
+        remedy = "Send the whole file as it was taken, by a sandbox of this version; nothing was changed."
+        raise CallRefused(400, "snapshot", str(refused), remedy) from None
+    clock = world().clock
+    return answer({"now": iso(clock.now()), "offsetSeconds": clock.offset.total_seconds()})
+
+
+_UNKNOWNS_REMEDY = "GET /_sandbox/unknowns lists names and values; nothing was changed."
+
+
+@control.get("/unknowns")
+def read_unknowns() -> Response:
+    return answer(world().unknowns.describe())
+
+
+@control.post("/unknowns")
+def change_some_unknowns() -> Response:
+    """Change the unknowns that the body names, all of them or none; null stands for the value at the start."""
+    asked = _read_unknowns(read_object())
+    with transaction() as session:
+        change_unknowns(session, world(), asked)
+    return answer(world().unknowns.describe())
+
+
+@control.delete("/unknowns")
+def return_unknowns() -> Response:
+    """Return all unknowns to their values at the start."""
+    with transaction() as session:
+        change_unknowns(session, world(), dict.fromkeys(world().unknowns))
+    return answer(world().unknowns.describe())
+
+
+def _read_unknowns(body: dict[str, Any]) -> dict[str, str | None]:
+    for name, value in body.items():
+        if value is not None and not isinstance(value, str):
+            raise CallRefused(400, name[:60], "must be a text or null", _UNKNOWNS_REMEDY)
+        try:
+            choose({name: world().unknowns.get(name, "") if value is None else value})
+        except AssumptionError as wrong:
+            raise CallRefused(400, name[:60], f"cannot be set: {str(wrong)[:300]}", _UNKNOWNS_REMEDY) from None
+    return body
+
+
+@control.post("/trigger")
+def cause_event() -> Response:
+    """Bring a checkout or a payout into a state, or send a webhook again; without an id, begin with a new one."""
+    try:
+        return answer(trigger(read_object()))
+    except Refusal as refused:
+        # The service's own rules refused the new checkout or payout.
+        raise CallRefused(
+            400, "event", f"is refused: {refused.message}", "Correct the fields, or the account."
+        ) from None
+
+
+@control.get("/events")
+def follow_events() -> Response:
+    """Calls, moves and webhooks after a cursor, oldest first."""
+    account, last = request.args.get("account"), request.args.get("last", "20")
+    if not (last.isascii() and last.isdigit() and len(last) < 4 and int(last) <= MAX_EVENTS):
+        raise FieldError(f"last must be a whole number from 0 to {MAX_EVENTS}.")
+    with transaction() as session:
+        # PostgreSQL cannot compare NUL characters.
+        name = None if account is None else find_account(session, account.replace("\0", "")).name
+        return answer(read_events(session, request.args.get("after"), int(last), name))
+
+
+@control.get("/disbursements/<disbursement_id>/proof")
+def read_proof(disbursement_id: str) -> Response:
+    """The transfer proof of a completed fiat disbursement, of any account."""
+    with transaction() as session:
+        settle_due(session)
+        made = session.query(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.kind == FIAT)
+        found = made.one_or_none()
+        user_id = None if found is None else found.user_id
+    if user_id is None:
+        raise CallRefused(404, "disbursement", "does not exist, or is none of a bank", "GET /_sandbox/disbursements.")
+    try:
+        return proof_of(user_id, disbursement_id)
+    except Refusal as refused:
+        remedy = "POST /_sandbox/disbursements/{id}/finish completes it."
+        raise CallRefused(409, "disbursement", f"has no proof: {refused.message}", remedy) from None
+
+
+@control.get("/control-openapi.json")
+def describe_control() -> Response:
+    return answer(control_document(current_app))
+
+
+@control.get("/requests")
+def read_requests() -> Response:
+    """The request log, newest first."""
+    with transaction() as session:
+        return answer([describe_entry(entry) for entry in logged_requests(session, *_logged_of_account())])
+
+
+def _logged_of_account() -> list[ColumnElement[bool]]:
+    # By the name that is in the log, which also finds calls of accounts that are gone.
+    name = request.args.get("account")
+    # PostgreSQL cannot compare NUL characters.
+    return [] if name is None else [LoggedRequest.account == name.replace("\0", "")]
 
 
 def refuse(refusal: CallRefused) -> Response:

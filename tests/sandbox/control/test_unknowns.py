@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.world.assumptions import Switches
 from flask_paycheckout.sandbox.world.context import assumption, world
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Receiver, Tester

@@ -25,9 +25,9 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.schema import CreateSchema, DropSchema
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
-from flask_paycheckout.sandbox.levers.accounts import AccountNameError, check_name, describe_account
-from flask_paycheckout.sandbox.levers.answers import answer
-from flask_paycheckout.sandbox.levers.webhook_sender import SENDER, WebhookSender
+from flask_paycheckout.sandbox.control.accounts import AccountNameError, check_name, describe_account
+from flask_paycheckout.sandbox.control.pages import answer
+from flask_paycheckout.sandbox.control.sender import SENDER, WebhookSender
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.parsing import FieldError, read_object, read_text
 from flask_paycheckout.sandbox.world.context import world

@@ -1,4 +1,4 @@
-"""The control interface: who may use it, each of its levers, and the bank that pays out or refuses to."""
+"""The control interface: who may use it, each of its calls, and the bank that pays out or refuses to."""
 
 from __future__ import annotations
 
