@@ -13,7 +13,6 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from flask_paycheckout.sandbox.auth.endpoints import auth
 from flask_paycheckout.sandbox.checkouts.endpoints import checkouts
-from flask_paycheckout.sandbox.control.accounts import NewAccount, check_further_name
 from flask_paycheckout.sandbox.control.calls import control
 from flask_paycheckout.sandbox.control.hosted_page import health, hosted_page, identity_page
 from flask_paycheckout.sandbox.control.sender import SENDER, TICK, WORLD_TICK, WebhookSender
@@ -25,7 +24,6 @@ from flask_paycheckout.sandbox.disbursements.endpoints import disbursements
 from flask_paycheckout.sandbox.fiat_disbursements.endpoints import fiat_disbursements
 from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
-from flask_paycheckout.sandbox.outgoing.mails import make_mail_sender
 from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender
 from flask_paycheckout.sandbox.payments.endpoints import payments
 from flask_paycheckout.sandbox.recipients.endpoints import recipients
@@ -56,8 +54,6 @@ def create_sandbox(
     allow_hosts: Iterable[str] = (),
     allow_remote_control: bool = False,
     allow_remote_webhooks: bool = False,
-    smtp: str | None = None,
-    accounts: Mapping[str, str | None] | None = None,
     clock: str = RUNNING,
     trusted_proxies: int = 0,
     send_in_call: bool | None = None,
@@ -79,28 +75,21 @@ def create_sandbox(
     :param allow_hosts: further host names to answer to.
     :param allow_remote_control: let other machines use the control interface and the inspector, with the token.
     :param allow_remote_webhooks: let webhooks leave this machine.
-    :param smtp: `HOST:PORT` of the server that mails are delivered to, besides being listed; None for nowhere.
-    :param accounts: names of further accounts, each with the URL that its webhooks go to, or None for nowhere. A reset
-        makes them again with the same credentials.
     :param clock: `running`; or `frozen`, which stands at the time of the start until it is advanced; or
         `frozen@2026-01-01T00:00:00Z`, which stands at that time.
     :param trusted_proxies: how many proxies are in front, whose `X-Forwarded-For`, `-Proto` and `-Host` are believed.
     :param send_in_call: True: webhooks and mails are sent within the call that causes them, which makes tests
         repeatable. False: threads send them after it, and run what falls due by time. None: True with `send_webhook`.
     :param worlds: the most worlds that the control interface makes below `/w/`; see `control/worlds.py`.
-    :raises AccountNameError: a further account cannot be made.
     :raises AssumptionError: a switch or value that does not exist.
     :raises ClockError: there is no such clock.
-    :raises EndpointError: `webhook_url`, or the URL of a further account, cannot be used.
-    :raises SmtpAddressError: `smtp` is no HOST:PORT.
+    :raises EndpointError: `webhook_url` cannot be used.
     """
     loopback_only = send_webhook is None and not allow_remote_webhooks
     if not 0 <= trusted_proxies <= MAX_PROXIES:
         raise ValueError(f"The number of trusted proxies must be from 0 to {MAX_PROXIES}.")
-    further = [NewAccount(check_further_name(name), webhook_url=url) for name, url in dict(accounts or {}).items()]
-    for url in (webhook_url, *(account.webhook_url for account in further)):
-        if url is not None:
-            check_endpoint(url, loopback_only=loopback_only)
+    if webhook_url is not None:
+        check_endpoint(webhook_url, loopback_only=loopback_only)
     # Before the database is touched.
     Switches(unknowns), read_clock_option(clock)
     at_once = send_webhook is not None if send_in_call is None else send_in_call
@@ -125,7 +114,6 @@ def create_sandbox(
             hosts=allowed_hosts(base_url, *allow_hosts),
             allow_remote_control=allow_remote_control,
             loopback_webhooks_only=loopback_only,
-            send_mail=None if smtp is None else make_mail_sender(smtp),
             wake=None if sender is None else sender.wake,
             name=name,
         )
@@ -135,7 +123,7 @@ def create_sandbox(
         beginning = StartOptions(None if seed is None else f"{seed} {name}", None)
         return make(name, url, token, beginning, is_new=bool(token))
 
-    beginning = StartOptions(None if seed is None else str(seed), webhook_url, tuple(further))
+    beginning = StartOptions(None if seed is None else str(seed), webhook_url)
     app = make("", database, control_token or "", beginning, is_new=not is_shared)
     serve: Any = app.wsgi_app
     if worlds:

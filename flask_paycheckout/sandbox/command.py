@@ -21,14 +21,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.sandbox.app import create_sandbox
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
-from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.control.accounts import AccountNameError, list_accounts
+from flask_paycheckout.sandbox.control.accounts import describe_account
 from flask_paycheckout.sandbox.control.calls import RESTORE
 from flask_paycheckout.sandbox.control.sender import SENDER, WebhookSender
 from flask_paycheckout.sandbox.control.snapshots import MAX_BYTES as MAX_SNAPSHOT_BYTES
 from flask_paycheckout.sandbox.control.worlds import MAX_WORLDS, WORLDS, Worlds
 from flask_paycheckout.sandbox.hooks import CONTROL, MAX_BODY_BYTES
-from flask_paycheckout.sandbox.outgoing.mails import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.terminal.commands import COMMANDS, TOKEN_VARIABLE, command_of, run
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
@@ -67,8 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _serve(options)
     except (
-        *(SecretUnreadable, AccountNameError, AssumptionError, ClockError),
-        *(EndpointError, SmtpAddressError, DatabaseUnusable, ServerMissing),
+        *(SecretUnreadable, AssumptionError, ClockError),
+        *(EndpointError, DatabaseUnusable, ServerMissing),
         OSError,
     ) as wrong:
         print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
@@ -95,15 +93,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=8790, help="port to listen on; 0 takes a free one (%(default)s)")
     parser.add_argument("--database", metavar="URL", help=f"SQLite in memory unless given, here or in {DATABASE}")
     parser.add_argument("--webhook-url", metavar="URL", help="where webhooks are sent")
-    parser.add_argument(
-        "--account",
-        action="append",
-        default=[],
-        type=_account,
-        metavar="NAME[=URL]",
-        help="makes a further account, whose webhooks go to that URL; may be repeated",
-    )
-    parser.add_argument("--smtp", metavar="HOST:PORT", help="where mails are delivered, besides being listed")
     parser.add_argument("--control-token", metavar="TOKEN", help=f"better set {TOKEN_VARIABLE}; made up otherwise")
     parser.add_argument("--control-token-file", metavar="FILE", help="a file that holds the control token")
     parser.add_argument(
@@ -132,11 +121,6 @@ def _pair(text: str) -> tuple[str, str]:
     if not sign:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE; --list-unknowns shows names and values")
     return name, value
-
-
-def _account(text: str) -> tuple[str, str | None]:
-    name, _, url = text.partition("=")
-    return name, url or None
 
 
 def assumptions_as_json() -> str:
@@ -185,8 +169,6 @@ def _build(options: argparse.Namespace, server: Server) -> Flask:
         allow_hosts=options.allow_host,
         allow_remote_control=options.allow_remote_control,
         allow_remote_webhooks=options.allow_remote_webhooks,
-        smtp=options.smtp,
-        accounts=dict(options.account),
         clock=options.clock,
         worlds=options.worlds,
     )
@@ -245,26 +227,24 @@ def body_limit(app: Flask, path: str, headers: Mapping[str, str]) -> int:
     return MAX_SNAPSHOT_BYTES if may else MAX_BODY_BYTES
 
 
-def facts(app: Flask, names: Sequence[str] = ()) -> dict[str, Any]:
-    """Addresses and credentials of a sandbox; `accounts` are those of the given names."""
+def facts(app: Flask) -> dict[str, Any]:
+    """Addresses and credentials of a sandbox."""
     here = world(app)
     with app.app_context(), transaction() as session:
-        first, *further = list_accounts(session, Account.name.in_([ACCOUNT_NAME, *names]))
+        first = describe_account(session, ACCOUNT_NAME)
     return {
         "baseUrl": here.base_url,
         "inspector": f"{here.base_url}/",
         "checkoutPages": f"{here.base_url}/checkout/",
         **{name: first[name] for name in ("clientId", "clientSecret", "accessToken", "email", "password")},
         "controlToken": here.control_token,
-        "accounts": further,
     }
 
 
 def greeting(app: Flask, options: argparse.Namespace) -> str:
-    known = facts(app, [name for name, _ in options.account])
+    known = facts(app)
     if options.json:
         return json.dumps(known)
-    further = known.pop("accounts")
     return "\n".join(
         [
             "The payments sandbox is listening. It moves no real money.",
@@ -275,22 +255,9 @@ def greeting(app: Flask, options: argparse.Namespace) -> str:
             "",
             *_exports(known),
             "",
-            *(line for account in further for line in _settings_of(known["baseUrl"], account)),
             "Ctrl-C stops it.",
         ]
     )
-
-
-def _settings_of(base_url: str, account: dict[str, Any]) -> list[str]:
-    shown = ("accessToken", "email", "password", "webhookUrl")
-    return [
-        f"The account {account['name']}:",
-        "",
-        *(f"  {name:<15}{account[name] or 'none'}" for name in shown),
-        "",
-        *_exports(account | {"baseUrl": base_url}),
-        "",
-    ]
 
 
 def _exports(known: dict[str, Any]) -> list[str]:

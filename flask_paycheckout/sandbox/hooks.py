@@ -20,7 +20,7 @@ from flask_paycheckout.sandbox.control.customer import pays
 from flask_paycheckout.sandbox.control.hosted_page import HEALTH
 from flask_paycheckout.sandbox.control.pages import refusal_page
 from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MAX_SECONDS_OF_DELAY, Fault, take_fault
-from flask_paycheckout.sandbox.outgoing.sending import send_first
+from flask_paycheckout.sandbox.outgoing.webhooks import send_first
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host
 from flask_paycheckout.sandbox.wire.connection import TooManyHeld, drop_connection, holding
 from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, is_noise, isolate, preflight

@@ -67,23 +67,23 @@ def pages_of_the_sandbox(said: str) -> dict[str, str]:
     merchant.client_id = said
     merchant.calls("POST", f"/v1/deposit/5?{said}", json.dumps({said: said}).encode(), timestamp=said, signed_by=said)
     tester.orders_fault("POST /v1/checkout", "garbage", message=said)
-    lists = ("/", *(f"/inspector/{name}" for name in ("requests", "mails", "webhooks", "levers", "unknowns", "reset")))
-    lists += tuple(f"/inspector/{name}" for name in ("deposits", "recipients", "accounts", "events"))
+    lists = ("/", *(f"/inspector/{name}" for name in ("requests", "mails", "webhooks", "control", "unknowns")))
+    lists += ("/inspector/accounts", "/inspector/reset")
     disbursement = made["data"]["disburseData"][0]["disbursementId"]
     kinds = {"checkouts": checkout, "disbursements": disbursement, "payments": payment}
-    details = (f"/inspector/{kind}/{one}" for kind, one in (*kinds.items(), ("deposits", checkout)))
+    details = (f"/inspector/{kind}/{one}" for kind, one in kinds.items())
     requests = (f"/inspector/requests/{entry['id']}" for entry in tester.requests())
     found = {path: developer.opens(path) for path in (*lists, *details, *requests, f"/checkout/{checkout}")}
-    words = ("search?q", "events?about", "deposits?status", "recipients?country", "accounts?account")
-    for name in ("requests?status", "requests?path", "mails?to", "webhooks?order", "levers?done", *words):
+    words = ("requests?status", "requests?path", "mails?to", "webhooks?order", "control?done", "accounts?account")
+    for name in words:
         found[name] = developer.http.get(
             f"/inspector/{name.partition('?')[0]}", query_string={name.split("?")[1]: said}
         ).text
     for path in ("/checkout/", "/nothing/", "/inspector/checkouts/", "/pictures/"):
         found[path] = developer.http.get(path + said.replace("/", "_")).text
-    for lever in ("clock", "faults"):
+    for form in ("clock", "faults"):
         fields = dict.fromkeys(("amount", "unit", "operation", "kind", "message", "times", "seconds"), said)
-        found[lever] = developer.presses(lever, **fields).text
+        found[form] = developer.presses(form, **fields).text
     # Numbers and names of this world alone.
     return {
         path.replace(checkout, "C").replace(disbursement, "D").replace(payment, "P"): page

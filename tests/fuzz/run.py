@@ -77,7 +77,6 @@ def _live(
         send_webhook=lambda *_: _receives(chance),
         sleep=lambda _: None,
         unknowns=unknowns,
-        accounts={"anna": ENDPOINT},
     )
     # Whatever it raises is seen as the 500 that a server would send.
     app.config["PROPAGATE_EXCEPTIONS"] = False

@@ -10,9 +10,8 @@ from argparse import Namespace
 import pytest
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.command import address_of, facts, greeting, main
+from flask_paycheckout.sandbox.command import address_of, greeting, main
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
-from tests.sandbox.actors import ENDPOINT
 
 
 def test_list_unknowns_prints_the_table_for_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,15 +43,11 @@ def test_who_reads_only_the_beginning_of_the_list_hears_no_complaint() -> None:
         pytest.param(["--unknown", "signature=maybe"], "Its values are: on, off", id="unknown-value"),
         pytest.param(["--webhook-url", "ftp://x"], "is no http or https address", id="webhook-url"),
         pytest.param(["--webhook-url", "http://192.0.2.1/"], "is not on this machine", id="remote-webhook"),
-        pytest.param(["--account", "../clock"], "cannot be the name of an account", id="account-name"),
-        pytest.param(["--account", "default"], "the account that every sandbox has", id="first-account"),
-        pytest.param(["--account", "anna=ftp://x"], "is no http or https address", id="account-webhook"),
         pytest.param(["--clock", "stopped"], "The clock cannot be 'stopped'", id="clock"),
         pytest.param(["--clock", "frozen@"], "The clock cannot be 'frozen@'", id="clock-at-nothing"),
         pytest.param(["--clock", "frozen@2026-01-01"], "cannot stand at '2026-01-01'", id="clock-without-zone"),
         pytest.param(["--clock", "frozen@9999-01-01T00:00:00Z"], "cannot stand at", id="clock-too-late"),
         pytest.param(["--clock", "frozen", "--database", "sqlite:///s.db"], "say at what time", id="clock-of-a-file"),
-        pytest.param(["--smtp", "nowhere"], "HOST:PORT", id="smtp"),
         pytest.param([], "could not start", id="database"),
     ],
 )
@@ -64,16 +59,13 @@ def test_a_wrong_option_is_one_sentence_and_exit_code_2(
     assert told in capsys.readouterr().err
 
 
-def test_each_account_is_printed_with_the_lines_that_a_shop_needs() -> None:
-    app = create_sandbox(accounts={"anna": ENDPOINT, "bo": None})
-    accounts = facts(app, ["anna", "bo"])["accounts"]
-    printed = greeting(app, Namespace(json=False, account=[("anna", ENDPOINT), ("bo", None)])).splitlines()
-    assert [line for line in printed if line.startswith("The account ")] == ["The account anna:", "The account bo:"]
-    lines = [line for line in printed if line.startswith("export ")]
-    assert len(lines) == 9
-    for account, (_, client_id, secret) in zip(accounts, (lines[3:6], lines[6:]), strict=True):
-        assert client_id == f"export FLASK_PAYCHECKOUT_CLIENT_ID={account['clientId']}"
-        assert secret == f"export FLASK_PAYCHECKOUT_CLIENT_SECRET={account['clientSecret']}"
+def test_the_greeting_has_the_lines_that_a_shop_needs() -> None:
+    app = create_sandbox(control_token="known-token")
+    lines = greeting(app, Namespace(json=False)).splitlines()
+    assert [line.partition("=")[2] for line in lines if line.startswith("export ")] == [
+        *("http://127.0.0.1:8790", "sandbox-client", "sandbox-secret-0123456789abcdef")
+    ]
+    assert json.loads(greeting(app, Namespace(json=True)))["controlToken"] == "known-token"
 
 
 @pytest.mark.parametrize(

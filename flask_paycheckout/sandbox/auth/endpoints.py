@@ -14,7 +14,6 @@ from flask_paycheckout.sandbox.auth.schemas import (
     VerificationRecord,
     represent,
 )
-from flask_paycheckout.sandbox.outgoing.sending import send_mails
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.world.context import assumption
@@ -31,7 +30,6 @@ def register_user() -> Envelope[VerificationRecord]:
     A one-time password is mailed; it and the token complete the first login.
     """
     token = register(read_body(NewUser))
-    send_mails()
     return success(VerificationRecord(token), "Registered successfully", int(assumption("register_status_code")))
 
 
@@ -40,7 +38,6 @@ def register_user() -> Envelope[VerificationRecord]:
 def log_user_in() -> Envelope[VerificationRecord]:
     """Begin a login: a one-time password is mailed."""
     token = log_in(read_body(NewLogin))
-    send_mails()
     return success(VerificationRecord(token), "One-time password sent", code_field="status")
 
 

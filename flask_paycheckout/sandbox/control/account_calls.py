@@ -1,4 +1,4 @@
-"""The calls below `/_sandbox/accounts`, which are documented in `control.py`."""
+"""The calls below `/_sandbox/accounts`, which are documented in `calls.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.payment_methods import all_conversions, all_methods
 from flask_paycheckout.sandbox.checkouts.tables import Conversion, ConversionSwitch, MethodSwitch, PaymentMethod
 from flask_paycheckout.sandbox.control.accounts import (
-    AccountNameError,
     NewAccount,
     change_keys,
     check_name,
@@ -129,12 +128,8 @@ def make() -> Response:
 
 def _read_account(body: dict[str, Any]) -> NewAccount:
     url = body.get("webhookUrl")
-    try:
-        name = check_name(read_text(body, "name"))
-    except AccountNameError as wrong:
-        raise FieldError(f"name {wrong}.") from None
     return NewAccount(
-        name=name,
+        name=check_name(read_text(body, "name")),
         client_id=_credential(body, "clientId"),
         client_secret=_credential(body, "clientSecret"),
         access_token=_credential(body, "accessToken"),

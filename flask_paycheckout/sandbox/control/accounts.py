@@ -7,7 +7,7 @@ nothing of each other; what the service calls unique, such as a reference, is un
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, di
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint
 from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webhook_url
 from flask_paycheckout.sandbox.recipients.start_state import COUNT, add_start_recipients
+from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.field_types import key_of
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.context import world
@@ -33,27 +34,11 @@ _SECRETS = ("clientSecret", "accessToken", "password")
 _OWN_IDS = 8
 
 
-class AccountNameError(ValueError):
-    """A name that no further account can have."""
-
-
-class NoSuchAccount(LookupError):
+class NoSuchAccount(CallRefused):
     """No account has this name."""
 
-
-class AccountTaken(Exception):
-    """Another account has one of the values already."""
-
-    def __init__(self, field: str) -> None:
-        super().__init__(f"another account has this {field}")
-        self.field = field
-
-
-class TooManyAccounts(Exception):
-    """There are `MAX_ACCOUNTS` accounts already."""
-
     def __init__(self) -> None:
-        super().__init__(f"there are {MAX_ACCOUNTS} accounts, and there cannot be more")
+        super().__init__(404, "account", "does not exist", "GET /_sandbox/accounts lists them.")
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,20 +55,17 @@ class NewAccount:
 
 
 def check_name(name: str) -> str:
-    """Return a name that an account can have. :raises AccountNameError: says why this one cannot."""
-    if not _NAME.fullmatch(name):
-        raise AccountNameError(
-            f"{name[:60]!r} cannot be the name of an account; write 1 to 40 letters, digits, dots, hyphens and"
-            " underscores of ASCII, and begin with a letter or a digit"
+    """Return a name that an account or a world can have. :raises FieldError: says why this one cannot."""
+    if not is_name(name):
+        raise FieldError(
+            f"name {name[:60]!r} cannot be the name of an account or a world; write 1 to 40 letters, digits, dots,"
+            " hyphens and underscores of ASCII, and begin with a letter or a digit."
         )
     return name
 
 
-def check_further_name(name: str) -> str:
-    """Return a name that an account besides the first one can have. :raises AccountNameError: says why it cannot."""
-    if name == ACCOUNT_NAME:
-        raise AccountNameError(f"{name!r} is the account that every sandbox has; give further ones another name")
-    return check_name(name)
+def is_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
 
 
 def make_account(session: Session, asked: NewAccount) -> Account:
@@ -91,11 +73,11 @@ def make_account(session: Session, asked: NewAccount) -> Account:
 
     The same number of identifiers is used whatever is asked for, so that later ones repeat with the seed.
 
-    :raises TooManyAccounts: there are as many as there can be.
-    :raises AccountTaken: another account has a value that is asked for.
+    :raises CallRefused: another account has a value that is asked for, or there are as many as there can be.
     """
     if (session.scalar(select(func.count()).select_from(Account)) or 0) >= MAX_ACCOUNTS:
-        raise TooManyAccounts
+        fault = f"are {MAX_ACCOUNTS}, and there cannot be more"
+        raise CallRefused(409, "accounts", fault, "Remove some with DELETE, or reset the sandbox.")
     user_id, organization, policy, *ids = new_ids(session, _OWN_IDS + 2 * COUNT)
     new = Merchant(
         name=asked.name,
@@ -130,7 +112,7 @@ def change_keys(
 
     The transaction must be exclusive. Tokens from logins stay.
 
-    :raises AccountTaken: another account has a value that is given.
+    :raises CallRefused: another account has a value that is given.
     """
     ids = new_ids(session, 4)
     client_secret, access_token = client_secret or ids[0] + ids[1], access_token or ids[2] + ids[3]
@@ -148,7 +130,8 @@ def change_keys(
 def _check_free(session: Session, **taken: ColumnElement[bool]) -> None:
     for field, condition in taken.items():
         if session.scalar(select(exists().where(condition))):
-            raise AccountTaken(field)
+            remedy = "Remove that account, or give another value, or none to have it generated."
+            raise CallRefused(409, field, "is that of another account", remedy)
 
 
 def find_account(session: Session, name: str, *, for_change: bool = False) -> Account:
@@ -160,7 +143,7 @@ def find_account(session: Session, name: str, *, for_change: bool = False) -> Ac
     wanted = select(Account).where(Account.name == name)
     account = session.scalars(wanted.with_for_update() if for_change else wanted).one_or_none()
     if account is None:
-        raise NoSuchAccount(name)
+        raise NoSuchAccount
     return account
 
 
@@ -181,7 +164,7 @@ def describe_account(session: Session, name: str) -> dict[str, Any]:
     """One account as the control interface shows it, with its secrets. :raises NoSuchAccount: there is none."""
     for shown in list_accounts(session, Account.name == name):
         return shown
-    raise NoSuchAccount(name)
+    raise NoSuchAccount
 
 
 def without_secrets(shown: dict[str, Any]) -> dict[str, Any]:
@@ -218,37 +201,6 @@ def _rows_of(table: AnyTable, user_id: str) -> Iterator[ColumnElement[bool]]:
     for key in table.foreign_keys:
         for owned in _rows_of(key.column.table, user_id):
             yield key.parent.in_(select(key.column).where(owned))
-
-
-def make_start_accounts(session: Session, asked: Iterable[NewAccount]) -> list[NewAccount]:
-    """Make those of these accounts that do not exist yet, and return all of them with their credentials.
-
-    :raises AccountNameError: one of them cannot be made.
-    """
-    # In the order of their names, so that every start and every reset gives them the same identifiers.
-    return [_at_start(session, one) for one in sorted(asked, key=lambda one: one.name)]
-
-
-def _at_start(session: Session, asked: NewAccount) -> NewAccount:
-    try:
-        user_id = find_account(session, asked.name).user_id
-        if asked.webhook_url is not None:
-            set_webhook_url(session, user_id, asked.webhook_url)
-    except NoSuchAccount:
-        try:
-            make_account(session, asked)
-        except (TooManyAccounts, AccountTaken) as wrong:
-            raise AccountNameError(f"the account {asked.name!r} cannot be made: {wrong}") from None
-    shown = describe_account(session, asked.name)
-    return NewAccount(
-        name=shown["name"],
-        client_id=shown["clientId"],
-        client_secret=shown["clientSecret"],
-        access_token=shown["accessToken"],
-        email=shown["email"],
-        password=shown["password"],
-        webhook_url=shown["webhookUrl"],
-    )
 
 
 def check_webhook_url(field: str, url: str) -> str:

@@ -63,7 +63,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.control import account_calls, customer, worlds
-from flask_paycheckout.sandbox.control.accounts import AccountTaken, NoSuchAccount, TooManyAccounts, find_account
+from flask_paycheckout.sandbox.control.accounts import find_account
 from flask_paycheckout.sandbox.control.delivery_log import describe_webhook, list_webhooks
 from flask_paycheckout.sandbox.control.document import control_document
 from flask_paycheckout.sandbox.control.events import MAX_EVENTS, read_events
@@ -232,14 +232,7 @@ def read_disbursements() -> Response:
 @control.post("/disbursements/<disbursement_id>/finish")
 def finish(disbursement_id: str) -> Response:
     """Let the bank complete a disbursement, or let it fail."""
-    try:
-        return answer(customer.finishes(disbursement_id, read_object().get("status")))
-    except customer.NoSuchDisbursement:
-        remedy = "GET /_sandbox/disbursements lists them."
-        raise CallRefused(404, "disbursement", "does not exist", remedy) from None
-    except NotPossible as wrong:
-        remedy = "PATCH /v1/disbursement/{disbursementId} may change it."
-        raise CallRefused(409, "disbursement", str(wrong), remedy) from None
+    return answer(customer.finishes(disbursement_id, read_object().get("status")))
 
 
 @control.get("/account")
@@ -436,23 +429,6 @@ def refuse_method(wrong: NoSuchMethod) -> Response:
 @control.errorhandler(NoSuchCheckout)
 def refuse_unknown(_: NoSuchCheckout) -> Response:
     return refuse(CallRefused(404, "checkout", "does not exist", "Make one with POST /v1/checkout."))
-
-
-@control.errorhandler(NoSuchAccount)
-def refuse_unknown_account(_: NoSuchAccount) -> Response:
-    return refuse(CallRefused(404, "account", "does not exist", "GET /_sandbox/accounts lists them."))
-
-
-@control.errorhandler(AccountTaken)
-def refuse_taken(wrong: AccountTaken) -> Response:
-    remedy = "Leave the field out to have it generated, or give another value."
-    remedy = "Give another name, or remove that account." if wrong.field == "name" else remedy
-    return refuse(CallRefused(409, wrong.field, "is that of another account", remedy))
-
-
-@control.errorhandler(TooManyAccounts)
-def refuse_more(wrong: TooManyAccounts) -> Response:
-    return refuse(CallRefused(409, "accounts", str(wrong), "Remove some with DELETE, or reset the sandbox."))
 
 
 @control.errorhandler(NotPossible)

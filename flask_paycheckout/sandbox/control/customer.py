@@ -26,6 +26,7 @@ from flask_paycheckout.sandbox.disbursements.tables import FAILED, Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import finish_disbursement
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
 from flask_paycheckout.sandbox.money.currencies import EXACT, unit_of
+from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.context import world
@@ -136,10 +137,6 @@ def _picked(checkout_id: str) -> Deposit:
     return deposit
 
 
-class NoSuchDisbursement(Exception):
-    """There is no disbursement with this id."""
-
-
 def list_disbursements(session: Session, *conditions: ColumnElement[bool]) -> list[dict[str, Any]]:
     """The disbursements that fulfil the conditions, of both kinds, oldest first."""
     rows = session.execute(
@@ -157,16 +154,19 @@ def finishes(disbursement_id: str, status: object) -> dict[str, Any]:
     """Carry out a pending disbursement or let it fail, and send its webhook.
 
     :raises FieldError: the status is neither `completed` nor `failed`.
-    :raises NoSuchDisbursement: there is none with this id.
-    :raises NotPossible: it is not pending any more.
+    :raises CallRefused: there is none with this id, or it is not pending any more.
     """
     if status not in (COMPLETED, FAILED):
         raise FieldError(f"status must be {COMPLETED} or {FAILED}.")
     with transaction() as session:
         made = session.scalars(select(Disbursement).where(Disbursement.id == disbursement_id)).one_or_none()
         if made is None:
-            raise NoSuchDisbursement(disbursement_id)
-        finish_disbursement(session, made, str(status))
+            raise CallRefused(404, "disbursement", "does not exist", "GET /_sandbox/disbursements lists them.")
+        try:
+            finish_disbursement(session, made, str(status))
+        except NotPossible as wrong:
+            remedy = "PATCH /v1/disbursement/{disbursementId} may change it; or trigger a new one."
+            raise CallRefused(409, "disbursement", str(wrong), remedy) from None
         bank, wallet = session.get(BankTransfer, made.id), session.get(WalletTransfer, made.id)
         finished = _describe_disbursement(made, bank, wallet, session.get_one(Account, made.user_id).name)
     send_and_wait()

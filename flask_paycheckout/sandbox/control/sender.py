@@ -18,8 +18,6 @@ from flask import Flask, has_request_context
 
 from flask_paycheckout.sandbox.deposits.transitions import expire_due
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
-from flask_paycheckout.sandbox.outgoing.mails import deliver_mails
-from flask_paycheckout.sandbox.outgoing.sending import send_due, send_mails
 from flask_paycheckout.sandbox.outgoing.webhooks import (
     ClaimedWebhook,
     Webhook,
@@ -27,6 +25,7 @@ from flask_paycheckout.sandbox.outgoing.webhooks import (
     deliver,
     is_any_due,
     is_in_turn,
+    send_due,
 )
 from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.wire.connection import TooManyHeld, holding
@@ -42,7 +41,6 @@ RESULT_SECONDS = 0.5
 def run_due() -> None:
     """Run all that is due by the virtual clock; must be called outside of a transaction."""
     pass_time()
-    send_mails()
     send_and_wait()
 
 
@@ -116,7 +114,6 @@ class WebhookSender:
             # Made here: a forked process has copies of its parent's, and a copied lock may stay locked for ever.
             self._woken, self._stopped, self._free = Event(), Event(), Condition()
             self._sending: Counter[str] = Counter()
-            self._is_mailing = False
             self._thread = Thread(target=self._run, name="sandbox-sender", daemon=True)
             self._process = os.getpid()
             self._thread.start()
@@ -163,19 +160,8 @@ class WebhookSender:
         with app.app_context():
             if is_time:
                 pass_time()
-            if world().send_mail is not None and not self._is_mailing:
-                self._begin_mails(app)
             while not self._stopped.is_set() and (claimed := self._claim()) is not None:
                 self._begin_delivery(app, claimed)
-
-    def _begin_mails(self, app: Flask) -> None:
-        self._is_mailing = True
-        try:
-            Thread(target=self._deliver_mails, args=(app,), name="sandbox-mails", daemon=True).start()
-        except RuntimeError:
-            # The system gives no further thread now.
-            self._is_mailing = False
-            raise
 
     def _begin_delivery(self, app: Flask, claimed: ClaimedWebhook) -> None:
         self._change(claimed.user_id, 1)
@@ -204,15 +190,6 @@ class WebhookSender:
         finally:
             self._change(claimed.user_id, -1)
             self._woken.set()
-
-    def _deliver_mails(self, app: Flask) -> None:
-        try:
-            with app.app_context():
-                deliver_mails()
-        except Exception:
-            app.logger.exception("Mails could not be delivered; it is tried again.")
-        finally:
-            self._is_mailing = False
 
     def _change(self, user_id: str, by: int) -> None:
         with self._free:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -18,7 +16,6 @@ from flask_paycheckout.sandbox.auth.start_state import (
     first_merchant,
 )
 from flask_paycheckout.sandbox.checkouts.start_state import add_start_methods
-from flask_paycheckout.sandbox.control.accounts import NewAccount, make_start_accounts
 from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webhook_url
 from flask_paycheckout.sandbox.recipients.start_state import add_start_recipients
 from flask_paycheckout.sandbox.world.context import World
@@ -33,8 +30,6 @@ class StartOptions:
     seed: str | None
     webhook_url: str | None
     """Where the webhooks of the first account go."""
-    accounts: tuple[NewAccount, ...] = ()
-    """Further accounts."""
 
 
 def prepare_world(session: Session, world: World, beginning: StartOptions, *, is_new: bool) -> None:
@@ -51,14 +46,12 @@ def prepare_world(session: Session, world: World, beginning: StartOptions, *, is
     if beginning.webhook_url is not None:
         settings.first_webhook_url = beginning.webhook_url
         set_webhook_url(session, USER_ID, beginning.webhook_url)
-    made = make_start_accounts(session, beginning.accounts)
-    settings.first_accounts = _stored({one.name: one for one in (*_accounts_of(settings), *made)}.values())
 
 
 def reset_world(session: Session, world: World) -> None:
     """Return to the start state. The transaction must be exclusive."""
     settings = session.execute(select(WorldSettings)).scalar_one()
-    beginning = StartOptions(settings.seed, settings.first_webhook_url, _accounts_of(settings))
+    beginning = StartOptions(settings.seed, settings.first_webhook_url)
     session.expunge_all()
     empty_tables(session)
     values = dict(world.unknowns)
@@ -80,7 +73,6 @@ def _begin(session: Session, world: World, beginning: StartOptions) -> None:
         clock_offset=0,
         control_token=world.control_token if world.name else None,
         first_webhook_url=beginning.webhook_url,
-        first_accounts="[]",
         changed_unknowns="{}",
     )
     session.add(settings)
@@ -90,13 +82,3 @@ def _begin(session: Session, world: World, beginning: StartOptions) -> None:
     add_start_methods(session)
     session.flush()
     insert_rows(session, WebhookAddress, [{"user_id": USER_ID, "url": beginning.webhook_url}])
-    if beginning.accounts:
-        settings.first_accounts = _stored(make_start_accounts(session, beginning.accounts))
-
-
-def _accounts_of(settings: WorldSettings) -> tuple[NewAccount, ...]:
-    return msgspec.json.decode(settings.first_accounts, type=tuple[NewAccount, ...])
-
-
-def _stored(accounts: Iterable[NewAccount]) -> str:
-    return msgspec.json.encode(list(accounts)).decode()

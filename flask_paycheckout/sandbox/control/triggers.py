@@ -167,19 +167,10 @@ def _payout(status: str | None) -> Callable[[Wanted], dict[str, Any]]:
             for name in ("account", "amount", "currency"):
                 _refuse_field(name, getattr(wanted, name), "is for a new payout; leave it out, or leave out the id")
         if status is not None:
-            _finish(payout_id, status)
+            customer.finishes(payout_id, status)
         return _tell_disbursement(payout_id)
 
     return cause
-
-
-def _finish(payout_id: str, status: str) -> None:
-    try:
-        customer.finishes(payout_id, status)
-    except customer.NoSuchDisbursement:
-        raise CallRefused(404, "disbursement", "does not exist", "GET /_sandbox/disbursements lists them.") from None
-    except NotPossible as wrong:
-        raise CallRefused(409, "disbursement", str(wrong), "Trigger a new one.") from None
 
 
 def _pay_out(wanted: Wanted) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -25,11 +24,11 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.schema import CreateSchema, DropSchema
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
-from flask_paycheckout.sandbox.control.accounts import AccountNameError, check_name, describe_account
+from flask_paycheckout.sandbox.control.accounts import check_name, describe_account, is_name
 from flask_paycheckout.sandbox.control.pages import answer
 from flask_paycheckout.sandbox.control.sender import SENDER, WebhookSender
 from flask_paycheckout.sandbox.wire.callers import CallRefused
-from flask_paycheckout.sandbox.wire.parsing import FieldError, read_object, read_text
+from flask_paycheckout.sandbox.wire.parsing import read_object, read_text
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import db, is_memory, read_url, transaction
 
@@ -169,7 +168,7 @@ class Worlds:
     def _opened(self, name: str) -> Flask | None:
         with self._lock:
             self._put_away()
-            if not _is_name(name) or not self._databases.exists(name):
+            if not is_name(name) or not self._databases.exists(name):
                 self._forget(name)
                 return None
             if name not in self._open:
@@ -211,7 +210,7 @@ class Worlds:
     def remove(self, name: str) -> bool:
         """Throw a world away; False when there is none."""
         with self._lock:
-            is_there = _is_name(name) and self._databases.exists(name)
+            is_there = is_name(name) and self._databases.exists(name)
             self._forget(name)
             if is_there:
                 self._databases.remove(name)
@@ -225,12 +224,6 @@ def close_world(app: Flask) -> None:
         sender.stop()
     with app.app_context():
         db.engine.dispose()
-
-
-def _is_name(name: str) -> bool:
-    with suppress(AccountNameError):
-        return bool(check_name(name))
-    return False
 
 
 @worlds.before_request
@@ -253,10 +246,7 @@ def read_worlds() -> Response:
 @worlds.post("")
 def make_world() -> Response:
     """Make a world in its start state, with credentials of its own."""
-    try:
-        name = check_name(read_text(read_object(), "name"))
-    except AccountNameError as wrong:
-        raise FieldError(f"name {wrong}.") from None
+    name = check_name(read_text(read_object(), "name"))
     try:
         made = _worlds().add(name)
     except WorldExists:

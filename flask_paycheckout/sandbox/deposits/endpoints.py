@@ -14,7 +14,7 @@ from flask_paycheckout.sandbox.deposits.transitions import (
     force_deposit,
     may_be_forced_to,
 )
-from flask_paycheckout.sandbox.outgoing.sending import send_due
+from flask_paycheckout.sandbox.outgoing.webhooks import send_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.wire.request_log import in_one_transaction

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.auth.access import check_access
 from flask_paycheckout.sandbox.disbursements.schemas import DisbursementUpdate
 from flask_paycheckout.sandbox.disbursements.transitions import force_disbursement, may_be_forced_to
-from flask_paycheckout.sandbox.outgoing.sending import send_due
+from flask_paycheckout.sandbox.outgoing.webhooks import send_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, empty_success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.wire.parsing import FieldError

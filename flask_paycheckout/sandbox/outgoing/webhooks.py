@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
+from time import monotonic, sleep
 from typing import Any
 
-from sqlalchemy import ColumnElement, ForeignKey, Index, String, Text, exists, select, update
-from sqlalchemy.orm import Mapped, Session, aliased, mapped_column
+from sqlalchemy import ColumnElement, ForeignKey, Index, String, Text, exists, or_, select, update
+from sqlalchemy.orm import InstrumentedAttribute, Mapped, Session, aliased, mapped_column
 
-from flask_paycheckout.sandbox.outgoing.claims import claim_next
 from flask_paycheckout.sandbox.outgoing.faults import Fault, take_webhook_fault
+from flask_paycheckout.sandbox.outgoing.webhook_sender import TIME_BUDGET
 from flask_paycheckout.sandbox.wire.envelope import encode
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
@@ -89,6 +90,8 @@ HELD_FOR = timedelta(seconds=300)
 """How long the fault `reorder` holds a webhook back at most, for another one to be sent first."""
 
 _LEASE = timedelta(seconds=60)
+# Enough for one of them to be still unclaimed when other processes claim at the same time.
+_CANDIDATES = 50
 # A longer run would be an endless loop between the sandbox and its receiver.
 _MAX_AT_ONCE = 1000
 _MAX_ERROR_TEXT = 300
@@ -267,7 +270,7 @@ def claim_webhook(*conditions: ColumnElement[bool]) -> ClaimedWebhook | None:
         due = [Webhook.state == WAITING, Webhook.due_at <= world().clock.now(), *conditions]
         order = [Webhook.due_at, Webhook.created_at]
         # No longer held, because two processes that send held webhooks could deadlock on each other's rows.
-        webhook = claim_next(session, Webhook, Webhook.id, due, order, _LEASE, held=False)
+        webhook = _claim_next(session, due, order)
         if webhook is None:
             return None
         url, claimed_until = webhook_url(session, webhook.user_id), webhook.claimed_until
@@ -342,3 +345,33 @@ def _release_held(session: Session, sent: Webhook) -> None:
     if earlier:
         released = update(Webhook).where(Webhook.id.in_(earlier), Webhook.held, Webhook.state == WAITING)
         rows_changed(session, released.values(held=False, due_at=world().clock.now()))
+
+
+def _claim_next(
+    session: Session, due: Sequence[ColumnElement[bool]], order: Sequence[InstrumentedAttribute[Any]]
+) -> Webhook | None:
+    """Claim the first webhook that is due and that nobody else has claimed; None when there is none.
+
+    It is loaded as claimed: its `claimed_until` tells this claim from a later one. A claim ends by the machine's clock,
+    not by the virtual one: advancing the virtual clock must not let a second process send what the first is sending.
+    """
+    now = world().clock.machine()
+    free = or_(Webhook.claimed_until.is_(None), Webhook.claimed_until <= now)
+    for webhook in session.scalars(select(Webhook).where(*due, free).order_by(*order).limit(_CANDIDATES)):
+        claim = update(Webhook).where(Webhook.id == webhook.id, *due, free)
+        if rows_changed(session, claim.values(claimed_until=now + _LEASE, held=False)):
+            session.refresh(webhook)
+            return webhook
+    return None
+
+
+def send_due() -> None:
+    """Have the webhooks sent that are due, by threads or within the call; must be called outside of a transaction."""
+    (world().wake or deliver_due)()
+
+
+def send_first(order_id: str) -> None:
+    """Send the webhooks about an order before the current call goes on, whichever thread or process sends them."""
+    end = monotonic() + 2 * TIME_BUDGET
+    while monotonic() < end and (deliver_due(order_id) or is_being_sent(order_id)):
+        sleep(0.01)

@@ -16,7 +16,6 @@ from flask_paycheckout.sandbox.world.clock import Clock
 EXTENSION_KEY = "paycheckout_sandbox"
 
 SendWebhook = Callable[[str, dict[str, str], bytes], int]
-SendMail = Callable[[str, str, str], None]
 
 
 @dataclass
@@ -44,8 +43,6 @@ class World:
     hosts: frozenset[str]
     """Host names, without port, that this sandbox answers to."""
     allow_remote_control: bool = False
-    send_mail: SendMail | None = None
-    """Sends a mail over SMTP; None when mails are only listed."""
     wake: Callable[[], None] | None = None
     """Has threads send webhooks and mails that are due; None when the call that causes them sends them."""
     loopback_webhooks_only: bool = True

@@ -28,8 +28,6 @@ class WorldSettings(Table):
     """The control token of a named world."""
     first_webhook_url: Mapped[str | None] = mapped_column(Text)
     """The first account's webhook URL to which a reset returns."""
-    first_accounts: Mapped[str] = mapped_column(Text)
-    """Further accounts that a reset makes again, with their credentials, as JSON."""
     changed_unknowns: Mapped[str] = mapped_column(Text, default="{}")
     """Values of unknowns that differ from those at the start, by name, as JSON."""
 

@@ -15,7 +15,7 @@ from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import Tester
 from tests.sandbox.auth.visitors import EMAIL, PASSWORD, Visitor
 from tests.sandbox.conftest import MakeSandbox
-from tests.sandbox.world.test_worlds import at_once
+from tests.sandbox.world.test_databases import at_once
 
 pytestmark = pytest.mark.each_database
 

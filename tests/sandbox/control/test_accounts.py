@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.control import accounts as accounts_module
-from tests.sandbox.actors import ACCOUNTS_URL, CONTROL_TOKEN, ENDPOINT, Answer, Merchant, Receiver, Tester, call
+from tests.sandbox.actors import ACCOUNTS_URL, ENDPOINT, Answer, Merchant, Receiver, Tester, call
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import WALLET, Payer
 from tests.sandbox.payments import customers
 from tests.sandbox.recipients.payees import adds
-from tests.sandbox.world.test_worlds import at_once
+from tests.sandbox.world.test_databases import at_once
 
 SECRETS = ("clientSecret", "accessToken", "password")
 UNKNOWN = "5a6d0000000000000000ffff"
@@ -334,39 +332,6 @@ def test_a_seed_repeats_an_account_and_a_reset_takes_it_away(make_sandbox: MakeS
     assert tester.makes_account("bo") == other
 
 
-@pytest.mark.parametrize("seed", [None, 7])
-def test_accounts_of_the_start_outlive_a_reset_and_a_restart_with_their_credentials(
-    tmp_path: Path, seed: int | None
-) -> None:
-    url = f"sqlite:///{tmp_path / 'world.db'}"
-
-    def opens(*names: str, **urls: str) -> tuple[Flask, list[Any]]:
-        app = create_sandbox(database=url, control_token=CONTROL_TOKEN, seed=seed, accounts=dict.fromkeys(names) | urls)
-        return app, keys(app)
-
-    def keys(app: Flask) -> list[Any]:
-        fields = ("name", "clientId", "email", "webhookUrl", *SECRETS)
-        names = [one["name"] for one in Tester(app).does("GET", "accounts")]
-        found = [Tester(app).does("GET", f"accounts/{name}") for name in names]
-        return [[one[field] for field in fields] for one in found]
-
-    app, started = opens("bo", anna=ACCOUNTS_URL)
-    assert [one[0] for one in started] == ["default", "anna", "bo"]
-    checkout = Merchant(app).makes_checkout()
-    tester = Tester(app)
-    tester.makes_account("zoe")
-    tester.does("DELETE", "accounts/bo")
-    tester.does("POST", "accounts/anna/keys")
-    tester.does("POST", "reset")
-    assert keys(app) == started
-    assert (Merchant(app).makes_checkout() == checkout) is (seed is not None)
-    assert opens("bo")[1] == started
-    assert opens("anna", cy=ACCOUNTS_URL)[1][:3] == started
-    app, _ = opens()
-    Tester(app).does("POST", "reset")
-    assert [one[0] for one in keys(app)] == ["default", "anna", "bo", "cy"]
-
-
 @pytest.mark.each_database
 def test_accounts_are_made_and_removed_amid_calls_each_once(sandbox: Flask, tester: Tester) -> None:
     made = [lambda: tester.asks("POST", "accounts", {"name": "anna"})] * 4
@@ -383,8 +348,3 @@ def test_accounts_are_made_and_removed_amid_calls_each_once(sandbox: Flask, test
     assert sorted(answer.http_status for answer in answers[::2][:2]) == [200, 404]
     assert {answer.http_status for answer in (answers[1], *answers[3:])} <= {200, 401}
     assert tester.does("GET", "accounts")[1:] == []
-
-
-def test_accounts_are_read_with_the_control_token_only(sandbox: Flask) -> None:
-    for method, path in (("GET", "accounts"), ("POST", "accounts"), ("DELETE", "accounts/anna")):
-        assert Tester(sandbox, "wrong").refuses(method, path, {"name": "anna"}) == (401, "X-Sandbox-Control")

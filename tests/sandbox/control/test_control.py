@@ -18,7 +18,7 @@ from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Te
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, USDC, WALLET, Payer, given
-from tests.sandbox.world.test_worlds import at_once
+from tests.sandbox.world.test_databases import at_once
 
 PAID, PICKED = "paid", "picked"
 

@@ -18,8 +18,7 @@ from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.control.sender import MAX_OF_ACCOUNT, MAX_SENDING, SENDER, WebhookSender
-from flask_paycheckout.sandbox.outgoing.sending import send_first
-from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
+from flask_paycheckout.sandbox.outgoing.webhooks import redeliver, send_first
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import db, transaction
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester

@@ -17,7 +17,7 @@ from flask_paycheckout.sandbox.crypto_disbursements.rules import disburse
 from flask_paycheckout.sandbox.crypto_disbursements.schemas import NewCryptoDisbursements, Receiver
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
-from tests.sandbox.world.test_worlds import at_once
+from tests.sandbox.world.test_databases import at_once
 
 ITEM = {"recipientId": RECIPIENTS["USD"], "amount": 5}
 SENT = {"receiverWalletAddress": WALLET, "amount": 5}

@@ -6,9 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import httpx
 import pytest
@@ -18,9 +16,9 @@ from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.command import body_limit
 from flask_paycheckout.sandbox.wire import server as own_server
 from flask_paycheckout.sandbox.wire.server import Server
-from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Answer, Merchant, Tester
+from tests.sandbox.actors import CONTROL_TOKEN, Answer, Merchant, Tester
 from tests.sandbox.stations import port_of, printing, station
-from tests.sandbox.world.test_worlds import at_once
+from tests.sandbox.world.test_databases import at_once
 
 
 @contextmanager
@@ -87,23 +85,6 @@ def test_the_process_serves_signed_calls_and_stops_cleanly() -> None:
         assert answer.data["url"].startswith(f"{facts['baseUrl']}/checkout/")
         assert Tester(station(port_of(facts)), facts["controlToken"]).offset() == 0
     assert (facts["clientId"], facts["controlToken"]) == ("sandbox-client", CONTROL_TOKEN)
-
-
-def test_accounts_of_the_command_line_are_told_with_their_credentials() -> None:
-    with printing(1, "--account", "bo", "--account", f"anna={ENDPOINT}") as (facts,):
-        shop = station(port_of(facts))
-        told: Any = facts["accounts"]
-        assert told == [Tester(shop).does("GET", f"accounts/{name}") for name in ("anna", "bo")]
-        assert [one["webhookUrl"] for one in told] == [ENDPOINT, None]
-        assert Merchant(shop, told[0]["clientSecret"], told[0]["clientId"]).makes_checkout()
-
-
-def test_a_database_file_and_a_seed_survive_a_restart(tmp_path: Path) -> None:
-    ids = []
-    for _ in range(2):
-        with printing(1, "--database", f"sqlite:///{tmp_path / 'world.db'}") as (facts,):
-            ids.append(post_checkout(port_of(facts)).data["id"])
-    assert ids[0] != ids[1]
 
 
 @pytest.mark.parametrize(
