@@ -304,8 +304,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "service/test_breaker.py::test_after_five_seconds_one_probe_may_go_and_its_answer_closes_it",
             Swap(
                 "service.limits:Breaker.answered",
-                "circuits.failing.pop((account, operation), None)",
-                "circuits.failing.get((account, operation))",
+                "circuits.pop((account, operation), None)",
+                "circuits.get((account, operation))",
             ),
         ),
         "a circuit breaker without a single probe": (
