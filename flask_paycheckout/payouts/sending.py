@@ -190,7 +190,7 @@ class Sending:
             results.differs(one.payout, made, "the service's answer names it twice")
         elif differing is not None:
             results.differs(one.payout, made, f"the service has it with another {differing}")
-        elif one.payout.is_token and made.status == "failed":
+        elif one.payout.is_token and str(made.status).lower() == "failed":
             results.differs(one.payout, made, "the service's answer says that it failed")
         else:
             results.sent(one.payout, made, PayoutEvidence.ACCEPTED)

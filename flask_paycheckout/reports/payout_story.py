@@ -23,6 +23,9 @@ _DECISIONS: dict[str, str] = {
     PayoutEvidence.RETRIED: "had it tried again, under a new reference for the service",
     PayoutEvidence.SEEN_SENT: "found that it was sent",
     PayoutEvidence.SEEN_UNSENT: "found that it was not sent",
+    PayoutEvidence.RETURNED: "found that it came back, or never left",
+    PayoutEvidence.AMENDED: "accepted the amount that the service reports",
+    PayoutEvidence.BY_HAND: "gave the money back by hand",
 }
 _TOLD: dict[str, str] = {
     PayoutStatus.CLAIMABLE: "Waits for the customer, who says where the money goes on the page of refund_url.",
@@ -86,6 +89,12 @@ class PayoutStory:
     pruned_at: datetime | None = None
     """The time when `flask paycheckout prune` removed its earlier history and events; None while they are whole."""
 
+    fee: Decimal | None = None
+    """The fee that the service reported, in `currency`; None until it did."""
+
+    client_id: str | None = None
+    """The client id of the keys that it was sent with."""
+
 
 def payout_story(payout: PayoutMixin) -> PayoutStory:
     """Tell a stored payout."""
@@ -108,6 +117,8 @@ def payout_story(payout: PayoutMixin) -> PayoutStory:
         payout.problem_since,
         tuple(payout_steps(payout)),
         payout.pruned_at,
+        payout.fee,
+        payout.client_id,
     )
 
 
@@ -119,7 +130,8 @@ def payout_steps(payout: PayoutMixin) -> list[PayoutStep]:
 def payout_lines(story: PayoutStory) -> Iterator[str]:
     """The story of a payout in lines for people; control characters are not escaped yet."""
     of = (f" of checkout {story.refund_of}" if story.refund_of else "") + account_text(story.account)
-    yield f"{story.kind.capitalize()} {story.reference}{of}, {story.amount:f} {story.currency}: {story.status}"
+    fee = f", fee {story.fee:f}" if story.fee is not None else ""
+    yield f"{story.kind.capitalize()} {story.reference}{of}, {story.amount:f} {story.currency}{fee}: {story.status}"
     yield f"  To: {story.destination or 'not said yet'}"
     if story.note:
         yield f"  Note: {story.note}"

@@ -75,7 +75,7 @@ def test_a_bank_transfer_of_something_else_is_unknown(
         (each(amount=Decimal("80.000001")), "unknown"),
         (each(token="usdt-polygon"), "unknown"),
         (each(receiver_address="0x" + "0" * 40), "unknown"),
-        (each(status="failed"), "unknown"),
+        (each(status="Failed"), "unknown"),
     ],
 )
 def test_a_token_transfer_is_compared_as_far_as_the_answer_shows_it(

@@ -45,6 +45,8 @@ def test_a_payout_that_fails_and_is_sent_again_is_booked_three_times(open_payer:
     payer.sandbox.advance(minutes=10)
     payer.sends()
     assert payer.status() == "completed"
+    with payer.shop.app.app_context():
+        assert "80.00 USD, fee 0.58: completed" in str(payer.shop.paycheckout.explain("o-1"))
     assert kinds(payer) == ["payout", "payout_returned", "payout"]
     booked, returned, again = bookings(payer)
     assert booked | {"booked_at": None, "change": None} == dict.fromkeys(booked) | {

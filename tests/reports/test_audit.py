@@ -18,7 +18,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from flask_paycheckout import SETTINGS, Pay
+from flask_paycheckout import SETTINGS, ByHand, Pay
 from flask_paycheckout.cli import audit as command
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.reports.audit import reading, second_look
@@ -27,7 +27,7 @@ from tests.accounts.conftest import Sellers, SigningService, market as market, s
 from tests.conftest import OpenShop
 from tests.payouts.conftest import OpenPayer, open_payer as open_payer, payer as payer
 from tests.payouts.paying import ADA, BANK, LIST, WALLET, Payer
-from tests.payouts.shop import pays_out, sends
+from tests.payouts.shop import pays_out, refunds, sends
 from tests.plans import plans
 from tests.reports.planted import Books, Expected, healthy, plant
 from tests.scripted import Shop, number, refusal
@@ -841,3 +841,10 @@ def test_pages_are_read_along_an_index(shop: Shop) -> None:
     read = [plan for statement, plan in seen if "paycheckout_checkout" in statement and "ORDER BY" in statement]
     assert read
     assert all("USING INDEX ix_paycheckout_checkout_" in plan and "TEMP B-TREE" not in plan for plan in read), read
+
+
+def test_what_a_person_gave_back_by_hand_is_not_looked_for_at_the_service(shop: Shop) -> None:
+    (checkout_id,) = paid(shop, 1)
+    refunds(shop, checkout_id, "2.50", to=ByHand())
+    code, findings = audits(shop)
+    assert (code, [finding["kind"] for finding in findings if finding["verdict"] != "agreed"]) == (0, [])

@@ -91,10 +91,12 @@ class AuditRows:
 
         token = models.payouts.c.currency.contains("-")
         sent = self._sent(models.payouts.c)
-        self.payouts = Source(models.payouts, [*sent, ~token])
+        # The service knows nothing of what a person gave back by hand.
+        asked = [*sent, models.payouts.c.to_kind.is_distinct_from("hand")]
+        self.payouts = Source(models.payouts, [*asked, ~token])
         """Payouts of the period to bank accounts that the service may have."""
 
-        self.tokens = Source(models.payouts, [*sent, token])
+        self.tokens = Source(models.payouts, [*asked, token])
         """Payouts of the period in tokens, which the service does not show."""
 
         self.paid_out = Source(models.payouts, sent)
