@@ -78,6 +78,7 @@ def examine(shop: Runtime, account: str | None = None, progress: Progress = lamb
         _public_address,
         _database,
         _web_calls,
+        _pool,
         partial(_service, account=account),
         partial(check_accounts, account=account, progress=progress),
         _order_total,

@@ -223,6 +223,13 @@ def test_tables_in_a_second_database_are_told_once(open_shop: OpenShop, tmp_path
     )
 
 
+@pytest.mark.parametrize(("size", "level"), [(1, "warning"), (4, "ok")])
+def test_a_pool_is_compared_with_the_threads_of_a_process(open_shop: OpenShop, size: int, level: str) -> None:
+    shop = open_shop(SQLALCHEMY_ENGINE_OPTIONS={"pool_size": size, "max_overflow": 0})
+    (check,) = about(shop, "pool")
+    assert (check.level, check.found.split(":")[0]) == (level, f"{size} connection{'s' if size > 1 else ''}")
+
+
 def test_sqlite_that_does_not_wait(open_shop: OpenShop) -> None:
     shop = open_shop(SQLALCHEMY_ENGINE_OPTIONS={"connect_args": {"timeout": 1}})
     assert any("waits only 1000 ms" in check.found for check in about(shop, "SQLite"))
