@@ -17,6 +17,7 @@ from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
 from example_shop import brands
 from example_shop.app import create_app
+from example_shop.clock import utc_now
 from example_shop.database import db
 from example_shop.payments import paycheckout
 from example_shop.warehouse import create_warehouse
@@ -144,6 +145,8 @@ class Demo:
             settings = self._settings(database or f"sqlite:///{folder / 'shop.sqlite'}")
             self.settings_file = write_settings(folder / "settings.cfg", settings)
 
+            # The shop may ask for the time before there is a sandbox, whose clock begins as the machine's.
+            self._sandbox_now: Callable[[], datetime] = utc_now
             self.app = create_app(settings, clock=self._now)
             parts.callback(self._close_database)
             self.sandbox = create_sandbox(
@@ -153,7 +156,7 @@ class Demo:
                 unknowns={"disbursement_progress": "completed"},  # as banks do, after ten minutes
                 send_in_call=True,  # so that a customer who has paid finds the order paid, every time
             )
-            self._sandbox_now: Callable[[], datetime] = sandbox_clock(self.sandbox)
+            self._sandbox_now = sandbox_clock(self.sandbox)
             self.warehouse = create_warehouse()
 
             for app, listener in ((self.warehouse, warehouse), (self.app, shop), (self.sandbox, sandbox)):
