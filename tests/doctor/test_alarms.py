@@ -268,7 +268,7 @@ def test_each_trouble_is_named_within_five_minutes(well: Shop, name: str) -> Non
     trouble.close()
 
 
-def test_tables_of_an_earlier_version_are_told_by_both(well: Shop) -> None:
+def test_what_the_tables_lack_is_told_by_the_doctor(well: Shop) -> None:
     with well.runtime.engine().begin() as connection:
         connection.execute(text("DROP TABLE paycheckout_service"))
         connection.execute(text("ALTER TABLE paycheckout_event DROP COLUMN receivers_done"))
