@@ -788,7 +788,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "Terminal and inspector lose nothing and tell the truth.": {
         "the command pay forgets the amount": (
             f"{_COMMANDS}::test_a_customer_picks_pays_fails_and_leaves",
-            Swap("sandbox.terminal.commands:_carry_out", "given[name] for field", "None for field"),
+            Swap(
+                "sandbox.terminal.commands:_carry_out",
+                "{field: given[name] for field, name in command.body.items()}",
+                "dict.fromkeys(command.body)",
+            ),
         ),
         "a command that was refused succeeds": (
             f"{_COMMANDS}::test_what_goes_wrong_is_one_sentence_and_an_exit_code[unknown-id]",
