@@ -303,10 +303,11 @@ PLANTS: dict[str, Plant] = {
     "a paid checkout deleted": deleted("checkouts", "checkout_id", "paid"),
     "held money booked as a payment": books_row("held", kind="payment"),
     "a disbursement of another amount": there(amount=Decimal("80.01")),
+    "a disbursement with another fee": there(fee_amount=Decimal("9.99")),
 }
 
 
-FOUND_IN = {"a disbursement of another amount": "disbursement"}
+FOUND_IN = dict.fromkeys(("a disbursement of another amount", "a disbursement with another fee"), "disbursement")
 
 
 @pytest.mark.on_each_database

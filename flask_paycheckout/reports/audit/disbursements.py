@@ -23,7 +23,7 @@ _SAID: dict[str, str] = {
     PayoutStatus.COMPLETED: _COMPLETED,
     PayoutStatus.FAILED: _FAILED,
 }
-_COMPARED = ("amount", "currency", "service_reference", "disbursement_id")
+_COMPARED = ("amount", "currency", "fee_amount", "service_reference", "disbursement_id")
 _MASKING = "•*"
 
 
@@ -41,8 +41,10 @@ def judge_disbursement(
     here, there = _here(payout), _there(made)
     differing = [] if _is_under_way(payout, now) or _SAID.get(payout.status) == _ended(made) else ["status"]
     for name in _COMPARED:
-        # A record may leave the reference out, and the id is not known here before an answer named it.
-        if (there[name] is None and name == "service_reference") or (here[name] is None and name == "disbursement_id"):
+        # A record may leave fee and reference out, and fee and id are not known here before an answer named them.
+        if (there[name] is None and name in ("fee_amount", "service_reference")) or (
+            here[name] is None and name in ("fee_amount", "disbursement_id")
+        ):
             continue
         differing += [] if same_value(here[name], there[name]) else [name]
     if _is_elsewhere(payout, to, made):
@@ -134,6 +136,7 @@ def _here(payout: PayoutMixin) -> dict[str, str | None]:
         "status": payout.status,
         "amount": payout.exact_amount,
         "currency": payout.currency,
+        "fee_amount": payout.exact_fee,
         "destination": payout.destination,
         "service_reference": payout.service_reference,
         "disbursement_id": payout.disbursement_id,

@@ -191,5 +191,4 @@ class Listing:
 
 def paying_account(payout: PayoutMixin) -> str:
     """The merchant account whose money pays a payout."""
-    paid_by: str | None = getattr(payout, "paid_by", None)
-    return payout.account if paid_by is None else paid_by
+    return payout.account if payout.paid_by is None else payout.paid_by
