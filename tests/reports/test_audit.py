@@ -18,7 +18,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from flask_paycheckout import SETTINGS, ByHand, Pay
+from flask_paycheckout import SETTINGS, ByHand, Pay, order_paid
 from flask_paycheckout.cli import audit as command
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.reports.audit import reading, second_look
@@ -307,7 +307,9 @@ PLANTS: dict[str, Plant] = {
 }
 
 
-FOUND_IN = dict.fromkeys(("a disbursement of another amount", "a disbursement with another fee"), "disbursement")
+AT_SERVICE = ("a disbursement of another amount", "a disbursement with another fee")
+# The account that paid stands in a column of its own, and the books have that.
+FOUND_IN = dict.fromkeys((*AT_SERVICE, "a payout's row with another account"), "disbursement")
 
 
 @pytest.mark.on_each_database
@@ -344,6 +346,21 @@ def test_money_that_was_held_first_and_payouts_that_came_back_are_borne_out(paye
     payer.decides("retry_payout")
     payer.sends()
     assert audits(payer.shop) == (0, ANY)
+
+
+def test_money_that_a_host_behind_applies_after_one_ahead_has_seen_it_is_borne_out(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed")
+
+    @shop.paycheckout.atomic
+    def close(app: object, **facts: object) -> None:
+        raise RuntimeError("no such shelf")
+
+    with order_paid.connected_to(close, sender=shop.app):
+        shop.settles(checkout_id)
+    shop.clock.advance(minutes=-4)
+    assert shop.settles(checkout_id).status == "paid"
+    shop.clock.advance(hours=1)
+    assert audits(shop) == (0, ANY)
 
 
 def test_a_disbursement_that_another_accounts_list_shows_is_named(market: Sellers, service: SigningService) -> None:
