@@ -27,7 +27,7 @@ Read on with `python -m pydoc`:
     flask_paycheckout.extension     PayCheckout: start, settle, resolve, explain, URLs, the owner's pages
     flask_paycheckout.config        every PAYCHECKOUT_ setting with its default
     flask_paycheckout.signals       the signals, and the guarantees for their receivers
-    flask_paycheckout.rules.states  the states of a checkout, and the evidence that changes them
+    flask_paycheckout.checkouts.states  the states of a checkout, and the evidence that changes them
     flask_paycheckout.errors        the exceptions
     flask_paycheckout.client        the client of the whole payments service, typed, without Flask
     flask_paycheckout.testing       fixtures for a shop's own tests

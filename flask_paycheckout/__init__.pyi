@@ -1,6 +1,12 @@
 """The public names with their modules; they are imported when first used."""
 
-from .checkouts.reconcile import ReconcileReport as ReconcileReport
+from .books.explain import Explanation as Explanation
+from .checkouts.checkout_model import CheckoutMixin as CheckoutMixin
+from .checkouts.payments import (
+    Amount as Amount,
+    Payment as Payment,
+    PaymentFee as PaymentFee,
+)
 from .errors import (
     ConfigurationError as ConfigurationError,
     NothingToRefund as NothingToRefund,
@@ -19,15 +25,17 @@ from .errors import (
     UnknownPayout as UnknownPayout,
     UnsafeCheckoutUrl as UnsafeCheckoutUrl,
 )
+from .events.event_model import EventMixin as EventMixin
 from .extension import PayCheckout as PayCheckout
-from .reports.explain import Explanation as Explanation
-from .rules.destinations import (
+from .payouts.destinations import (
     ByHand as ByHand,
     ToBank as ToBank,
     ToRecipient as ToRecipient,
     ToWallet as ToWallet,
 )
-from .rules.payout_report import PayoutReport as PayoutReport
+from .payouts.payout_model import PayoutMixin as PayoutMixin
+from .payouts.payout_report import PayoutReport as PayoutReport
+from .rounds.reconcile import ReconcileReport as ReconcileReport
 from .service.accounts import (
     SETTINGS as SETTINGS,
     Account as Account,
@@ -45,14 +53,6 @@ from .signals import (
     payout_unknown as payout_unknown,
     refund_claimed as refund_claimed,
 )
-from .store.checkout_model import CheckoutMixin as CheckoutMixin
-from .store.event_model import EventMixin as EventMixin
-from .store.payments import (
-    Amount as Amount,
-    Payment as Payment,
-    PaymentFee as PaymentFee,
-)
-from .store.payout_model import PayoutMixin as PayoutMixin
 from .totals import (
     Pay as Pay,
     Receive as Receive,

@@ -26,8 +26,8 @@ from typing import Any
 
 from flask_sqlalchemy import SQLAlchemy
 
+from flask_paycheckout.models import make_models
 from flask_paycheckout.security.permission import Permission, name_of, require_callable
-from flask_paycheckout.store.models import make_models
 
 try:
     from flask_admin.contrib.sqla import ModelView  # type: ignore[import-untyped]

@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, TypeVar
 from flask import Blueprint, Flask, current_app, has_app_context
 from flask_sqlalchemy import SQLAlchemy
 
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.clock import Clock, in_utc, seconds_of, utc_now
 from flask_paycheckout.config import load_settings
+from flask_paycheckout.database.shop_session import watch_sessions
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.events.event_model import EventMixin
+from flask_paycheckout.events.receivers import mark_atomic
+from flask_paycheckout.models import Models, make_models, require_one_database
 from flask_paycheckout.operations.payments import PaymentOperations
 from flask_paycheckout.operations.payouts import PayoutOperations
-from flask_paycheckout.rules.receivers import mark_atomic
+from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.runtime import (
     KEY,
     AccountKeys,
@@ -32,11 +37,6 @@ from flask_paycheckout.service.accounts import require_account_name
 from flask_paycheckout.service.observations import Observer
 from flask_paycheckout.shop_functions import Function, refuse_generator
 from flask_paycheckout.signals import note_new_app
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.event_model import EventMixin
-from flask_paycheckout.store.models import Models, make_models, require_one_database
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.shop_session import watch_sessions
 from flask_paycheckout.views import add_routes, order_urls
 from flask_paycheckout.views.button import paycheckout_button
 

@@ -31,13 +31,13 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from sqlalchemy import SingletonThreadPool, StaticPool
 
+from flask_paycheckout.books.gauges import Counts, Gauges, read_gauges
+from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import seconds_of
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.operations.app import AppOperations
-from flask_paycheckout.reports.gauges import Counts, Gauges, read_gauges
-from flask_paycheckout.rules.payout_states import PayoutKind
-from flask_paycheckout.rules.states import FoundBy
+from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.runtime import KEY as RUNTIME, Runtime, runtime
 from flask_paycheckout.service.calls import CREATE, READ
 from flask_paycheckout.service.logs import about

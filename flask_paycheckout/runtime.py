@@ -16,25 +16,47 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Connection, Engine, QueuePool
 from sqlalchemy.orm import scoped_session
 
+from flask_paycheckout.books.ledger import Bookings
+from flask_paycheckout.checkouts.due_reads import DueReads
+from flask_paycheckout.checkouts.moves import Moves
 from flask_paycheckout.checkouts.order_status import OrderStatuses
 from flask_paycheckout.checkouts.order_totals import OrderTotals
-from flask_paycheckout.checkouts.outbox import Outbox
-from flask_paycheckout.checkouts.receiver_runs import ReceiverRuns
 from flask_paycheckout.checkouts.resolutions import Resolutions
+from flask_paycheckout.checkouts.schedule import Schedule
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import AskedOrder, Starter
+from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.checkouts.superseded import Superseding
 from flask_paycheckout.checkouts.webhooks import Webhooks
 from flask_paycheckout.client import BearerToken, PaymentsClient
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
+from flask_paycheckout.database.autocommit import commits_each_statement
+from flask_paycheckout.database.database_clock import DatabaseClock
+from flask_paycheckout.database.failover import replace_read_only_connections
+from flask_paycheckout.database.lock_limit import LockWaits
+from flask_paycheckout.database.shop_session import open_connection, own_session
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.events.event_queue import EventQueue
+from flask_paycheckout.events.event_writer import EventWriter
+from flask_paycheckout.events.outbox import Outbox
+from flask_paycheckout.events.receiver_runs import ReceiverRuns
+from flask_paycheckout.events.receivers import Receiver, is_unheard, receivers_of
+from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
+from flask_paycheckout.events.slow_receivers import SlowReceivers
+from flask_paycheckout.events.transactions import Transactions
+from flask_paycheckout.models import Models, require_one_database
+from flask_paycheckout.payouts.claim_counts import ClaimCounts
 from flask_paycheckout.payouts.claims import RefundClaims
 from flask_paycheckout.payouts.decisions import PayoutDecisions
+from flask_paycheckout.payouts.paybacks import Paybacks
+from flask_paycheckout.payouts.payout_hints import PayoutHints
+from flask_paycheckout.payouts.payout_moves import PayoutMoves
+from flask_paycheckout.payouts.refund_limits import RefundLimits
 from flask_paycheckout.payouts.refunds import Refunds
 from flask_paycheckout.payouts.requests import PayoutRequests
-from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
-from flask_paycheckout.rules.schedule import Schedule
-from flask_paycheckout.security.sealing import Sealing
+from flask_paycheckout.payouts.sealing import Sealing
+from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import SETTINGS, Account, Accounts, require_account_name
 from flask_paycheckout.service.calls import Service
@@ -42,39 +64,17 @@ from flask_paycheckout.service.limits import MOST_WEB_CALLS
 from flask_paycheckout.service.logs import FailureLog, prepare_logger
 from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
-from flask_paycheckout.service.slow_receivers import SlowReceivers
 from flask_paycheckout.shop_functions import shop_caller
-from flask_paycheckout.store.autocommit import commits_each_statement
-from flask_paycheckout.store.bookings import Bookings
-from flask_paycheckout.store.checkouts import Checkouts
-from flask_paycheckout.store.claim_counts import ClaimCounts
-from flask_paycheckout.store.database_clock import DatabaseClock
-from flask_paycheckout.store.due_reads import DueReads
-from flask_paycheckout.store.event_queue import EventQueue
-from flask_paycheckout.store.event_writer import EventWriter
-from flask_paycheckout.store.failover import replace_read_only_connections
-from flask_paycheckout.store.lock_limit import LockWaits
-from flask_paycheckout.store.models import Models, require_one_database
-from flask_paycheckout.store.moves import Moves
-from flask_paycheckout.store.paybacks import Paybacks
-from flask_paycheckout.store.payout_hints import PayoutHints
-from flask_paycheckout.store.payout_moves import PayoutMoves
-from flask_paycheckout.store.payouts import Payouts
-from flask_paycheckout.store.refund_limits import RefundLimits
-from flask_paycheckout.store.shop_session import open_connection, own_session
-from flask_paycheckout.store.shop_transaction import ShopTransaction, ShopTransactions
-from flask_paycheckout.store.superseded import Superseding
-from flask_paycheckout.store.transactions import Transactions
 from flask_paycheckout.totals import Pay, Receive, Total
 
 if TYPE_CHECKING:
     import httpx
 
-    from flask_paycheckout.background import Background
-    from flask_paycheckout.checkouts.reconcile import Reconciler
     from flask_paycheckout.payouts.calls import PayoutCalls
+    from flask_paycheckout.payouts.payout_queue import PayoutQueue
     from flask_paycheckout.payouts.rounds import PayoutSender
-    from flask_paycheckout.store.payout_queue import PayoutQueue
+    from flask_paycheckout.rounds.background import Background
+    from flask_paycheckout.rounds.reconcile import Reconciler
 
 __all__ = [
     "KEY",
@@ -379,7 +379,7 @@ def build_runtime(
     def background() -> Background:
         if (found := made.get("background")) is not None:
             return found
-        from flask_paycheckout.background import make_background
+        from flask_paycheckout.rounds.background import make_background
 
         # setdefault and not a lock, which another thread may hold at the moment of a fork.
         return made.setdefault(

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from werkzeug.test import TestResponse
 
     from flask_paycheckout import CheckoutMixin, PayCheckout, PayoutMixin
-    from flask_paycheckout.checkouts.reconcile import ReconcileReport
+    from flask_paycheckout.rounds.reconcile import ReconcileReport
 
 __all__ = [
     "RequestedPayout",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from flask_paycheckout.books.alarms import Alarm, Severity
+from flask_paycheckout.books.report import Report, report_lines
 from flask_paycheckout.operations.app import AppOperations
-from flask_paycheckout.reports.alarms import Alarm, Severity
-from flask_paycheckout.reports.report import Report, report_lines
 from tests.scripted import Shop
 
 

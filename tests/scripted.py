@@ -17,7 +17,7 @@ from flask.testing import FlaskClient
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import Pay, PayCheckout, Receive
-from flask_paycheckout.checkouts.reconcile import ReconcileReport
+from flask_paycheckout.rounds.reconcile import ReconcileReport
 from flask_paycheckout.runtime import KEY, Runtime
 from flask_paycheckout.signals import NEEDS_RECEIVER
 

@@ -102,11 +102,11 @@ HEAVY = ["babel", "celery", "fpdf", "flask_admin", "psycopg", "reportlab", "requ
 OURS = [
     f"flask_paycheckout.{part}"
     for part in (
-        "background",
         "cli.commands",
         "doctor",
         "payouts.sending",
-        "reports.order_list",
+        "rounds.background",
+        "books.order_list",
         "sandbox",
         "views.owner",
     )

@@ -11,7 +11,7 @@ from celery import Celery, Task  # type: ignore[import-untyped]
 from flask import Flask
 
 from flask_paycheckout import ConfigurationError, ToRecipient, tasks
-from flask_paycheckout.checkouts import leases
+from flask_paycheckout.events import leases
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 

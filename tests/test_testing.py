@@ -16,7 +16,6 @@ from flask import Flask
 from freezegun import freeze_time
 
 from flask_paycheckout import Pay, PayCheckout, testing
-from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.client import (
     CryptoReceiver,
     FiatItem,
@@ -24,6 +23,7 @@ from flask_paycheckout.client import (
     PaymentsClient,
     PayoutBank,
 )
+from flask_paycheckout.rounds.reconcile import ReconcileReport
 from flask_paycheckout.sandbox.world.clock import machine_time
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.signals import BY_NAME

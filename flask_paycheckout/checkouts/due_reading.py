@@ -20,11 +20,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.client import Deposit, NotFound
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.service.limits import AccountLimits
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.due_reads import DueReads
 
 __all__ = ["Answered", "DueRound", "Workers"]
 

@@ -10,16 +10,16 @@ from enum import Enum, auto
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import is_crowded
+from flask_paycheckout.checkouts.states import OPEN, FoundBy, Status, best_of
+from flask_paycheckout.checkouts.stored import NEWEST, Checkouts, CheckoutSummary
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.rules.states import OPEN, FoundBy, Status, best_of
+from flask_paycheckout.database.troubles import is_unavailable
 from flask_paycheckout.service.calls import READ, NotAsked, Service
 from flask_paycheckout.service.limits import SingleFlight
 from flask_paycheckout.service.logs import FailureLog, about
-from flask_paycheckout.store.checkouts import NEWEST, Checkouts, CheckoutSummary
-from flask_paycheckout.store.due_reads import DueReads
-from flask_paycheckout.store.troubles import is_unavailable
 
 __all__ = ["OrderStatus", "OrderStatuses"]
 

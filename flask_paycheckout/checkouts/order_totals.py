@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from sqlalchemy.exc import DBAPIError
 
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.matching import Comparison, order_disagreement
+from flask_paycheckout.checkouts.ruling import Ruling
+from flask_paycheckout.checkouts.states import Evidence, Reason
+from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.database.database_errors import is_passing
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.rules.matching import Comparison, order_disagreement
-from flask_paycheckout.rules.ruling import Ruling
-from flask_paycheckout.rules.states import Evidence, Reason
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.checkouts import Checkouts
-from flask_paycheckout.store.database_errors import is_passing
-from flask_paycheckout.store.shop_transaction import ShopTransaction
+from flask_paycheckout.events.shop_transaction import ShopTransaction
 from flask_paycheckout.totals import Total
 
 __all__ = ["OrderTotalFailed", "OrderTotals"]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.decisions import Decision, who_and_why, yes_or_no
+from flask_paycheckout.checkouts.moves import Move, Moved, Moves
 from flask_paycheckout.checkouts.order_totals import OrderTotalFailed, OrderTotals
-from flask_paycheckout.checkouts.outbox import Outbox
+from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Status
+from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.errors import TransitionRefused
-from flask_paycheckout.rules.decisions import Decision, who_and_why, yes_or_no
-from flask_paycheckout.rules.states import TRANSITIONS, Evidence, Status
+from flask_paycheckout.events.outbox import Outbox
+from flask_paycheckout.events.shop_transaction import ShopTransaction
 from flask_paycheckout.service.logs import FailureLog, about_checkout
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.checkouts import Checkouts
-from flask_paycheckout.store.history import Entry, line
-from flask_paycheckout.store.moves import Move, Moved, Moves
-from flask_paycheckout.store.shop_transaction import ShopTransaction
 
 __all__ = ["Resolutions"]
 

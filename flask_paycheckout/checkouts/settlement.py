@@ -13,28 +13,28 @@ from typing import Any
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.due_reads import DueReads
+from flask_paycheckout.checkouts.moves import Move, Moved, Moves
 from flask_paycheckout.checkouts.order_totals import OrderTotalFailed, OrderTotals
-from flask_paycheckout.checkouts.outbox import Outbox
+from flask_paycheckout.checkouts.payments import payment_columns, payment_method
+from flask_paycheckout.checkouts.ruling import COMPLETED, Ruling, rule_on, status_of
+from flask_paycheckout.checkouts.schedule import Schedule, after_failures
+from flask_paycheckout.checkouts.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Status
+from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.checkouts.webhook_hints import WebhookHint
 from flask_paycheckout.client import Deposit, PaymentsError, TransportFailed
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.database.database_errors import first_line
+from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
-from flask_paycheckout.rules.ruling import COMPLETED, Ruling, rule_on, status_of
-from flask_paycheckout.rules.schedule import Schedule, after_failures
-from flask_paycheckout.rules.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Status
+from flask_paycheckout.events.events import HeldEvent
+from flask_paycheckout.events.outbox import Outbox
+from flask_paycheckout.events.shop_transaction import ShopTransaction
 from flask_paycheckout.service.calls import READ, Permit, Service
 from flask_paycheckout.service.deposits import ServiceCheckout
 from flask_paycheckout.service.logs import FailureLog, about_checkout
 from flask_paycheckout.service.observations import Observed, Observers
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.checkouts import Checkouts
-from flask_paycheckout.store.database_errors import first_line
-from flask_paycheckout.store.due_reads import DueReads
-from flask_paycheckout.store.events import HeldEvent
-from flask_paycheckout.store.history import Entry, line
-from flask_paycheckout.store.moves import Move, Moved, Moves
-from flask_paycheckout.store.payments import payment_columns, payment_method
-from flask_paycheckout.store.shop_transaction import ShopTransaction
-from flask_paycheckout.store.webhook_hints import WebhookHint
 
 __all__ = ["Settled", "Settlement"]
 

@@ -14,10 +14,16 @@ from typing import NamedTuple
 
 from sqlalchemy.exc import OperationalError
 
-from flask_paycheckout.checkouts.outbox import Outbox
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.moves import Moves
+from flask_paycheckout.checkouts.schedule import PAGE_VALID
+from flask_paycheckout.checkouts.states import Status, best_of
+from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import PaymentsError, RequestRefused, TransportFailed
 from flask_paycheckout.client.records.checkouts import CheckoutLink
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.database.database_errors import is_lock_timeout
+from flask_paycheckout.database.order_ids import MAX_ID, require_order_id
 from flask_paycheckout.errors import (
     OrderNotPayable,
     OrderSettled,
@@ -25,17 +31,11 @@ from flask_paycheckout.errors import (
     TooManyAttempts,
     UnsafeCheckoutUrl,
 )
-from flask_paycheckout.rules.order_ids import MAX_ID, require_order_id
-from flask_paycheckout.rules.schedule import PAGE_VALID
-from flask_paycheckout.rules.states import Status, best_of
+from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.service.calls import CREATE, NotAsked, Service, is_answer
 from flask_paycheckout.service.limits import OngoingCall, SingleFlight
 from flask_paycheckout.service.record import START, ServiceRecord
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.checkouts import Checkouts
-from flask_paycheckout.store.database_errors import is_lock_timeout
-from flask_paycheckout.store.moves import Moves
 from flask_paycheckout.totals import NothingToPay, Total
 
 __all__ = ["AskedOrder", "Starter", "is_crowded"]

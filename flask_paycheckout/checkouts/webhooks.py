@@ -7,17 +7,17 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.settlement import Settlement
+from flask_paycheckout.checkouts.states import OPEN, FoundBy
+from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.checkouts.webhook_hints import WebhookHint
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.rules.order_ids import MAX_ID
-from flask_paycheckout.rules.states import OPEN, FoundBy
+from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.service.calls import READ, AccountUnavailable, NotAsked, Permit, Service
 from flask_paycheckout.service.limits import Cooldown, SingleFlight
 from flask_paycheckout.service.logs import FailureLog, about_checkout
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.checkouts import Checkouts
-from flask_paycheckout.store.due_reads import DueReads
-from flask_paycheckout.store.webhook_hints import WebhookHint
 
 __all__ = ["Webhooks"]
 

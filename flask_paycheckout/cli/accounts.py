@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.rules.text import visible
+from flask_paycheckout.text import visible
 
 __all__ = ["known_account"]
 

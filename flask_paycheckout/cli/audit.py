@@ -14,16 +14,16 @@ from datetime import datetime, timedelta
 import click
 from flask.cli import with_appcontext
 
+from flask_paycheckout.books.audit.audit import Audit
+from flask_paycheckout.books.audit.findings import Finding, Verdict
+from flask_paycheckout.books.audit.reading import Reads, Stopped
+from flask_paycheckout.books.audit.rows import AuditRows, Scope
 from flask_paycheckout.cli.accounts import known_account
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.periods import read_moment, require_period
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.reports.audit.audit import Audit
-from flask_paycheckout.reports.audit.findings import Finding, Verdict
-from flask_paycheckout.reports.audit.reading import Reads, Stopped
-from flask_paycheckout.reports.audit.rows import AuditRows, Scope
-from flask_paycheckout.rules.text import account_text, visible
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.text import account_text, visible
 
 # Of an account that cannot be read, people need not see every deposit.
 _MOST_UNREADABLE = 20

@@ -14,20 +14,20 @@ from typing import Any
 import click
 from flask.cli import with_appcontext
 
-from flask_paycheckout.checkouts.receiver_runs import Delivery
-from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
+from flask_paycheckout.books.alarms import Severity
+from flask_paycheckout.books.report import report_lines
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.cli.accounts import known_account
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.logging_in import log_in
+from flask_paycheckout.database.troubles import trouble_of
 from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
+from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.reports.alarms import Severity
-from flask_paycheckout.reports.report import report_lines
-from flask_paycheckout.rules.text import moment_text, visible
+from flask_paycheckout.rounds.reconcile import Progress, ReconcileReport, ReconcileWatch
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.troubles import trouble_of
+from flask_paycheckout.text import moment_text, visible
 
 Round = Callable[[int | None, Progress | None], ReconcileReport]
 

@@ -12,12 +12,12 @@ from decimal import Decimal
 import click
 from flask.cli import with_appcontext
 
+from flask_paycheckout.books.export import Export, Format, Totals
 from flask_paycheckout.cli.accounts import known_account
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.periods import read_moment, require_period
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.reports.export import Export, Format, Totals
-from flask_paycheckout.rules.text import moment_text, visible
+from flask_paycheckout.text import moment_text, visible
 
 
 @paycheckout.command(short_help="Export every movement of money, with fees and totals.")

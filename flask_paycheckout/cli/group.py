@@ -9,7 +9,7 @@ import click
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.errors import PayCheckoutError
-from flask_paycheckout.rules.text import visible
+from flask_paycheckout.text import visible
 
 __all__ = ["load_commands", "paycheckout"]
 
@@ -42,8 +42,8 @@ class _Plain(click.Group):
         except PayCheckoutError as error:
             raise click.ClickException(visible(str(error))) from None
         except SQLAlchemyError as error:
+            from flask_paycheckout.database.troubles import trouble_of
             from flask_paycheckout.doctor.database import database_text
-            from flask_paycheckout.store.troubles import trouble_of
 
             trouble = trouble_of(error)
             remedy = trouble.remedy if trouble else "To find the cause and the remedy: flask paycheckout doctor"

@@ -13,17 +13,17 @@ from typing import Any
 import click
 from flask.cli import with_appcontext
 
+from flask_paycheckout.books.payout_alarms import missing_token_text, payout_text
+from flask_paycheckout.books.payout_overview import ListedPayout
 from flask_paycheckout.cli.accounts import known_account
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.logging_in import log_in
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.reports.payout_alarms import missing_token_text, payout_text
-from flask_paycheckout.rules.payout_report import PayoutReport
-from flask_paycheckout.rules.payout_states import PayoutStatus
-from flask_paycheckout.rules.text import plain, visible
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.payout_overview import ListedPayout
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_report import PayoutReport
+from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.text import plain, visible
 from flask_paycheckout.views.order_urls import refund_url
 
 _LISTED = 100

@@ -6,8 +6,8 @@ from datetime import datetime
 
 import click
 
-from flask_paycheckout.reports.export import moment_of
-from flask_paycheckout.rules.text import visible
+from flask_paycheckout.books.export import moment_of
+from flask_paycheckout.text import visible
 
 __all__ = ["read_moment", "require_period"]
 

@@ -12,10 +12,10 @@ from datetime import timedelta
 import click
 from flask.cli import with_appcontext
 
+from flask_paycheckout.books.pruning import Progress, Pruned
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.rules.text import moment_text, plain
-from flask_paycheckout.store.pruning import Progress, Pruned
+from flask_paycheckout.text import moment_text, plain
 
 __all__ = ["prune"]
 

@@ -12,9 +12,8 @@ from urllib.parse import urlsplit
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.config import checks
 from flask_paycheckout.config.checks import PENDING_FOR, PREFIX, fault_of
+from flask_paycheckout.config.values import PayoutFees, PendingFor
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.rules.books import PayoutFees
-from flask_paycheckout.rules.schedule import PendingFor
 from flask_paycheckout.security.origins import is_loopback, reaches_this_machine
 from flask_paycheckout.translations.catalogues import LANGUAGES
 

@@ -10,9 +10,8 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from flask_paycheckout.client.hidden import Hidden, concealed
+from flask_paycheckout.config.values import PayoutFees, PendingFor
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.rules.books import PayoutFees
-from flask_paycheckout.rules.schedule import PendingFor
 from flask_paycheckout.security.origins import origin_of
 from flask_paycheckout.signals import NEEDS_RECEIVER
 from flask_paycheckout.totals import decimals_of, exact_decimal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from flask_paycheckout.rules.text import visible
+from flask_paycheckout.text import visible
 
 __all__ = ["Check", "Level", "failure", "ok", "warning"]
 

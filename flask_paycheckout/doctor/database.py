@@ -23,13 +23,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.books.booking_model import BookingMixin
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.database.troubles import trouble_of
 from flask_paycheckout.doctor.checks import Check, failure, ok, warning
-from flask_paycheckout.store.booking_model import BookingMixin
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.event_model import EventMixin
-from flask_paycheckout.store.models import Models
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.troubles import trouble_of
+from flask_paycheckout.events.event_model import EventMixin
+from flask_paycheckout.models import Models
+from flask_paycheckout.payouts.payout_model import PayoutMixin
 
 __all__ = ["check_database"]
 

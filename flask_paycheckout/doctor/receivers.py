@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flask_paycheckout.doctor.checks import Check, failure, ok, warning
-from flask_paycheckout.rules.receivers import receivers_of, unheard_signals
+from flask_paycheckout.events.receivers import receivers_of, unheard_signals
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.signals import NEEDS_RECEIVER, OF_PAYOUTS
 

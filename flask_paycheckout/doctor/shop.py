@@ -12,23 +12,23 @@ from urllib.parse import urlsplit
 from sqlalchemy import QueuePool
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.books.alarms import Severity
+from flask_paycheckout.books.payout_alarms import missing_token_text
+from flask_paycheckout.books.payout_overview import PayoutOverview
 from flask_paycheckout.client import NotFound, PaymentsError, Probe, RequestRefused, Unauthorized
+from flask_paycheckout.database.shop_session import refuse_uncommitted
 from flask_paycheckout.doctor.accounts import Progress, check_accounts, needs_default
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database, database_text
 from flask_paycheckout.doctor.receivers import check_receivers
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.operations.app import AppOperations
-from flask_paycheckout.reports.alarms import Severity
-from flask_paycheckout.reports.payout_alarms import missing_token_text
-from flask_paycheckout.rules.text import moment_text
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
 from flask_paycheckout.service.accounts import SETTINGS
 from flask_paycheckout.service.deposits import says_absent
 from flask_paycheckout.service.limits import MOST_WEB_CALLS
-from flask_paycheckout.store.payout_overview import PayoutOverview
-from flask_paycheckout.store.shop_session import refuse_uncommitted
+from flask_paycheckout.text import moment_text
 from flask_paycheckout.views.order_urls import development_address, webhook_path, webhook_url
 
 __all__ = ["Diagnosis", "examine", "webhook_address"]

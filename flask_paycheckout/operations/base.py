@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from flask_paycheckout.database.shop_session import allow_reading, refuse_uncommitted
 from flask_paycheckout.runtime import Runtime
-from flask_paycheckout.store.shop_session import allow_reading, refuse_uncommitted
 
 __all__ = ["OperationsBase"]
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.order_status import OrderStatus
+from flask_paycheckout.checkouts.payments import Payment
+from flask_paycheckout.checkouts.states import FoundBy
+from flask_paycheckout.database.order_ids import require_order_id
+from flask_paycheckout.database.shop_session import let_clean_go, open_connection
 from flask_paycheckout.errors import UnknownPayout
 from flask_paycheckout.operations.base import OperationsBase
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_states import PayoutKind
+from flask_paycheckout.payouts.refund_forms import RefundForm
 from flask_paycheckout.payouts.refund_progress import OrderRefunds, read_refunds
-from flask_paycheckout.rules.order_ids import require_order_id
-from flask_paycheckout.rules.payout_states import PayoutKind
-from flask_paycheckout.rules.refund_forms import RefundForm
-from flask_paycheckout.rules.states import FoundBy
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.payments import Payment
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.shop_session import let_clean_go, open_connection
 
 __all__ = ["CustomerOperations"]
 

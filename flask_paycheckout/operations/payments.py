@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from flask import g, has_request_context
 
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.database.order_ids import require_order_id
+from flask_paycheckout.database.shop_session import open_connection, refuse_uncommitted
 from flask_paycheckout.operations.base import OperationsBase
-from flask_paycheckout.rules.order_ids import require_order_id
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.shop_session import open_connection, refuse_uncommitted
 
 if TYPE_CHECKING:
-    from flask_paycheckout.checkouts.reconcile import ReconcileReport
-    from flask_paycheckout.reports.explain import Explanation
-    from flask_paycheckout.rules.books import Line
+    from flask_paycheckout.books.explain import Explanation
+    from flask_paycheckout.books.lines import Line
+    from flask_paycheckout.rounds.reconcile import ReconcileReport
 
 __all__ = ["PaymentOperations"]
 
@@ -134,7 +134,7 @@ class PaymentOperations(OperationsBase):
         :raises ValueError: the id is empty, too long, or holds control characters.
         """
         # Late, like all reports: a web process seldom makes one, and would load them at its start.
-        from flask_paycheckout.reports.explain import explain
+        from flask_paycheckout.books.explain import explain
 
         require_order_id(order_id)
         shop = self._for_reading(f"explain({order_id!r})")
@@ -153,8 +153,8 @@ class PaymentOperations(OperationsBase):
         :param account: only those of this merchant account; "" is the one of the settings, None for all.
         :raises ValueError: a text is no date or time.
         """
-        from flask_paycheckout.reports.export import moment_of
-        from flask_paycheckout.store.movements import Movements, Period
+        from flask_paycheckout.books.export import moment_of
+        from flask_paycheckout.books.movements import Movements, Period
 
         since, until = (None if at is None else moment_of(at) for at in (start, end))
         shop = self._for_reading("books()")

@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.operations.base import OperationsBase
-from flask_paycheckout.rules.destinations import ByHand, Destination
-from flask_paycheckout.rules.payout_report import PayoutReport
-from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.payouts.destinations import ByHand, Destination
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_report import PayoutReport
 
 __all__ = ["PayoutOperations"]
 

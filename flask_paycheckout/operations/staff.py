@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flask_paycheckout.books.account_names import is_stored, sending_accounts, stored_accounts
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.operations.base import OperationsBase
+from flask_paycheckout.payouts.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.refunds import RefundablePayment
-from flask_paycheckout.rules.order_ids import is_order_id
-from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
-from flask_paycheckout.rules.states import Status
 from flask_paycheckout.service.accounts import SETTINGS, AccountUnavailable, require_account_name
 from flask_paycheckout.service.calls import PROOF
-from flask_paycheckout.store.account_names import is_stored, sending_accounts, stored_accounts
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back
-from flask_paycheckout.store.payout_model import PayoutMixin
 
 if TYPE_CHECKING:
-    from flask_paycheckout.reports.alarms import Alarm, Look, Severity
-    from flask_paycheckout.reports.order_list import OrderPage
-    from flask_paycheckout.reports.report import Report
-    from flask_paycheckout.store.payout_overview import PayoutPage
+    from flask_paycheckout.books.alarms import Alarm, Look, Severity
+    from flask_paycheckout.books.order_list import OrderPage
+    from flask_paycheckout.books.payout_overview import PayoutPage
+    from flask_paycheckout.books.report import Report
 
 __all__ = ["StaffOperations"]
 
@@ -39,7 +39,7 @@ class StaffOperations(OperationsBase):
 
     def find_order_id(self, text: str) -> str | None:
         """The id of the order that has this order id or checkout id; None when neither is stored."""
-        from flask_paycheckout.reports import order_list
+        from flask_paycheckout.books import order_list
 
         return order_list.find_order_id(self._runtime.engine(), self._runtime.models, text)
 
@@ -50,7 +50,7 @@ class StaffOperations(OperationsBase):
         :param place: `next_place` of the page before; None for the first page.
         :param account: only those of this merchant account.
         """
-        from flask_paycheckout.reports import order_list
+        from flask_paycheckout.books import order_list
 
         shop, statuses = self._runtime, self._runtime.checkouts.order_statuses
         return order_list.page_of_orders(shop.engine(), shop.models, statuses, status, place, account=account)
@@ -81,7 +81,7 @@ class StaffOperations(OperationsBase):
         :param place: `next_place` of the page before; None for the first page.
         :param account: only those of this merchant account.
         """
-        from flask_paycheckout.store.payout_overview import PayoutOverview
+        from flask_paycheckout.books.payout_overview import PayoutOverview
 
         shop = self._for_reading("the list of payouts")
         with shop.engine().connect() as connection:
@@ -175,7 +175,7 @@ class StaffOperations(OperationsBase):
         :param account: only those of this merchant account.
         :param least: only alarms that are at least as urgent.
         """
-        from flask_paycheckout.reports.report import report
+        from flask_paycheckout.books.report import report
 
         self._for_reading("the report")
         return report(self.look(account), *([] if least is None else [least]))
@@ -185,7 +185,7 @@ class StaffOperations(OperationsBase):
 
         :param account: only what is about this merchant account.
         """
-        from flask_paycheckout.reports.report import find_alarms
+        from flask_paycheckout.books.report import find_alarms
 
         return find_alarms(self.look(account))
 
@@ -194,7 +194,7 @@ class StaffOperations(OperationsBase):
 
         :param account: only what is about this merchant account.
         """
-        from flask_paycheckout.reports.alarms import Look
+        from flask_paycheckout.books.alarms import Look
 
         shop = self._runtime
         return Look(shop.engine(), shop.models, shop.clock(), account, self._lacks_token)

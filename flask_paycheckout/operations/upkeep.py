@@ -6,16 +6,16 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from flask_paycheckout.checkouts.receiver_runs import Delivery
 from flask_paycheckout.client.hidden import concealed
+from flask_paycheckout.database.order_ids import require_order_id
+from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.operations.base import OperationsBase
-from flask_paycheckout.rules.order_ids import require_order_id
-from flask_paycheckout.rules.payout_report import PayoutReport
+from flask_paycheckout.payouts.payout_report import PayoutReport
 
 if TYPE_CHECKING:
-    from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
-    from flask_paycheckout.reports.export import Export
-    from flask_paycheckout.store.pruning import Pruned
+    from flask_paycheckout.books.export import Export
+    from flask_paycheckout.books.pruning import Pruned
+    from flask_paycheckout.rounds.reconcile import Progress, ReconcileReport, ReconcileWatch
 
 __all__ = ["UpkeepOperations"]
 
@@ -94,7 +94,7 @@ class UpkeepOperations(OperationsBase):
         :param dry_run: only count it.
         :param progress: called with how far the run is, and with the end.
         """
-        from flask_paycheckout.store.pruning import Pruning
+        from flask_paycheckout.books.pruning import Pruning
 
         shop = self._beside_session("prune()")
         # As long as a link to its order's page may be valid, an abandoned checkout tells what became of it.
@@ -111,8 +111,8 @@ class UpkeepOperations(OperationsBase):
         :param end: the first moment that is not included; None for no end.
         :param account: only those of this merchant account.
         """
-        from flask_paycheckout.reports.export import Export
-        from flask_paycheckout.store.movements import Movements, Period
+        from flask_paycheckout.books.export import Export
+        from flask_paycheckout.books.movements import Movements, Period
 
         shop = self._for_reading("the export")
         return Export(Movements(shop.engine, shop.models), Period(start, end, account), shop.clock())

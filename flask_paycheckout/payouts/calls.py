@@ -23,16 +23,16 @@ from flask_paycheckout.client import (
 )
 from flask_paycheckout.client.hidden import hide
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.payouts.destinations import Destination, ToBank, ToRecipient, ToWallet
 from flask_paycheckout.payouts.differences import Made
-from flask_paycheckout.rules.destinations import Destination, ToBank, ToRecipient, ToWallet
-from flask_paycheckout.rules.payout_schedule import CLOCKS_DIFFER
-from flask_paycheckout.rules.payout_tries import Try, present_try
-from flask_paycheckout.rules.text import visible
-from flask_paycheckout.security.sealing import Sealing, Unreadable
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_schedule import CLOCKS_DIFFER
+from flask_paycheckout.payouts.payout_tries import Try, present_try
+from flask_paycheckout.payouts.sealing import Sealing, Unreadable
+from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.accounts import SETTINGS, Accounts, AccountUnavailable
 from flask_paycheckout.service.record import ServiceRecord
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.payouts import Payouts
+from flask_paycheckout.text import visible
 
 __all__ = ["PAYOUT", "AccessToken", "Addressed", "LookedUp", "PayoutCalls", "is_refusal", "keys_gone_text", "words_of"]
 

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from flask_paycheckout.checkouts.outbox import Outbox
 from flask_paycheckout.client import PaymentsError, TransportFailed
 from flask_paycheckout.client.records.recipients import BankDetails
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
+from flask_paycheckout.events.outbox import Outbox
+from flask_paycheckout.payouts.claim_counts import MAX_CLAIMS, ClaimCounts
+from flask_paycheckout.payouts.destinations import Destination, ToRecipient, iban_of
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
+from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm
 from flask_paycheckout.payouts.requests import destination_columns
-from flask_paycheckout.rules.destinations import Destination, ToRecipient, iban_of
-from flask_paycheckout.rules.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
-from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, RefundForm
-from flask_paycheckout.security.sealing import Sealing
+from flask_paycheckout.payouts.sealing import Sealing
+from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.calls import RECIPIENT, NotAsked, Service
 from flask_paycheckout.service.limits import Cooldown
 from flask_paycheckout.service.record import CLAIM, ServiceRecord
-from flask_paycheckout.store.claim_counts import MAX_CLAIMS, ClaimCounts
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.payout_moves import PayoutMove, PayoutMoves
-from flask_paycheckout.store.payouts import Payouts
 
 __all__ = ["RefundClaims", "TooManyClaims", "can_be_claimed", "claims_left"]
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
-from flask_paycheckout.checkouts.outbox import Outbox
+from flask_paycheckout.checkouts.decisions import MAX_WHY, who_and_why, yes_or_no
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
-from flask_paycheckout.rules.decisions import MAX_WHY, who_and_why, yes_or_no
-from flask_paycheckout.rules.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
-from flask_paycheckout.rules.payout_tries import present_try, service_reference, tries_of, tries_text
-from flask_paycheckout.store.installation_key import installation_key
-from flask_paycheckout.store.lock_limit import begin_limited
-from flask_paycheckout.store.models import Models
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.payout_moves import PayoutMove, PayoutMoves
-from flask_paycheckout.store.payouts import Payouts
+from flask_paycheckout.events.outbox import Outbox
+from flask_paycheckout.payouts.installation_key import installation_key
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
+from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
+from flask_paycheckout.payouts.payout_tries import present_try, service_reference, tries_of, tries_text
+from flask_paycheckout.payouts.stored import Payouts
+
+if TYPE_CHECKING:
+    from flask_paycheckout.models import Models
 
 __all__ = ["PayoutDecisions"]
 

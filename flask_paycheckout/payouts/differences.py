@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from flask_paycheckout.client import CryptoDisbursement, FiatDisbursement
-from flask_paycheckout.rules.destinations import Destination, ToBank, ToRecipient, ToWallet
-from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.payouts.destinations import Destination, ToBank, ToRecipient, ToWallet
+from flask_paycheckout.payouts.payout_model import PayoutMixin
 
 __all__ = ["Made", "difference", "goes_elsewhere", "is_same_number"]
 

@@ -13,12 +13,12 @@ from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PayoutCalls, is_refusal, words_of
 from flask_paycheckout.payouts.differences import difference
 from flask_paycheckout.payouts.pauses import Pauses
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_queue import PayoutQueue
+from flask_paycheckout.payouts.payout_schedule import next_read
+from flask_paycheckout.payouts.payout_states import PayoutEvidence
 from flask_paycheckout.payouts.results import PayoutResults
-from flask_paycheckout.rules.payout_schedule import next_read
-from flask_paycheckout.rules.payout_states import PayoutEvidence
 from flask_paycheckout.service.logs import FailureLog, about_payout
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.payout_queue import PayoutQueue
 
 __all__ = ["Following"]
 

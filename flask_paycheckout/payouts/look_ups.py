@@ -14,12 +14,12 @@ from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PayoutCalls, keys_gone_text, words_of
 from flask_paycheckout.payouts.differences import difference
 from flask_paycheckout.payouts.pauses import Pauses
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_queue import PayoutQueue
+from flask_paycheckout.payouts.payout_states import PayoutEvidence
+from flask_paycheckout.payouts.payout_tries import tries_of, tries_text
 from flask_paycheckout.payouts.results import PayoutResults
-from flask_paycheckout.rules.payout_states import PayoutEvidence
-from flask_paycheckout.rules.payout_tries import tries_of, tries_text
 from flask_paycheckout.service.logs import FailureLog, about
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.payout_queue import PayoutQueue
 
 __all__ = ["LookUps", "Missing"]
 

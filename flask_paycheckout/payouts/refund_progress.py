@@ -9,10 +9,10 @@ from enum import IntEnum
 
 import msgspec
 
-from flask_paycheckout.rules.payout_states import PayoutStatus
-from flask_paycheckout.store.checkouts import Checkouts
-from flask_paycheckout.store.payouts import Payouts, RefundState
-from flask_paycheckout.store.refund_limits import REFUNDED
+from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.refund_limits import REFUNDED
+from flask_paycheckout.payouts.stored import Payouts, RefundState
 from flask_paycheckout.totals import is_token
 
 __all__ = ["NO_REFUNDS", "OrderRefunds", "RefundProgress", "read_refunds"]

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from decimal import Context, Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.payments import Amount
+from flask_paycheckout.checkouts.states import OPEN
+from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.events.shop_transaction import Scope
+from flask_paycheckout.payouts.paybacks import PAID_BACK
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.refund_limits import rest_of
 from flask_paycheckout.payouts.requests import PayoutRequests
-from flask_paycheckout.rules.states import OPEN
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.checkouts import Checkouts
-from flask_paycheckout.store.models import Models
-from flask_paycheckout.store.paybacks import PAID_BACK
-from flask_paycheckout.store.payments import Amount
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.payouts import Payouts
-from flask_paycheckout.store.refund_limits import rest_of
-from flask_paycheckout.store.shop_transaction import Scope
+from flask_paycheckout.payouts.stored import Payouts
+
+if TYPE_CHECKING:
+    from flask_paycheckout.models import Models
 
 __all__ = ["RefundablePayment", "Refunds"]
 

@@ -5,31 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import Session
 
+from flask_paycheckout.checkouts.decisions import Decision, who_and_why
+from flask_paycheckout.checkouts.moves import Move, Moves
+from flask_paycheckout.checkouts.states import Evidence, Status
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.database.history import Entry, line
+from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.errors import PayoutConflict, RefundTooLarge
-from flask_paycheckout.rules.decisions import Decision, who_and_why
-from flask_paycheckout.rules.destinations import ByHand, Destination, kind_of, require_destination
-from flask_paycheckout.rules.order_ids import require_order_id
-from flask_paycheckout.rules.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
-from flask_paycheckout.rules.payout_tries import refund_reference, service_reference
-from flask_paycheckout.rules.states import Evidence, Status
-from flask_paycheckout.security.sealing import Sealing
+from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
+from flask_paycheckout.payouts.destinations import ByHand, Destination, kind_of, require_destination
+from flask_paycheckout.payouts.installation_key import insert_of, installation_key
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
+from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.payout_tries import refund_reference, service_reference
+from flask_paycheckout.payouts.refund_limits import Refundable, RefundLimits
+from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.service.accounts import require_account_name
-from flask_paycheckout.store.history import Entry, line
-from flask_paycheckout.store.installation_key import insert_of, installation_key
-from flask_paycheckout.store.models import Models
-from flask_paycheckout.store.moves import Move, Moves
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.payout_moves import PayoutMove, PayoutMoves
-from flask_paycheckout.store.refund_limits import Refundable, RefundLimits
-from flask_paycheckout.store.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.totals import positive_amount
+
+if TYPE_CHECKING:
+    from flask_paycheckout.models import Models
 
 __all__ = ["PayoutRequests"]
 

@@ -8,23 +8,23 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.checkouts.outbox import Outbox
-from flask_paycheckout.checkouts.receiver_runs import Delivery
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.database.database_errors import first_line
+from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.errors import ReceiverFailed
+from flask_paycheckout.events.events import HeldEvent
+from flask_paycheckout.events.outbox import Outbox
+from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.payouts.differences import Made
-from flask_paycheckout.rules.payout_report import PayoutReport
-from flask_paycheckout.rules.payout_schedule import FIRST_READ, SECOND_LOOK_UP, try_again
-from flask_paycheckout.rules.payout_states import PayoutEvidence, PayoutStatus
-from flask_paycheckout.rules.text import visible
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
+from flask_paycheckout.payouts.payout_report import PayoutReport
+from flask_paycheckout.payouts.payout_schedule import FIRST_READ, SECOND_LOOK_UP, try_again
+from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
+from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.logs import FailureLog, about_payout
 from flask_paycheckout.service.observations import Observed, Observers
-from flask_paycheckout.store.database_errors import first_line
-from flask_paycheckout.store.events import HeldEvent
-from flask_paycheckout.store.history import Entry, line
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.payout_moves import PayoutMove, PayoutMoves
-from flask_paycheckout.store.payouts import Payouts
+from flask_paycheckout.text import visible
 
 __all__ = ["PayoutResults"]
 

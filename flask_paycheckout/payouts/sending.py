@@ -20,13 +20,13 @@ from flask_paycheckout.payouts.calls import (
 from flask_paycheckout.payouts.differences import Made, difference
 from flask_paycheckout.payouts.look_ups import LookUps, Missing
 from flask_paycheckout.payouts.pauses import Pauses
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_queue import PayoutQueue, ReadyPayout
+from flask_paycheckout.payouts.payout_states import PayoutEvidence
 from flask_paycheckout.payouts.results import PayoutResults
-from flask_paycheckout.rules.payout_states import PayoutEvidence
-from flask_paycheckout.security.sealing import Unreadable
+from flask_paycheckout.payouts.sealing import Unreadable
 from flask_paycheckout.service.logs import FailureLog, about, about_payout
 from flask_paycheckout.service.record import ServiceRecord
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.payout_queue import PayoutQueue, ReadyPayout
 
 __all__ = ["Sending"]
 

@@ -21,8 +21,8 @@ import msgspec
 from flask_paycheckout.client import PaymentsClient, TransportFailed
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.config import check_account
+from flask_paycheckout.database.order_ids import MAX_ID, is_order_id
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.rules.order_ids import MAX_ID, is_order_id
 
 __all__ = ["SETTINGS", "Account", "AccountUnavailable", "Accounts", "require_account_name"]
 

@@ -12,19 +12,21 @@ import sys
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.rules.text import moment_text, visible
-from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.database_errors import first_line, is_passing
-from flask_paycheckout.store.events import HeldEvent
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.troubles import is_unavailable
+from flask_paycheckout.database.database_errors import first_line, is_passing
+from flask_paycheckout.database.troubles import is_unavailable
+from flask_paycheckout.text import moment_text, visible
+
+if TYPE_CHECKING:
+    from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+    from flask_paycheckout.events.events import HeldEvent
+    from flask_paycheckout.payouts.payout_model import PayoutMixin
 
 __all__ = [
     "FIELDS",

@@ -23,11 +23,11 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused, ServiceFault, Unauthorized
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import Clock, as_utc
+from flask_paycheckout.database.database_errors import first_line
+from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.errors import UnsafeCheckoutUrl
-from flask_paycheckout.rules.text import visible
 from flask_paycheckout.service.logs import FailureLog, about
-from flask_paycheckout.store.database_errors import first_line
-from flask_paycheckout.store.lock_limit import begin_limited
+from flask_paycheckout.text import visible
 
 __all__ = ["CLAIM", "REFUSED", "START", "UNTRIED", "WEB_CALL", "FailingCalls", "ServiceRecord", "failing_calls"]
 

@@ -8,9 +8,9 @@ from flask import g, render_template
 from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.rules.order_ids import require_order_id
-from flask_paycheckout.rules.states import Status
 from flask_paycheckout.translations.catalogues import Language
 from flask_paycheckout.views import language
 from flask_paycheckout.views.order_urls import pay_path, status_path

@@ -7,6 +7,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.database.database_errors import first_line
+from flask_paycheckout.database.troubles import is_unavailable
 from flask_paycheckout.errors import (
     OrderNotPayable,
     OrderSettled,
@@ -20,8 +22,6 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAY
 from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.service.logs import about
-from flask_paycheckout.store.database_errors import first_line
-from flask_paycheckout.store.troubles import is_unavailable
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, require_same_site
 from flask_paycheckout.views.order import unpayable_page

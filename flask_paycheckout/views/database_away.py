@@ -7,10 +7,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import ServiceUnavailable
 from werkzeug.wrappers import Response as BaseResponse
 
+from flask_paycheckout.database.database_errors import first_line
+from flask_paycheckout.database.troubles import is_unavailable, trouble_of
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.logs import about
-from flask_paycheckout.store.database_errors import first_line
-from flask_paycheckout.store.troubles import is_unavailable, trouble_of
 from flask_paycheckout.views import language
 from flask_paycheckout.views.page_text import database_text
 from flask_paycheckout.views.pages import page, seconds_to_wait

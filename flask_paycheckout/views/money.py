@@ -9,8 +9,8 @@ from decimal import Context, Decimal, localcontext
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.rules.countries import countries
-from flask_paycheckout.rules.text import moment_text, visible
+from flask_paycheckout.payouts.countries import countries
+from flask_paycheckout.text import moment_text, visible
 from flask_paycheckout.totals import decimals_of
 
 if TYPE_CHECKING:

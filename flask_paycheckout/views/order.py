@@ -6,9 +6,9 @@ import msgspec
 from flask import Response, abort, jsonify, url_for
 
 from flask_paycheckout.checkouts.order_status import OrderStatus
+from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds
-from flask_paycheckout.rules.states import Status
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import STATUS
 from flask_paycheckout.service.logs import about

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from flask import current_app, has_request_context, url_for
 
+from flask_paycheckout.database.order_ids import is_order_id, require_order_id
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.rules.order_ids import is_order_id, require_order_id
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAY, REFUND, STATUS
 

@@ -12,15 +12,15 @@ from flask.blueprints import BlueprintSetupState
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response
 
+from flask_paycheckout.checkouts.decisions import accepting, rejecting
+from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused, UnknownCheckout
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.rules.decisions import accepting, rejecting
-from flask_paycheckout.rules.order_ids import is_order_id
-from flask_paycheckout.rules.states import Status
-from flask_paycheckout.rules.text import visible
+from flask_paycheckout.payouts.paybacks import sums_of
 from flask_paycheckout.security.permission import Permission, name_of, require_callable
 from flask_paycheckout.security.signed_links import RESOLVE
-from flask_paycheckout.store.paybacks import sums_of
+from flask_paycheckout.text import visible
 from flask_paycheckout.views import owner_books, owner_payouts
 from flask_paycheckout.views.csrf import exempt_from_csrf
 from flask_paycheckout.views.database_away import answer_owner

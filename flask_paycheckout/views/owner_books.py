@@ -9,8 +9,8 @@ from dataclasses import replace
 from flask import Response, request
 from werkzeug.wrappers import Response as AnyResponse
 
+from flask_paycheckout.books.export import Export, Format, month_period, months_until
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.reports.export import Export, Format, month_period, months_until
 from flask_paycheckout.views.owner_forms import account_asked_for, owner_page
 
 __all__ = ["download_month", "list_months"]

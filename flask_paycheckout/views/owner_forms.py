@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from flask import abort, g, render_template, request, url_for
 
+from flask_paycheckout.checkouts.decisions import MAX_BY, MAX_WHY
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.rules.decisions import MAX_BY, MAX_WHY
-from flask_paycheckout.rules.text import moment_text, trimmed, visible
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.text import moment_text, trimmed, visible
 
 __all__ = ["account_asked_for", "form_url", "owner", "owner_page", "subject_of_form", "why_given"]
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 from flask import abort, make_response, redirect, request, url_for
 from werkzeug.wrappers import Response
 
+from flask_paycheckout.books.payout_story import payout_steps
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import (
     NothingToRefund,
@@ -22,12 +23,11 @@ from flask_paycheckout.errors import (
     UnknownPayout,
 )
 from flask_paycheckout.operations.app import operations
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.refunds import RefundablePayment
-from flask_paycheckout.reports.payout_story import payout_steps
-from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
-from flask_paycheckout.rules.text import trimmed, visible
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
-from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.text import trimmed, visible
 from flask_paycheckout.views.order_urls import refund_url
 from flask_paycheckout.views.owner_forms import (
     account_asked_for,

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import msgspec
 
+from flask_paycheckout.checkouts.payments import Payment
+from flask_paycheckout.checkouts.states import Reason, Status
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, RefundProgress
-from flask_paycheckout.rules.states import Reason, Status
-from flask_paycheckout.rules.text import visible
-from flask_paycheckout.store.payments import Payment
+from flask_paycheckout.text import visible
 from flask_paycheckout.totals import Pay, Total
 from flask_paycheckout.translations.catalogues import Language, catalogue
 from flask_paycheckout.views.money import format_amount, format_moment

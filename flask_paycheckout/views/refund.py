@@ -10,20 +10,20 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.client import Invalid, PaymentsError
+from flask_paycheckout.database.database_errors import first_line
+from flask_paycheckout.database.troubles import is_unavailable
 from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
-from flask_paycheckout.rules.countries import countries
-from flask_paycheckout.rules.payout_states import PayoutStatus
-from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, RefundForm, fields_of, read_form
-from flask_paycheckout.rules.text import visible
+from flask_paycheckout.payouts.countries import countries
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm, fields_of, read_form
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import REFUND
 from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.service.logs import about_payout
-from flask_paycheckout.store.database_errors import first_line
-from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.troubles import is_unavailable
+from flask_paycheckout.text import visible
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import require_same_site
 from flask_paycheckout.views.money import country_names

@@ -8,9 +8,9 @@ from enum import Enum, auto
 
 import msgspec
 
-from flask_paycheckout.rules.books import PayoutFees
-from flask_paycheckout.rules.payout_states import PayoutStatus
-from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, Fault
+from flask_paycheckout.config.values import PayoutFees
+from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, Fault
 from flask_paycheckout.translations.catalogues import Language, catalogue
 from flask_paycheckout.views.money import format_amount
 from flask_paycheckout.views.page_text import message, translated

@@ -14,8 +14,8 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import Pay, order_paid
+from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.operations.app import AppOperations
-from flask_paycheckout.rules.states import Status
 from tests.accounts.conftest import SECRETS, Sellers, SigningService
 from tests.alarming import alarms_of, urgent
 from tests.conftest import OpenShop

@@ -19,9 +19,9 @@ from tests.benchmarks.row import Row
 
 _FLOOR = "import flask, flask_sqlalchemy, httpx"
 _OURS = "from flask_paycheckout import PayCheckout"
-_REPORTS = {f"flask_paycheckout.reports.{name}" for name in ("explain", "export", "report")}
+_REPORTS = {f"flask_paycheckout.books.{name}" for name in ("explain", "export", "report")}
 _OPTIONAL = _REPORTS | {
-    "flask_paycheckout.background",
+    "flask_paycheckout.rounds.background",
     "flask_paycheckout.sandbox",
     "celery",
     "fpdf",

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from flask_paycheckout import Pay
+from flask_paycheckout.checkouts.checkout_model import total_columns
+from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.security.signed_links import PAY, STATUS
-from flask_paycheckout.store.checkout_model import total_columns
-from flask_paycheckout.store.history import Entry, line
 from tests.benchmarks.databases import fresh_database
 from tests.benchmarks.floor import TABLES, Store
 from tests.benchmarks.measuring import FLOOR, OURS, SAME_STACK, Contender, Options

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from flask_paycheckout import Pay, order_paid, payment_resolved
 from flask_paycheckout.testing import Signals
 from tests.alarming import examples
-from tests.reports.test_report import has_second
+from tests.books.test_report import has_second
 from tests.scripted import Shop, number
 
 pytestmark = pytest.mark.on_each_database

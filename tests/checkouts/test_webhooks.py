@@ -10,7 +10,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from flask_paycheckout import order_paid
-from flask_paycheckout.store.history import lines
+from flask_paycheckout.database.history import lines
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.test_bounds import statements

@@ -13,7 +13,7 @@ import pytest
 import requests
 from sqlalchemy import make_url
 
-from flask_paycheckout.store import lock_limit
+from flask_paycheckout.database import lock_limit
 from tests.availability.processes import gunicorn, running_sandbox
 from tests.availability.test_hanging_service import visits
 from tests.conftest import OpenShop

@@ -14,19 +14,19 @@ _SANDBOX_ACCOUNTS = "sandbox/control/test_accounts.py"
 _LEVERS, _WORLDS = "sandbox/control", "sandbox/control/test_worlds.py"
 _ANSWERS, _IDS = "hostile/test_answers.py", "hostile/test_ids.py"
 _CARTS = "races/test_changed_carts.py::test_a_cart_that_changes_while_it_is_settled"
-_COMPARED = "rules/test_matching.py::test_each_comparison_names_what_differs"
+_COMPARED = "checkouts/test_matching.py::test_each_comparison_names_what_differs"
 _EVERY = "security/test_every_answer.py::test_every_kind_of_answer_is_hardened"
-_OUTBOX, _ORDER = "checkouts/test_outbox.py", "checkouts/test_event_order.py"
-_REFUSING = "checkouts/test_atomic.py::test_nothing_is_committed_when_an_atomic_receiver_raises"
+_OUTBOX, _ORDER = "events/test_outbox.py", "events/test_event_order.py"
+_REFUSING = "events/test_atomic.py::test_nothing_is_committed_when_an_atomic_receiver_raises"
 _SANDBOX, _FOREIGN = "hostile/test_sandbox.py", "hostile/test_foreign_pages.py"
 _ONE_ANSWER, _SETTLEMENT = "security/test_one_answer.py", "checkouts/test_settlement.py"
 _SITE = "security/test_same_site.py"
 _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.py", "security/test_hosts.py"
-_BROKEN = "checkouts/test_broken_transactions.py::test_it_has_failed_and_runs_again_under_the_same_event_id"
-_KINDS = "checkouts/test_kinds_of_functions.py"
+_BROKEN = "events/test_broken_transactions.py::test_it_has_failed_and_runs_again_under_the_same_event_id"
+_KINDS = "events/test_kinds_of_functions.py"
 _CONNECTIONS = "views/test_connections.py"
-_TOGETHER = "checkouts/test_events_together.py"
-_TROUBLE = "doctor/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
+_TOGETHER = "events/test_events_together.py"
+_TROUBLE = "books/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
 _START = "checkouts/test_start.py"
 _WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
 _HINTS = "checkouts/test_webhooks.py"
@@ -35,24 +35,24 @@ _FORMS = "sandbox/world/test_forms_of_answers.py"
 _TRIES, _SELLERS = "payouts/test_tries.py", "accounts/test_payouts.py"
 _ONCE, _LATE = "payouts/test_paid_once.py", "payouts/test_late_senders.py"
 _REFUNDS = "payouts/test_refunds.py"
-_PRUNING = "store/test_pruning.py"
+_PRUNING = "books/test_pruning.py"
 _CLAIMS, _REFUND = "payouts/test_claims.py", "views/test_refund.py"
 _CALLS = "service/test_calls.py"
-_BOOKS, _EXPORT = "reports/test_books.py", "reports/test_export.py"
-_BOOKED = "checkouts/test_bookings.py"
-_DESK, _OUT = "views/test_owner_payouts.py", "doctor/test_payout_alarms.py"
-_AUDIT = "reports/test_audit.py"
+_BOOKS, _EXPORT = "books/test_books.py", "books/test_export.py"
+_BOOKED = "books/test_bookings.py"
+_DESK, _OUT = "views/test_owner_payouts.py", "books/test_payout_alarms.py"
+_AUDIT = "books/test_audit.py"
 _ALONE = f"{_AUDIT}::test_each_kind_of_difference_is_found_when_it_is_planted_alone"
 _FINDING, _COMMANDS = "sandbox/inspector", "sandbox/terminal/test_commands.py"
 
 #: By promise, or by threat with the defence against it.
 FAULTS: dict[str, dict[str, Planted]] = {
     "Only the right money pays an order.": {
-        "the amount is not compared": (_COMPARED, Swap("rules.matching:compare", "amount == total.amount", "True")),
+        "the amount is not compared": (_COMPARED, Swap("checkouts.matching:compare", "amount == total.amount", "True")),
         "the currency is not compared": (
             _COMPARED,
             Swap(
-                "rules.matching:compare",
+                "checkouts.matching:compare",
                 '_same(f"{side}Currency", total.currency, currency)',
                 '_same(f"{side}Currency", str(currency), currency)',
             ),
@@ -69,7 +69,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "webhooks about no checkout make payouts due without back-off": (
             "payouts/test_hints.py::test_webhooks_have_an_effect_ever_more_rarely_while_they_change_nothing",
-            Swap("store.payout_hints:PayoutHints._has_effect", "max(self._cooldown, longer)", "self._cooldown"),
+            Swap("payouts.payout_hints:PayoutHints._has_effect", "max(self._cooldown, longer)", "self._cooldown"),
         ),
         "the page of an order whose payment was not accepted asks for a payment as if nothing had come": (
             "views/test_order.py::test_money_that_was_not_accepted_is_told_with_what_becomes_of_it",
@@ -81,12 +81,12 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "amounts are compared as floats": (
             "money/test_spellings.py::test_each_spelling",
-            Swap("rules.matching:compare", "amount == total.amount", "float(amount) == float(total.amount)"),
+            Swap("checkouts.matching:compare", "amount == total.amount", "float(amount) == float(total.amount)"),
         ),
         "the deposit's own id is not compared": (
             _COMPARED,
             Swap(
-                "rules.matching:compare",
+                "checkouts.matching:compare",
                 '_same("depositId", checkout_id, deposit.deposit_id)',
                 '_same("depositId", str(deposit.deposit_id), deposit.deposit_id)',
             ),
@@ -97,7 +97,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a deposit status in capitals is no completed one": (
             f"{_SETTLEMENT}::test_a_status_is_compared_without_regard_to_case[sqlite]",
-            Swap("rules.ruling:status_of", "deposit.status.lower()", "deposit.status"),
+            Swap("checkouts.ruling:status_of", "deposit.status.lower()", "deposit.status"),
         ),
         "what another client id does not find counts as evidence": (
             "checkouts/test_client_ids.py",
@@ -105,7 +105,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "two misses of one moment abandon a checkout": (
             f"{_SETTLEMENT}::test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone",
-            Swap("rules.ruling:_evidence_of_absence", "now >= since + BETWEEN_MISSES", "True"),
+            Swap("checkouts.ruling:_evidence_of_absence", "now >= since + BETWEEN_MISSES", "True"),
         ),
         "the order is not asked for its total again when the money comes": (
             f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
@@ -122,45 +122,45 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "SQLite is not locked before the order is asked for its total": (
             f"{_CARTS}[sqlite-delivered-changed]",
-            Never("store.moves:Moves._moved", "_lock"),
+            Never("checkouts.moves:Moves._moved", "_lock"),
         ),
     },
     "No paid order is lost, and every state is told.": {
         "a checkout whose deposit was seen is pruned": (
             f"{_PRUNING}::test_of_abandoned_checkouts_only_those_that_nobody_can_pay_any_more_go[sqlite]",
             Swap(
-                "store.prunable:Prunable.checkout",
+                "books.prunable:Prunable.checkout",
                 '("paid_order_id", "payback", "refunded_amount", "found_by", "deposit_status", *PAYMENT_COLUMNS)',
                 '("paid_order_id", "payback", "refunded_amount", "found_by", *PAYMENT_COLUMNS)',
             ),
         ),
         "the history of an abandoned checkout with money is pruned": (
             f"{_PRUNING}::test_histories_stay_of_what_is_not_decided[sqlite]",
-            Swap("store.prunable:Prunable._is_over", "never_arrived", "c.id > 0"),
+            Swap("books.prunable:Prunable._is_over", "never_arrived", "c.id > 0"),
         ),
         "a checkout whose money comes while it is pruned is removed": (
             f"{_PRUNING}::test_money_that_comes_between_count_and_removal_is_kept[sqlite]",
             Swap(
-                "store.pruning:Pruning._remove_checkouts",
+                "books.pruning:Pruning._remove_checkouts",
                 "delete(table).where(table.c.id.in_(self._lock_free(connection, table, ids)), condition)",
                 "delete(table).where(table.c.id.in_(self._lock_free(connection, table, ids)))",
             ),
         ),
         "the event is stored in a second transaction": (
-            "store/test_checkouts.py::test_a_move_whose_event_cannot_be_stored_does_not_happen[sqlite]",
-            Before("store.moves:Moves._store_move", "_store_event", "connection.commit()"),
+            "checkouts/test_checkouts.py::test_a_move_whose_event_cannot_be_stored_does_not_happen[sqlite]",
+            Before("checkouts.moves:Moves._store_move", "_store_event", "connection.commit()"),
         ),
         "a start returns a checkout without what the database has set": (
-            "store/test_models.py::test_a_start_returns_the_checkout_as_it_is_stored[sqlite]",
-            Swap("store.moves:Moves._insert", "unknown", "self._table.c.id"),
+            "database/test_models.py::test_a_start_returns_the_checkout_as_it_is_stored[sqlite]",
+            Swap("checkouts.moves:Moves._insert", "unknown", "self._table.c.id"),
         ),
         "an event may be stored twice": (
-            "store/test_models.py::test_the_database_itself_refuses_to_tell_an_order_paid_twice",
-            Value("store.event_model:EventMixin.once", "mapped_column(String(600))"),
+            "database/test_models.py::test_the_database_itself_refuses_to_tell_an_order_paid_twice",
+            Value("events.event_model:EventMixin.once", "mapped_column(String(600))"),
         ),
         "reconcile does nothing": (
             "journeys/test_paying.py::test_paid_by_reconcile_alone",
-            First("checkouts.reconcile:Reconciler.run", "return ReconcileReport()"),
+            First("rounds.reconcile:Reconciler.run", "return ReconcileReport()"),
         ),
         "a customer is sent to a page before it is stored": (
             f"{_START}::test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody",
@@ -178,7 +178,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Drop("checkouts.settlement:Settlement._weigh", "_note_failure"),
         ),
         "what arrived is stored in a second statement, after the move": (
-            "store/test_stored_payments.py::test_receivers_of_every_kind_get_what_arrived[sqlite]",
+            "checkouts/test_stored_payments.py::test_receivers_of_every_kind_get_what_arrived[sqlite]",
             Drop("checkouts.settlement:Settlement._seen", "payment_columns"),
             After(
                 "checkouts.settlement:Settlement._weigh",
@@ -191,18 +191,18 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a rejection is not told": (
             "checkouts/test_resolve.py::test_each_decision_for_each_reason",
             Swap(
-                "store.moves:Moves._store_move",
+                "checkouts.moves:Moves._store_move",
                 "move.decision is not None",
                 "move.decision is not None and move.decision.accepted",
             ),
         ),
         "an accepted second payment is in no list": (
-            "store/test_paybacks.py::test_what_became_of_it_is_recorded_with_who_and_why",
-            Said("store.checkout_model:MONEY_TO_PAY_BACK", "status IN ('paid', 'rejected')", "status = 'rejected'"),
+            "payouts/test_paybacks.py::test_what_became_of_it_is_recorded_with_who_and_why",
+            Said("checkouts.checkout_model:MONEY_TO_PAY_BACK", "status IN ('paid', 'rejected')", "status = 'rejected'"),
         ),
         "every payment method is waited for as long": (
             f"{_SETTLEMENT}::test_how_long_a_payment_may_be_on_its_way_depends_on_how_the_customer_pays",
-            Never("rules.schedule:Schedule.patience", "pending_for"),
+            Never("checkouts.schedule:Schedule.patience", "pending_for"),
         ),
         "an abandoned checkout does not say how it ended": (
             f"{_SETTLEMENT}::test_each_end_without_a_payment_has_a_reason_which_goes_when_the_deposit_comes_back",
@@ -212,75 +212,75 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "Receivers run once, in order, and their effects are committed with the mark.": {
         "an event counts as delivered before its receivers were called": (
             f"{_OUTBOX}::test_only_the_receiver_that_failed_runs_again",
-            Before("checkouts.receiver_runs:ReceiverRuns._tell", "turns", "self._mark(event)"),
+            Before("events.receiver_runs:ReceiverRuns._tell", "turns", "self._mark(event)"),
         ),
         "a move is committed although its atomic receiver raised": (
             f"{_REFUSING}[sqlite]",
-            Drop("store.shop_transaction:ShopTransactions.run", "ReceiverFailed"),
+            Drop("events.shop_transaction:ShopTransactions.run", "ReceiverFailed"),
         ),
         "an atomic receiver may commit": (
-            "checkouts/test_atomic.py::test_an_atomic_receiver_must_leave_the_transaction_open",
-            Swap("store.open_transactions:refuse_commit", "session.info.get(_IN_CALLBACK)", "False"),
-            Swap("store.open_transactions:guard", "session.info.get(_IN_CALLBACK)", "False"),
+            "events/test_atomic.py::test_an_atomic_receiver_must_leave_the_transaction_open",
+            Swap("database.open_transactions:refuse_commit", "session.info.get(_IN_CALLBACK)", "False"),
+            Swap("database.open_transactions:guard", "session.info.get(_IN_CALLBACK)", "False"),
         ),
         "who kept a checkout cannot read it any more": (
-            "checkouts/test_atomic.py::test_a_receiver_may_keep_the_checkout",
-            Drop("store.shop_transaction:ShopTransaction.commit", "expunge"),
+            "events/test_atomic.py::test_a_receiver_may_keep_the_checkout",
+            Drop("events.shop_transaction:ShopTransaction.commit", "expunge"),
         ),
         "signals hold their receivers weakly": (
-            "test_signals.py::test_receivers_of_a_factory_run_once_for_each_payment_however_often_it_ran",
+            "events/test_signals.py::test_receivers_of_a_factory_run_once_for_each_payment_however_often_it_ran",
             Swap("signals:Signal.connect", "False", "True"),
         ),
         "a payment that nobody hears of counts as delivered": (
-            "test_signals.py::test_a_payment_that_nobody_hears_of_waits_for_a_process_that_listens",
-            Swap("store.events:new_event", "told and not unheard and not runs", "told and not runs"),
-            Swap("store.events:new_event", "told or unheard", "told"),
+            "events/test_signals.py::test_a_payment_that_nobody_hears_of_waits_for_a_process_that_listens",
+            Swap("events.events:new_event", "told and not unheard and not runs", "told and not runs"),
+            Swap("events.events:new_event", "told or unheard", "told"),
         ),
         "an event that nobody listens to counts as delivered": (
             f"{_TROUBLE}[receiver is missing]",
-            First("rules.receivers:is_unheard", "return False"),
+            First("events.receivers:is_unheard", "return False"),
         ),
         "the order of events is ignored": (
             f"{_ORDER}::test_a_receiver_that_missed_an_event_hears_it_before_the_next_one",
-            Never("checkouts.receiver_runs:ReceiverRuns.turns", "waited_for"),
+            Never("events.receiver_runs:ReceiverRuns.turns", "waited_for"),
         ),
         "an event is not looked at again when its receiver is marked": (
             f"{_ORDER}::test_what_is_overtaken_while_its_receiver_works_is_not_committed",
-            Never("checkouts.receiver_runs:ReceiverRuns._mark_and_commit", "has_happened_to"),
+            Never("events.receiver_runs:ReceiverRuns._mark_and_commit", "has_happened_to"),
         ),
         "a lease is never renewed": (
-            "checkouts/test_leases.py::test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease",
-            First("checkouts.receiver_runs:ReceiverRuns.kept", "return nullcontext()"),
+            "events/test_leases.py::test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease",
+            First("events.receiver_runs:ReceiverRuns.kept", "return nullcontext()"),
         ),
         "a receiver may end the process that delivers": (
             f"{_OUTBOX}::test_a_receiver_that_wants_to_end_the_process_fails_like_any_other",
-            Swap("checkouts.receiver_runs:ReceiverRuns._tell", "BaseException", "Exception"),
+            Swap("events.receiver_runs:ReceiverRuns._tell", "BaseException", "Exception"),
         ),
         "an event behind a slow receiver is delivered though its lease may have ended": (
             f"{_TOGETHER}::test_an_event_that_waits_longer_than_its_lease_is_delivered_by_one_process_only[sqlite]",
-            Swap("checkouts.outbox:Outbox._together", "self._clock() - since > LEASE / 2", "False"),
+            Swap("events.outbox:Outbox._together", "self._clock() - since > LEASE / 2", "False"),
         ),
         "nobody looks again at the queues of events that were delivered together": (
             f"{_TOGETHER}::test_what_is_stored_while_a_receiver_works_follows_right_after_it[sqlite]",
-            Swap("checkouts.outbox:Outbox._together", "self._queues_of(told)", "{}"),
+            Swap("events.outbox:Outbox._together", "self._queues_of(told)", "{}"),
         ),
         "the transaction of a move is not proved before its commit": (
             f"{_BROKEN}[postgresql-atomic]",
-            First("store.shop_transaction:ShopTransaction._require_whole", "return"),
-            Swap("store.shop_transaction:ShopTransactions.run", "mark(receiver.name)", "True"),
-            Swap("store.open_transactions:guard", "begun_in(session)", "[]"),
+            First("events.shop_transaction:ShopTransaction._require_whole", "return"),
+            Swap("events.shop_transaction:ShopTransactions.run", "mark(receiver.name)", "True"),
+            Swap("database.open_transactions:guard", "begun_in(session)", "[]"),
         ),
         "a receiver may roll its own transaction back": (
             f"{_BROKEN}[sqlite-plain]",
-            First("store.shop_transaction:ShopTransaction._require_whole", "return"),
+            First("events.shop_transaction:ShopTransaction._require_whole", "return"),
         ),
         "a receiver may write through two engines": (
             f"{_BROKEN}[sqlite-plain]",
-            Never("store.shop_transaction:ShopTransaction.receive", "_one_database"),
+            Never("events.shop_transaction:ShopTransaction.receive", "_one_database"),
         ),
         "an event has another id in each try": (
             f"{_BROKEN}[sqlite-atomic]",
-            Swap("store.events:new_event", 'uuid.uuid5(_EVENT_IDS, f"{once}:{event.checkout_id}")', "uuid.uuid4()"),
+            Swap("events.events:new_event", 'uuid.uuid5(_EVENT_IDS, f"{once}:{event.checkout_id}")', "uuid.uuid4()"),
         ),
         "an awaitable that a receiver returns counts as delivered": (
             f"{_KINDS}::test_what_a_function_returns_to_be_awaited_or_walked_is_a_failure",
@@ -295,8 +295,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Never("runtime:_require_transactions", "commits_each_statement"),
         ),
         "two databases are taken for one": (
-            "store/test_separate_database.py::test_a_receivers_effect_is_never_lost_whenever_its_process_dies",
-            Never("checkouts.receiver_runs:ReceiverRuns._run", "_separate"),
+            "database/test_separate_database.py::test_a_receivers_effect_is_never_lost_whenever_its_process_dies",
+            Never("events.receiver_runs:ReceiverRuns._run", "_separate"),
         ),
     },
     "Alarms tell the truth, and a failing service is left alone.": {
@@ -347,13 +347,13 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "the report judges by the next read, which whoever tries in vain puts off": (
             f"{_TROUBLE}[wrong secret]",
             Swap(
-                "reports.payment_alarms:unread_payments",
+                "books.payment_alarms:unread_payments",
                 "c.problem_since <= look.now - PATIENCE",
                 "c.next_read_at <= look.now - PATIENCE",
             ),
         ),
         "a read that succeeds leaves the problem of the one before": (
-            "reports/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
+            "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
             Swap(
                 "checkouts.settlement:Settlement._seen",
                 '{"problem": problem, "problem_since": problem and (attempt.problem_since or now)}',
@@ -362,7 +362,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a deposit status that no rule knows is not reported": (
             f"{_SETTLEMENT}::test_a_status_that_no_rule_knows_counts_as_not_completed_and_is_reported[sqlite]",
-            Swap("rules.ruling:_problem", "status not in (COMPLETED, _PENDING, *closed_statuses)", "False"),
+            Swap("checkouts.ruling:_problem", "status not in (COMPLETED, _PENDING, *closed_statuses)", "False"),
         ),
         "the books keep a completed payment that was taken back before it was applied": (
             f"{_SETTLEMENT}::test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported[sqlite-failed]",
@@ -370,15 +370,17 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a completed payment that is taken back before it was applied is not reported": (
             f"{_SETTLEMENT}::test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported[sqlite-failed]",
-            Swap("rules.ruling:_problem", "checkout.payment_paid_amount is not None and status != COMPLETED", "False"),
+            Swap(
+                "checkouts.ruling:_problem", "checkout.payment_paid_amount is not None and status != COMPLETED", "False"
+            ),
         ),
         "starts that another process makes do not take back that starts fail": (
-            "reports/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed",
-            Never("reports.payment_alarms:_since_answer", "START"),
+            "books/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed",
+            Never("books.payment_alarms:_since_answer", "START"),
         ),
         "only a start that succeeds ends the alarm that nobody can start a payment": (
             f"{_PEOPLE}::test_a_read_that_is_answered_ends_the_alarm_that_nobody_can_start_a_payment",
-            Swap("reports.payment_alarms:_since_answer", "read > calls.last_failure_at", "False"),
+            Swap("books.payment_alarms:_since_answer", "read > calls.last_failure_at", "False"),
         ),
         "a read that is answered makes starts possible that the service refuses": (
             f"{_PEOPLE}::test_starts_that_the_service_refuses_are_not_made_possible_by_its_answers_to_reads",
@@ -386,7 +388,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "starts that nobody tries again stay an alarm for ever": (
             f"{_PEOPLE}::test_starts_that_nobody_tries_again_are_a_note_after_an_hour",
-            Swap("reports.payment_alarms:_failing", "last <= look.now - UNTRIED", "False"),
+            Swap("books.payment_alarms:_failing", "last <= look.now - UNTRIED", "False"),
         ),
         "a log that writes a line for each checkout of an outage": (
             "accounts/test_outage.py::test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account",
@@ -403,7 +405,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Before(
                 "views.webhook:webhook",
                 "receive_webhook",
-                "from flask_paycheckout.rules.states import Status\n"
+                "from flask_paycheckout.checkouts.states import Status\n"
                 "attempts, found = runtime().attempts, runtime().attempts.find(payload.order_id)\n"
                 "if found is not None and b'completed' in body:\n"
                 "    attempts.move(found, Status.PAID, runtime().clock(), '{}\\n', next_read_at=None)",
@@ -415,11 +417,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a webhook about an abandoned checkout is useless": (
             f"{_HINTS}::test_a_hint_about_an_abandoned_checkout_is_read",
-            Swap("store.checkouts:Checkouts._select_hinted", "sorted(OPEN)", "sorted(OPEN)[1:]"),
+            Swap("checkouts.stored:Checkouts._select_hinted", "sorted(OPEN)", "sorted(OPEN)[1:]"),
         ),
         "the first webhook about a decided checkout is useless": (
             f"{_HINTS}::test_the_first_webhook_of_a_decided_checkout_is_counted_and_told",
-            Swap("store.checkouts:Checkouts._select_hinted", "c.webhooks == literal_column('0')", "c.id.is_(None)"),
+            Swap("checkouts.stored:Checkouts._select_hinted", "c.webhooks == literal_column('0')", "c.id.is_(None)"),
         ),
         "a webhook whose read moved nothing is not stored": (
             f"{_HINTS}::test_a_webhook_whose_read_somebody_else_forestalls_is_counted",
@@ -431,7 +433,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the read that a webhook wants takes back what a newer one wants": (
             f"{_HINTS}::test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down",
-            Swap("store.due_reads:planned_values", "hinted & sooner", "hinted & ~hinted"),
+            Swap("checkouts.due_reads:planned_values", "hinted & sooner", "hinted & ~hinted"),
         ),
         "the webhook's secret is not compared": (
             f"{_ONE_ANSWER}::test_every_wrong_webhook_secret_gets_one_answer_and_none_tells_that_there_is_a_secret",
@@ -449,11 +451,13 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "deferred webhooks have no cool-down": (
             f"{_HINTS}::test_webhooks_and_reconcile_together_read_once_per_cool_down[deferred]",
-            Swap("store.due_reads:DueReads.note_webhook", "now - cooldown", "now"),
+            Swap("checkouts.due_reads:DueReads.note_webhook", "now - cooldown", "now"),
         ),
         "a read that reconcile makes for a webhook is not the webhook's": (
             f"{_HINTS}::test_webhooks_and_reconcile_together_read_once_per_cool_down",
-            Swap("store.due_reads:DueReads._hint_taken", "case(hinted, else_=c.webhook_read_at)", "c.webhook_read_at"),
+            Swap(
+                "checkouts.due_reads:DueReads._hint_taken", "case(hinted, else_=c.webhook_read_at)", "c.webhook_read_at"
+            ),
         ),
         "webhooks of one checkout read side by side": (
             "service/test_single_flight.py::test_webhooks_pile_up_no_reads_while_the_service_is_slow",
@@ -470,27 +474,27 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a visit reads all attempts of an order": (
             "test_bounds.py::test_a_visit_reads_three_attempts_at_most_and_asks_the_database_little[sqlite-100-JSON]",
             Swap("checkouts.order_status:OrderStatuses.of", "newest[:NEWEST]", "newest"),
-            Swap("store.checkouts:Checkouts._select_newest", "NEWEST + 1", "10**9"),
+            Swap("checkouts.stored:Checkouts._select_newest", "NEWEST + 1", "10**9"),
         ),
         "a page that another thread has made meanwhile is not seen": (
             f"{_START}::test_a_page_that_another_thread_makes_while_the_shop_is_asked_is_used[sqlite-a first page]",
             Swap("checkouts.start:Starter.start", "self._starting.last_ended is not ended_before", "False"),
         ),
         "a session in which the shop is asked waits for locks for ever": (
-            "store/test_own_session.py::test_order_total_waits_for_locks_no_longer_than_ten_seconds[of_app_context]",
-            Drop("store.open_transactions:guard", "limit_lock_waits"),
+            "database/test_own_session.py::test_order_total_waits_for_locks_no_longer_than_ten_seconds[of_app_context]",
+            Drop("database.open_transactions:guard", "limit_lock_waits"),
         ),
         "a web request waits for a lock as long as reconcile does": (
             f"{_CONNECTIONS}::test_a_web_request_waits_a_second_for_the_shops_order_and_shows_what_is_stored",
-            First("store.lock_limit:LockWaits.limited", "yield 10.0\nreturn"),
+            First("database.lock_limit:LockWaits.limited", "yield 10.0\nreturn"),
         ),
         "any number of web requests waits for a lock": (
             f"{_CONNECTIONS}::test_few_requests_of_a_process_wait_for_locks_at_once",
-            Swap("store.lock_limit:LockWaits.limited", "len(open_now) < _MOST_WAITING", "True"),
+            Swap("database.lock_limit:LockWaits.limited", "len(open_now) < _MOST_WAITING", "True"),
         ),
         "a page takes a second connection beside one that has only read": (
             f"{_CONNECTIONS}::test_each_page_needs_one_connection_beside_a_visitor_that_was_looked_up[postgresql]",
-            First("store.shop_session:let_clean_go", "return"),
+            First("database.shop_session:let_clean_go", "return"),
         ),
         "starts of one order go side by side": (
             "test_bounds.py::test_sixteen_starts_of_one_order_make_one_checkout",
@@ -678,15 +682,15 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "Words of strangers that steer a terminal or hide a payment: control characters are escaped.": {
         "control characters are printed": (
             "security/test_terminals.py::test_no_command_prints_what_a_terminal_would_obey[show o-1]",
-            Swap("rules.text:visible", "char.isprintable()", "True"),
+            Swap("text:visible", "char.isprintable()", "True"),
         ),
         "an access token is printed as it comes": (
             "security/test_terminals.py::test_an_access_token_that_no_header_takes_is_not_printed",
             Drop("cli.logging_in:log_in", "header_value"),
         ),
         "a total that is none hides its order": (
-            "reports/test_explain.py::test_what_another_program_wrote_is_told_and_hides_nothing[no amount]",
-            Swap("reports.explain:total_text", "(ValueError, TypeError, ArithmeticError)", "ZeroDivisionError"),
+            "books/test_explain.py::test_what_another_program_wrote_is_told_and_hides_nothing[no amount]",
+            Swap("books.explain:total_text", "(ValueError, TypeError, ArithmeticError)", "ZeroDivisionError"),
         ),
     },
     "A stranger on the owner's pages, or one who decides in the owner's name: a permission before every answer.": {
@@ -941,7 +945,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a link makes any number of recipients": (
             f"{_CLAIMS}::test_a_link_makes_at_most_twenty_recipients_however_many_ask_at_once[sqlite]",
-            Swap("store.claim_counts:ClaimCounts._take", "c.claims < MAX_CLAIMS", "c.claims < 30"),
+            Swap("payouts.claim_counts:ClaimCounts._take", "c.claims < MAX_CLAIMS", "c.claims < 30"),
         ),
         "a call that the service was not reached with is counted": (
             f"{_CLAIMS}::test_a_claim_counts_unless_it_was_certainly_not_carried_out",
@@ -957,7 +961,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an IBAN with a typing error is taken for an account number": (
             f"{_REFUND}::test_a_fault_is_told_at_its_field_and_nothing_else_is_lost",
-            Never("rules.refund_forms:_fault", "begins_like_iban"),
+            Never("payouts.refund_forms:_fault", "begins_like_iban"),
         ),
         "a proof is read with the settings' keys": (
             "accounts/test_payouts.py::test_a_transfer_proof_is_read_with_the_keys_that_can_read_it",
@@ -969,7 +973,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the account number is stored for people": (
             f"{_CLAIMS}::test_a_bank_account_becomes_a_recipient_of_the_service_and_no_number_is_stored",
-            Swap("rules.destinations:masked_account", "mask(account_number)", "account_number"),
+            Swap("payouts.destinations:masked_account", "mask(account_number)", "account_number"),
         ),
         "the account number is in a log line": (
             f"{_CLAIMS}::test_no_account_number_is_logged_shown_or_written",
@@ -980,7 +984,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the account number is in a variable of a traceback": (
             f"{_CLAIMS}::test_an_error_that_nobody_expects_shows_no_account_number",
-            Swap("rules.refund_forms:read_form", "AccountNumber(trimmed(typed.get(name, '')))", "trimmed(typed[name])"),
+            Swap(
+                "payouts.refund_forms:read_form", "AccountNumber(trimmed(typed.get(name, '')))", "trimmed(typed[name])"
+            ),
         ),
         "the account number is shown again": (
             f"{_REFUND}::test_a_fault_is_told_at_its_field_and_nothing_else_is_lost",
@@ -1007,9 +1013,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Drop("views.refund:refund", "require_same_site"),
         ),
         "money that refunds cover is marked as paid back by hand": (
-            "store/test_paybacks.py::test_money_that_was_refunded_by_hand_is_neither_paid_back_again_nor_kept",
+            "payouts/test_paybacks.py::test_money_that_was_refunded_by_hand_is_neither_paid_back_again_nor_kept",
             Swap(
-                "store.paybacks:Paybacks.mark",
+                "payouts.paybacks:Paybacks.mark",
                 "table.c.payback.is_(None) | (table.c.payback == KEPT)",
                 "table.c.payback.is_distinct_from(PAID_BACK)",
             ),
@@ -1030,7 +1036,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a payout that nothing sends is no alarm": (
             f"{_OUT}::test_each_trouble_is_named_within_five_minutes[reconcile does not run]",
-            Swap("reports.payout_alarms:_is_late", "c.next_attempt_at <= patience", "c.id < 0"),
+            Swap("books.payout_alarms:_is_late", "c.next_attempt_at <= patience", "c.id < 0"),
         ),
     },
     "Every call for an order is made with the keys of its own merchant account.": {
@@ -1068,7 +1074,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "all accounts share one limit of reads": (
             f"{_ACCOUNTS}::test_keys_that_are_refused_do_not_end_the_round_of_the_others",
-            Swap("checkouts.reconcile:Reconciler", "self._several_accounts()", "False"),
+            Swap("rounds.reconcile:Reconciler", "self._several_accounts()", "False"),
         ),
         "all accounts share one window": (
             f"{_ROUNDS}[waiting-refuses its keys-20]",
@@ -1134,7 +1140,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a look-up ends at a payout that the service may have had later": (
             f"{_TRIES}::test_no_clock_of_the_service_hides_a_payout_from_its_look_up[-2]",
-            Value("rules.payout_schedule:CLOCKS_DIFFER", "-timedelta(days=1)"),
+            Value("payouts.payout_schedule:CLOCKS_DIFFER", "-timedelta(days=1)"),
             Value("client.resources.fiat_disbursements:_LOOK_BACK", "timedelta(0)"),
         ),
         "an answer that comes too late to move a payout is not kept": (
@@ -1144,7 +1150,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a restored database asks for another service reference": (
             f"{_TRIES}::test_a_restored_database_asks_for_the_same_reference_again[sqlite]",
             Swap(
-                "rules.payout_tries:_digest",
+                "payouts.payout_tries:_digest",
                 "hmac.digest(key, msgspec.json.encode(parts), 'sha256')",
                 "__import__('os').urandom(32)",
             ),
@@ -1190,8 +1196,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "money is marked as paid back by hand while a refund of it is open": (
-            "store/test_paybacks.py::test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_say_otherwise[sqlite]",
-            Drop("store.paybacks:Paybacks.mark", "_require_no_open_refund"),
+            "payouts/test_paybacks.py::test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_say_otherwise[sqlite]",
+            Drop("payouts.paybacks:Paybacks.mark", "_require_no_open_refund"),
         ),
     },
     "Nothing is paid out twice, and nothing that was committed is forgotten.": {
@@ -1227,7 +1233,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a result is stored although the payout has changed since it was claimed": (
             f"{_LATE}::test_a_refusal_that_comes_after_the_lease_sends_nothing_again[sqlite-429-bank]",
-            Swap("store.payout_moves:PayoutMoves._update", '("id", "status", "changes")', '("id",)'),
+            Swap("payouts.payout_moves:PayoutMoves._update", '("id", "status", "changes")', '("id",)'),
         ),
         "one look-up that misses a payout is enough to send it again": (
             f"{_ONCE}::test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference",
@@ -1235,7 +1241,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "two look-ups that miss a payout may follow each other at once": (
             f"{_ONCE}::test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference",
-            Value("rules.payout_schedule:SECOND_LOOK_UP", "timedelta(0)"),
+            Value("payouts.payout_schedule:SECOND_LOOK_UP", "timedelta(0)"),
         ),
         "a look-up that fails counts as one that misses": (
             f"{_ONCE}::test_look_ups_that_fail_prove_nothing",
@@ -1277,7 +1283,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a move of a payout stores two events": (
             f"{_ONCE}::test_of_each_move_one_event_is_stored[bank]",
             Before(
-                "store.payout_moves:PayoutMoves._store",
+                "payouts.payout_moves:PayoutMoves._store",
                 "store",
                 "self._events.store(connection, shop, NewEvent(signal, f'again:{row[\"changes\"]}', '', '',"
                 " payout.reference), lambda: self._models.payout_of_row(row),"
@@ -1289,12 +1295,12 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "the sum of refunds is compared outside the lock and the statement that changes it": (
             f"{_REFUNDS}::test_refunds_at_once_are_together_never_more_than_what_arrived[sqlite]",
             Swap(
-                "store.refund_limits:RefundLimits._locked",
+                "payouts.refund_limits:RefundLimits._locked",
                 'connection.execute(self._lock_row, {"of_checkout_id": checkout_id}).rowcount == 0',
                 "False",
             ),
             Swap(
-                "store.refund_limits:RefundLimits._set",
+                "payouts.refund_limits:RefundLimits._set",
                 'update(self.table).where(c.id == row["id"], before)',
                 'update(self.table).where(c.id == row["id"])',
             ),
@@ -1309,11 +1315,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a failed refund keeps its money from others": (
             f"{_REFUNDS}::test_a_cancelled_refund_leaves_room_and_a_retry_asks_for_it_again",
-            Drop("store.payout_moves:PayoutMoves._count_refund", "give_back"),
+            Drop("payouts.payout_moves:PayoutMoves._count_refund", "give_back"),
         ),
         "the account number stays when the bank has completed": (
             f"{_ONCE}::test_the_account_number_is_wiped_when_the_bank_has_completed",
-            Value("rules.payout_states:WIPING", "frozenset({PayoutStatus.CANCELLED})"),
+            Value("payouts.payout_states:WIPING", "frozenset({PayoutStatus.CANCELLED})"),
         ),
         "where a payout goes is logged when it is sent": (
             f"{_ONCE}::test_no_account_number_is_logged_or_told_when_the_service_repeats_it",
@@ -1327,89 +1333,89 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "An audit names every difference between the shop and the service, and nothing else.": {
         "money that arrived and pays nothing here agrees": (
             f"{_AUDIT}::test_money_that_arrived_and_pays_nothing_here_is_named_with_the_way_to_find_it",
-            Swap("reports.audit.deposits:judge_deposit", "status_of(deposit) == COMPLETED", "row.status in _SETTLED"),
+            Swap("books.audit.deposits:judge_deposit", "status_of(deposit) == COMPLETED", "row.status in _SETTLED"),
         ),
         "what moves while it is read is named": (
             f"{_AUDIT}::test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named",
-            Swap("reports.audit.second_look:SecondLook.at", "range(_MOST_LOOKS)", "range(0)"),
+            Swap("books.audit.second_look:SecondLook.at", "range(_MOST_LOOKS)", "range(0)"),
         ),
         "what was paid past the shop is not named": (
             f"{_AUDIT}::test_what_was_paid_past_the_shop_is_missing_here",
-            Drop("reports.audit.listing:Listing._compare", "append"),
+            Drop("books.audit.listing:Listing._compare", "append"),
         ),
         "a difference of a cent agrees": (
             f"{_ALONE}[sqlite-a payment's booking changed by a cent]",
-            Swap("reports.audit.books:_judge_checkout", "here == there", "True"),
+            Swap("books.audit.books:_judge_checkout", "here == there", "True"),
         ),
         "a transfer of a cent more agrees": (
             f"{_ALONE}[sqlite-a disbursement of another amount]",
             Swap(
-                "reports.audit.deposits:same_value",
+                "books.audit.deposits:same_value",
                 "Decimal(one) == Decimal(other)",
                 "abs(Decimal(one) - Decimal(other)) <= Decimal('0.01')",
             ),
         ),
         "a booking with another account agrees": (
             f"{_ALONE}[sqlite-a payout's booking with another account]",
-            Swap("reports.audit.books:_judge_payout", 'line["account"] == account', "True"),
+            Swap("books.audit.books:_judge_payout", 'line["account"] == account', "True"),
         ),
         "what another account's list shows agrees": (
             f"{_AUDIT}::test_a_disbursement_that_another_accounts_list_shows_is_named",
-            Swap("reports.audit.listing:Listing._compare", "paying_account(payout) != account", "False"),
+            Swap("books.audit.listing:Listing._compare", "paying_account(payout) != account", "False"),
         ),
         "a deleted booking is not noticed": (
             f"{_ALONE}[sqlite-a payment's booking deleted]",
-            Swap("reports.audit.books:_subjects", "rows.pages(rows.paid, _PAGE)", "()"),
+            Swap("books.audit.books:_subjects", "rows.pages(rows.paid, _PAGE)", "()"),
         ),
         "a deleted checkout is not noticed": (
             f"{_ALONE}[sqlite-a paid checkout deleted]",
-            Swap("reports.audit.books:_judge", "not booked", "True"),
+            Swap("books.audit.books:_judge", "not booked", "True"),
         ),
     },
     "The books have each movement of money once, and a line never changes.": {
         "a payment is booked in a second transaction": (
             f"{_BOOKED}::test_a_payment_is_booked_in_the_transaction_that_pays_the_order[sqlite]",
-            Before("store.moves:Moves._store_move", "book_checkout", "connection.commit()"),
+            Before("checkouts.moves:Moves._store_move", "book_checkout", "connection.commit()"),
         ),
         "a booking of a payout is stored in a second transaction": (
             "payouts/test_bookings.py::test_an_atomic_receiver_that_raises_takes_the_booking_back",
-            Before("store.payout_moves:PayoutMoves._store", "book_payout", "connection.commit()"),
+            Before("payouts.payout_moves:PayoutMoves._store", "book_payout", "connection.commit()"),
         ),
         "held money is booked as a payment": (
             f"{_BOOKED}::test_held_money_is_booked_apart_and_becomes_a_payment_when_it_is_accepted[sqlite]",
-            Swap("rules.books:money_in", "status == Status.PAID and pays_order", "status"),
+            Swap("books.lines:money_in", "status == Status.PAID and pays_order", "status"),
         ),
         "an accepted second payment is booked as a payment": (
             f"{_BOOKED}::test_rejected_and_second_payments_stay_held",
-            Swap("rules.books:money_in", "status == Status.PAID and pays_order", "status == Status.PAID"),
+            Swap("books.lines:money_in", "status == Status.PAID and pays_order", "status == Status.PAID"),
         ),
         "a move that began before an arrival was noted books it again": (
             f"{_BOOKED}::test_a_settlement_that_is_overtaken_by_a_noted_arrival_books_the_money_once[sqlite]",
-            Swap("store.due_reads:DueReads.note", "checkout.revision + 1", "checkout.revision"),
+            Swap("checkouts.due_reads:DueReads.note", "checkout.revision + 1", "checkout.revision"),
         ),
         "a payout that came back is exported as money out": (
             f"{_EXPORT}::test_a_payout_that_fails_and_is_sent_again_has_a_line_for_each_way[sqlite]",
-            Swap("store.bookings:_returned_payout", 'Decimal(payout["amount"])', '-Decimal(payout["amount"])'),
+            Swap("books.ledger:_returned_payout", 'Decimal(payout["amount"])', '-Decimal(payout["amount"])'),
         ),
         "the fee of a payout is not booked": (
             f"{_BOOKS}::test_a_payout_with_its_fee[on top]",
-            Swap("store.bookings:_fee_of", 'payout.get("fee") or 0', "0"),
+            Swap("books.ledger:_fee_of", 'payout.get("fee") or 0', "0"),
         ),
         "a fee in another currency is taken off the net amount": (
             f"{_BOOKS}::test_a_payment_with_its_fee[a fee in another currency]",
-            Swap("store.bookings:_payment_fee", "fee.currency == payment.paid.currency", "True"),
+            Swap("books.ledger:_payment_fee", "fee.currency == payment.paid.currency", "True"),
         ),
         "a text of a stranger stays a formula": (
             f"{_BOOKS}::test_no_text_cell_is_a_formula[=1+1]",
-            First("rules.text:csv_text", "return visible(text)"),
+            First("text:csv_text", "return visible(text)"),
         ),
         "a later read changes what was stored of a payment": (
             f"{_EXPORT}::test_a_closed_period_exports_byte_for_byte_the_same_again[sqlite]",
-            Swap("store.due_reads:planned_values", "values.keys() & {*PAYMENT_COLUMNS}", "()"),
+            Swap("checkouts.due_reads:planned_values", "values.keys() & {*PAYMENT_COLUMNS}", "()"),
         ),
         "of movements of one moment the next page leaves some out": (
             f"{_EXPORT}::test_pages_lose_and_double_nothing_where_times_are_equal[sqlite]",
-            Swap("store.movements:Movements.read", "tuple_(c.booked_at, c.id) > place", "c.booked_at > place[0]"),
+            Swap("books.movements:Movements.read", "tuple_(c.booked_at, c.id) > place", "c.booked_at > place[0]"),
         ),
     },
     "A database that fails loses nothing, and people are told.": {
@@ -1423,7 +1429,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "connections to a read-only server are kept": (
             "databases/test_read_only.py",
-            Never("store.failover:_on_error", "is_read_only"),
+            Never("database.failover:_on_error", "is_read_only"),
         ),
     },
 }

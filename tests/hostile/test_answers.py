@@ -18,9 +18,9 @@ from threading import Thread
 import pytest
 
 from flask_paycheckout import Pay
-from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.client import OutcomeUnknown, TransportFailed
 from flask_paycheckout.client.retries import Retries
+from flask_paycheckout.rounds.reconcile import ReconcileReport
 from tests.client.conftest import Serve, long_kept, serve
 from tests.client.test_tls import CERTIFICATE
 from tests.client.wire import Answer, RawServer, client_of, drips, hangs_up_after, http, says

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from flask_paycheckout import Pay, Receive
+from flask_paycheckout.checkouts.matching import compare
 from flask_paycheckout.client import PaymentsClient, PaymentsError
-from flask_paycheckout.rules.matching import compare
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
 from tests.money.cases import Case, draw

@@ -12,7 +12,7 @@ import httpx
 
 from flask_paycheckout import PayoutReport, ToBank, ToRecipient, ToWallet
 from flask_paycheckout.client import FiatItem, NewRecipient, PayoutBank
-from flask_paycheckout.rules.destinations import Destination
+from flask_paycheckout.payouts.destinations import Destination
 from flask_paycheckout.testing import RequestedPayout, Sandbox
 from tests.payouts.shop import stands
 from tests.scripted import Shop

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from flask_paycheckout import TransitionRefused, refund_claimed
-from flask_paycheckout.rules.destinations import ToRecipient, ToWallet, destination_of, iban_of
-from flask_paycheckout.rules.payout_states import PayoutStatus
-from flask_paycheckout.store.history import lines
+from flask_paycheckout.database.history import lines
+from flask_paycheckout.payouts.destinations import ToRecipient, ToWallet, destination_of, iban_of
+from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
 from tests.payouts.claiming import (

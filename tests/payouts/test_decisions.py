@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import TransitionRefused, UnknownPayout, payout_failed, payout_sent
-from flask_paycheckout.rules.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
-from flask_paycheckout.store.history import lines
+from flask_paycheckout.database.history import lines
+from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
 from tests.payouts.paying import BANK, Payer
 from tests.payouts.shop import ADA, one_conflict, payout, pays_out, stands
 from tests.races.crowds import crowd

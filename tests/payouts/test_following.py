@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from flask_paycheckout import PayoutReport, payout_completed
-from flask_paycheckout.rules.payout_schedule import next_read
+from flask_paycheckout.payouts.payout_schedule import next_read
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, BANK, LIST, READ, WALLET, Payer
 

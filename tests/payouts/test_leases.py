@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from flask_paycheckout import PayoutReport
-from flask_paycheckout.store.history import lines
+from flask_paycheckout.database.history import lines
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
 from tests.payouts.shop import one_conflict

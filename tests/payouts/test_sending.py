@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import PayoutReport, ToBank, ToRecipient
-from flask_paycheckout.rules.destinations import Destination
+from flask_paycheckout.payouts.destinations import Destination
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.testing import Sandbox
 from tests.payouts.conftest import OpenPayer

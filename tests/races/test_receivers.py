@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.checkouts.test_outbox import receivers
+from tests.events.test_outbox import receivers
 from tests.races.crowds import Gate, aside, crowd
 from tests.races.effects import counts, writer, writes
 from tests.scripted import Shop

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from flask_paycheckout import Pay
-from flask_paycheckout.rules.text import account_text
+from flask_paycheckout.text import account_text
 from tests.scripted import Shop
 
 Acts = dict[str, Callable[[], object]]

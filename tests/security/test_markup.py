@@ -9,7 +9,7 @@ import pytest
 from flask import render_template_string
 
 from flask_paycheckout import Pay
-from flask_paycheckout.rules.order_ids import is_order_id
+from flask_paycheckout.database.order_ids import is_order_id
 from tests.conftest import OpenShop
 from tests.scripted import Shop, refusal, success
 from tests.views.pages import opens, presses_pay

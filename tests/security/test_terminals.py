@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout import order_pending
-from flask_paycheckout.rules.text import visible
+from flask_paycheckout.text import visible
 from tests.conftest import OpenShop
 from tests.scripted import Service, Shop, refusal
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout.store import movements
+from flask_paycheckout.books import movements
 from flask_paycheckout.views import owner_books
+from tests.books.test_export import books
 from tests.conftest import OpenShop
-from tests.reports.test_export import books
 from tests.scripted import Shop
 from tests.test_cli import runs
 from tests.views.pages import names
@@ -85,7 +85,7 @@ def test_a_month_that_is_too_large_is_left_to_the_command(desk: Shop, monkeypatc
 
 def test_a_download_is_read_as_the_browser_takes_it(desk: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(movements, "PAGE", 2)
-    monkeypatch.setattr("flask_paycheckout.reports.export.PAGE", 2)
+    monkeypatch.setattr("flask_paycheckout.books.export.PAGE", 2)
     desk.clock.now = datetime(2026, 1, 1, 12, 1, tzinfo=UTC)
     books(desk, 7)
     answer = desk.browser.get(f"{ROOT}/books/month?month=2026-01", buffered=False)

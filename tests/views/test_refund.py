@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import event
 
 from flask_paycheckout import UnknownPayout
-from flask_paycheckout.rules.payout_states import PayoutStatus
+from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.security.signed_links import PAY, REFUND, RESOLVE, STATUS, SignedLinks
 from flask_paycheckout.translations.catalogues import LANGUAGES
 from tests.conftest import OpenShop

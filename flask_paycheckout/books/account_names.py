@@ -1,0 +1,121 @@
+"""The merchant accounts that checkouts and payouts are stored with, found along an index however many rows each has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, or_, select
+
+from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.payouts.payout_states import PayoutStatus
+
+if TYPE_CHECKING:
+    from flask_paycheckout.models import Models
+
+__all__ = [
+    "LISTED_ACCOUNTS",
+    "AccountCounts",
+    "count_by_account",
+    "count_by_status",
+    "is_stored",
+    "open_accounts",
+    "sending_accounts",
+    "stored_accounts",
+]
+
+LISTED_ACCOUNTS = 1000
+"""The most accounts of a report."""
+
+_OPEN_PAYOUTS = [
+    status.value
+    for status in PayoutStatus
+    if status not in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED, PayoutStatus.FAILED)
+]
+
+
+@dataclass(frozen=True)
+class AccountCounts:
+    """The checkouts and payouts of one merchant account."""
+
+    account: str
+    """The account's name; "" is the one of the settings."""
+
+    checkouts: dict[str, int]
+    """The number of checkouts in each state, zeros included."""
+
+    payouts: dict[str, int]
+    """The number of payouts and refunds in each state, zeros included."""
+
+
+def stored_accounts(connection: Connection, models: Models, limit: int = LISTED_ACCOUNTS) -> list[str]:
+    """The names that checkouts or payouts are stored with, sorted; `limit` at most."""
+    found = {name for table in (models.checkouts, models.payouts) for name in _names(connection, _walk(table), limit)}
+    return sorted(found)[:limit]
+
+
+def is_stored(connection: Connection, models: Models, account: str) -> bool:
+    """Whether any checkout or payout is stored with this account."""
+    of_tables = [exists().where(table.c.account == account) for table in (models.checkouts, models.payouts)]
+    return bool(connection.execute(select(or_(*of_tables))).scalar_one())
+
+
+def open_accounts(connection: Connection, models: Models, limit: int) -> list[str]:
+    """The accounts with checkouts that are still read, or payouts that have not ended, sorted; `limit` at most."""
+    checkouts, payouts = models.checkouts, models.payouts
+    read = _names(connection, _walk(checkouts, checkouts.c.next_read_at.is_not(None)), limit)
+    paid_out = _names(connection, _walk(payouts, payouts.c.status.in_(_OPEN_PAYOUTS)), limit)
+    return sorted({*read, *paid_out})[:limit]
+
+
+def sending_accounts(connection: Connection, models: Models, limit: int = LISTED_ACCOUNTS) -> list[str]:
+    """The accounts with payouts that are ready to be sent, sorted; `limit` at most."""
+    payouts = models.payouts
+    return sorted(_names(connection, _walk(payouts, payouts.c.status == PayoutStatus.READY.value), limit))
+
+
+def count_by_account(connection: Connection, models: Models, accounts: list[str]) -> tuple[AccountCounts, ...]:
+    """Count the checkouts and payouts of these accounts by state."""
+    checkouts = _counts(connection, models.checkouts, accounts)
+    payouts = _counts(connection, models.payouts, accounts)
+    return tuple(
+        AccountCounts(
+            account,
+            {state.value: checkouts.get((account, state.value), 0) for state in Status},
+            {state.value: payouts.get((account, state.value), 0) for state in PayoutStatus},
+        )
+        for account in accounts
+    )
+
+
+def count_by_status(connection: Connection, table: Table, states: type[StrEnum]) -> dict[str, int]:
+    """The number of checkouts or payouts in each state; every state is named."""
+    status = table.c.status
+    counted = {row[0]: row[1] for row in connection.execute(select(status, func.count()).group_by(status))}
+    return {state.value: counted.get(state.value, 0) for state in states}
+
+
+def _counts(connection: Connection, table: Table, accounts: list[str]) -> dict[tuple[str, str], int]:
+    c = table.c
+    counted = select(c.account, c.status, func.count()).where(c.account.in_(accounts)).group_by(c.account, c.status)
+    return {(row[0], row[1]): row[2] for row in connection.execute(counted)}
+
+
+def _walk(table: Table, *having: ColumnElement[bool]) -> Select[Any]:
+    """Select each account of a table once, by one search of the index for each.
+
+    :param having: only accounts with a row for which this holds.
+    """
+    c = table.c
+    found = select(func.min(c.account).label("account")).cte("found", recursive=True)
+    following = select(func.min(c.account)).where(c.account > found.c.account).scalar_subquery()
+    found = found.union_all(select(following).where(found.c.account.is_not(None)))
+    names = select(found.c.account).where(found.c.account.is_not(None))
+    if having:
+        names = names.where(exists().where(c.account == found.c.account, *having))
+    return names
+
+
+def _names(connection: Connection, walk: Select[Any], limit: int) -> list[str]:
+    return list(connection.execute(walk.limit(limit)).scalars())

@@ -1,0 +1,237 @@
+"""The list of alarms: everything that is wrong, or that a person has to decide, found in the stored rows alone.
+
+Report, doctor, metrics and the owner's page show this list. A new alarm is one function:
+
+    @alarm(Severity.TODAY)
+    def held_payments(look: Look) -> Iterator[Alarm]:
+        ...
+
+The name of the function is the kind, `held-payments`. It yields nothing while all is well. `since` comes from the rows,
+never from the clock, so that it stays the same while the trouble lasts; so does `key`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import ColumnElement, Engine, Executable, Select, Table, func, select
+
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.service.record import FailingCalls, failing_calls
+from flask_paycheckout.text import account_text, plain
+
+if TYPE_CHECKING:
+    from flask_paycheckout.models import Models
+
+__all__ = [
+    "EXAMPLES",
+    "PATIENCE",
+    "REGISTERED",
+    "Alarm",
+    "Example",
+    "Group",
+    "Look",
+    "Severity",
+    "alarm",
+    "number",
+    "subject",
+    "together",
+    "waiting",
+]
+
+PATIENCE = timedelta(minutes=5)
+"""In a healthy shop webhooks, reconcile rounds and second deliveries have happened by then."""
+
+EXAMPLES = 100
+"""The most examples of an alarm; its count covers all."""
+
+# From so many accounts on they share one alarm.
+_SEVERAL = 6
+
+
+class Severity(StrEnum):
+    """How soon somebody has to act, the most urgent first."""
+
+    NOW = "now"
+    """Money or sales stand still."""
+
+    TODAY = "today"
+    """A person has to decide or repair something; customers can pay meanwhile."""
+
+    NOTE = "note"
+    """Worth knowing; nobody has to act."""
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of `flask paycheckout report` when this is the most urgent alarm."""
+        return 2 - self.rank
+
+    @property
+    def rank(self) -> int:
+        """Its place among all, the most urgent first."""
+        return list(Severity).index(self)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One of the things that an alarm counts, in one line, with the page that tells more."""
+
+    text: str
+    order_id: str | None = None
+    reference: str | None = None
+    """The reference of a payout or refund."""
+
+    problem: str | None = None
+    """The error, which may have words of the shop's own code; not for pages."""
+
+    def __str__(self) -> str:
+        return self.text if self.problem is None else f"{self.text}: {' '.join(self.problem.split())}"
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """One trouble."""
+
+    what: str
+    """The trouble in one sentence, without a full stop."""
+
+    since: datetime
+    """The time since when it lasts, from the stored rows."""
+
+    count: int = 1
+    account: str | None = ""
+    """The merchant account's name; "" is the one of the settings, None stands for several."""
+
+    examples: tuple[Example, ...] = ()
+    remedies: tuple[str, ...] = ()
+    """Instructions, each a sentence or a command."""
+
+    of: str = ""
+    """What tells this alarm from others of its kind, such as an account's name; part of `key`."""
+
+    kind: str = ""
+    """The function's name; the decorator sets it, and the severity."""
+
+    severity: Severity = Severity.NOTE
+    is_note: bool = False
+    """Whether this alarm of a more severe kind is a mere note: what was wrong may have passed."""
+
+    @property
+    def key(self) -> str:
+        """The name of this trouble, the same while it lasts."""
+        return f"{self.kind}:{self.of}" if self.of else self.kind
+
+    def as_dict(self) -> dict[str, Any]:
+        """Convert to JSON-ready values, with times as ISO 8601 text."""
+        values: dict[str, Any] = plain(asdict(self))
+        del values["of"], values["is_note"]
+        return {"key": self.key} | values
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of one merchant account, or of several that share an alarm."""
+
+    account: str | None
+    count: int
+    since: datetime
+
+    @property
+    def of(self) -> str:
+        """The account as part of an alarm's key."""
+        return self.account or ""
+
+    @property
+    def text(self) -> str:
+        """The account to stand behind a subject."""
+        return " of several accounts" if self.account is None else account_text(self.account)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the functions that find alarms look at."""
+
+    engine: Engine
+    models: Models
+    now: datetime
+    account: str | None = None
+    """Only what is about this merchant account; None: all."""
+
+    lacks_token: Callable[[str], bool] = lambda account: False
+    """Whether an account has no access token to send payouts with; asks the shop for its keys."""
+
+    @cached_property
+    def failing_calls(self) -> Sequence[FailingCalls]:
+        """The calls that the service fails to answer, or that it refuses."""
+        return failing_calls(self.engine, self.models.services, self.now, self.account)
+
+    def rows(self, statement: Executable) -> Sequence[Any]:
+        """Run a statement on a connection that is free again afterwards, since `lacks_token` may need one."""
+        with self.engine.connect() as connection:
+            return connection.execute(statement).all()
+
+    def of_account(self, column: ColumnElement[Any]) -> list[ColumnElement[bool]]:
+        """The condition that limits a statement to the wanted account, if any."""
+        return [] if self.account is None else [column == self.account]
+
+    def by_account(self, table: Table, since: ColumnElement[Any], *where: ColumnElement[bool]) -> list[Group]:
+        """How many rows each account has and since when, by name."""
+        account = table.c.account
+        counted = select(account, func.count(), func.min(since)).where(*where, *self.of_account(account))
+        rows = self.rows(counted.group_by(account).order_by(account))
+        return [Group(row[0], row[1], as_utc(row[2])) for row in rows]
+
+
+def waiting(
+    look: Look, rows: Select[Any], since: str, what: tuple[str, str], example: Callable[[Any], Example], *remedies: str
+) -> Iterator[Alarm]:
+    """One alarm for all rows of a statement; none without any.
+
+    :param rows: selects what `example` needs, `account`, and the time since when each row waits.
+    :param since: the name of that time.
+    :param what: what one row, and what many, are; a number stands before it.
+    """
+    found = rows.subquery().c
+    counted = select(func.count(), func.min(found[since]), func.min(found.account), func.max(found.account))
+    [(count, first, lowest, highest)] = look.rows(counted)
+    if count:
+        examples = map(example, look.rows(rows.order_by(rows.selected_columns[since]).limit(EXAMPLES)))
+        account = lowest if lowest == highest else None
+        yield Alarm(number(count, *what), as_utc(first), count, account, tuple(examples), remedies)
+
+
+def together(groups: list[Group]) -> list[Group]:
+    """The groups of accounts; a single one when there are many, as in an outage of the service."""
+    if len(groups) < _SEVERAL:
+        return groups
+    return [Group(None, sum(each.count for each in groups), min(each.since for each in groups))]
+
+
+def number(count: int, one: str, many: str) -> str:
+    """A count with the noun, and verb, that belong to it."""
+    return f"{count} {one if count == 1 else many}"
+
+
+def subject(row: Any) -> str:
+    """The checkout of a row for people: its id, order and account."""
+    return f"{row.checkout_id} of order {row.order_id}{account_text(row.account)}"
+
+
+_Find = Callable[[Look], Iterator[Alarm]]
+REGISTERED: dict[str, tuple[Severity, _Find]] = {}
+"""By kind; the modules of alarms fill it when they are imported."""
+
+
+def alarm(severity: Severity) -> Callable[[_Find], _Find]:
+    """Register the function that finds the alarms of one kind."""
+
+    def register(find: _Find) -> _Find:
+        REGISTERED[find.__name__.replace("_", "-")] = (severity, find)
+        return find
+
+    return register

@@ -1,0 +1,178 @@
+"""Comparison of the books with the checkouts and payouts that their lines tell of; the service is not read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
+from flask_paycheckout.books.audit.rows import AuditRows, Row
+from flask_paycheckout.books.ledger import arrival_lines, booked_kind, payout_line
+from flask_paycheckout.books.lines import EXACT, LineKind, money_out
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.config.values import PayoutFees
+
+__all__ = ["books_findings"]
+
+_PAGE = 200
+# How far the clocks of two hosts of a shop may differ, before a line counts as moved to another time.
+_CLOCKS = timedelta(hours=1)
+_REMEDY = (
+    "Somebody has changed the books, or what they tell of, past the extension. Compare both with a backup, and with"
+    " what the service says."
+)
+_NUMBERS = ("gross", "fee", "net", "received")
+_BASE = {
+    LineKind.PAYMENT_RETURNED: LineKind.HELD,
+    LineKind.PAYOUT_RETURNED: LineKind.PAYOUT,
+    LineKind.REFUND_RETURNED: LineKind.REFUND,
+}
+
+Line = Mapping[Any, Any]
+Subject = tuple[bool, str]
+"""Whether it is a payout, and its checkout id or reference."""
+
+
+def books_findings(rows: AuditRows, require_going_on: Callable[[], object]) -> Iterator[Sequence[Finding]]:
+    """Findings about checkouts and payouts that the books contradict, and about lines that nothing bears out.
+
+    :param require_going_on: called before each page; its error ends the walk.
+    """
+    named: set[Subject] = set()
+    for subjects in _subjects(rows):
+        require_going_on()
+        doubtful = _judge(rows, subjects - named)
+        # A running shop may have moved one between the reads of its row and of its lines.
+        again = _judge(rows, doubtful.keys())
+        found = {subject: finding for subject, finding in again.items() if doubtful[subject] == finding}
+        named |= found.keys()
+        yield list(found.values())
+
+
+def _subjects(rows: AuditRows) -> Iterator[set[Subject]]:
+    for page in rows.pages(rows.paid, _PAGE):
+        yield {(False, row["checkout_id"]) for row in page}
+    for page in rows.pages(rows.paid_out, _PAGE):
+        yield {(True, row["reference"]) for row in page}
+    for page in rows.pages(rows.lines, _PAGE):
+        yield {(row["reference"] is not None, row["reference"] or row["subject"]) for row in page}
+
+
+def _judge(rows: AuditRows, subjects: Collection[Subject]) -> dict[Subject, Finding]:
+    """The findings about subjects that do not agree."""
+    found: dict[Subject, Finding] = {}
+    for is_payout in (False, True):
+        names = [name for of_payout, name in subjects if of_payout is is_payout]
+        stored, lines, sent = rows.with_lines(names, payouts=is_payout)
+        for name in names:
+            row, booked = stored.get(name), lines.get(name, [])
+            expected: list[Line] = []
+            if row is None:
+                agrees = not booked
+            elif is_payout:
+                expected, agrees = _judge_payout(row, booked, sent.get(name, ()))
+            else:
+                expected, agrees = _judge_checkout(row, booked)
+            if not agrees:
+                found[is_payout, name] = _finding(is_payout, name, row, booked, expected)
+    return found
+
+
+def _judge_checkout(row: Row, lines: Sequence[Row]) -> tuple[list[Line], bool]:
+    """The lines that a checkout should have at the end, and whether those that it has come to them."""
+    kind = booked_kind(row)
+    about = {name: row[name] for name in ("order_id", "checkout_id", "account")} | {"subject": row["checkout_id"]}
+    expected: list[Line] = [] if kind is None else [about | line for line in arrival_lines(kind, row)]
+    here, there = _sums(expected, _BASE), _sums(lines, _BASE)
+    agrees = all(line[name] == about[name] for line in lines for name in about)
+    if any(line["kind"] == LineKind.PAYMENT_RETURNED for line in lines):
+        # What did not come back with the payment: the fee, and the time of the first arrival.
+        return expected, agrees and _without_fees(here) == _without_fees(there)
+    # The times are of hosts whose clocks differ, so a later change may have an earlier one.
+    in_time = all(
+        line["booked_at"] == row["payment_completed_at" if line["change"] == lines[0]["change"] else "moved_at"]
+        for line in lines
+    )
+    return expected, agrees and here == there and in_time
+
+
+def _judge_payout(row: Row, lines: Sequence[Row], sent: Collection[datetime]) -> tuple[list[Line], bool]:
+    """The line that a payout should have at the end, and whether those that it has come to it.
+
+    :param sent: the times of its events `payout_sent`, until they are pruned.
+    """
+    kind, present = money_out(row["kind"], row["status"]), row["service_reference"]
+    about = {"order_id": row["order_id"], "checkout_id": row["refund_of"], "currency": row["currency"]}
+    account = row["account"] if row.get("paid_by") is None else row["paid_by"]
+    expected: list[Line] = []
+    if kind is not None:
+        expected = [{**payout_line(kind, row, PayoutFees.ON_TOP), "subject": present, "account": account}]
+    bases = {**_BASE, LineKind.FEE: LineKind(row["kind"])}
+    here, there = ({key: sums[:2] for key, sums in _sums(side, bases).items()} for side in (expected, lines))
+    agrees = here == there and all(
+        all(line[name] == about[name] for name in about)
+        and (line["account"] == account or line["subject"] != present)
+        and _is_net(line)
+        and _is_in_time(row, line, sent)
+        for line in lines
+    )
+    return expected, agrees
+
+
+def _is_net(line: Row) -> bool:
+    gross, fee, net = (Decimal(line[name] or 0) for name in _NUMBERS[:3])
+    # As PAYCHECKOUT_PAYOUT_FEES said when it was booked.
+    return net in (gross, EXACT.subtract(gross, fee))
+
+
+def _is_in_time(payout: Row, line: Row, sent: Collection[datetime]) -> bool:
+    booked_at = as_utc(line["booked_at"])
+    if line["kind"] == payout["kind"] and line["disbursement_id"] is not None and sent and booked_at not in sent:
+        return False
+    is_present = line["subject"] == payout["service_reference"] and payout["taken_at"] is not None
+    since = as_utc(payout["taken_at"] if is_present else payout["created_at"])
+    return since - _CLOCKS <= booked_at <= as_utc(payout["moved_at"]) + _CLOCKS
+
+
+def _sums(lines: Sequence[Line], bases: Mapping[LineKind, LineKind]) -> dict[tuple[Any, ...], list[Decimal]]:
+    """The sums of the numbers by subject, kind and currencies, without those that came back."""
+    sums: dict[tuple[Any, ...], list[Decimal]] = {}
+    for line in lines:
+        kind = LineKind(line["kind"])
+        key = line["subject"], bases.get(kind, kind), line["currency"], line["received_currency"]
+        before = sums.get(key, [Decimal(0)] * len(_NUMBERS))
+        sums[key] = [EXACT.add(one, Decimal(line[name] or 0)) for one, name in zip(before, _NUMBERS, strict=True)]
+    return {key: numbers for key, numbers in sums.items() if numbers[0] or key[1] is LineKind.FEE}
+
+
+def _without_fees(sums: dict[tuple[Any, ...], list[Decimal]]) -> dict[tuple[Any, ...], Decimal]:
+    return {key: numbers[0] for key, numbers in sums.items() if key[1] is not LineKind.FEE}
+
+
+def _text(lines: Sequence[Line]) -> str | None:
+    """Lines for people."""
+    told = []
+    for line in lines:
+        at = as_utc(line["booked_at"]).isoformat(timespec="seconds") if "booked_at" in line else None
+        parts = (at, line["kind"], line["gross"], line["currency"], f"fee {line['fee']}", line["account"])
+        told.append(" ".join(str(part) for part in parts if part))
+    return "; ".join(told) or None
+
+
+def _finding(is_payout: bool, name: str, row: Row | None, lines: Sequence[Row], expected: Sequence[Line]) -> Finding:
+    stored: Line = lines[0] if row is None else row
+    return Finding(
+        Verdict.MISSING_HERE if row is None else Verdict.DIFFERS,
+        Kind.BOOKING,
+        stored["account"],
+        stored["order_id"],
+        stored["refund_of"] if "refund_of" in stored else stored["checkout_id"],
+        name if is_payout else None,
+        stored["disbursement_id"] if is_payout else None,
+        {"lines": _text(expected)},
+        {"lines": _text(lines)},
+        ("lines",),
+        _REMEDY,
+    )

@@ -1,0 +1,140 @@
+"""The findings of an audit: for each deposit, disbursement and booking what both sides say, and a verdict.
+
+Pure. Values are texts, amounts exact ones; account numbers are masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from flask_paycheckout.text import account_text, visible
+
+__all__ = ["DOUBTFUL", "Facts", "Finding", "Kind", "Verdict"]
+
+Facts = Mapping[str, str | None]
+"""What one side says, by name; None where it says nothing."""
+
+_MAX_SHOWN = 200
+_SHOWN_OF_MISSING = ("status", "amount", "currency", "paid_amount", "paid_currency", "destination")
+
+
+class Verdict(StrEnum):
+    """The outcome of a comparison."""
+
+    AGREED = "agreed"
+    DIFFERS = "differs"
+    UNREADABLE = "unreadable"
+    MISSING_THERE = "missing at the service"
+    MISSING_HERE = "missing here"
+
+
+class Kind(StrEnum):
+    """What was compared."""
+
+    DEPOSIT = "deposit"
+    DISBURSEMENT = "disbursement"
+    BOOKING = "booking"
+
+
+DOUBTFUL = frozenset({Verdict.DIFFERS, Verdict.MISSING_THERE})
+"""Verdicts that are named only after a second look, since row and service may have moved between the two reads."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One deposit or disbursement, or the bookings of one checkout or payout, with what both sides say of it."""
+
+    verdict: Verdict
+    kind: Kind
+    account: str
+    """The merchant account's name; "" is the one of the settings."""
+
+    order_id: str | None = None
+    checkout_id: str | None = None
+    """The checkout of a deposit; the one whose money a refund pays back."""
+
+    reference: str | None = None
+    """The shop's own reference of a payout; the service's of a disbursement that no row here knows."""
+
+    disbursement_id: str | None = None
+    here: Facts | None = None
+    """What the rows of checkouts and payouts say."""
+
+    there: Facts | None = None
+    """What the service says, or the books."""
+
+    differences: tuple[str, ...] = ()
+    """The names of the facts that differ."""
+
+    remedy: str | None = None
+    """What to do about it, in a sentence; None where both agree."""
+
+    row: int | None = None
+    """The id of the row here, for the audit itself."""
+
+    changed_at: datetime | None = None
+    """When either side last changed, as far as it is known."""
+
+    def unreadable(self, error: str) -> Finding:
+        """The finding that the service could not be read, of which this one has the facts of the row."""
+        return replace(self, verdict=Verdict.UNREADABLE, there=None, differences=(), remedy=error)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The finding as values for JSON."""
+        return {
+            "verdict": self.verdict.value,
+            "kind": self.kind.value,
+            "account": self.account,
+            "order_id": self.order_id,
+            "checkout_id": self.checkout_id,
+            "reference": self.reference,
+            "disbursement_id": self.disbursement_id,
+            "differences": list(self.differences),
+            "here": None if self.here is None else dict(self.here),
+            "there": None if self.there is None else dict(self.there),
+            "remedy": self.remedy,
+        }
+
+    def __str__(self) -> str:
+        """Lines for people: the subject, each difference with both values, and what to do."""
+        told = [f"{self.verdict}: {self._subject()}{account_text(self.account)}"]
+        there = "in the books" if self.kind is Kind.BOOKING else "there"
+        for name in self._named:
+            told.append(f"    {name}: here {_shown(self.here, name)}, {there} {_shown(self.there, name)}")
+        told += [f"    {self.remedy}"] if self.remedy else []
+        return "\n".join(visible(line) for line in told)
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        if self.kind is not Kind.BOOKING and self.verdict in (Verdict.MISSING_HERE, Verdict.MISSING_THERE):
+            return tuple(name for name in _SHOWN_OF_MISSING if self._has(name))
+        return self.differences
+
+    def _has(self, name: str) -> bool:
+        return any(side is not None and side.get(name) is not None for side in (self.here, self.there))
+
+    def _subject(self) -> str:
+        if self.kind is Kind.BOOKING:
+            subject = f"checkout {self.checkout_id}" if self.reference is None else f"payout {self.reference}"
+            return f"the books about {subject}"
+        if self.kind is Kind.DEPOSIT:
+            return f"deposit {self.checkout_id} of order {self.order_id}"
+        parts = ["disbursement"]
+        parts += [self.disbursement_id] if self.disbursement_id else []
+        if self.verdict is Verdict.MISSING_HERE:
+            parts += [f"with the reference {self.reference}" if self.reference else "without a reference"]
+        elif self.reference is not None:
+            kind = (self.here or {}).get("kind") or "payout"
+            parts += [f"of {kind} {self.reference}"]
+        else:
+            return "the list of disbursements"
+        return " ".join(parts)
+
+
+def _shown(side: Facts | None, name: str) -> str:
+    value = None if side is None else side.get(name)
+    return "nothing" if value is None else value[:_MAX_SHOWN]

@@ -1,0 +1,206 @@
+"""The ledger: each movement of money is one row, inserted in the transaction of the change that it tells of.
+
+The rows follow from the checkout or payout before and after its change, so a caller has nothing to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Table
+
+from flask_paycheckout.books.lines import EXACT, RETURNED, LineKind, money_in, money_out
+from flask_paycheckout.checkouts.payments import Amount, Payment, PaymentFee, payment_of
+from flask_paycheckout.config.values import PayoutFees
+
+if TYPE_CHECKING:
+    from flask_paycheckout.models import Models
+
+__all__ = ["Bookings", "arrival_lines", "booked_kind", "opposite", "payout_line"]
+
+Row = Mapping[Any, Any]
+Values = dict[str, Any]
+
+_NOTHING = Decimal(0)
+
+
+class Bookings:
+    """Books the money of one app's checkouts and payouts.
+
+    :param fees: what the fee of a disbursement means.
+    """
+
+    def __init__(self, models: Models, fees: PayoutFees) -> None:
+        self._table: Table = models.bookings
+        self._insert: Any = models.bookings.insert().inline()
+        self._fees = fees
+
+    def book_checkout(self, connection: Connection, before: Row, after: Row, now: datetime) -> None:
+        """Book the money that a change of a checkout moves, if any, in the transaction of that change.
+
+        Money that arrived is `held` until it pays the order. Where the change takes the payment's columns away, because
+        the service does not report it as completed any more, the books take the money back.
+
+        :param before: the checkout's row before the change, every column by its name.
+        :param after: the row after it, with a higher revision.
+        """
+        was, now_is = booked_kind(before), booked_kind(after)
+        if was is now_is:
+            return
+        lines: list[Values] = []
+        if now_is is None:
+            lines = [_returned_payment(before)]
+        elif was is None:
+            lines = list(arrival_lines(now_is, after))
+        else:
+            (line, *_), (held, *_) = arrival_lines(now_is, after), arrival_lines(was, before)
+            lines = [opposite(held), line]
+        self._store(connection, lines, after["checkout_id"], after["revision"], after, now)
+
+    def book_payout(self, connection: Connection, before: Row | None, after: Row, now: datetime) -> None:
+        """Book the money that a change of a payout moves, if any, in the transaction of that change.
+
+        Money that was out and is not any more is booked as returned. An amount that is corrected is booked as returned
+        and out again; a fee that becomes known later has a line of its own.
+
+        :param before: the payout's row before the change; None for a new one.
+        :param after: the row after it, with a higher number of changes.
+        """
+        was = money_out(before["kind"], before["status"]) if before is not None else None
+        now_is = money_out(after["kind"], after["status"])
+        lines: list[Values] = []
+        if was is None and now_is is not None:
+            lines = [payout_line(now_is, after, self._fees)]
+        elif was is not None and now_is is None:
+            lines = [_returned_payout(was, after)]
+        elif was is not None and before is not None:
+            lines = list(self._corrected(was, before, after))
+        self._store(connection, lines, after["service_reference"], after["changes"], after, now)
+
+    def _corrected(self, kind: LineKind, before: Row, after: Row) -> Iterator[Values]:
+        if before["amount"] != after["amount"]:
+            yield _returned_payout(kind, before)
+            yield payout_line(kind, {**after, "fee": None}, self._fees)
+        if (more := EXACT.subtract(_fee_of(after), _fee_of(before))) and after.get("fee") is not None:
+            net = _NOTHING if self._fees is PayoutFees.INCLUDED else EXACT.minus(more)
+            yield _values(LineKind.FEE, after["currency"], _NOTHING, more, net)
+
+    def _store(
+        self, connection: Connection, lines: list[Values], subject: str, change: int, row: Row, now: datetime
+    ) -> None:
+        if not lines:
+            return
+        is_payout = "refund_of" in row
+        common = {
+            "subject": subject,
+            "change": change,
+            "booked_at": now,
+            "order_id": row["order_id"],
+            "checkout_id": row["refund_of"] if is_payout else row["checkout_id"],
+            "reference": row["reference"] if is_payout else None,
+            "disbursement_id": row["disbursement_id"] if is_payout else None,
+            "account": row["account"] if row.get("paid_by") is None else row["paid_by"],
+        }
+        connection.execute(self._insert, [common | line for line in lines])
+
+
+def booked_kind(checkout: Row) -> LineKind | None:
+    """The kind of line that tells of a checkout's money.
+
+    :param checkout: its row.
+    """
+    arrived, pays = checkout["payment_completed_at"] is not None, checkout["paid_order_id"] is not None
+    return money_in(checkout["status"], arrived=arrived, pays_order=pays)
+
+
+def arrival_lines(kind: LineKind, checkout: Row) -> Iterator[Values]:
+    """The line of money that arrived, and one of its fee where that is in another currency.
+
+    :param checkout: its row, with the columns of the payment.
+    """
+    payment = payment_of(checkout)
+    if payment is None:
+        return
+    paid, received = payment.paid, payment.received
+    fee, other = _payment_fee(payment)
+    gross = paid.amount if paid else None
+    yield _values(kind, paid.currency if paid else None, gross, fee, _less(gross, fee), received, method=payment.method)
+    if other is not None:
+        yield _values(
+            LineKind.FEE, other.currency, _NOTHING, other.amount, _less(_NOTHING, other.amount), method=payment.method
+        )
+
+
+def payout_line(kind: LineKind, payout: Row, fees: PayoutFees) -> Values:
+    """The line of money that was sent.
+
+    :param payout: its row; `fee` is None when the service reported none.
+    """
+    gross, fee = EXACT.minus(Decimal(payout["amount"])), _fee_of(payout)
+    net = gross if fees is PayoutFees.INCLUDED else EXACT.subtract(gross, fee)
+    return _values(kind, payout["currency"], gross, fee, net, _counted(payout, -1))
+
+
+def _returned_payout(kind: LineKind, payout: Row) -> Values:
+    gross = Decimal(payout["amount"])
+    return _values(RETURNED[kind], payout["currency"], gross, _NOTHING, gross, _counted(payout, 1))
+
+
+def _returned_payment(checkout: Row) -> Values:
+    line = opposite(next(arrival_lines(LineKind.HELD, checkout)))
+    return line | {"kind": LineKind.PAYMENT_RETURNED.value, "fee": "0", "net": line["gross"]}
+
+
+def opposite(line: Values) -> Values:
+    """The line that takes another one back."""
+    signs = {name: f"{EXACT.minus(Decimal(line[name])):f}" for name in _NUMBERS if line[name] is not None}
+    return line | signs
+
+
+_NUMBERS = ("gross", "fee", "net", "received")
+
+
+def _values(
+    kind: LineKind,
+    currency: str | None,
+    gross: Decimal | None,
+    fee: Decimal | None,
+    net: Decimal | None,
+    received: Amount | None = None,
+    method: str | None = None,
+) -> Values:
+    numbers = zip(_NUMBERS, (gross, fee, net, received and received.amount), strict=True)
+    values = {name: None if number is None else f"{number:f}" for name, number in numbers}
+    texts = {"kind": kind.value, "currency": currency, "method": method}
+    return values | texts | {"received_currency": received and received.currency}
+
+
+def _payment_fee(payment: Payment) -> tuple[Decimal | None, PaymentFee | None]:
+    """The fee in the currency of the payment, None when that is unknown; and the fee if it is in another currency."""
+    fee = payment.fee
+    if fee is None:
+        return (None if payment.paid is None else _NOTHING), None
+    if fee.amount is None or fee.currency is None:
+        return None, None
+    if payment.paid is not None and fee.currency == payment.paid.currency:
+        return fee.amount, None
+    return (None if payment.paid is None else _NOTHING), fee
+
+
+def _fee_of(payout: Row) -> Decimal:
+    return Decimal(payout.get("fee") or 0)
+
+
+def _counted(payout: Row, sign: int) -> Amount | None:
+    """What a refund counts of the payment that it pays back, where it is sent in another currency."""
+    counts, currency = payout.get("counts"), payout.get("counts_currency")
+    if counts is None or currency is None or (counts, currency) == (payout["amount"], payout["currency"]):
+        return None
+    return Amount(EXACT.multiply(Decimal(counts), Decimal(sign)), currency)
+
+
+def _less(gross: Decimal | None, fee: Decimal | None) -> Decimal | None:
+    return None if gross is None or fee is None else EXACT.subtract(gross, fee)

@@ -1,0 +1,188 @@
+"""The list of orders with their attempts, in pages, from the stored rows alone.
+
+Pages are addressed by the position of the last row (keyset pagination), not by an offset: every page costs the same,
+and orders that are added meanwhile shift none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import ColumnElement, Engine, Select, exists, select, union_all
+from sqlalchemy.orm import Session, load_only
+
+from flask_paycheckout.books.explain import total_text
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.states import BEST_FIRST, Status
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.order_ids import is_order_id
+
+if TYPE_CHECKING:
+    from flask_paycheckout.models import Models
+
+__all__ = ["ListedAttempt", "ListedOrder", "OrderPage", "find_order_id", "page_of_orders"]
+
+OrderStatuses = Callable[[Sequence[str]], dict[str, str]]
+
+_PAGE = 25
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Microseconds since the epoch and a row's id, with no more digits than databases and `datetime` accept.
+_PLACE = re.compile(r"(?:([0-9]{1,17})-)?([0-9]{1,18})")
+
+
+@dataclass(frozen=True)
+class ListedAttempt:
+    """One attempt at paying an order, with the few columns that a list shows."""
+
+    checkout_id: str
+    account: str
+    """The merchant account's name; "" is the one of the settings."""
+
+    status: str
+    reason: str | None
+    total: str
+    created_at: datetime
+    moved_at: datetime
+
+
+@dataclass(frozen=True)
+class ListedOrder:
+    """One order with its attempts, newest first."""
+
+    order_id: str
+    status: str
+    attempts: tuple[ListedAttempt, ...]
+
+
+@dataclass(frozen=True)
+class OrderPage:
+    """One page of orders; `next_place` is the position of the next page, None on the last."""
+
+    orders: tuple[ListedOrder, ...]
+    next_place: str | None
+
+
+def page_of_orders(
+    engine: Engine,
+    models: Models,
+    order_statuses: OrderStatuses,
+    status: Status | None = None,
+    place: str | None = None,
+    limit: int = _PAGE,
+    account: str | None = None,
+) -> OrderPage:
+    """One page of orders, newest first; with a status, by the time of the last change of status.
+
+    :param order_statuses: gives the status of each order by its id.
+    :param status: only orders with this status; for `held` and `rejected`, every order with such an attempt.
+    :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
+    :param limit: the most orders on the page.
+    :param account: only orders whose newest attempt, or attempt with this status, is of this merchant account.
+    """
+    with Session(engine) as session:
+        found = session.execute(rows_of_page(models, status, place, limit, account)).all()
+        order_ids = [row.order_id for row in found[:limit]]
+        attempts = _attempts(session, models, order_ids)
+    statuses = order_statuses(order_ids)
+    orders = tuple(ListedOrder(order_id, statuses[order_id], tuple(attempts[order_id])) for order_id in order_ids)
+    return OrderPage(orders, _place(found[limit - 1], status) if len(found) > limit else None)
+
+
+def find_order_id(engine: Engine, models: Models, search: str) -> str | None:
+    """Find an order by its own id or by the id of one of its checkouts; None when neither is stored."""
+    c = models.checkouts.c
+    if not is_order_id(search):
+        return None  # PostgreSQL refuses such text, and none is ever stored.
+    with engine.connect() as connection:
+        for column in (c.order_id, c.checkout_id):
+            order_id: str | None = connection.scalar(select(c.order_id).where(column == search).limit(1))
+            if order_id is not None:
+                return order_id
+    return None
+
+
+def rows_of_page(
+    models: Models, status: Status | None, place: str | None, limit: int, account: str | None = None
+) -> Select[Any]:
+    """Select one row for each order of a page, and one more when there is a next page."""
+    c = models.checkouts.c
+    columns = select(c.id, c.order_id, c.moved_at).limit(limit + 1)
+    if account is not None:
+        columns = columns.where(c.account == account)
+    after = _read_place(place, status)
+    if status is None:
+        newest = columns.where(c.current_order_id.is_not(None)).order_by(c.id.desc())
+        return newest if after is None else newest.where(c.id < after[1])
+    latest = columns.where(c.status == status.value, ~_is_outranked(models, status))
+    latest = latest.order_by(c.moved_at.desc(), c.id.desc())
+    if after is None:
+        return latest
+    # Two searches of the index, since SQLite would walk along all rows of the same time for a comparison of both.
+    moved_at, row_id = after
+    same = latest.where(c.moved_at == moved_at, c.id < row_id).subquery()
+    older = latest.where(c.moved_at < moved_at).subquery()
+    found = union_all(select(same), select(older)).subquery()
+    return select(found).order_by(found.c.moved_at.desc(), found.c.id.desc()).limit(limit + 1)
+
+
+def _is_outranked(models: Models, status: Status) -> ColumnElement[bool]:
+    """Whether another attempt of the order has a status of higher precedence, or the same status and is newer."""
+    this, other = models.checkouts.c, models.checkouts.alias()
+    newer = (other.c.status == status.value) & (other.c.id > this.id)
+    better = other.c.status.in_([each.value for each in _better_than(status)])
+    return exists().where(other.c.order_id == this.order_id, newer | better if _better_than(status) else newer)
+
+
+def _better_than(status: Status) -> Sequence[Status]:
+    """The statuses that take precedence: an order is listed under a status only when no attempt has one of these."""
+    if status in (Status.HELD, Status.REJECTED):
+        # Somebody else's money: listed even when another attempt paid the order.
+        return ()
+    return BEST_FIRST[: BEST_FIRST.index(status)]
+
+
+def _place(row: Any, status: Status | None) -> str:
+    if status is None:
+        return str(row.id)
+    return f"{(as_utc(row.moved_at) - _EPOCH) // timedelta(microseconds=1)}-{row.id}"
+
+
+def _read_place(place: str | None, status: Status | None) -> tuple[datetime, int] | None:
+    """Parse a position that `_place` wrote; None for any other text."""
+    match = _PLACE.fullmatch(place or "")
+    if match is None or (match[1] is None) is not (status is None):
+        return None
+    return _EPOCH + timedelta(microseconds=int(match[1] or 0)), int(match[2])
+
+
+def _attempts(session: Session, models: Models, order_ids: Sequence[str]) -> dict[str, list[ListedAttempt]]:
+    """The attempts of each of these orders, newest first."""
+    model = models.Checkout
+    # Leave out the URL, with which anybody could pay, and the long history.
+    shown = load_only(
+        *(getattr(model, name) for name in ("order_id", "checkout_id", "account", "status")),
+        *(getattr(model, name) for name in ("reason", "created_at", "moved_at")),
+        *(getattr(model, f"total_{part}") for part in ("kind", "amount", "currency", "other_currency")),
+        raiseload=True,
+    )
+    of_page = select(model).options(shown).where(model.order_id.in_(order_ids)).order_by(model.id.desc())
+    attempts: dict[str, list[ListedAttempt]] = {}
+    for attempt in session.scalars(of_page):
+        attempts.setdefault(attempt.order_id, []).append(_listed(attempt))
+    return attempts
+
+
+def _listed(attempt: CheckoutMixin) -> ListedAttempt:
+    return ListedAttempt(
+        attempt.checkout_id,
+        attempt.account,
+        attempt.status,
+        attempt.reason,
+        total_text(attempt),
+        attempt.created_at,
+        attempt.moved_at,
+    )

@@ -1,0 +1,403 @@
+"""The alarms about money that comes in, and about what keeps it from being found and told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, func, select
+
+from flask_paycheckout.books.alarms import (
+    EXAMPLES,
+    PATIENCE,
+    Alarm,
+    Example,
+    Group,
+    Look,
+    Severity,
+    alarm,
+    number,
+    subject,
+    together,
+    waiting,
+)
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, payment_of
+from flask_paycheckout.checkouts.states import OPEN, Status
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.troubles import READ_ONLY, takes_no_writes
+from flask_paycheckout.events.receivers import NOBODY_LISTENS
+from flask_paycheckout.events.slow_receivers import slow_receivers
+from flask_paycheckout.payouts.calls import PAYOUT
+from flask_paycheckout.payouts.paybacks import MoneyToPayBack, money_of, select_to_pay_back, sums_of
+from flask_paycheckout.service.record import CLAIM, REFUSED, START, UNTRIED, WEB_CALL, FailingCalls
+from flask_paycheckout.text import account_text, moment_text
+
+_DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
+_RECONCILE = "Keep this running beside the shop: flask paycheckout reconcile --watch"
+# With so many paid orders in a row without a webhook, webhooks do not arrive at all.
+_SILENT = 5
+_RECENT = 400
+# Before any time that is stored.
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@alarm(Severity.NOW)
+def read_only_database(look: Look) -> Iterator[Alarm]:
+    """A database that takes no changes; `since` is the last time at which anything was recorded."""
+    with look.engine.connect() as connection:
+        if not takes_no_writes(connection):
+            return
+    newest = look.rows(select(look.models.events.c.occurred_at).order_by(look.models.events.c.id.desc()).limit(1))
+    since = as_utc(newest[0][0]) if newest else look.now
+    yield Alarm("The database is read-only: no payment can be recorded", since, remedies=(READ_ONLY.remedy,))
+
+
+@alarm(Severity.NOW)
+def failing_starts(look: Look) -> Iterator[Alarm]:
+    """Accounts with which nobody can pay, since the service does not answer, fails, or refuses the keys."""
+    yield from _failing(look, START, "Nobody can start a payment", "starts")
+
+
+@alarm(Severity.NOW)
+def refused_starts(look: Look) -> Iterator[Alarm]:
+    """Accounts with which nobody can pay, since the service refuses what is asked for."""
+    yield from _failing(look, START + REFUSED, "Nobody can start a payment", "starts")
+
+
+@alarm(Severity.NOW)
+def failing_payouts(look: Look) -> Iterator[Alarm]:
+    """Accounts of which no payout can be sent."""
+    yield from _failing(look, PAYOUT, "No payout can be sent", "payouts")
+
+
+@alarm(Severity.NOW)
+def failing_claims(look: Look) -> Iterator[Alarm]:
+    """Accounts of which no customer can say where a refund goes."""
+    yield from _failing(look, CLAIM, "No customer can say where a refund goes", "claims")
+
+
+@alarm(Severity.TODAY)
+def refused_customers(look: Look) -> Iterator[Alarm]:
+    """Customers who were refused although the service answers, until an hour after the last one."""
+    what, why = "Customers are refused although the service answers", "too many web requests waited for it"
+    remedy = "Raise PAYCHECKOUT_WEB_CALLS, or run more processes of the shop"
+    yield from _failing(look, WEB_CALL, what, "web requests", why, remedy)
+
+
+def _failing(
+    look: Look, operation: str, what: str, tries: str, why: str = "the service failed", remedy: str = _DOCTOR
+) -> Iterator[Alarm]:
+    """Calls that have failed more than once, and for more than five minutes, since they were last answered.
+
+    A mere note when nobody has tried for an hour: the service may have recovered since.
+    """
+    failing = [calls for calls in look.failing_calls if calls.operation == operation]
+    still = [found for calls in failing for found in _since_answer(look, calls)]
+    for group in together([Group(calls.account, calls.count, calls.since) for calls in still]):
+        of = [calls for calls in still if group.account in (None, calls.account)]
+        last = max(calls.last_failure_at for calls in of)
+        untried = last <= look.now - UNTRIED
+        where = {None: " with several accounts", "": ""}.get(group.account, f" with account {group.account}")
+        failed = f"The last {group.count} {tries}{where} failed, the last at {moment_text(last)}; none was tried since"
+        fails = f"{what}{where}: {why} at least {group.count} times, the last {moment_text(last)}"
+        yield Alarm(
+            failed if untried else fails,
+            *(group.since, group.count, group.account),
+            tuple(Example(f"{calls.count}{account_text(calls.account)}", problem=calls.words) for calls in of),
+            (remedy,),
+            of=group.of,
+            is_note=untried,
+        )
+
+
+def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
+    """Leave out starts that are answered again, whichever process made the call that proves it."""
+    if calls.operation.startswith(START):
+        c, of_account = look.models.checkouts.c, look.models.checkouts.c.account == calls.account
+        newest = select(func.max(c.id)).where(of_account).scalar_subquery()
+        answered_at = _time_of(look, c.created_at, c.id == newest)
+        if calls.operation == START:
+            # Any signed call that is answered shows that service and keys work, unless starts fail all the time.
+            read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= _FIRST, c.failed_reads == 0)
+            read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID.value))
+            if read > calls.last_failure_at and calls.last_failure_at <= look.now - PATIENCE:
+                return
+            if read > calls.since and calls.resumed_at:
+                if calls.resumed_at == calls.last_failure_at:
+                    return
+                calls = replace(calls, since=calls.resumed_at)
+        if answered_at >= calls.last_failure_at:
+            return
+        calls = replace(calls, since=max(calls.since, answered_at))
+    if calls.count > 1 and calls.since <= look.now - PATIENCE:
+        yield calls
+
+
+def _time_of(look: Look, latest: ColumnElement[Any], *where: ColumnElement[bool]) -> datetime:
+    found = [as_utc(row[0]) for row in look.rows(select(latest).where(*where)) if row[0]]
+    return found[0] if found else _FIRST
+
+
+@alarm(Severity.NOW)
+def unsettled_payments(look: Look) -> Iterator[Alarm]:
+    """Completed deposits that could not be applied."""
+    what = "completed at the service, and neither paid nor held here"
+    remedy = "Repair the named cause; reconcile tries again within ten minutes."
+    yield from _with_problem(look, _is_completed(look), (f"payment is {what}", f"payments are {what}"), remedy)
+
+
+@alarm(Severity.TODAY)
+def unexplained_payments(look: Look) -> Iterator[Alarm]:
+    """Reads that succeeded and say what no rule explains, such as a completed deposit that is no longer completed."""
+    what = "payment needs an explanation of the service", "payments need an explanation of the service"
+    read = look.models.checkouts.c.failed_reads == 0
+    yield from _with_problem(look, read, what, "Look into one: flask paycheckout show ORDER_ID")
+
+
+def _with_problem(look: Look, where: ColumnElement[bool], what: tuple[str, str], remedy: str) -> Iterator[Alarm]:
+    """Open checkouts with a problem, each of which is named."""
+    c = look.models.checkouts.c
+    rows = select(c.checkout_id, c.order_id, c.account, c.problem_since, c.problem).where(*_has_problem(look), where)
+
+    def example(row: Any) -> Example:
+        return Example(f"{subject(row)}, since {moment_text(row.problem_since)}", row.order_id, problem=row.problem)
+
+    yield from waiting(look, rows, "problem_since", what, example, remedy)
+
+
+@alarm(Severity.NOW)
+def unread_payments(look: Look) -> Iterator[Alarm]:
+    """Other checkouts whose reads have failed for over five minutes, by the last success: each try sets a new time."""
+    c = look.models.checkouts.c
+    failing = (c.failed_reads > 0, ~_is_completed(look))
+    where = (*_has_problem(look), c.problem_since <= look.now - PATIENCE, *failing)
+    groups = together(look.by_account(look.models.checkouts, c.problem_since, *where))
+    if not groups:
+        return
+    since = func.min(c.problem_since)
+    by_problem = select(c.account, func.count().label("count"), since.label("since"), c.problem).where(*where)
+    rows = look.rows(by_problem.group_by(c.account, c.problem).order_by(since).limit(EXAMPLES))
+    for group in groups:
+        yield Alarm(
+            f"{number(group.count, 'payment', 'payments')}{group.text} could not be read or settled",
+            *(group.since, group.count, group.account),
+            tuple(
+                Example(f"{row.count}{account_text(row.account)} since {moment_text(row.since)}", problem=row.problem)
+                for row in rows
+                if group.account in (None, row.account)
+            )[: EXAMPLES if group.account is None else 10],
+            (_DOCTOR,),
+            of=group.of,
+        )
+
+
+def _has_problem(look: Look) -> tuple[ColumnElement[bool], ...]:
+    c = look.models.checkouts.c
+    # Not by the plain column: along an index of accounts, SQLite would read all abandoned checkouts of this one.
+    return c.problem_since.is_not(None), c.status.in_(OPEN), *look.of_account(func.coalesce(c.account, ""))
+
+
+def _is_completed(look: Look) -> ColumnElement[bool]:
+    """Whether the deposit is completed according to its last read."""
+    return look.models.checkouts.c.payment_completed_at.is_not(None)
+
+
+@alarm(Severity.NOW)
+def late_reads(look: Look) -> Iterator[Alarm]:
+    """Reads that reconcile should have made more than five minutes ago."""
+    c = look.models.checkouts.c
+    groups = look.by_account(look.models.checkouts, c.next_read_at, c.next_read_at <= look.now - PATIENCE)
+    if not groups:
+        return
+    count, since = sum(each.count for each in groups), min(each.since for each in groups)
+    yield Alarm(
+        f"Reconcile is behind: {number(count, 'read is', 'reads are')} overdue",
+        *(since, count, groups[0].account if len(groups) == 1 else None),
+        tuple(Example(f"{each.count}{each.text} since {moment_text(each.since)}") for each in groups if each.of),
+        (_RECONCILE,),
+    )
+
+
+# What a person decides
+
+
+@alarm(Severity.TODAY)
+def held_payments(look: Look) -> Iterator[Alarm]:
+    """Payments that wait for a decision."""
+    c = look.models.checkouts.c
+    names = "checkout_id", "order_id", "account", "reason", "moved_at", "total_kind", "total_amount", "total_currency"
+    rows = select(*(c[name] for name in (*names, *PAYMENT_COLUMNS)))
+
+    def example(row: Any) -> Example:
+        arrived = f"{row.reason}, {_arrived(_like_asked(row))} of {row.total_amount} {row.total_currency}"
+        return Example(f"{subject(row)}: {arrived}, since {moment_text(row.moved_at)}", row.order_id)
+
+    yield from waiting(
+        look,
+        rows.where(c.status == Status.HELD.value, *look.of_account(c.account)),
+        "moved_at",
+        ("held payment waits for your decision", "held payments wait for your decision"),
+        example,
+        "Look into one: flask paycheckout show ORDER_ID",
+        "Decide: flask paycheckout resolve CHECKOUT_ID --accept (or --reject) --by YOU --why REASON",
+    )
+
+
+def _like_asked(row: Any) -> Amount | None:
+    """The amount that arrived on the side that was asked for: what the customer paid, or what the shop receives."""
+    if (payment := payment_of(row._mapping)) is None:
+        return None
+    return payment.received if row.total_kind == "receive" else payment.paid
+
+
+def _arrived(paid: Amount | None) -> str:
+    return "an unknown amount arrived" if paid is None else f"{paid} arrived"
+
+
+@alarm(Severity.TODAY)
+def money_to_pay_back(look: Look) -> Iterator[Alarm]:
+    """Payments that paid no order, until a person says what became of the money."""
+    listed: list[MoneyToPayBack] = []
+
+    def example(row: Any) -> Example:
+        listed.append(money := money_of(row))
+        decided = "accepted as a second payment" if money.accepted else "rejected"
+        left = f"; {money.left} of it are left, the rest is refunded" if money.left != money.paid else ""
+        arrived = f"{_arrived(money.paid)} of {money.asked}, {money.reason}, {decided} {moment_text(money.since)}{left}"
+        return Example(f"{subject(money)}: {arrived}", money.order_id)
+
+    for found in waiting(
+        look,
+        select_to_pay_back(look.models, look.account),
+        "moved_at",
+        ("payment paid no order: pay the money back or keep it", "payments paid no order: pay them back or keep them"),
+        example,
+        "Pay one back: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",
+        "Say what became of one: flask paycheckout payback CHECKOUT_ID --done (or --kept) --by YOU --why REASON",
+    ):
+        sums = ", ".join(map(str, sums_of(tuple(listed))))
+        which = "together, of the oldest" if found.count > len(listed) else "together"
+        yield replace(found, what=f"{found.what} ({which}: {sums})") if sums else found
+
+
+# Events and webhooks
+
+
+@alarm(Severity.TODAY)
+def undelivered_events(look: Look) -> Iterator[Alarm]:
+    """Events with a failed receiver, or undelivered for more than five minutes."""
+    c = look.models.events.c
+    stuck = func.coalesce(c.last_error, "").not_like(f"{NOBODY_LISTENS}%")
+    late = c.last_error.is_not(None) | (c.occurred_at <= look.now - PATIENCE)
+    yield from _events(
+        look,
+        (stuck, late),
+        "not delivered to every receiver",
+        "Repair the receiver; reconcile runs it again. If no delivery was tried, start reconcile.",
+        "To try again now: flask paycheckout deliver --now",
+    )
+
+
+@alarm(Severity.TODAY)
+def unheard_events(look: Look) -> Iterator[Alarm]:
+    """Events of signals that need a receiver and have none, such as a person's decision."""
+    unheard = look.models.events.c.last_error.like(f"{NOBODY_LISTENS}%")
+    for found in _events(look, (unheard,), "waiting, since nobody listens to the signal"):
+        names = sorted({example.text.split()[0] for example in found.examples})
+        connect = ", ".join(f"@{name}.connect" for name in names)
+        remedies = (
+            f"Connect a receiver in a module that every process of the shop imports: {connect}.",
+            f"If the shop needs none: PAYCHECKOUT_UNHEARD = {names}",
+        )
+        yield replace(found, remedies=remedies)
+
+
+def _events(look: Look, where: Sequence[ColumnElement[bool]], what: str, *remedies: str) -> Iterator[Alarm]:
+    c, account = look.models.events.c, _event_account(look)
+    columns = (c.name, c.order_id, account.label("account"), c.payout_reference, c.occurred_at, c.attempts)
+    # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
+    waits = (c.next_attempt_at >= _FIRST, *where, *look.of_account(account))
+    rows: Select[Any] = select(*columns, c.last_error)
+    yield from waiting(
+        look, rows.where(*waits), "occurred_at", (f"event is {what}", f"events are {what}"), _event_example, *remedies
+    )
+
+
+def _event_account(look: Look) -> ColumnElement[str]:
+    """The account of the checkout or payout that an event is about."""
+    events, checkouts, payouts = look.models.events.c, look.models.checkouts.c, look.models.payouts.c
+    # Subqueries, which look one row up each; a join could read all checkouts.
+    of_payout = select(payouts.account).where(payouts.reference == events.payout_reference).scalar_subquery()
+    of_checkout = select(checkouts.account).where(checkouts.checkout_id == events.checkout_id).scalar_subquery()
+    return func.coalesce(of_payout, of_checkout, "")
+
+
+def _event_example(row: Any) -> Example:
+    about = f"order {row.order_id}" if row.payout_reference is None else f"payout {row.payout_reference}"
+    text = f"{row.name} of {about}{account_text(row.account)}, {moment_text(row.occurred_at)}"
+    tried = f"{text}, tried {number(row.attempts, 'time', 'times')}"
+    return Example(tried, row.order_id or None, row.payout_reference, row.last_error)
+
+
+@alarm(Severity.TODAY)
+def silent_webhooks(look: Look) -> Iterator[Alarm]:
+    """Webhooks that do not arrive: none of the last five paid orders, or of fewer when there are fewer, had one."""
+    paid = _recently_paid(look, _SILENT)
+    if not paid or any(row.webhooks for row in paid):
+        return
+    paid = _recently_paid(look, _RECENT)
+    unheard = next((place for place, row in enumerate(paid) if row.webhooks), len(paid))
+    yield Alarm(
+        f"Webhooks do not arrive: there was none for the newest {number(unheard, 'order', 'orders')} that were paid;"
+        " the payments were found without, but later",
+        *(as_utc(paid[unheard - 1].moved_at), unheard, None),
+        _unheard(paid[:unheard]),
+        (
+            "Register the address that flask paycheckout doctor prints in the service's dashboard.",
+            "If it is registered, check that the web server, firewall and any login let its POST requests through.",
+        ),
+    )
+
+
+@alarm(Severity.NOTE)
+def lost_webhooks(look: Look) -> Iterator[Alarm]:
+    """Payments that were found without a webhook, though others had one."""
+    paid = _recently_paid(look, _RECENT)
+    unheard = [row for row in paid if not row.webhooks]
+    if unheard and any(row.webhooks for row in paid[:_SILENT]):
+        yield Alarm(
+            f"{len(unheard)} of the newest {len(paid)} paid checkouts had no webhook",
+            *(as_utc(unheard[-1].moved_at), len(unheard), None),
+            _unheard(unheard),
+        )
+
+
+def _recently_paid(look: Look, limit: int) -> Sequence[Any]:
+    """The newest payments; not those of the last five minutes, since their webhooks may still arrive."""
+    c = look.models.checkouts.c
+    columns = select(c.checkout_id, c.order_id, c.account, c.moved_at, c.found_by, c.webhooks)
+    paid = (c.status == Status.PAID.value, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
+    return look.rows(columns.where(*paid).order_by(c.moved_at.desc()).limit(limit))
+
+
+def _unheard(rows: Sequence[Any]) -> tuple[Example, ...]:
+    return tuple(
+        Example(f"{subject(row)}, paid {moment_text(row.moved_at)}, found by {row.found_by}", row.order_id)
+        for row in rows[:10]
+    )
+
+
+@alarm(Severity.NOTE)
+def slow_atomic_receivers(look: Look) -> Iterator[Alarm]:
+    """Atomic receivers that held their transaction for over a second within a day."""
+    for slow in slow_receivers(look.engine, look.models.services, look.now) if look.account is None else ():
+        yield Alarm(
+            f"{slow.name} is atomic and held its transaction for {slow.seconds:.1f} s; what it locks waited as long",
+            slow.at,
+            remedies=(
+                "Make its statements faster, or leave @paycheckout.atomic out where the effect may follow the commit.",
+            ),
+            of=slow.name,
+        )

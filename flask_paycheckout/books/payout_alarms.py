@@ -1,0 +1,209 @@
+"""The alarms about money that goes out, and the words for a payout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, or_, select
+
+from flask_paycheckout.books.alarms import PATIENCE, Alarm, Example, Group, Look, Severity, alarm, waiting
+from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
+from flask_paycheckout.text import account_text, moment_text
+
+__all__ = ["missing_token_text", "payout_text"]
+
+# The accounts that one sentence names.
+_NAMED = 5
+# A failed payout needs a person for so long; after that it is only counted. A customer who has not said by then where
+# a refund goes has not seen the link, and a bank transfer without news for so long is worth a question.
+_WEEK = timedelta(days=7)
+_BY_WHY = "--by YOU --why REASON"
+_RECONCILE = "Keep this running beside the shop: flask paycheckout reconcile --watch"
+_COLUMNS = (
+    *("reference", "service_reference", "kind", "status", "amount", "currency", "order_id", "account", "destination"),
+    *("revision", "problem", "moved_at"),
+)
+
+
+@alarm(Severity.TODAY)
+def payouts_to_approve(look: Look) -> Iterator[Alarm]:
+    """Payouts and refunds that wait for a person's approval."""
+    yield from _payouts(
+        look,
+        [look.models.payouts.c.status == PayoutStatus.WAITING.value],
+        ("payout waits for your approval", "payouts wait for your approval"),
+        "Approve what you see: flask paycheckout payouts approve REFERENCE --seen N --by YOU",
+        f"Or cancel it: flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
+        more="--seen {0.revision}",
+    )
+
+
+@alarm(Severity.NOTE)
+def claimable_refunds(look: Look) -> Iterator[Alarm]:
+    """Refunds of which the customer has not said where the money goes."""
+    c = look.models.payouts.c
+    yield from _payouts(
+        look,
+        [c.status == PayoutStatus.CLAIMABLE.value, c.moved_at > look.now - _WEEK],
+        ("refund waits for the customer to say where", "refunds wait for the customer to say where"),
+    )
+
+
+@alarm(Severity.TODAY)
+def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
+    """Refunds of which the customer has not said for a week where the money goes."""
+    c = look.models.payouts.c
+    yield from _payouts(
+        look,
+        [c.status == PayoutStatus.CLAIMABLE.value, c.moved_at <= look.now - _WEEK],
+        ("refund waits for the customer for a week", "refunds wait for the customer for a week"),
+        "Send the customer the link again; the owner's page of the refund shows it.",
+        f"Or cancel one: flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
+    )
+
+
+@alarm(Severity.NOW)
+def unsent_payouts(look: Look) -> Iterator[Alarm]:
+    """Payouts that are ready, and that no call sends."""
+    accounts = [each.account for each in _unsent(look) if not look.lacks_token(each.account or "")]
+    yield from _payouts(
+        look,
+        [*_is_unsent(look), look.models.payouts.c.account.in_(accounts)],
+        ("payout is ready and not sent", "payouts are ready and not sent"),
+        _RECONCILE,
+        "A refused access token is set in PAYCHECKOUT_ACCESS_TOKEN, or in the account's own,"
+        " or given once by: flask paycheckout payouts send --login",
+    )
+
+
+@alarm(Severity.TODAY)
+def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
+    """Payouts that are ready, and whose account has no access token to send them with."""
+    accounts = [each.account or "" for each in _unsent(look) if look.lacks_token(each.account or "")]
+    yield from _payouts(
+        look,
+        [*_is_unsent(look), look.models.payouts.c.account.in_(accounts)],
+        ("payout is ready and not sent: no access token", "payouts are ready and not sent: no access token"),
+        missing_token_text(accounts),
+    )
+
+
+def _unsent(look: Look) -> list[Group]:
+    table = look.models.payouts
+    return look.by_account(table, table.c.moved_at, *_is_unsent(look))
+
+
+def _is_unsent(look: Look) -> Sequence[ColumnElement[bool]]:
+    return look.models.payouts.c.status == PayoutStatus.READY.value, _is_late(look)
+
+
+def _is_late(look: Look) -> ColumnElement[bool]:
+    """Whether the next step is overdue, or has failed for more than five minutes."""
+    c = look.models.payouts.c
+    patience = look.now - PATIENCE
+    # A token transfer that was sent has no next step, and is at its end.
+    return c.next_attempt_at.is_not(None) & or_(c.next_attempt_at <= patience, c.problem_since <= patience)
+
+
+@alarm(Severity.NOW)
+def payouts_not_followed(look: Look) -> Iterator[Alarm]:
+    """Payouts that were sent, or may have been, and whose reads and look-ups are overdue or fail."""
+    under_way = look.models.payouts.c.status.in_([PayoutStatus.SENDING.value, PayoutStatus.SENT.value])
+    yield from _payouts(
+        look,
+        [under_way, _is_late(look)],
+        (
+            "payout was sent, or may have been, and is without news",
+            "payouts were sent, or may have been, and are without news",
+        ),
+        _RECONCILE,
+        "If it runs, look for the reference in the service's dashboard.",
+    )
+
+
+@alarm(Severity.TODAY)
+def slow_transfers(look: Look) -> Iterator[Alarm]:
+    """Bank transfers that the service has neither completed nor failed for a week."""
+    c = look.models.payouts.c
+    yield from _payouts(
+        look,
+        [c.status == PayoutStatus.SENT.value, c.next_attempt_at.is_not(None), c.moved_at <= look.now - _WEEK],
+        ("transfer is without news for a week", "transfers are without news for a week"),
+        "Look for the reference in the service's dashboard, or ask the service.",
+    )
+
+
+@alarm(Severity.TODAY)
+def unknown_payouts(look: Look) -> Iterator[Alarm]:
+    """Payouts of which nobody here knows whether they were sent."""
+    yield from _payouts(
+        look,
+        [look.models.payouts.c.status == PayoutStatus.UNKNOWN.value],
+        (
+            "payout is unknown: nobody here can know whether the money went out",
+            "payouts are unknown: nobody here can know whether the money went out",
+        ),
+        "Look in the service's dashboard, or on the chain, and say what you found:",
+        f"flask paycheckout payouts resolve REFERENCE --sent (or --not-sent) {_BY_WHY}",
+        more="service reference {0.service_reference}",
+    )
+
+
+@alarm(Severity.TODAY)
+def failed_payouts(look: Look) -> Iterator[Alarm]:
+    """Payouts that failed in the last seven days, without refunds that a later refund has replaced."""
+    c, later = look.models.payouts.c, look.models.payouts.alias()
+    counts = later.c.status.not_in([status.value for status in RELEASING])
+    replaced = select(later.c.id).where(later.c.refund_of == c.refund_of, later.c.id > c.id, counts).exists()
+    yield from _payouts(
+        look,
+        [c.status == PayoutStatus.FAILED.value, c.moved_at > look.now - _WEEK, ~replaced],
+        ("payout failed; nothing was paid", "payouts failed; nothing was paid"),
+        f"Try one again: flask paycheckout payouts retry REFERENCE {_BY_WHY}",
+    )
+
+
+def _payouts(
+    look: Look, where: Sequence[ColumnElement[bool]], what: tuple[str, str], *remedies: str, more: str = ""
+) -> Iterator[Alarm]:
+    """One alarm for all payouts that fulfil the conditions.
+
+    :param what: the words for one and for many of them.
+    :param more: a form with which each example ends, filled with its row.
+    """
+    c = look.models.payouts.c
+    rows = select(*(c[name] for name in _COLUMNS)).where(*where, *look.of_account(c.account))
+
+    def example(row: Any) -> Example:
+        return Example(payout_text(row) + (f" ({more.format(row)})" if more else ""), row.order_id, row.reference)
+
+    yield from waiting(look, rows, "moved_at", what, example, *remedies)
+
+
+def missing_token_text(accounts: Sequence[str]) -> str:
+    """What to do about accounts that have no access token to send payouts with."""
+    named = [repr(name) for name in accounts if name]
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    own = (
+        f"No access token is configured for the account {', '.join(named[:_NAMED])}{more}."
+        " Give each its own: Account(..., access_token=...) in @paycheckout.account"
+    )
+    default = (
+        "No access token is configured. Send them now with: flask paycheckout payouts send --login;"
+        " or set PAYCHECKOUT_ACCESS_TOKEN, and reconcile sends them"
+    )
+    if not named:
+        return default
+    return own if "" not in accounts else f"{default}. {own}"
+
+
+def payout_text(payout: Any) -> str:
+    """Describe a payout, given its columns, in one line for people."""
+    about = (f" of order {payout.order_id}" if payout.order_id else "") + account_text(payout.account)
+    to = f" to {payout.destination}" if payout.destination else ""
+    problem = f": {' '.join(payout.problem.split())}" if payout.problem else ""
+    since = moment_text(payout.moved_at)
+    money = f"{payout.amount} {payout.currency}"
+    return f"{payout.reference}: {payout.kind}{about}, {money}{to}, {payout.status} since {since}{problem}"

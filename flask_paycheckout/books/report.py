@@ -1,0 +1,142 @@
+"""The report on all payments of the shop: counts by state, and the list of alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from flask_paycheckout.books import (
+    payout_alarms,  # noqa: F401 - they register their alarms
+)
+from flask_paycheckout.books.account_names import (
+    LISTED_ACCOUNTS,
+    AccountCounts,
+    count_by_account,
+    count_by_status,
+    stored_accounts,
+)
+from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity
+from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.text import moment_text, plain, visible
+
+__all__ = ["Report", "find_alarms", "report", "report_lines"]
+
+# What the text lists; JSON has more.
+_EXAMPLES, _ACCOUNTS = 10, 100
+
+
+@dataclass(frozen=True)
+class Report:
+    """The state of all payments at one moment."""
+
+    at: datetime
+    account: str | None
+    """The merchant account that this report is limited to; None: it covers all."""
+
+    alarms: tuple[Alarm, ...]
+    """The most urgent first, and of these the oldest."""
+
+    checkouts: dict[str, int]
+    """The number of checkouts in each state, zeros included."""
+
+    payouts: dict[str, int]
+    """The number of payouts and refunds in each state, zeros included."""
+
+    accounts: tuple[AccountCounts, ...]
+    """The counts of each account; empty for a shop that only uses the one of the settings. 1,000 at most."""
+
+    more_accounts: bool
+    """Whether there are more accounts than `accounts` has."""
+
+    @property
+    def exit_code(self) -> int:
+        """2 when an alarm is to be acted on now, 1 when today, else 0."""
+        return max((alarm.severity.exit_code for alarm in self.alarms), default=0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Convert to JSON-ready values, with times as ISO 8601 text."""
+        values: dict[str, Any] = plain(asdict(self))
+        return values | {"alarms": [alarm.as_dict() for alarm in self.alarms]}
+
+
+def report(look: Look, least: Severity = Severity.NOTE) -> Report:
+    """Report on all payments and payouts, from the stored rows alone; the service is not called.
+
+    :param least: only alarms that are at least as urgent.
+    """
+    models, account = look.models, look.account
+    with look.engine.connect() as connection:
+        names = stored_accounts(connection, models, LISTED_ACCOUNTS + 1) if account is None else [account]
+        shown = names[:LISTED_ACCOUNTS] if account is not None or any(names) else []
+        counts = count_by_account(connection, models, shown) if shown else ()
+        # Counting reads an entry of an index for each row: once is enough where the listed accounts are all.
+        if shown and len(names) <= LISTED_ACCOUNTS:
+            checkouts = {state.value: sum(each.checkouts[state] for each in counts) for state in Status}
+            payouts = {state.value: sum(each.payouts[state] for each in counts) for state in PayoutStatus}
+        else:
+            checkouts = count_by_status(connection, models.checkouts, Status)
+            payouts = count_by_status(connection, models.payouts, PayoutStatus)
+    alarms = tuple(alarm for alarm in find_alarms(look) if alarm.severity.rank <= least.rank)
+    return Report(look.now, account, alarms, checkouts, payouts, counts, len(names) > LISTED_ACCOUNTS)
+
+
+def find_alarms(look: Look) -> tuple[Alarm, ...]:
+    """All alarms, the most urgent first, and of these the oldest."""
+    found = [
+        replace(one, kind=kind, severity=Severity.NOTE if one.is_note else severity)
+        for kind, (severity, find) in REGISTERED.items()
+        for one in find(look)
+    ]
+    return tuple(sorted(found, key=lambda one: (one.severity.rank, one.since, one.key)))
+
+
+def report_lines(report: Report) -> Iterator[tuple[Severity | None, str]]:
+    """The report for people, with control characters escaped: each line, and for an alarm's first its severity."""
+    for severity, line in _lines(report):
+        yield severity, visible(line)
+
+
+def _lines(report: Report) -> Iterator[tuple[Severity | None, str]]:
+    of = f" of account {report.account}" if report.account else ""
+    yield None, f"Checkouts{of} at {moment_text(report.at)}: {_counted(report.checkouts)}."
+    if any(report.payouts.values()):
+        yield None, f"Payouts{of}: {_counted(report.payouts)}."
+    if report.account is None and report.accounts:
+        yield from ((None, line) for line in _account_lines(report))
+    if not report.exit_code:
+        yield None, "Nothing needs a person."
+    if report.alarms:
+        yield from ((None, ""), (None, f"{'':5}  {'SINCE':20}  {'COUNT':>6}  WHAT"))
+    for alarm in report.alarms:
+        yield from _alarm_lines(alarm)
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in counts.items())
+
+
+def _account_lines(report: Report) -> Iterator[str]:
+    yield from ("", "By account:")
+    for counts in report.accounts[:_ACCOUNTS]:
+        checkouts, payouts = (
+            _counted({state: count for state, count in states.items() if count})
+            for states in (counts.checkouts, counts.payouts)
+        )
+        told = "; ".join([*([checkouts] if checkouts else []), *([f"payouts: {payouts}"] if payouts else [])])
+        yield f"  {counts.account or 'the account of the settings'}: {told}"
+    if report.more_accounts or len(report.accounts) > _ACCOUNTS:
+        yield "  ... and more; see one with: flask paycheckout report --account NAME"
+
+
+def _alarm_lines(alarm: Alarm) -> Iterator[tuple[Severity | None, str]]:
+    yield alarm.severity, f"{alarm.severity.upper():5}  {moment_text(alarm.since)}  {alarm.count:6}  {alarm.what}"
+    for example in alarm.examples[:_EXAMPLES]:
+        yield None, f"       {example}"
+    listed = min(len(alarm.examples), _EXAMPLES)
+    if listed and alarm.count > listed and all(example.order_id or example.reference for example in alarm.examples):
+        yield None, f"       ... and {alarm.count - listed} more"
+    for remedy in alarm.remedies:
+        yield None, f"    -> {remedy}"

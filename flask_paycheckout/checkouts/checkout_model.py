@@ -1,0 +1,236 @@
+"""The table of checkouts in the shop's database; a checkout is one attempt at paying an order.
+
+Money is stored as exact text, and times are aware UTC. `current_order_id` and `paid_order_id` are unique, and NULL for
+all but one checkout of an order, so that the database itself refuses a second current or a second paid one.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlalchemy import FromClause, Index, Integer, String, Text, text
+from sqlalchemy.orm import Mapped, declared_attr, mapped_column
+
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
+from flask_paycheckout.database.mapping import MOMENT, ROW_ID, keep
+from flask_paycheckout.database.order_ids import MAX_ID
+from flask_paycheckout.totals import Pay, Receive, Total
+
+__all__ = ["EMPTY_COLUMNS", "FIXED_COLUMNS", "MONEY_TO_PAY_BACK", "CheckoutMixin", "total_columns"]
+
+MONEY_TO_PAY_BACK = (
+    "CASE WHEN status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL THEN 1 ELSE 0 END = 1"
+)
+"""The SQL condition for payments that paid no order and were not yet recorded as paid back or kept.
+
+Written as text, because a database uses a partial index only for exactly the same condition; as a single term, because
+SQLite would read all rows without a paid order along the unique column, which it takes for a single one.
+"""
+
+FIXED_COLUMNS = frozenset(
+    {
+        *("id", "checkout_id", "order_id", "account", "client_id", "url", "created_at"),
+        *("total_kind", "total_amount", "total_currency", "total_other_currency"),
+    }
+)
+"""The columns that never change once a checkout is stored."""
+
+EMPTY_COLUMNS = frozenset(
+    {
+        *("paid_order_id", "reason", "last_read_at", "not_found_since", "webhook_read_at", "webhook_due_at"),
+        *("deposit_status", "problem", "problem_since", "found_by", *PAYMENT_COLUMNS),
+        *("payback", "refunded_amount", "pruned_at"),
+    }
+)
+"""The columns that are NULL in a new row."""
+
+
+class CheckoutMixin:
+    """One attempt at paying an order. Subclass it together with `db.Model` to add columns of your own."""
+
+    __tablename__ = "paycheckout_checkout"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        keep(cls)
+
+    @declared_attr.directive
+    def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
+        # The first serves counts by state, held payments and the newest payments. That of paybacks is partial: it
+        # contains only the few payments that wait to be recorded as paid back or kept.
+        waiting = text(MONEY_TO_PAY_BACK)
+        problem = text("problem_since IS NOT NULL")
+        arrived, unpaid = text("payment_completed_at IS NOT NULL"), text("payment_completed_at IS NULL")
+        return (
+            Index("ix_paycheckout_checkout_state", "status", "moved_at", "id"),
+            # For audits: what nothing is known to have arrived for.
+            Index("ix_paycheckout_checkout_unpaid", "created_at", "id", sqlite_where=unpaid, postgresql_where=unpaid),
+            # For the due reads of one of many merchant accounts.
+            Index("ix_paycheckout_checkout_account", "account", "next_read_at"),
+            # For the report and the owner's lists of one account.
+            Index("ix_paycheckout_checkout_account_state", "account", "status", "moved_at", "id"),
+            Index("ix_paycheckout_checkout_account_id", "account", "id"),
+            # For an order's newest checkouts, however many it has.
+            Index("ix_paycheckout_checkout_order", "order_id", "id"),
+            Index("ix_paycheckout_checkout_problem", "problem_since", sqlite_where=problem, postgresql_where=problem),
+            Index(
+                "ix_paycheckout_checkout_payback", "account", "moved_at", sqlite_where=waiting, postgresql_where=waiting
+            ),
+            # For audits, oldest first, of all accounts or of one.
+            Index(
+                "ix_paycheckout_checkout_booked",
+                *("payment_completed_at", "id"),
+                sqlite_where=arrived,
+                postgresql_where=arrived,
+            ),
+            Index(
+                "ix_paycheckout_checkout_account_booked",
+                *("account", "payment_completed_at", "id"),
+                sqlite_where=arrived,
+                postgresql_where=arrived,
+            ),
+        )
+
+    if TYPE_CHECKING:
+        __table__: ClassVar[FromClause]
+
+    id: Mapped[int] = mapped_column(ROW_ID, primary_key=True)
+    checkout_id: Mapped[str] = mapped_column(String(MAX_ID), unique=True)
+    """The service's id; equals the depositId and the webhook's orderId."""
+
+    order_id: Mapped[str] = mapped_column(String(MAX_ID))
+    """The shop's own id."""
+
+    account: Mapped[str] = mapped_column(String(MAX_ID), server_default="")
+    """The name of the merchant account that it was made with; empty for the one of the settings."""
+
+    client_id: Mapped[str | None] = mapped_column(String(MAX_ID))
+    """The service's client id that made it; None when the account's own signer needs none."""
+
+    current_order_id: Mapped[str | None] = mapped_column(String(MAX_ID), unique=True)
+    """The order id while this is the order's newest checkout, else NULL."""
+
+    paid_order_id: Mapped[str | None] = mapped_column(String(MAX_ID), unique=True)
+    """The order id when this checkout paid the order, else NULL."""
+
+    status: Mapped[str] = mapped_column(String(16))
+    """The state: `created`, `pending`, `paid`, `held`, `rejected` or `abandoned`."""
+
+    reason: Mapped[str | None] = mapped_column(String(32))
+    """The reason why it is held or abandoned; else None."""
+
+    url: Mapped[str] = mapped_column(Text)
+    """The URL of the payment page, as the service returned it."""
+
+    total_kind: Mapped[str] = mapped_column(String(8))
+    """The kind of total: `pay` or `receive`."""
+
+    total_amount: Mapped[str] = mapped_column(String(64))
+    total_currency: Mapped[str] = mapped_column(String(72))
+    total_other_currency: Mapped[str | None] = mapped_column(String(72))
+    """The other side's currency: `receive_in` of a Pay, `pay_in` of a Receive."""
+
+    created_at: Mapped[datetime] = mapped_column(MOMENT)
+    """The time of creation; an aware UTC datetime, like every other time here."""
+
+    moved_at: Mapped[datetime] = mapped_column(MOMENT)
+    """The time when the state, or the deposit's status, last changed."""
+
+    next_read_at: Mapped[datetime | None] = mapped_column(MOMENT, index=True)
+    """The time of reconcile's next read of the deposit; None when only a webhook causes another one."""
+
+    last_read_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    webhook_read_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time of the last read that a webhook caused."""
+
+    webhook_due_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time of the read that a webhook within the cool-down asked for; NULL once the deposit was read."""
+
+    deposit_status: Mapped[str | None] = mapped_column(String(64))
+    """The deposit's status in its last read; None while no deposit was seen."""
+
+    revision: Mapped[int] = mapped_column(Integer)
+    """The number of moves; a move's statement requires the revision that it starts from."""
+
+    reads: Mapped[int] = mapped_column(Integer)
+    """The number of reads that the service answered, with a deposit or with `Deposit not found`."""
+
+    not_found_since: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time of the first read that was answered with `Deposit not found`; NULL before."""
+
+    failed_reads: Mapped[int] = mapped_column(Integer)
+    """The number of failures in a row to read the deposit, or to apply the result."""
+
+    problem: Mapped[str | None] = mapped_column(Text)
+    """The error of the last read, or of applying its result; None when both succeeded."""
+
+    problem_since: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time of the first such error since the last success."""
+
+    webhooks: Mapped[int] = mapped_column(Integer)
+    """The number of webhooks about it."""
+
+    found_by: Mapped[str | None] = mapped_column(String(16))
+    """The cause of the read that found the payment: webhook, status page, reconcile or settle."""
+
+    payment_paid_amount: Mapped[str | None] = mapped_column(String(255))
+    """The first of the columns with the completed deposit's money: exact text, NULL where the deposit has no value."""
+
+    payment_paid_currency: Mapped[str | None] = mapped_column(String(255))
+    payment_received_amount: Mapped[str | None] = mapped_column(String(255))
+    payment_received_currency: Mapped[str | None] = mapped_column(String(255))
+    payment_fee_amount: Mapped[str | None] = mapped_column(String(255))
+    payment_fee_percentage: Mapped[str | None] = mapped_column(String(255))
+    payment_fee_currency: Mapped[str | None] = mapped_column(String(255))
+    payment_method: Mapped[str | None] = mapped_column(String(255))
+    """The bank's code, else its name, else `crypto`; known as soon as the customer has picked it."""
+
+    payment_bank_name: Mapped[str | None] = mapped_column(String(255))
+    payment_rate: Mapped[str | None] = mapped_column(String(255))
+    payment_completed_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time when the deposit was first read as completed; NULL until then, and once it is not completed any more."""
+
+    payback: Mapped[str | None] = mapped_column(String(16))
+    """For money that did not pay the order: `paid_back`, `kept`, or None until one of them is recorded.
+
+    `refunded` while refunds that are neither cancelled nor failed cover all that arrived.
+    """
+
+    refunded_amount: Mapped[str | None] = mapped_column(String(255))
+    """The sum of its refunds that are neither cancelled nor failed: exact text, NULL while there is none."""
+
+    history: Mapped[str] = mapped_column(Text)
+    """The history, one JSON object per line; `explain` reads it."""
+
+    pruned_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time when its earlier history was removed by `flask paycheckout prune`; NULL while it is whole."""
+
+    @property
+    def total(self) -> Total:
+        """The total that was asked for, as it was before the redirect to the payment page."""
+        amount = Decimal(self.total_amount)
+        if self.total_kind == "pay":
+            return Pay(amount, self.total_currency, receive_in=self.total_other_currency)
+        return Receive(amount, self.total_currency, pay_in=str(self.total_other_currency))
+
+    @property
+    def payment(self) -> Payment | None:
+        """The money that arrived, as the deposit reported it; None before."""
+        return payment_of({name: getattr(self, name) for name in PAYMENT_COLUMNS})
+
+    def __repr__(self) -> str:
+        # Without the URL, with which anybody could pay: reprs end up in logs.
+        return f"<{type(self).__name__} {self.checkout_id!r} of order {self.order_id!r}: {self.status}>"
+
+
+def total_columns(total: Total) -> dict[str, str | None]:
+    """The columns that hold this total exactly."""
+    pays = isinstance(total, Pay)
+    return {
+        "total_kind": "pay" if pays else "receive",
+        "total_amount": f"{total.amount:f}",
+        "total_currency": total.currency,
+        "total_other_currency": total.receive_in if isinstance(total, Pay) else total.pay_in,
+    }

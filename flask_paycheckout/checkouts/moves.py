@@ -1,0 +1,355 @@
+"""Moves of checkouts between states: each is one conditional statement, with its event in the same transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, bindparam, exists, select, update
+from sqlalchemy.exc import IntegrityError, OperationalError
+
+from flask_paycheckout.checkouts.checkout_model import EMPTY_COLUMNS, FIXED_COLUMNS, CheckoutMixin, total_columns
+from flask_paycheckout.checkouts.decisions import Decision
+from flask_paycheckout.checkouts.due_reads import as_loaded, entry_and_values, planned_values
+from flask_paycheckout.checkouts.states import OPEN, SIGNAL_OF, Status
+from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.database.autocommit import autocommit
+from flask_paycheckout.database.database_errors import is_lost_race, without_row
+from flask_paycheckout.database.history import Entry, appended, line
+from flask_paycheckout.database.parameters import is_of
+from flask_paycheckout.events.event_writer import EventWriter
+from flask_paycheckout.events.events import HeldEvent, NewEvent
+from flask_paycheckout.events.shop_transaction import ShopTransaction
+from flask_paycheckout.events.transactions import Transactions
+from flask_paycheckout.totals import Total
+
+if TYPE_CHECKING:
+    from flask_paycheckout.books.ledger import Bookings
+    from flask_paycheckout.models import Models
+
+__all__ = ["Move", "Moved", "Moves"]
+
+Row = Mapping[Any, Any]
+
+
+class _OrderPaid(Exception):
+    """The order was paid meanwhile, so the transaction that would store another checkout is rolled back."""
+
+
+class Move(msgspec.Struct, frozen=True):
+    """A change of a checkout's state, to be stored."""
+
+    to: Status
+    entry: str
+    """The line for the history."""
+
+    reason: str | None = None
+    decision: Decision | None = None
+    """A person's decision, which may accept this payment although another one paid the order."""
+
+    values: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    """Further columns of the checkout with their values."""
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """A move that was stored."""
+
+    checkout: CheckoutMixin
+    """The checkout after the move, detached from any session."""
+
+    events: tuple[HeldEvent, ...] = ()
+    """The move's events, leased to the caller, who delivers them; empty when no signal is sent for this move."""
+
+
+class Moves:
+    """Stores new checkouts, and moves stored ones, of one app.
+
+    :param engine: returns the engine of the checkout table, when first needed.
+    """
+
+    def __init__(
+        self,
+        engine: Callable[[], Engine],
+        models: Models,
+        checkouts: Checkouts,
+        bookings: Bookings,
+        events: EventWriter,
+        transactions: Transactions,
+    ) -> None:
+        self._engine = engine
+        self._models = models
+        self._table = models.checkouts
+        self._checkouts = checkouts
+        self._bookings = bookings
+        self._events = events
+        self._transactions = transactions
+        self._new_row: Any = None
+        self._updates: dict[tuple[frozenset[str], bool], Any] = {}
+
+    def store(
+        self,
+        order_id: str,
+        checkout_id: str,
+        url: str,
+        total: Total,
+        now: datetime,
+        replaces: CheckoutMixin | None,
+        account: str = "",
+        client_id: str | None = None,
+    ) -> Moved | None:
+        """Store a new current checkout with its event; None when another start of the order was first.
+
+        The unique `current_order_id` decides between simultaneous starts, in any number of processes.
+        """
+        row = {
+            "checkout_id": checkout_id,
+            "order_id": order_id,
+            "account": account,
+            "client_id": client_id,
+            "current_order_id": order_id,
+            "url": url,
+            "status": Status.CREATED.value,
+            "created_at": now,
+            "moved_at": now,
+            "next_read_at": now,
+            "revision": 0,
+            "reads": 0,
+            "failed_reads": 0,
+            "webhooks": 0,
+            "history": line(now, Entry.CREATED, total=total, replaces=replaces and replaces.checkout_id),
+            **total_columns(total),
+        }
+        try:
+            with self._transactions.begin(in_session=self._events.has_atomic(SIGNAL_OF[Status.CREATED])) as (
+                connection,
+                shop,
+            ):
+                if replaces is not None:
+                    connection.execute(self._replace, {"of_id": replaces.id})
+                    if self._checkouts.has_paid(order_id, connection):
+                        # An older checkout paid the order while this one was being made, so give out no second page.
+                        # Without an older checkout there is nothing to check, or the unique column refuses the row.
+                        raise _OrderPaid
+                set_there = connection.execute(self._insert(row), row).mappings().one()
+                stored = dict.fromkeys(EMPTY_COLUMNS) | row | dict(set_there)
+                checkout, event = self._store_event(connection, shop, Status.CREATED, stored, now, None)
+                return Moved(checkout, (event,))
+        except _OrderPaid:
+            return None
+        except IntegrityError as error:
+            if self._exists((self._table.c.checkout_id == checkout_id) | self._other_current(order_id, replaces)):
+                return None
+            # No other start was first, so the table refuses the row for another reason, which must be reported.
+            refused = without_row(error)
+        except OperationalError as error:
+            if is_lost_race(error):
+                return None
+            raise
+        raise refused
+
+    def move(self, checkout: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
+        """Move a checkout and store its events, in one transaction.
+
+        The event of a person's decision comes before the event of the state.
+
+        :returns: None when the checkout, or another one of its order, moved meanwhile.
+        :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
+        """
+        in_session = self._events.has_atomic(SIGNAL_OF[move.to]) or self._events.has_atomic(
+            signal_of(move.to, move.decision)
+        )
+        return self._moved(checkout, now, lambda transaction: move, in_session=in_session, asks_shop=False)
+
+    def move_as_shop_says(
+        self, checkout: CheckoutMixin, now: datetime, decide: Callable[[ShopTransaction], Move]
+    ) -> Moved | None:
+        """Move a checkout by a decision made inside the transaction that moves it; otherwise like `move`.
+
+        :param decide: called with the transaction, in which it may call the shop's `order_total`. An error that it
+            raises rolls the transaction back.
+        """
+        deciding = cast("Callable[[ShopTransaction | None], Move]", decide)
+        return self._moved(checkout, now, deciding, in_session=True, asks_shop=True)
+
+    def _moved(
+        self,
+        checkout: CheckoutMixin,
+        now: datetime,
+        decide: Callable[[ShopTransaction | None], Move],
+        *,
+        in_session: bool,
+        asks_shop: bool,
+    ) -> Moved | None:
+        try:
+            with self._transactions.begin(in_session=in_session) as (connection, shop):
+                # The order that the shop reads must not change before the commit; SQLite only locks everything.
+                if asks_shop and connection.dialect.name == "sqlite" and not self._lock(connection, checkout):
+                    return None
+                return self._store_move(connection, shop, checkout, decide(shop), now)
+        except IntegrityError as error:
+            c = self._table.c
+            unmoved = (c.id == checkout.id) & (c.revision == checkout.revision)
+            if self._exists(c.paid_order_id == checkout.order_id) or not self._exists(unmoved):
+                return None
+            refused = without_row(error)
+        except OperationalError as error:
+            if is_lost_race(error):
+                return None
+            raise
+        raise refused
+
+    def _lock(self, connection: Connection, checkout: CheckoutMixin) -> bool:
+        """Take SQLite's write lock, and check that the row still is as it was when loaded."""
+        return connection.execute(self._take_lock, as_loaded(checkout)).rowcount == 1
+
+    def _store_move(
+        self,
+        connection: Connection,
+        shop: ShopTransaction | None,
+        checkout: CheckoutMixin,
+        move: Move,
+        now: datetime,
+        *,
+        leased: bool = True,
+    ) -> Moved | None:
+        to, order_id = move.to, checkout.order_id
+        values = {**move.values, "status": to.value, "reason": move.reason and str(move.reason)}
+        values |= {"moved_at": now, "revision": checkout.revision + 1}
+        pays = to is Status.PAID
+        if move.decision or to in (Status.ABANDONED, Status.REJECTED):
+            # Lock the order's checkouts, so that only one transaction at a time decides that the order is abandoned. A
+            # payment needs no lock, since the unique column decides.
+            pays = not self._checkouts.lock_order(connection, order_id) and pays
+        if pays:
+            # The unique column lets the database refuse a second payment of the order.
+            values["paid_order_id"] = order_id
+        statement = self._update(values, decided=to not in OPEN)
+        parameters = as_loaded(checkout) | entry_and_values(move.entry, values)
+        changed = connection.execute(statement, parameters).mappings().one_or_none()
+        if changed is None:
+            return None
+        before = self._models.row_of_checkout(checkout)
+        row: Row = before | values | dict(changed)
+        self._bookings.book_checkout(connection, before, row, now)
+        # Only `payment_held` passes the reason as a keyword; other receivers find it on the checkout.
+        reason = move.reason if to is Status.HELD else None
+        moved: Moved | None = None
+        if move.decision is not None:
+            after, event = self._store_event(connection, shop, to, row, now, reason, move.decision, leased=leased)
+            moved = Moved(after, (event,))
+            row = self._models.row_of_checkout(after)
+        if self._is_news(connection, checkout, to, pays):
+            after, event = self._store_event(connection, shop, to, row, now, reason, leased=leased)
+            moved = Moved(after, (*(moved.events if moved else ()), event))
+        return moved or Moved(self._models.checkout_of_row(row))
+
+    def _exists(self, condition: ColumnElement[bool]) -> bool:
+        with self._single.connect() as connection:
+            found = select(exists().select_from(self._table).where(condition))
+            return bool(connection.execute(found).scalar_one())
+
+    def _other_current(self, order_id: str, than: CheckoutMixin | None) -> ColumnElement[bool]:
+        current = self._table.c.current_order_id == order_id
+        return current if than is None else current & (self._table.c.id != than.id)
+
+    def move_in(self, transaction: ShopTransaction, checkout: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
+        """Move a checkout in a transaction that the caller commits; its events are due for every process then.
+
+        :returns: None when the checkout moved meanwhile.
+        :raises ReceiverFailed: an atomic receiver raised; the caller must roll back.
+        """
+        return self._store_move(transaction.connection, transaction, checkout, move, now, leased=False)
+
+    def _is_news(self, connection: Connection, checkout: CheckoutMixin, to: Status, pays: bool) -> bool:
+        """Whether a signal is sent for this move; none is for an accepted second payment."""
+        if to is Status.PAID:
+            return pays
+        if to in (Status.ABANDONED, Status.REJECTED):
+            # Announce abandonment only when no other checkout of the order can still be paid.
+            return not self._checkouts.has_live(connection, checkout.order_id)
+        return True
+
+    def _store_event(
+        self,
+        connection: Connection,
+        shop: ShopTransaction | None,
+        status: Status,
+        row: Row,
+        now: datetime,
+        reason: str | None,
+        decision: Decision | None = None,
+        *,
+        leased: bool = True,
+    ) -> tuple[CheckoutMixin, HeldEvent]:
+        """Store the event of a row that was just changed, and run its atomic receivers.
+
+        :param shop: the transaction of the shop's session; None when the signal has no atomic receiver.
+        :param decision: the decision that the event is about; None when it is about the state.
+        :param leased: whether the caller delivers the event after the commit.
+        """
+        name, order_id, checkout_id = signal_of(status, decision), row["order_id"], row["checkout_id"]
+        once = f"order:{order_id}" if name == "order_paid" else f"{row['revision']}:{checkout_id}"
+        extra = decision.as_keywords() if decision else None
+        event = self._events.store(
+            connection,
+            shop,
+            NewEvent(name, once, checkout_id, order_id, reason=reason, extra=extra),
+            lambda: self._models.checkout_of_row(row),
+            lambda open_connection: self._checkouts.find_in(open_connection, checkout_id),
+            now,
+            leased=leased,
+            decided=decision is None and status not in OPEN,
+        )
+        return cast("CheckoutMixin", event.subject), event
+
+    @cached_property
+    def _single(self) -> Engine:
+        """The engine for single statements."""
+        return autocommit(self._engine())
+
+    # Statements
+
+    def _insert(self, columns: Collection[str]) -> Any:
+        """Insert a row with values for these columns; it returns the columns that the database or the shop may set."""
+        if self._new_row is None:
+            unknown = [column for column in self._table.c if column.name not in EMPTY_COLUMNS.union(columns)]
+            self._new_row = self._table.insert().returning(*unknown)
+        return self._new_row
+
+    @cached_property
+    def _replace(self) -> Any:
+        """Mark the row `of_id` as no longer the current one of its order."""
+        return update(self._table).where(is_of(self._table, "id")).values(current_order_id=None)
+
+    @cached_property
+    def _take_lock(self) -> Any:
+        unmoved = [is_of(self._table, column) for column in ("id", "status", "revision")]
+        return update(self._table).where(*unmoved).values(revision=self._table.c.revision)
+
+    def _update(self, columns: Collection[str], *, decided: bool) -> Any:
+        """Update these columns and append `entry` to the history, if the row is unchanged since it was loaded.
+
+        It returns the columns whose values may differ from those that were loaded or given.
+
+        :param decided: whether the new state is decided, so that the deposit is never read again.
+        """
+        key = frozenset(columns), decided
+        if key not in self._updates:
+            values = planned_values(self._table, key[0])
+            values["history"] = appended(self._table.c.history, bindparam("entry"), always=True)
+            if decided:
+                values["next_read_at"] = None
+            unmoved = [is_of(self._table, column) for column in ("id", "status", "revision")]
+            # Only what the caller does not know, since each column that is returned takes time.
+            known = FIXED_COLUMNS | {name for name, value in values.items() if isinstance(value, BindParameter)}
+            unknown = [column for column in self._table.c if column.name not in known]
+            self._updates[key] = update(self._table).where(*unmoved).values(values).returning(*unknown)
+        return self._updates[key]
+
+
+def signal_of(status: Status, decision: Decision | None) -> str:
+    """The name of the signal for this state, or for the decision that led to it."""
+    return "payment_resolved" if decision else SIGNAL_OF[status]

@@ -1,0 +1,139 @@
+"""The evidence in one read of a deposit, and what it says about a checkout. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from flask_paycheckout.checkouts.matching import Comparison, compare
+from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, PAGE_GONE, Schedule
+from flask_paycheckout.checkouts.states import Evidence, Reason, Status
+from flask_paycheckout.totals import Total
+
+if TYPE_CHECKING:
+    from flask_paycheckout.client import Deposit
+
+__all__ = ["COMPLETED", "Ruling", "rule_on", "status_of"]
+
+COMPLETED = "completed"
+"""The status of a deposit whose money arrived."""
+
+_PENDING = "pending"
+
+
+def status_of(deposit: Deposit) -> str:
+    """A deposit's status in lower case, since statuses are compared without regard to case."""
+    return deposit.status.lower()
+
+
+class Ruling(msgspec.Struct, frozen=True):
+    """The evidence that a read provides, with the comparisons behind it."""
+
+    evidence: Evidence | None
+    reason: Reason | None = None
+    compared: tuple[Comparison, ...] = ()
+    error: str | None = None
+    """The error of the shop's `order_total`, if it raised."""
+
+    problem: str | None = None
+    """What a person should know about this read although it was applied."""
+
+
+class _Checkout(Protocol):
+    """The facts of a stored checkout on which a ruling depends."""
+
+    checkout_id: str
+    status: str
+    deposit_status: str | None
+    payment_paid_amount: str | None
+    payment_paid_currency: str | None
+    payment_method: str | None
+    created_at: datetime
+    moved_at: datetime
+    webhooks: int
+    not_found_since: datetime | None
+
+    @property
+    def total(self) -> Total: ...
+
+
+def rule_on(
+    checkout: _Checkout,
+    deposit: Deposit | None,
+    method: str | None,
+    now: datetime,
+    schedule: Schedule,
+    closed_statuses: Collection[str],
+) -> Ruling:
+    """The evidence in this read, before the shop is asked about a payment that agrees.
+
+    :param deposit: the read; None when the service says that there is no such deposit.
+    :param method: the payment method in this read, or else in an earlier one.
+    :param closed_statuses: deposit statuses that end a deposit without a payment, in lower case.
+    """
+    problem = _problem(checkout, deposit, now, closed_statuses)
+    if deposit is None:
+        return Ruling(_evidence_of_absence(checkout, now, schedule), problem=problem)
+    status = status_of(deposit)
+    if status == COMPLETED:
+        compared = compare(checkout.checkout_id, checkout.total, deposit)
+        if all(comparison.agrees for comparison in compared):
+            return Ruling(Evidence.DEPOSIT_AGREES, None, compared)
+        return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)
+    return Ruling(_evidence_without_money(checkout, status, method, now, schedule, closed_statuses), problem=problem)
+
+
+def _evidence_without_money(
+    checkout: _Checkout,
+    status: str,
+    method: str | None,
+    now: datetime,
+    schedule: Schedule,
+    closed_statuses: Collection[str],
+) -> Evidence | None:
+    if status in closed_statuses:
+        return Evidence.DEPOSIT_CLOSED
+    if checkout.status == Status.PENDING and _is_stalled(checkout, status, method, now, schedule):
+        return Evidence.DEPOSIT_STALLED
+    # An abandoned checkout is only reopened by another status than the one with which it was abandoned.
+    return None if checkout.status == Status.ABANDONED and status == checkout.deposit_status else Evidence.DEPOSIT_OPEN
+
+
+def _problem(
+    checkout: _Checkout, deposit: Deposit | None, now: datetime, closed_statuses: Collection[str]
+) -> str | None:
+    status = None if deposit is None else status_of(deposit)
+    if checkout.payment_paid_amount is not None and status != COMPLETED:
+        paid = f"{checkout.payment_paid_amount} {checkout.payment_paid_currency}"
+        is_now = "is not found" if status is None else f"has the status {status[:64]!r}"
+        return f"the deposit was completed ({paid} paid) before it was applied, and {is_now} now: ask the service why"
+    if status is None:
+        late = checkout.webhooks > 0 and now > checkout.created_at + PAGE_GONE
+        return "a webhook announced a payment that the service does not find" if late else None
+    if status not in (COMPLETED, _PENDING, *closed_statuses):
+        return (
+            f"the service reports the deposit status {status[:64]!r}, which no rule knows: it counts as not completed."
+            " If it ends a payment, add it to PAYCHECKOUT_CLOSED_DEPOSIT_STATUSES"
+        )
+    return None
+
+
+def _evidence_of_absence(checkout: _Checkout, now: datetime, schedule: Schedule) -> Evidence | None:
+    if checkout.status == Status.PENDING and _is_stalled(
+        checkout, checkout.deposit_status, checkout.payment_method, now, schedule
+    ):
+        return Evidence.DEPOSIT_STALLED
+    page_gone = now > checkout.created_at + PAGE_GONE
+    since = checkout.not_found_since
+    again = since is not None and now >= since + BETWEEN_MISSES
+    return Evidence.NEVER_PICKED if page_gone and again else None
+
+
+def _is_stalled(
+    checkout: _Checkout, deposit_status: str | None, method: str | None, now: datetime, schedule: Schedule
+) -> bool:
+    waited = now - checkout.moved_at
+    return deposit_status == checkout.deposit_status and waited >= schedule.patience(method)

@@ -1,0 +1,1 @@
+"""The shop's database: its session, its clock, locks, and what all tables share."""

@@ -1,0 +1,169 @@
+"""The open transactions of the shop's sessions: the connections in them, and that no function of the shop ends ours.
+
+What a session begins is noted for every session of the shop. Those of the extension are guarded too: while a function
+of the shop is called in one, commits and statements that end it are refused, and none is committed that is broken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, RootTransaction, StaticPool, event
+from sqlalchemy.orm import Session, SessionTransaction
+
+from flask_paycheckout.database.lock_limit import limit_lock_waits
+
+__all__ = [
+    "Begun",
+    "BrokenTransaction",
+    "begun_in",
+    "forget_begun",
+    "guard",
+    "guarded",
+    "in_callback",
+    "is_watched",
+    "note_begun",
+    "refuse_commit",
+]
+
+_BEGUN = "flask_paycheckout_begun"
+_GUARDED = "flask_paycheckout_guarded"
+_IN_CALLBACK = "flask_paycheckout_in_callback"
+# A statement that begins or ends a transaction, after comments; the ones of savepoints do neither.
+_ENDING = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
+    r"(?:COMMIT|END|ABORT|BEGIN|START\s+TRANSACTION|PREPARE\s+TRANSACTION|ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO))\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_MUST_NOT = (
+    "was called inside a transaction of flask_paycheckout. order_total and receivers must not commit or roll back:"
+    " their changes are committed together with what is recorded about the payment"
+)
+# The states of a connection that psycopg and psycopg2 tell, by the numbers of libpq.
+_IDLE, _IN_ERROR = 0, 3
+
+
+class BrokenTransaction(RuntimeError):
+    """A function of the shop left its transaction ended or broken."""
+
+
+class Begun(NamedTuple):
+    """A connection in the open transaction of a session, as it was when the session took it."""
+
+    connection: Connection
+    transaction: RootTransaction | None
+    driver: Any
+    """The driver's connection."""
+
+    changes: int | None
+    """The number of rows that SQLite's driver had changed; None for other drivers."""
+
+    @property
+    def fault(self) -> str | None:
+        """The fault by which this transaction cannot be committed any more; None as far as the driver tells of none."""
+        if self.connection.closed or self.connection.get_transaction() is not self.transaction:
+            return "it ended the transaction that it was called in"
+        state = getattr(getattr(self.driver, "info", None), "transaction_status", None)
+        if state == _IN_ERROR:
+            return "a statement failed in its transaction, which the database therefore rolls back; use begin_nested()"
+        # Everybody shares the connection of a database in memory, and its transactions.
+        shared = isinstance(self.connection.engine.pool, StaticPool)
+        lost = self.has_changed and not (shared or self.driver.in_transaction)
+        return "it ended the transaction that it was called in" if lost or state == _IDLE else None
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether SQLite's driver has changed rows since then."""
+        return bool(self.changes is not None and self.driver.total_changes != self.changes)
+
+    def wrote(self) -> bool:
+        """Whether this transaction has written, or locked rows, as far as the database can tell."""
+        if self.changes is not None:
+            return self.has_changed
+        if self.connection.dialect.name != "postgresql":
+            return True
+        return self.connection.exec_driver_sql("SELECT txid_current_if_assigned()").scalar_one() is not None
+
+
+def begun_in(session: Session) -> list[Begun]:
+    """The connections of the session's open transaction; empty where the session was not watched."""
+    return list(session.info.get(_BEGUN, ()))
+
+
+def is_watched(session: Session) -> bool:
+    """Whether the session's open transaction began while it was watched, and has a connection."""
+    return _BEGUN in session.info
+
+
+def note_begun(session: Session, transaction: SessionTransaction, connection: Connection) -> None:
+    """Note a connection that a session has just taken; a listener of `after_begin`."""
+    if transaction.parent is not None:
+        return
+    driver = connection.connection.dbapi_connection
+    begun = Begun(connection, connection.get_transaction(), driver, getattr(driver, "total_changes", None))
+    session.info.setdefault(_BEGUN, []).append(begun)
+    if _GUARDED in session.info:
+        guard(session, connection, session.info[_GUARDED])
+
+
+def forget_begun(session: Session, transaction: SessionTransaction) -> None:
+    """Forget the connections of a transaction that has ended; a listener of `after_transaction_end`."""
+    if transaction.parent is None:
+        session.info.pop(_BEGUN, None)
+
+
+@contextmanager
+def guarded(session: Session, patience: float) -> Iterator[None]:
+    """Guard each connection that the session takes in this `with` block.
+
+    :param patience: seconds that a statement waits for locks.
+    """
+    session.info[_GUARDED] = patience
+    try:
+        yield
+    finally:
+        session.info.pop(_GUARDED, None)
+
+
+@contextmanager
+def in_callback(session: Session) -> Iterator[None]:
+    """Refuse the end of the session's transaction while a function of the shop runs in this `with` block."""
+    outer = session.info.get(_IN_CALLBACK, False)
+    session.info[_IN_CALLBACK] = True
+    try:
+        yield
+    finally:
+        session.info[_IN_CALLBACK] = outer
+
+
+def refuse_commit(session: Session) -> None:
+    """Refuse a commit inside a function of the shop; a listener of `before_commit`."""
+    if session.info.get(_IN_CALLBACK) and not session.in_nested_transaction():
+        raise RuntimeError(f"db.session.commit() {_MUST_NOT}")
+
+
+def guard(session: Session, connection: Connection, patience: float) -> None:
+    """Limit how long a connection waits for locks, and let no function of the shop end its transaction."""
+    limit_lock_waits(connection, patience)
+
+    def on_commit(connection: Connection) -> None:
+        # The last moment: PostgreSQL answers the COMMIT of a broken transaction by rolling back, without an error.
+        faults = [one.fault for one in begun_in(session)]
+        if session.info.get(_IN_CALLBACK):
+            faults = [f"commit() of its connection {_MUST_NOT}"]
+        for fault in filter(None, faults):
+            # SQLAlchemy takes the transaction for committed by now, and would not roll it back.
+            connection.connection.rollback()
+            raise BrokenTransaction(fault)
+
+    def on_statement(
+        connection: Connection, cursor: Any, statement: str, parameters: Any, context: Any, executemany: bool
+    ) -> None:
+        if session.info.get(_IN_CALLBACK) and _ENDING.match(statement):
+            raise RuntimeError(f"{statement.split()[0]} {_MUST_NOT}")
+
+    event.listen(connection, "commit", on_commit)
+    event.listen(connection, "before_cursor_execute", on_statement)

@@ -1,0 +1,1 @@
+"""Events: the outbox, and the shop's receivers and their transactions."""

@@ -1,0 +1,150 @@
+"""Rows of the event table: stored in the transaction of the change, and leased to the process that made it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from flask_paycheckout.events.receivers import nobody_listens
+
+if TYPE_CHECKING:
+    from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+    from flask_paycheckout.payouts.payout_model import PayoutMixin
+
+__all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "NewEvent", "Subject", "keywords_of", "new_event"]
+
+LEASE = timedelta(seconds=60)
+"""The time after which another process may deliver a leased event; renewed while a receiver works."""
+
+# Any namespace, the same for ever.
+_EVENT_IDS = uuid.UUID("5f0a3d0e-4a86-4a3c-9c5e-3d1c70f2b1a7")
+# Seen only of an event that was committed before its receivers had run.
+_UNFINISHED = "atomic receiver {} committed the transaction that it was called in, and runs again"
+
+Subject: TypeAlias = "CheckoutMixin | PayoutMixin"
+"""An event is about a checkout or about a payout."""
+
+
+class NewEvent(msgspec.Struct, frozen=True):
+    """An event to be stored."""
+
+    name: str
+    """The signal's name."""
+
+    once: str
+    """A unique key of the change, equal in each try to store it; the event is stored only once, under one id."""
+
+    checkout_id: str
+    order_id: str
+    """The shop's own id; empty for a payout that belongs to no order."""
+
+    payout_reference: str | None = None
+    reason: str | None = None
+    extra: Mapping[str, Any] | None = None
+    """Further keywords for the receivers."""
+
+
+class HeldEvent(NamedTuple):
+    """An event that this process has leased for delivery."""
+
+    event_id: str
+    name: str
+    checkout_id: str
+    order_id: str
+    payout_reference: str | None
+    reason: str | None
+    extra: str | None
+    """A JSON object of further keywords for the receivers."""
+
+    attempts: int
+    """The number of deliveries begun, including this one."""
+
+    receivers_done: str
+    """A JSON list of the receivers that have run."""
+
+    lease_token: str | None
+    """The token that marks must name; None when the event waits for a process with a receiver."""
+
+    subject: Subject
+    """The checkout or payout as it was when the event was leased, detached from any session."""
+
+    delivered: bool = False
+    """Whether the event was stored as delivered, since no receiver is left."""
+
+    @classmethod
+    def of_row(cls, row: Any, subject: Subject) -> HeldEvent:
+        """Make it from the columns of the event table."""
+        known = {name: row[name] for name in HELD_COLUMNS}
+        return cls(**known, subject=subject, delivered=row.get("delivered_at") is not None)
+
+
+HELD_COLUMNS = tuple(name for name in HeldEvent._fields if name not in ("subject", "delivered"))
+"""The columns of the event table that a `HeldEvent` has."""
+
+
+def keywords_of(event: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
+    """The keywords that receivers of an event get.
+
+    :param event: the columns of the event table.
+    :param subject: the checkout or the payout, attached to the receiver's session.
+    """
+    about = "payout" if event["payout_reference"] is not None else "checkout"
+    keywords = {"order_id": event["order_id"] or None, about: subject, "event_id": event["event_id"]}
+    if event["reason"] is not None:
+        keywords["reason"] = event["reason"]
+    return keywords if event["extra"] is None else keywords | json.loads(event["extra"])
+
+
+def new_event(
+    event: NewEvent,
+    now: datetime,
+    *,
+    told: bool,
+    unheard: bool = False,
+    leased: bool = True,
+    runs: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The row of an event.
+
+    The event is leased to the process that stores it, which delivers it next without another statement. If that process
+    dies, the event is due when the lease ends.
+
+    :param told: whether no receiver is left for delivery, so that the event becomes delivered.
+    :param unheard: whether the signal needs a receiver and has none in this process; the event is then not leased, and
+        due for every process with a receiver.
+    :param leased: whether this process delivers it; otherwise it is due for every process.
+    :param runs: the atomic receivers that run next, in the transaction that stores the event, and mark it then.
+    """
+    told = told and not unheard and not runs
+    held = leased and not (told or unheard)
+    once = f"{event.name}:{event.once}"
+    row = {
+        # From what is the same in each try, so that receivers of a try that failed recognise the next one.
+        "event_id": str(uuid.uuid5(_EVENT_IDS, f"{once}:{event.checkout_id}")),
+        "once": once,
+        "name": event.name,
+        "checkout_id": event.checkout_id,
+        "order_id": event.order_id,
+        "payout_reference": event.payout_reference,
+        "reason": event.reason,
+        "extra": json.dumps(dict(event.extra)) if event.extra else None,
+        "occurred_at": now,
+        "attempts": 1 if held else 0,
+        "delivered_at": None,
+        "next_attempt_at": now + LEASE if held else now,
+        "lease_token": str(uuid.uuid4()) if held else None,
+        "lease_until": now + LEASE if held else None,
+        "receivers_done": "[]",
+        "last_error": nobody_listens(event.name) if unheard else _UNFINISHED.format(", ".join(runs)) if runs else None,
+    }
+    return row | (delivered_columns(now) if told else {})
+
+
+def delivered_columns(at: datetime) -> dict[str, Any]:
+    """The columns of an event that was delivered in the transaction that stored it."""
+    return {"attempts": 1, "delivered_at": at, "next_attempt_at": None, "lease_token": None, "lease_until": None}

@@ -1,0 +1,288 @@
+"""Delivery of committed events to receivers: database effects exactly once, others at least once per `event_id`.
+
+Each event was stored in the transaction of the state change. Each of its receivers runs in another one, see
+`receiver_runs`.
+
+The undelivered events of an order form its queue. A receiver gets an event only after all earlier ones in the queue; an
+event that is no longer true is superseded and delivered to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.events.event_queue import DueEvent, EventQueue, QueuedEvent
+from flask_paycheckout.events.events import LEASE, HeldEvent
+from flask_paycheckout.events.receiver_runs import Delivery, ReceiverRuns, subject_text
+from flask_paycheckout.events.receivers import is_unheard, nobody_listens, unheard_signals
+from flask_paycheckout.service.logs import FailureLog, about, about_event
+from flask_paycheckout.service.observations import Observed, Observers
+
+__all__ = ["Outbox"]
+
+
+class Outbox:
+    """Delivers the stored events of one app.
+
+    :param runs: runs the receivers of one event.
+    :param sender: the Flask app, as the signals' sender.
+    :param unheard: the signals that need no receiver in this shop (PAYCHECKOUT_UNHEARD).
+    """
+
+    def __init__(
+        self,
+        queue: EventQueue,
+        runs: ReceiverRuns,
+        clock: Clock,
+        sender: object,
+        log: FailureLog,
+        observers: Observers,
+        unheard: Collection[str],
+    ) -> None:
+        self._queue = queue
+        self._runs = runs
+        self._clock = clock
+        self._sender = sender
+        self._log = log
+        self._observers = observers
+        self._unheard = unheard
+
+    def deliver(self, events: Iterable[HeldEvent], since: datetime | None = None) -> Delivery:
+        """Deliver these events now; a failure is logged, and `deliver_due` tries again.
+
+        :param since: the time at which the first of them was leased, or earlier; None for just now.
+        """
+        given = list(events)
+        held = [event for event in given if event.lease_token is not None]
+        total = Delivery(delivered=sum(event.delivered for event in given))
+        for event in given:
+            if event.delivered:
+                self._observers.tell(Observed.DELIVERY, event.name, "delivered")
+            elif event.lease_token is None:
+                self._observers.tell(Observed.DELIVERY, event.name, "unheard")
+                why, fields = nobody_listens(event.name), about_event(event, event.subject.account)
+                told = event.name, subject_text(event), why
+                self._log.warning(f"events {event.name}", "%s of %s waits: %s", *told, extra=fields)
+                total += Delivery(failed=1)
+        with self._runs.kept(held):
+            if held and (len(held) > 1 or since is not None):
+                return total + self._together(held, since or self._clock())
+            return total + self._each(((event.event_id, event) for event in held), set())
+
+    def let_go(self, events: Iterable[HeldEvent]) -> None:
+        """Release these events now, so that another process can deliver them; a database error is only logged."""
+        for event in events:
+            if event.lease_token is not None:
+                self._runs.let_go(event)
+
+    def deliver_due(self, batch: int = 1000) -> Delivery:
+        """Deliver every event that is due, oldest first; a failed one is not tried again in this call.
+
+        :param batch: the number of events that one query returns.
+        """
+        started = self._clock()
+        total = Delivery()
+        failed: set[str] = set()
+        unheard = self._leave_unheard(started)
+        last: DueEvent | None = None
+        while page := self._queue.due(started, after=last, limit=batch, unheard=unheard):
+            total += self._each(((due.event_id, None) for due in page), failed)
+            last = page[-1]
+        return total
+
+    def deliver_waiting(
+        self, order_id: str | None, *, now: bool, progress: Callable[[int], object] | None = None, batch: int = 1000
+    ) -> Delivery:
+        """Deliver waiting events, oldest first, each at most once in this call.
+
+        :param order_id: only events of this order; None for all.
+        :param now: also events whose next try is due later, except those that another process is delivering.
+        :param progress: called after each event with the number of events so far.
+        """
+        if now:
+            self._queue.hurry(order_id, self._clock())
+        started, total, failed = self._clock(), Delivery(), set[str]()
+        last: DueEvent | None = None
+        turns = 0
+        while page := self._queue.due(started, after=last, limit=batch, order_id=order_id):
+            for due in page:
+                total += self._each([(due.event_id, None)], failed)
+                turns += 1
+                if progress is not None:
+                    progress(turns)
+            last = page[-1]
+        return total
+
+    def count_waiting(self, order_id: str | None = None) -> int:
+        """Count the events that are neither delivered nor superseded, of one order or of all."""
+        return self._queue.count_waiting(order_id)
+
+    def _leave_unheard(self, due_by: datetime) -> list[str]:
+        """Name the signals without a receiver here, and store that reason with their waiting events."""
+        names = unheard_signals(self._sender, self._unheard)
+        if names:
+            self._queue.explain_unheard({name: nobody_listens(name) for name in names}, due_by)
+        return names
+
+    def _each(self, events: Iterable[tuple[str, HeldEvent | None]], failed: set[str]) -> Delivery:
+        """Deliver events by their ids, leasing those that are not held yet.
+
+        :param failed: collects the ids of events that failed in this call, which are not tried again in it.
+        """
+        total = Delivery()
+        for event_id, held in events:
+            if event_id in failed:
+                continue
+
+            def deliver(event_id: str = event_id, held: HeldEvent | None = held) -> Delivery:
+                event = held or self._queue.claim(event_id, self._clock(), only_if_due=True)
+                if event is None:
+                    return Delivery()
+                with self._runs.kept([event]):
+                    return self._deliver(event, failed)
+
+            total += self._attempt(event_id, held, deliver)
+        return total
+
+    def _attempt(self, event_id: str, held: HeldEvent | None, deliver: Callable[[], Delivery]) -> Delivery:
+        """Deliver an event; an error is logged, since the state change is committed and must not seem to fail."""
+        try:
+            return deliver()
+        except Exception:
+            fields = about(event_id=event_id) if held is None else about_event(held, None)
+            text = "event %s could not be delivered now; reconcile will try again"
+            self._log.exception("deliveries of events", text, event_id, extra=fields)
+            return Delivery(failed=1)
+
+    # Several events
+
+    def _together(self, held: Sequence[HeldEvent], since: datetime) -> Delivery:
+        """Deliver held events. One query reads the queues of all their orders before, and one query after.
+
+        An event whose order has other waiting events is delivered with them, by queries of its own.
+        """
+        total, failed = Delivery(), set[str]()
+        queues = self._queues_of(held)
+        places = {event.event_id: queues[event.order_id][0].id for event in held if _is_alone(event, queues)}
+        waiting = sorted(held, key=lambda event: event.event_id not in places)
+        told: list[HeldEvent] = []
+        try:
+            while waiting:
+                event = waiting[0]
+                if self._clock() - since > LEASE / 2:
+                    total += self._attempt(event.event_id, event, partial(self._anew, event, failed))
+                elif event.event_id in places:
+                    total += self._attempt(event.event_id, event, partial(self._alone, event, queues, failed))
+                    told.append(event)
+                else:
+                    total += self._each([(event.event_id, event)], failed)
+                del waiting[0]
+        except BaseException:
+            self.let_go(waiting[1:])
+            raise
+        queues = self._queues_of(told)
+        for event in told:
+            if queue := queues.get(event.order_id):
+                follow = partial(self._walk, event, queue, places[event.event_id], failed, holding=False)
+                total += self._attempt(event.event_id, event, follow)
+        return total
+
+    def _queues_of(self, events: Sequence[HeldEvent]) -> dict[str, list[QueuedEvent]]:
+        """The queues of these events' orders, by the order id; empty when they cannot be read now."""
+        try:
+            return self._queue.beside_each(events) if events else {}
+        except SQLAlchemyError as error:
+            text = "the queues of %d events could not be read: %s"
+            told = len(events), type(error).__name__
+            self._log.warning("deliveries of events", text, *told, extra=about(), error=error)
+            return {}
+
+    def _alone(self, event: HeldEvent, queues: dict[str, list[QueuedEvent]], failed: set[str]) -> Delivery:
+        """Deliver a held event with nothing else in its queue."""
+        delivery = self._runs.timed(event, queues[event.order_id]) or Delivery()
+        if delivery.failed:
+            failed.add(event.event_id)
+        return delivery
+
+    def _anew(self, event: HeldEvent, failed: set[str]) -> Delivery:
+        """Lease an event once more and deliver it: those before it took so long that its lease may have ended."""
+        self._queue.release(event, self._clock())
+        return self._each([(event.event_id, None)], failed)
+
+    # The queue of an order
+
+    def _deliver(self, mine: HeldEvent, failed: set[str]) -> Delivery:
+        """Deliver a held event, after earlier due events of its order, and then the events that waited for it."""
+        queue = self._queue.beside(mine)
+        place = next((queued.id for queued in queue if queued.event_id == mine.event_id), None)
+        if place is None:
+            # Another process has delivered it.
+            return Delivery()
+        return self._walk(mine, queue, place, failed, holding=True)
+
+    def _walk(
+        self, mine: HeldEvent, queue: Sequence[QueuedEvent], place: int, failed: set[str], *, holding: bool
+    ) -> Delivery:
+        """Deliver what can be delivered of a queue now.
+
+        :param mine: the event that this process was asked to deliver, and `place` its row id.
+        :param holding: whether it is held and not delivered yet.
+        """
+        total, passed = Delivery(), set(failed)
+        while True:
+            turn = self._next(queue, place, holding, passed)
+            if turn is None:
+                return total
+            if turn.id == place and holding:
+                event: HeldEvent | None = mine
+                holding = False
+            else:
+                event = self._queue.claim(turn.event_id, self._clock(), only_if_due=False)
+            delivery = None if event is None else self._runs.timed(event, queue)
+            if delivery is None:
+                # Another process holds it by now.
+                passed.add(turn.event_id)
+            else:
+                total += delivery
+                if delivery.failed:
+                    passed.add(turn.event_id)
+                    failed.add(turn.event_id)
+            # Events that waited for this one may be delivered now. A process that still saw it as undelivered has
+            # released its own event by now, or will find this one done.
+            queue = self._queue.beside(mine)
+
+    def _next(self, queue: Sequence[QueuedEvent], place: int, holding: bool, passed: set[str]) -> QueuedEvent | None:
+        """The first event of the queue that can be delivered now.
+
+        :param place: the row id of the event that this process was asked to deliver.
+        :param holding: whether that event is held and not delivered yet.
+        :param passed: the ids of events that were already tried.
+        """
+        now = self._clock()
+        for queued in queue:
+            if holding and queued.id == place:
+                return queued
+            if queued.event_id in passed or (queued.lease_until is not None and queued.lease_until > now):
+                continue
+            if is_unheard(queued.name, self._sender, self._unheard):
+                continue
+            if self._runs.is_superseded(queued):
+                return queued
+            if queued.id < place and queued.next_attempt_at > now:
+                continue
+            if holding and queued.id > place:
+                return None
+            runnable, blocked_until = self._runs.turns(queued, queue)
+            if runnable or blocked_until is None:
+                return queued
+        return None
+
+
+def _is_alone(event: HeldEvent, queues: dict[str, list[QueuedEvent]]) -> bool:
+    """Whether no other event of its order waits."""
+    return [queued.event_id for queued in queues.get(event.order_id, ())] == [event.event_id]

@@ -1,0 +1,270 @@
+"""Transactions of the shop's `db.session` that the extension opens, so that the shop takes part in a change of state.
+
+`order_total` is called in such a transaction, so that a lock that it takes on the shop's order lasts until the commit.
+Receivers marked with `@paycheckout.atomic` run in it, so that their writes are committed together with the move; every
+other receiver has one of its own. After each function of the shop the transaction must be whole: neither ended nor
+broken, and with all its writes in one database. Otherwise that function has failed, like one that raised.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, Table
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session, scoped_session
+
+from flask_paycheckout.database.database_errors import is_lost_race
+from flask_paycheckout.database.lock_limit import LockWaits
+from flask_paycheckout.database.open_transactions import BrokenTransaction, begun_in, guard, guarded, in_callback
+from flask_paycheckout.errors import ReceiverFailed
+from flask_paycheckout.events.events import Subject, keywords_of
+from flask_paycheckout.events.receivers import Receiver
+from flask_paycheckout.shop_functions import CallShop
+
+__all__ = ["ReceiverTimes", "Scope", "ShopTransaction", "ShopTransactions"]
+
+_SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
+
+_without_sockets: ContextVar[bool] = ContextVar("flask_paycheckout_without_sockets", default=False)
+
+Scope = Callable[[], AbstractContextManager[scoped_session[Any]]]
+
+
+class ReceiverTimes(Protocol):
+    """Records atomic receivers that are slow."""
+
+    @property
+    def elapsed(self) -> Callable[[], float]:
+        """Seconds that only move forward."""
+
+    def ran(self, receiver: str, seconds: float) -> bool:
+        """Record a run in memory if it took too long; returns whether it did."""
+
+    def write(self) -> None:
+        """Store what was noted, in a transaction of its own; never raises a database error."""
+
+
+class ShopTransaction:
+    """An open transaction of the shop's session, in which functions of the shop are called.
+
+    :param table: one of the payment tables.
+    :param one_database: whether all writes must go to the database of the payment tables.
+    """
+
+    def __init__(self, session: Session, table: Table, call: CallShop, one_database: bool) -> None:
+        self.session = session
+        self.was_slow = False
+        """Whether an atomic receiver held it for too long."""
+
+        self.last_run: tuple[str, str, str] | None = None
+        """The atomic receiver that ran last, with its signal, and whose order or payout it was."""
+
+        self._given: list[Subject] = []
+        self._root = session.get_transaction()
+        self._table = table
+        self._call = call
+        self._one_database = one_database
+
+    @property
+    def connection(self) -> Connection:
+        """The session's connection to the payment tables."""
+        return self.session.connection(bind_arguments={"clause": self._table})
+
+    def call(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        """Call a function of the shop, which must leave the transaction open and whole.
+
+        :raises RuntimeError: it ended the transaction, or left it broken.
+        """
+        with in_callback(self.session):
+            result = self._call(function, *arguments, **keywords)
+        self._require_whole()
+        return result
+
+    def receive(
+        self, receiver: Callable[..., Any], sender: object, stored: Mapping[str, Any], subject: Subject
+    ) -> None:
+        """Call a receiver, and flush its writes.
+
+        :param stored: the columns of the event.
+        :param subject: its checkout or payout, attached to the session.
+        :raises RuntimeError: it left the transaction ended or broken, or wrote in a second database.
+        """
+        self._given.append(subject)
+        self.call(receiver, sender, **keywords_of(stored, subject))
+        self.session.flush()
+        self._require_whole()
+        begun = begun_in(self.session)
+        if self._one_database and len(begun) > 1:
+            engine = self.connection.engine
+            if any(one.wrote() for one in begun if one.connection.engine is not engine):
+                raise RuntimeError(
+                    "it wrote through a second engine, whose commit is another one than that of the payment tables;"
+                    " see 'Tables in a second database' in docs/receivers.md"
+                )
+
+    def commit(self) -> None:
+        """Commit; the objects that receivers were given can still be read afterwards."""
+        self.session.flush()
+        for subject in self._given:
+            if subject in self.session:
+                self.session.expunge(subject)
+        self.session.commit()
+
+    def _require_whole(self) -> None:
+        faults = [one.fault for one in begun_in(self.session)]
+        if self.session.get_transaction() is not self._root:
+            faults = ["it ended the transaction that it was called in"]
+        for fault in filter(None, faults):
+            raise BrokenTransaction(fault)
+
+
+class ShopTransactions:
+    """Opens transactions of one shop's session.
+
+    :param scope: opens an application context of its own, and yields the shop's `db.session` in it.
+    :param table: one of the payment tables.
+    :param sender: the Flask app, as the signals' sender.
+    :param call: calls a function of the shop.
+    :param strict: returns whether a socket that an atomic receiver opens is an error.
+    :param times: records atomic receivers that are slow.
+    :param waits: limits how long the transactions wait for locks.
+    :param one_database: whether receivers must write to the database of the payment tables only.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        table: Table,
+        sender: object,
+        call: CallShop,
+        strict: Callable[[], bool],
+        times: ReceiverTimes,
+        waits: LockWaits,
+        *,
+        one_database: bool,
+    ) -> None:
+        self._times = times
+        self._waits = waits
+        self._scope = scope
+        self._table = table
+        self._sender = sender
+        self._call = call
+        self._strict = strict
+        self._one_database = one_database
+
+    @contextmanager
+    def open(self) -> Iterator[ShopTransaction]:
+        """Open a transaction that is rolled back at the end of the `with` block, unless it was committed.
+
+        It takes a connection when the shop makes its first query, so a function without one costs nothing here.
+        """
+        with self._scope() as scoped:
+            session: Session = scoped()
+            if session.in_transaction():
+                # A session of the shop's own class may have made queries already.
+                session.rollback()
+            try:
+                with self._waits.limited() as patience, guarded(session, patience):
+                    session.begin()
+                    yield ShopTransaction(session, self._table, self._call, self._one_database)
+            finally:
+                # Rolls back, and leaves objects readable that receivers were given.
+                session.close()
+
+    @contextmanager
+    def begin(self) -> Iterator[ShopTransaction]:
+        """Open a transaction that is committed at the end of the `with` block, or rolled back when it raises."""
+        opened = None
+        try:
+            with self.open() as opened:
+                yield opened
+                try:
+                    opened.commit()
+                except (BrokenTransaction, IntegrityError) as error:
+                    # Our own constraints are not deferred.
+                    if opened.last_run is None:
+                        raise
+                    raise ReceiverFailed(*opened.last_run, error) from error
+        finally:
+            if opened is not None and opened.was_slow:
+                self._times.write()
+
+    def within(self, session: Session) -> ShopTransaction:
+        """The open transaction of a session of the shop, which the shop itself commits."""
+        with self._waits.limited() as patience:
+            guard(session, session.connection(bind_arguments={"clause": self._table}), patience)
+        return ShopTransaction(session, self._table, self._call, self._one_database)
+
+    def run(
+        self,
+        transaction: ShopTransaction,
+        stored: Mapping[str, Any],
+        subject: Subject,
+        receivers: Iterable[Receiver],
+        mark: Callable[[str], bool],
+    ) -> None:
+        """Run the atomic receivers of an event that was just stored.
+
+        :param stored: the columns of the event.
+        :param subject: the checkout or payout after the change, detached from any session.
+        :param mark: records in the transaction that a receiver of this name has run; returns False when the event is
+            not there, so that the transaction is another one.
+        :raises ReceiverFailed: one of them raised, or did not leave the transaction whole; the caller must roll back.
+        """
+        for receiver in receivers:
+            began = self._times.elapsed()
+            ran = transaction.last_run = receiver.name, stored["name"], _owner_of(stored)
+            try:
+                with _refuse_sockets(self._strict()):
+                    # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
+                    attached = transaction.session.merge(subject, load=False)
+                    transaction.receive(receiver.function, self._sender, stored, attached)
+                    if not mark(receiver.name):
+                        raise BrokenTransaction("it ended the transaction that it was called in")
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                if is_lost_race(error):
+                    raise
+                raise ReceiverFailed(*ran, error) from error
+            finally:
+                transaction.was_slow |= self._times.ran(receiver.name, self._times.elapsed() - began)
+
+
+def _owner_of(event: Mapping[str, Any]) -> str:
+    """The order that an event is about, or else the payout."""
+    return event["order_id"] or f"payout {event['payout_reference']}"
+
+
+@contextmanager
+def _refuse_sockets(strict: bool) -> Iterator[None]:
+    """Make opening a socket here an error, since locks would be held while another service answers."""
+    if not strict:
+        yield
+        return
+    _watch_sockets()
+    token = _without_sockets.set(True)
+    try:
+        yield
+    finally:
+        _without_sockets.reset(token)
+
+
+@cache
+def _watch_sockets() -> None:
+    # Once per process and only when needed, since an audit hook cannot be removed.
+    sys.addaudithook(_audit)
+
+
+def _audit(name: str, arguments: tuple[Any, ...]) -> None:
+    if name in _SOCKET_EVENTS and _without_sockets.get():
+        raise RuntimeError(
+            "an atomic receiver opened a socket. It runs inside the transaction that records the payment, so it may"
+            " only write through db.session; do the rest in a receiver without @paycheckout.atomic."
+        )

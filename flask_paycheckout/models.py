@@ -1,0 +1,148 @@
+"""The mapped classes on one shop's database: checkouts, the events about them, payouts, and their bookings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar, cast
+
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import Table
+from sqlalchemy.orm import class_mapper, make_transient_to_detached
+from sqlalchemy.orm.attributes import instance_state, manager_of_class
+
+from flask_paycheckout.books.booking_model import BookingMixin
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.database.mapping import mapped
+from flask_paycheckout.database.service_table import service_table
+from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.events.event_model import EventMixin
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+
+__all__ = ["Models", "make_models", "require_one_database"]
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Models:
+    """The mapped classes on one shop's database, with their tables for plain statements."""
+
+    Checkout: type[CheckoutMixin]
+    Event: type[EventMixin]
+    Payout: type[PayoutMixin]
+    Booking: type[BookingMixin]
+
+    @property
+    def bind_key(self) -> str | None:
+        """The bind that the tables belong to; None for the shop's default database."""
+        key: str | None = getattr(self.Checkout, "__bind_key__", None)
+        return key
+
+    @property
+    def checkouts(self) -> Table:
+        return cast("Table", self.Checkout.__table__)
+
+    @property
+    def payouts(self) -> Table:
+        return cast("Table", self.Payout.__table__)
+
+    @property
+    def bookings(self) -> Table:
+        return cast("Table", self.Booking.__table__)
+
+    def checkout_of_row(self, row: Mapping[Any, Any]) -> CheckoutMixin:
+        """Make a detached checkout from a row, which is much cheaper than loading it through a session.
+
+        :param row: every column of the table by its name.
+        """
+        return _loaded(self.Checkout, self._checkout_attributes, row)
+
+    def payout_of_row(self, row: Mapping[Any, Any]) -> PayoutMixin:
+        """Make a detached payout from a row, every column of the table by its name."""
+        return _loaded(self.Payout, self._payout_attributes, row)
+
+    def row_of_checkout(self, checkout: CheckoutMixin) -> dict[str, Any]:
+        """The values of a checkout, by the names of the table's columns."""
+        return {column: vars(checkout)[attribute] for column, attribute in self._checkout_attributes}
+
+    def row_of_payout(self, payout: PayoutMixin) -> dict[str, Any]:
+        """The values of a payout, by the names of the table's columns."""
+        return {column: vars(payout)[attribute] for column, attribute in self._payout_attributes}
+
+    @cached_property
+    def _checkout_attributes(self) -> list[tuple[str, str]]:
+        return _attributes(self.Checkout)
+
+    @cached_property
+    def _payout_attributes(self) -> list[tuple[str, str]]:
+        return _attributes(self.Payout)
+
+    @property
+    def services(self) -> Table:
+        """The table of failing calls, to which no class is mapped."""
+        return service_table(self.checkouts)
+
+    @property
+    def events(self) -> Table:
+        return cast("Table", self.Event.__table__)
+
+
+def make_models(db: SQLAlchemy) -> Models:
+    """Make the mapped classes on this `db`, or take the shop's own subclasses of the mixins."""
+    checkout = mapped(db, CheckoutMixin, "PayCheckoutCheckout")
+    # A shop that moved its payment tables to another bind before there were payouts has them there too.
+    beside = getattr(checkout, "__bind_key__", None)
+    models = Models(
+        checkout,
+        mapped(db, EventMixin, "PayCheckoutEvent"),
+        mapped(db, PayoutMixin, "PayCheckoutPayout", beside),
+        mapped(db, BookingMixin, "PayCheckoutBooking", beside),
+    )
+    service_table(models.checkouts)
+    return models
+
+
+def require_one_database(models: Models, config: Mapping[str, Any], *, separate: bool) -> None:
+    """Refuse payment tables in another database than the shop's, as no transaction can include both.
+
+    :param config: the app's configuration.
+    :param separate: whether the shop accepts that (PAYCHECKOUT_SEPARATE_DATABASE).
+    :raises ConfigurationError: the tables are in another database than the shop's, or in two.
+    """
+    key = models.bind_key
+    others_of = (models.events, models.Event), (models.payouts, models.Payout), (models.bookings, models.Booking)
+    for table, other in others_of:
+        if (others := getattr(other, "__bind_key__", None)) != key:
+            raise ConfigurationError(
+                f"{models.checkouts.name} has the __bind_key__ {key!r} and {table.name} {others!r}: no transaction"
+                " could store a payment together with its event. Give the classes the same one."
+            )
+    binds = set(config.get("SQLALCHEMY_BINDS") or ())
+    has_default = config.get("SQLALCHEMY_DATABASE_URI") is not None or None in binds
+    if key is None or separate or not (has_default or binds - {key}):
+        return
+    raise ConfigurationError(
+        f"the payment tables have the __bind_key__ {key!r}, so they are in another database than the shop's orders:"
+        " a receiver's writes and the mark that it has run would be two commits, and its effects could happen twice."
+        " Take the __bind_key__ away, or set PAYCHECKOUT_SEPARATE_DATABASE = True if your receivers can be run again"
+        " with the same event_id."
+    )
+
+
+def _attributes(model: type[Any]) -> list[tuple[str, str]]:
+    """The columns of a mapped class's table, each with the name of its attribute."""
+    mapper = class_mapper(model)
+    return [(column.name, mapper.get_property_by_column(column).key) for column in mapper.local_table.c]
+
+
+def _loaded(model: type[Row], attributes: Sequence[tuple[str, str]], row: Mapping[Any, Any]) -> Row:
+    """A detached object with the values of a row."""
+    loaded = {attribute: row[column] for column, attribute in attributes}
+    manager = manager_of_class(model)
+    made: Row = manager.new_instance()
+    vars(made).update(loaded)
+    make_transient_to_detached(made)
+    manager.dispatch.load(instance_state(made), None)
+    return made

@@ -1,0 +1,170 @@
+"""The table of payouts in the shop's database: money to bank accounts and wallets, refunds among it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlalchemy import Boolean, FromClause, Index, Integer, String, Text
+from sqlalchemy.orm import Mapped, declared_attr, mapped_column
+
+from flask_paycheckout.database.mapping import MOMENT, ROW_ID, keep
+from flask_paycheckout.database.order_ids import MAX_ID
+from flask_paycheckout.totals import is_token
+
+__all__ = ["PayoutMixin"]
+
+
+class PayoutMixin:
+    """One payment of the shop to somebody. Subclass it together with `db.Model` to add columns of your own."""
+
+    __tablename__ = "paycheckout_payout"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        keep(cls)
+
+    @declared_attr.directive
+    def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
+        # What is due in a state, the longest waiting first; it serves counts by state too.
+        # The others serve the owner's lists, newest first, and what needs a person.
+        return (
+            Index("ix_paycheckout_payout_due", "status", "next_attempt_at", "id"),
+            Index("ix_paycheckout_payout_state", "status", "id"),
+            Index("ix_paycheckout_payout_kind", "kind", "id"),
+            # The same lists of one merchant account.
+            Index("ix_paycheckout_payout_account_state", "account", "status", "id"),
+            Index("ix_paycheckout_payout_account_id", "account", "id"),
+        )
+
+    if TYPE_CHECKING:
+        __table__: ClassVar[FromClause]
+
+    id: Mapped[int] = mapped_column(ROW_ID, primary_key=True)
+    reference: Mapped[str] = mapped_column(String(MAX_ID), unique=True)
+    """The shop's own reference, which never changes; a refund has one of ours."""
+
+    service_reference: Mapped[str] = mapped_column(String(64), unique=True)
+    """The reference that the service is given for the present try; a retry of a failed payout replaces it."""
+
+    earlier: Mapped[str | None] = mapped_column(Text)
+    """The tries before the present one, which a retry reads first; JSON, see `rules.payout_tries`."""
+
+    client_id: Mapped[str | None] = mapped_column(String(MAX_ID))
+    """The client id of the keys that the present try was sent with; NULL before, and where a signer needs none."""
+
+    paid_by: Mapped[str | None] = mapped_column(String(MAX_ID))
+    """The merchant account whose money pays: `account`, or the one of the settings; NULL until it is sent."""
+
+    kind: Mapped[str] = mapped_column(String(16))
+    """The reason: `payout` or `refund`."""
+
+    status: Mapped[str] = mapped_column(String(16))
+    """The state: claimable, waiting, ready, sending, sent, completed, failed, unknown or cancelled."""
+
+    account: Mapped[str] = mapped_column(String(MAX_ID))
+    """The name of the merchant account that pays; empty for the one of the settings."""
+
+    order_id: Mapped[str | None] = mapped_column(String(MAX_ID), index=True)
+    """The shop's own id of the order that it belongs to, if any."""
+
+    refund_of: Mapped[str | None] = mapped_column(String(MAX_ID), index=True)
+    """The id of the checkout whose money a refund pays back."""
+
+    exact_amount: Mapped[str] = mapped_column("amount", String(64))
+    currency: Mapped[str] = mapped_column(String(72))
+    """An ISO 4217 code for a bank, a token id for a wallet."""
+
+    exact_fee: Mapped[str | None] = mapped_column("fee", String(64))
+
+    reported_amount: Mapped[str | None] = mapped_column(String(64))
+    """The exact amount that the service reports, while it is another one."""
+
+    note: Mapped[str | None] = mapped_column(Text)
+    """A text that the service shows to the recipient."""
+
+    to_kind: Mapped[str | None] = mapped_column(String(16))
+    """The kind of destination: `bank`, `recipient`, `wallet` or `hand`; NULL until a customer has said where to."""
+
+    to_details: Mapped[str | None] = mapped_column(Text)
+    """The destination as JSON, sealed where PAYCHECKOUT_SEAL_KEY is set; NULL once wiped."""
+
+    destination: Mapped[str | None] = mapped_column(Text)
+    """The destination for people, with a masked account number."""
+
+    fingerprint: Mapped[str | None] = mapped_column(String(80))
+    """A keyed fingerprint of the destination."""
+
+    revision: Mapped[int] = mapped_column(Integer)
+    """The number of changes of the destination; an approval names the one that the person saw."""
+
+    changes: Mapped[int] = mapped_column(Integer)
+    """The number of changes of the row; a move's statement requires the number that it starts from."""
+
+    claims: Mapped[int] = mapped_column(Integer)
+    """The number of recipients that a customer had made at the service through the refund's link."""
+
+    disbursement_id: Mapped[str | None] = mapped_column(String(MAX_ID))
+    """The service's id, known once it was sent."""
+
+    next_attempt_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time of the next step: a send, a look-up or a read; None when nothing is planned."""
+
+    lease_token: Mapped[str | None] = mapped_column(String(36))
+    """The token of the process that works on it, until `next_attempt_at`."""
+
+    taken_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time when it was first taken to be sent under its present service reference."""
+
+    missed_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time of the first look-up that did not find it, by the database's clock; NULL while none is under way."""
+
+    alone: Mapped[bool] = mapped_column(Boolean)
+    """Whether it is sent in a call of its own, since a batch with it was refused."""
+
+    doubted: Mapped[bool] = mapped_column(Boolean)
+    """Whether an answer about it was ever lost under its present service reference."""
+
+    refused: Mapped[bool] = mapped_column(Boolean)
+    """Whether the service refused the last send of a payout that is in doubt, so that it is not sent again."""
+
+    failures: Mapped[int] = mapped_column(Integer)
+    """The number of failures in a row to send, look up or read it."""
+
+    problem: Mapped[str | None] = mapped_column(Text)
+    """The last error, for people; None after a success."""
+
+    problem_since: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time of the first error since the last success."""
+
+    created_at: Mapped[datetime] = mapped_column(MOMENT)
+    """The time of creation; an aware UTC datetime, like every other time here."""
+
+    moved_at: Mapped[datetime] = mapped_column(MOMENT)
+    """The time when the state last changed."""
+
+    history: Mapped[str] = mapped_column(Text)
+    """The history, one JSON object per line; `explain` reads it."""
+
+    pruned_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time when its earlier history was removed by `flask paycheckout prune`; NULL while it is whole."""
+
+    @property
+    def amount(self) -> Decimal:
+        """The amount, exactly."""
+        return Decimal(self.exact_amount)
+
+    @property
+    def fee(self) -> Decimal | None:
+        """The fee in `currency`, exactly, as the service reported it; None until it did."""
+        return None if self.exact_fee is None else Decimal(self.exact_fee)
+
+    @property
+    def is_token(self) -> bool:
+        """Whether it is paid in a token, to a wallet; the service cannot be asked about those later."""
+        return is_token(self.currency)
+
+    def __repr__(self) -> str:
+        # Without the destination: reprs end up in logs.
+        return f"<{type(self).__name__} {self.reference!r}: {self.exact_amount} {self.currency}, {self.status}>"

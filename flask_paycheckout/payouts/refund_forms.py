@@ -1,0 +1,115 @@
+"""The form in which a customer says where a refund shall go: its fields, and the faults of what was typed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from flask_paycheckout.client.hidden import AccountNumber
+from flask_paycheckout.payouts.countries import bank_in_iban
+from flask_paycheckout.payouts.destinations import (
+    MAX_TEXT,
+    ToWallet,
+    begins_like_iban,
+    iban_of,
+    is_account_number,
+    is_email,
+    is_one_line,
+    masked_account,
+    require_destination,
+)
+from flask_paycheckout.text import trimmed
+from flask_paycheckout.totals import is_token
+
+__all__ = ["ACCOUNT_NUMBER", "Fault", "RefundForm", "fields_of", "read_form"]
+
+ACCOUNT_NUMBER = "account_number"
+"""The field that is never shown again, and must be typed again."""
+
+_BANK_FIELDS = ("account_name", ACCOUNT_NUMBER, "bank_name", "country", "email", "address", "city", "post_code")
+_WALLET_FIELDS = ("wallet_address",)
+
+
+class Fault(StrEnum):
+    """What is wrong with a field."""
+
+    MISSING = "missing"
+    TOO_LONG = "too long"
+    SEVERAL_LINES = "line breaks or control characters"
+    NO_EMAIL = "no e-mail address"
+    NO_ACCOUNT_NUMBER = "no account number"
+    NO_IBAN = "check digits of an IBAN that do not fit"
+    NO_WALLET = "no address of a wallet"
+
+
+@dataclass(frozen=True)
+class RefundForm:
+    """What a customer typed, without spaces at the ends."""
+
+    values: Mapping[str, str] = field(repr=False)
+    """All fields of the form; an account number is an `AccountNumber`, which is not shown by its repr."""
+
+    faults: Mapping[str, Fault] = field(default_factory=dict)
+    """What is wrong with each field; empty when everything can be used."""
+
+    @property
+    def wallet(self) -> ToWallet | None:
+        """The wallet; None where a bank account was asked for."""
+        address = self.values.get("wallet_address")
+        return None if address is None else ToWallet(address)
+
+    @property
+    def masked(self) -> str:
+        """The destination for people, without an account number."""
+        if self.wallet is not None:
+            return self.wallet.masked
+        number, bank = self.values[ACCOUNT_NUMBER], self.values["bank_name"]
+        iban = iban_of(number)
+        # What the number itself names, beside the name that was typed: a person compares both before the money goes.
+        named = bank if iban is None else f"{bank} (IBAN: {bank_in_iban(iban)})"
+        return masked_account(self.values["account_name"], named, number)
+
+
+def fields_of(currency: str) -> tuple[str, ...]:
+    """The fields that are asked for, in their order on the page: a wallet for a token, else a bank account."""
+    return _WALLET_FIELDS if is_token(currency) else _BANK_FIELDS
+
+
+def read_form(currency: str, typed: Mapping[str, str]) -> RefundForm:
+    """Check what was typed into the fields of this currency; other fields are ignored.
+
+    :param typed: the text of each field; a missing one counts as empty.
+    """
+    values = {
+        name: AccountNumber(trimmed(typed.get(name, ""))) if name == ACCOUNT_NUMBER else trimmed(typed.get(name, ""))
+        for name in fields_of(currency)
+    }
+    faults = {name: _fault(name, value, currency) for name, value in values.items()}
+    return RefundForm(values, {name: fault for name, fault in faults.items() if fault is not None})
+
+
+def _fault(name: str, value: str, currency: str) -> Fault | None:
+    if not value:
+        return Fault.MISSING
+    if not is_one_line(value):
+        return Fault.SEVERAL_LINES
+    if name == ACCOUNT_NUMBER:
+        if begins_like_iban(value) and iban_of(value) is None:
+            return Fault.NO_IBAN
+        return None if is_account_number(value) else Fault.NO_ACCOUNT_NUMBER
+    if len(value) > MAX_TEXT:
+        return Fault.TOO_LONG
+    if name == "email" and not is_email(value):
+        return Fault.NO_EMAIL
+    if name == "wallet_address" and not _is_wallet(value, currency):
+        return Fault.NO_WALLET
+    return None
+
+
+def _is_wallet(address: str, currency: str) -> bool:
+    try:
+        require_destination(ToWallet(address), currency)
+    except ValueError:
+        return False
+    return True

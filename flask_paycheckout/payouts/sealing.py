@@ -1,0 +1,100 @@
+"""Destinations of payouts as they are stored: account numbers sealed, and a keyed fingerprint to compare contents by.
+
+With PAYCHECKOUT_SEAL_KEY, a Fernet key of `cryptography`, an account number is encrypted in the payout's row. The
+fingerprint is made with the app's secret key, so that nobody can find the number by trying all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from itsdangerous import Signer
+
+from flask_paycheckout.client.hidden import Hidden
+from flask_paycheckout.payouts.destinations import Destination, ToBank, destination_of, details_of, kind_of
+
+if TYPE_CHECKING:
+    from cryptography.fernet import MultiFernet
+
+__all__ = ["Sealing", "Unreadable"]
+
+_SEALED = "sealed:"
+_PURPOSE = b"paycheckout.destination"
+
+
+class Unreadable(Exception):
+    """Stored details of a destination cannot be read; the message says why, and how to mend it."""
+
+
+class Sealing:
+    """Writes and reads the details of destinations for one app.
+
+    :param seal_keys: Fernet keys, of which the first seals and each opens; without any, details are stored as they are.
+    :param keys: returns the app's secret keys, the current one last.
+    """
+
+    def __init__(self, seal_keys: Sequence[str], keys: Callable[[], Sequence[bytes]]) -> None:
+        self._seal_keys = seal_keys
+        self._keys = keys
+        self._fernet: MultiFernet | None = None
+
+    def seal(self, to: Destination) -> Hidden:
+        """The details of a destination for its column; sealed when they contain an account number and a key is set."""
+        details = details_of(to)
+        if not self._seal_keys or not isinstance(to, ToBank):
+            return Hidden(details)
+        return Hidden(_SEALED + self._sealer().encrypt(details.encode()).decode())
+
+    def open(self, kind: str | None, details: str | None) -> Destination:
+        """The destination that was stored with these details.
+
+        :raises Unreadable: they are missing, or sealed with a key that is not set any more.
+        """
+        if kind is None or details is None:
+            raise Unreadable("its destination is not known; cancel it, and ask the customer again with a new refund")
+        if not details.startswith(_SEALED):
+            return destination_of(kind, details)
+        if not self._seal_keys:
+            raise Unreadable(
+                "its account number is sealed, but PAYCHECKOUT_SEAL_KEY is not set; set the key that sealed it"
+            )
+        from cryptography.fernet import InvalidToken
+
+        try:
+            opened = self._sealer().decrypt(details.removeprefix(_SEALED).encode()).decode()
+        except InvalidToken:
+            raise Unreadable(
+                "its account number is sealed with a key that PAYCHECKOUT_SEAL_KEY does not list; add that key to the"
+                " end of the list"
+            ) from None
+        return destination_of(kind, opened)
+
+    def fingerprint(self, to: Destination) -> str:
+        """A keyed fingerprint of a destination, by which contents can be compared after the details are gone."""
+        return _fingerprint(self._keys()[-1], to)
+
+    def is_fingerprint_of(self, stored: str, to: Destination) -> bool | None:
+        """Whether a stored fingerprint is this destination's; None when it was made with a key that is gone."""
+        candidates = [_fingerprint(key, to) for key in self._keys() if key]
+        if any(hmac.compare_digest(stored, candidate) for candidate in candidates):
+            return True
+        known = any(stored.partition(":")[0] == candidate.partition(":")[0] for candidate in candidates)
+        return False if known else None
+
+    def _sealer(self) -> MultiFernet:
+        if self._fernet is None:
+            from cryptography.fernet import Fernet, MultiFernet
+
+            self._fernet = MultiFernet([Fernet(key) for key in self._seal_keys])
+        return self._fernet
+
+
+def _fingerprint(key: bytes, to: Destination) -> str:
+    """The fingerprint, after a mark of the key that it was made with."""
+    signer = Signer(key, salt=_PURPOSE, key_derivation="hmac", digest_method=hashlib.sha256)
+    mark = hashlib.sha256(signer.derive_key()).hexdigest()[:8]
+    signature = signer.get_signature(f"{kind_of(to)}\n{details_of(to)}")
+    return f"{mark}:{signature.decode()}"

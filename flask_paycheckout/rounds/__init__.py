@@ -1,0 +1,1 @@
+"""Reconcile: rounds that read deposits, deliver events, and send payouts beside them."""

@@ -1,1 +1,0 @@
-"""Pure rules: states, comparison of money, schedules. They use no web framework, no database and no service."""

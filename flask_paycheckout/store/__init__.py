@@ -1,1 +1,0 @@
-"""The tables on the shop's database, and every statement on them."""

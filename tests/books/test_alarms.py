@@ -1,0 +1,358 @@
+"""Alarms tell the truth: each trouble alone is named by report and doctor within five minutes, and a healthy shop by
+neither."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterator, Mapping
+from random import Random
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import text
+
+from flask_paycheckout import Pay, order_paid
+from flask_paycheckout.books.gauges import read_gauges
+from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.errors import UnsafeCheckoutUrl
+from flask_paycheckout.operations.app import AppOperations
+from tests.alarming import told, urgent
+from tests.chance import seed_of, soak_count, stream
+from tests.conftest import OpenShop
+from tests.scripted import Answer, Shop, garbage, number, refusal
+
+Trouble = Callable[[Shop], Generator[None, None, None]]
+
+
+def hears(app: Flask, **facts: Any) -> None:
+    """A receiver that is well."""
+
+
+def breaks(app: Flask, **facts: Any) -> None:
+    raise RuntimeError("the shelf broke")
+
+
+def runs(shop: Shop, *arguments: str) -> tuple[int, Any]:
+    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", *arguments, "--json"])
+    return ran.exit_code, json.loads(ran.stdout) if ran.stdout.startswith("{") else ran.output
+
+
+def orders(shop: Shop, count: int = 1) -> list[str]:
+    """So many new orders for 12.50."""
+    made = [f"n-{len(shop.totals) + number}" for number in range(count)]
+    shop.totals.update({order_id: Pay("12.50", "USD") for order_id in made})
+    return made
+
+
+def starts_in_vain(shop: Shop) -> None:
+    with pytest.raises((PaymentsError, UnsafeCheckoutUrl)):
+        shop.starts(*orders(shop))
+
+
+def paid_with_webhook(shop: Shop, **said: object) -> str:
+    checkout_id = shop.has_deposit("completed", orders(shop)[0], **said)
+    shop.runtime.webhooks.receive(checkout_id)
+    return checkout_id
+
+
+# Troubles: each begins it, and is then called once a minute while reconcile runs.
+
+
+def lasting(begin: Callable[[Shop], None]) -> Trouble:
+    """A trouble that stays once it has begun."""
+
+    def trouble(shop: Shop) -> Generator[None, None, None]:
+        begin(shop)
+        while True:
+            yield
+
+    return trouble
+
+
+def reads_answered(answer: Answer) -> Trouble:
+    def trouble(shop: Shop) -> Generator[None, None, None]:
+        waiting = [shop.starts(order_id) for order_id in orders(shop, 3)]
+        while True:
+            for checkout_id in waiting:
+                shop.service.fails(checkout_id, answer)
+            yield
+
+    return trouble
+
+
+def one_deposit_fails(shop: Shop) -> Generator[None, None, None]:
+    shop.service.fails(shop.starts(*orders(shop)))
+    while True:
+        paid_with_webhook(shop)
+        yield
+
+
+@lasting
+def another_deposit_answers(shop: Shop) -> None:
+    shop.has_deposit("completed", *orders(shop), depositId="somebody-elses")
+
+
+def receiver_fails(shop: Shop) -> Generator[None, None, None]:
+    with order_paid.connected_to(breaks, sender=shop.app):
+        paid_with_webhook(shop)
+        while True:
+            yield
+
+
+@lasting
+def receiver_is_missing(shop: Shop) -> None:
+    order_paid.disconnect(hears, sender=shop.app)
+    paid_with_webhook(shop)
+
+
+def atomic_receiver_fails(shop: Shop) -> Generator[None, None, None]:
+    @shop.paycheckout.atomic
+    def close(app: Flask, **facts: Any) -> None:
+        raise RuntimeError("the shelf broke")
+
+    with order_paid.connected_to(close, sender=shop.app):
+        paid_with_webhook(shop)
+        while True:
+            yield
+
+
+@lasting
+def order_total_fails(shop: Shop) -> None:
+    checkout_id = shop.starts(*orders(shop))
+    shop.paycheckout.order_total(lambda order_id: 1 // 0)  # type: ignore[type-var]
+    shop.service.says(checkout_id, "completed")
+    shop.runtime.webhooks.receive(checkout_id)
+
+
+@lasting
+def another_client_id_made_it(shop: Shop) -> None:
+    checkout_id = shop.starts(*orders(shop))
+    table = shop.runtime.models.checkouts
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(table.update().where(table.c.checkout_id == checkout_id).values(client_id="of-before"))
+    shop.clock.advance(minutes=17)
+
+
+def receiver_breaks_its_transaction(shop: Shop) -> Generator[None, None, None]:
+    @shop.paycheckout.atomic
+    def close(app: Flask, **facts: Any) -> None:
+        shop.db.session.execute(text("ROLLBACK"))
+
+    with order_paid.connected_to(close, sender=shop.app):
+        paid_with_webhook(shop)
+        while True:
+            yield
+
+
+@lasting
+def unknown_deposit_status(shop: Shop) -> None:
+    shop.has_deposit("on_holiday", *orders(shop))
+
+
+@lasting
+def wrong_amount(shop: Shop) -> None:
+    paid_with_webhook(shop, inputAmount=number("1"))
+
+
+@lasting
+def paid_twice(shop: Shop) -> None:
+    [order_id] = orders(shop)
+    first = shop.starts(order_id)
+    shop.totals[order_id] = Pay("13.50", "USD")
+    second = shop.has_deposit("completed", order_id, inputAmount=number("13.50"))
+    shop.service.says(first, "completed")
+    for checkout_id in (second, first):
+        shop.runtime.webhooks.receive(checkout_id)
+
+
+@lasting
+def rejected(shop: Shop) -> None:
+    shop.resolves(paid_with_webhook(shop, inputAmount=number("1")), accept=False)
+
+
+@lasting
+def webhooks_never_come(shop: Shop) -> None:
+    for order_id in orders(shop, 5):
+        shop.service.says(shop.starts(order_id), "completed")
+
+
+@lasting
+def reconcile_does_not_run(shop: Shop) -> None:
+    shop.starts(*orders(shop))
+    shop.reconciles = lambda limit=None: None  # type: ignore[assignment,method-assign,return-value]
+
+
+def starts_answered(answer: Answer) -> Trouble:
+    def trouble(shop: Shop) -> Generator[None, None, None]:
+        while True:
+            shop.service.instead_of_created.append(answer)
+            starts_in_vain(shop)
+            yield
+
+    return trouble
+
+
+def pages_are_elsewhere(shop: Shop) -> Generator[None, None, None]:
+    shop.service.page = "http://evil.example/{id}"
+    while True:
+        starts_in_vain(shop)
+        yield
+
+
+@lasting
+def a_deliverer_died(shop: Shop) -> None:
+    paid_with_webhook(shop)
+    table = shop.runtime.models.events
+    with shop.runtime.engine().begin() as connection:
+        lost = {"delivered_at": None, "next_attempt_at": shop.clock(), "lease_until": shop.clock()}
+        connection.execute(table.update().where(table.c.name == "order_paid").values(lost))
+    shop.reconciles = lambda limit=None: None  # type: ignore[assignment,method-assign,return-value]
+
+
+TROUBLES = {
+    "wrong secret": (reads_answered(refusal(401, "bad signature")), "bad signature", "now"),
+    "service down": (reads_answered(refusal(503, "closed")), "closed", "now"),
+    "garbage": (reads_answered(garbage()), "GET /v1/deposit/{id}", "now"),
+    "one deposit fails": (one_deposit_fails, "500 Refused", "now"),
+    "another deposit answers": (another_deposit_answers, "another deposit", "now"),
+    "receiver fails": (receiver_fails, "the shelf broke", "today"),
+    "receiver is missing": (receiver_is_missing, "nobody listens", "today"),
+    "atomic receiver fails": (atomic_receiver_fails, "the shelf broke", "now"),
+    "another client id made it": (another_client_id_made_it, "made with client id 'of-before'", "now"),
+    "receiver breaks its transaction": (receiver_breaks_its_transaction, "close of order_paid", "now"),
+    "unknown deposit status": (unknown_deposit_status, "on_holiday", "today"),
+    "order_total fails": (order_total_fails, "held", "today"),
+    "wrong amount": (wrong_amount, "held", "today"),
+    "paid twice": (paid_twice, "held", "today"),
+    "money to pay back": (rejected, "paid no order", "today"),
+    "webhooks never come": (webhooks_never_come, "webhook", "today"),
+    "reconcile does not run": (reconcile_does_not_run, "reconcile", "now"),
+    "a deliverer died": (a_deliverer_died, "order_paid of order", "today"),
+    "starts fail": (starts_answered(refusal(503, "no checkouts today")), "no checkouts today", "now"),
+    "starts are refused": (starts_answered(refusal(400, "currency is not enabled")), "currency is not enabled", "now"),
+    "starts get garbage": (starts_answered(garbage()), "nobody can start a payment", "now"),
+    "pages are elsewhere": (pages_are_elsewhere, "nobody can start a payment", "now"),
+}
+
+
+@pytest.fixture
+def well(open_shop: OpenShop) -> Iterator[Shop]:
+    """A shop with a receiver of order_paid, where a payment went well."""
+    shop = open_shop(PAYCHECKOUT_UNHEARD=["payment_held", "payment_resolved"])
+    with order_paid.connected_to(hears, sender=shop.app):
+        paid_with_webhook(shop)
+        yield shop
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_each_trouble_is_named_within_five_minutes(well: Shop, name: str) -> None:
+    begin, words, severity = TROUBLES[name]
+    assert runs(well, "report")[0] == 0
+    trouble = begin(well)
+    for _ in range(5):
+        next(trouble)
+        well.reconciles()
+        well.clock.advance(minutes=1)
+    code, _ = runs(well, "report")
+    assert gauged(well) == {alarm.kind: alarm.count for alarm in told(well).alarms}
+    text_of_report = well.app.test_cli_runner().invoke(args=["paycheckout", "report"]).output
+    assert code == {"now": 2, "today": 1}[severity]
+    assert severity in {alarm.severity for alarm in told(well).alarms}
+    assert "Nothing needs a person" not in text_of_report
+    assert words.lower() in text_of_report.lower()
+    code, examined = runs(well, "doctor")
+    assert code == 1
+    about = [f"{check['about']} {check['found']}" for check in examined["checks"] if check["level"] == "failure"]
+    assert any(words.lower() in told.lower() for told in about), about
+    trouble.close()
+
+
+def test_what_the_tables_lack_is_told_by_the_doctor(well: Shop) -> None:
+    with well.runtime.engine().begin() as connection:
+        connection.execute(text("DROP TABLE paycheckout_service"))
+        connection.execute(text("ALTER TABLE paycheckout_event DROP COLUMN receivers_done"))
+    code, examined = runs(well, "doctor")
+    assert code == 1
+    missing = [check["found"] for check in examined["checks"] if check["about"] == "tables" and check["remedy"]]
+    assert "paycheckout_service does not exist" in missing
+    assert "paycheckout_event.receivers_done does not exist" in missing
+
+
+# A healthy shop
+
+
+class Day:
+    """Customers of a shop that is well, as chance has it; a failure here and there, that heals by itself."""
+
+    def __init__(self, shop: Shop, chance: Random) -> None:
+        self.shop, self.chance = shop, chance
+        self.open: list[str] = []
+        self.told = True
+
+    def passes(self, steps: int) -> None:
+        for _ in range(steps):
+            self.chance.choice((self.one_starts, self.one_picks, self.one_pays, self.one_closes, self.time_passes))()
+            self.shop.clock.advance(seconds=self.chance.randrange(20))
+            if self.chance.random() < 0.5:
+                self.shop.reconciles()
+        # Reconcile runs all the time, so that nothing is overdue at the end.
+        self.shop.reconciles()
+
+    def one_starts(self) -> None:
+        if self.chance.random() < 0.2:
+            self.shop.service.instead_of_created.append(refusal(503, "a moment"))
+            starts_in_vain(self.shop)
+        self.open.append(self.shop.starts(*orders(self.shop)))
+
+    def one_picks(self) -> None:
+        if self.open:
+            self.shop.service.says(self.chance.choice(self.open), "pending")
+
+    def one_pays(self) -> None:
+        if not self.open:
+            return
+        checkout_id = self.open.pop(self.chance.randrange(len(self.open)))
+        if self.chance.random() < 0.2:
+            self.shop.service.fails(checkout_id)
+            self.shop.reconciles()
+        self.shop.service.says(checkout_id, "completed")
+        # Never two in a row are lost.
+        self.told = not self.told or self.chance.random() < 0.8
+        if self.told:
+            self.shop.runtime.webhooks.receive(checkout_id)
+
+    def one_closes(self) -> None:
+        if self.open:
+            self.shop.service.says(self.open.pop(), "failed")
+
+    def time_passes(self) -> None:
+        for _ in range(self.chance.randrange(1, 4)):
+            self.shop.clock.advance(minutes=1)
+            self.shop.reconciles()
+
+
+def gauged(shop: Shop) -> Mapping[str, int]:
+    """The alarms as monitoring gets them, by kind."""
+    with shop.app.app_context():
+        counted = read_gauges(AppOperations(shop.runtime).look(), 50).alarms
+    return {kind: count for (kind, _), count in counted.items() if count}
+
+
+def is_well(shop: Shop) -> None:
+    assert urgent(shop) == set()
+
+
+def goes_well(shop: Shop, histories: int, chance: Random) -> None:
+    for _ in range(histories):
+        Day(shop, chance).passes(8)
+        is_well(shop)
+
+
+def test_a_healthy_shop_has_no_alarm(well: Shop, pytestconfig: pytest.Config) -> None:
+    goes_well(well, 15, stream(seed_of(pytestconfig), "healthy"))
+
+
+@pytest.mark.soak
+def test_a_healthy_shop_has_no_alarm_in_a_thousand_histories(well: Shop, pytestconfig: pytest.Config) -> None:
+    goes_well(well, soak_count(1000), stream(seed_of(pytestconfig), "healthy"))

@@ -1,0 +1,868 @@
+"""The audit: every difference is found, nothing else is named, nothing is changed, and a stop loses nothing."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from unittest.mock import ANY
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from flask_paycheckout import SETTINGS, ByHand, Pay, order_paid
+from flask_paycheckout.books.audit import reading, second_look
+from flask_paycheckout.cli import audit as command
+from flask_paycheckout.payouts.calls import PayoutCalls
+from flask_paycheckout.testing import Sandbox
+from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
+from tests.books.planted import Books, Expected, healthy, plant
+from tests.conftest import OpenShop
+from tests.payouts.conftest import OpenPayer, open_payer as open_payer, payer as payer
+from tests.payouts.paying import ADA, BANK, LIST, WALLET, Payer
+from tests.payouts.shop import pays_out, refunds, sends
+from tests.plans import plans
+from tests.scripted import Shop, number, refusal
+from tests.test_cli import runs
+
+DEPOSIT = "GET /v1/deposit/{id}"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses pass at once."""
+    monkeypatch.setattr(second_look, "_CALM", 0.0)
+    monkeypatch.setattr(reading, "_TICK", 0.005)
+    monkeypatch.setattr(reading, "_FIRST_PAUSE", 0.005)
+    monkeypatch.setattr(reading, "_LEAST_PATIENCE", 0.05)
+    monkeypatch.setattr(reading, "_RATE_PATIENCE", 0.05)
+
+
+def audits(shop: Shop, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    """The exit code and the findings."""
+    ran = runs(shop, "audit", "--json", *arguments)
+    assert ran.exception is None or isinstance(ran.exception, SystemExit), ran.output
+    return ran.exit_code, json.loads(ran.stdout)
+
+
+def named(findings: list[dict[str, Any]]) -> Expected:
+    """What does not agree at the service, by kind and id."""
+    return {_key(one): one["verdict"] for one in at_service(findings) if one["verdict"] != "agreed"}
+
+
+def at_service(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The findings about deposits and disbursements, without those about the books."""
+    return [one for one in findings if one["kind"] != "booking"]
+
+
+def _key(finding: dict[str, Any]) -> tuple[str, str]:
+    of = "checkout_id" if finding["kind"] == "deposit" else "disbursement_id"
+    return finding["kind"], finding[of]
+
+
+@pytest.mark.slow("200 planted differences")
+def test_200_planted_differences_are_all_found_and_nothing_else_is_named(
+    open_payer: OpenPayer, each_database: str
+) -> None:
+    books = Books(open_payer(SQLALCHEMY_DATABASE_URI=each_database))
+    kinds = healthy(books)
+    code, findings = audits(books.shop)
+    assert (code, named(findings)) == (0, {})
+    assert len(findings) > 260
+    plant(books, kinds)
+    assert len(books.planted) == 200
+    code, everything = audits(books.shop)
+    findings = at_service(everything)
+    assert code == 1
+    assert named(findings) == books.planted
+    assert len({_key(one) for one in findings}) == len(findings), "each is named once"
+    for one in findings:
+        if one["verdict"] != "agreed":
+            assert one["remedy"]
+            assert all(one["here"][name] != one["there"][name] for name in one["differences"])
+
+
+def orders(shop: Shop, count: int) -> list[str]:
+    """Starts so many orders, and gives the ids of their checkouts."""
+    shop.totals |= {f"n-{one}": Pay("12.50", "USD") for one in range(count)}
+    return [shop.starts(f"n-{one}") for one in range(count)]
+
+
+def paid(shop: Shop, count: int) -> list[str]:
+    checkouts = orders(shop, count)
+    for checkout_id in checkouts:
+        assert shop.settles(checkout_id, says="completed").status == "paid"
+    return checkouts
+
+
+def changes(shop: Shop, checkout_id: str, **values: Any) -> None:
+    """Changes a checkout's row behind the extension's back."""
+    table = shop.runtime.models.checkouts
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(table.update().where(table.c.checkout_id == checkout_id).values(values))
+
+
+def contents(shop: Shop) -> dict[str, list[Any]]:
+    """Everything in the shop's database."""
+    with shop.app.app_context(), shop.db.engine.connect() as connection:
+        return {
+            name: sorted(map(repr, connection.execute(sa.select(table)).mappings()))
+            for name, table in shop.db.metadata.tables.items()
+        }
+
+
+def _without_lists(read: Any, instead: httpx.Response) -> Any:
+    return lambda self, request: instead if request.url.path.endswith("/fiat") else read(self, request)
+
+
+# Verdicts on deposits
+
+
+def test_money_that_arrived_and_pays_nothing_here_is_named_with_the_way_to_find_it(shop: Shop) -> None:
+    missed = shop.starts()
+    shop.settles(missed)
+    shop.service.says(missed, "completed")
+    ran = runs(shop, "audit")
+    assert ran.exit_code == 1
+    assert f"differs: deposit {missed} of order o-1\n    status: here created, there completed\n" in ran.stdout
+    assert "    paid_amount: here nothing, there 12.50\n" in ran.stdout
+    assert "It is read by flask paycheckout reconcile, from 2026-01-01 12:00:10Z on." in ran.stdout
+    assert "compared 1: agreed 0, differs 1, unreadable 0, missing at the service 0, missing here 0" in ran.stdout
+    shop.clock.advance(seconds=20)
+    assert "reconcile, now." in runs(shop, "audit").stdout
+    shop.reconciles()
+    assert audits(shop)[0] == 0
+
+
+def test_money_that_arrived_after_everybody_stopped_looking_is_named(shop: Shop) -> None:
+    left = shop.starts()
+    for _ in range(40):
+        shop.clock.advance(hours=12)
+        shop.reconciles()
+    assert (shop.attempt(left).status, shop.attempt(left).next_read_at) == ("abandoned", None)
+    assert audits(shop)[0] == 0, "a page that nobody used is no difference"
+    shop.service.says(left, "completed")
+    ran = runs(shop, "audit")
+    assert (ran.exit_code, f"call paycheckout.settle('{left}')" in ran.stdout) == (1, True)
+
+
+def test_money_that_an_atomic_receiver_keeps_from_being_stored_is_named(shop: Shop) -> None:
+    (checkout_id,) = paid(shop, 1)
+    changes(shop, checkout_id, status="pending", problem="receiver ship raised")
+    ran = runs(shop, "audit")
+    assert (ran.exit_code, "receiver ship raised. To see more: flask paycheckout show n-0" in ran.stdout) == (1, True)
+    (finding,) = at_service(audits(shop)[1])
+    assert finding["differences"] == ["status"]
+
+
+@pytest.mark.parametrize("status", ["pending", "failed", "expired"])
+def test_a_payment_that_the_service_takes_back_is_named(shop: Shop, status: str) -> None:
+    (checkout_id,) = paid(shop, 1)
+    shop.service.says(checkout_id, status)
+    code, (finding,) = audits(shop)
+    assert (code, finding["verdict"], finding["differences"]) == (1, "differs", ["status"])
+    assert (finding["here"]["status"], finding["there"]["status"]) == ("paid", status)
+
+
+SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "paid": ({"inputAmount": number("12.51")}, ["paid_amount", "asked"]),
+    "paid currency": ({"inputCurrency": "EUR"}, ["paid_currency", "asked"]),
+    "nothing paid": ({"inputAmount": None}, ["paid_amount", "asked"]),
+    "received": ({"outputAmount": number("12.14")}, ["received_amount"]),
+    "received currency": ({"outputCurrency": "EUR"}, ["received_currency"]),
+    "fee": ({"fee": {"amount": number("0.38"), "percentage": number("2.9"), "currency": "USD"}}, ["fee_amount"]),
+    "no fee": ({"fee": None}, ["fee_amount", "fee_percentage", "fee_currency"]),
+    "method": ({"paymentFiat": {"bankCode": "015"}}, ["method"]),
+    "rate": ({"exchangeInfo": {"exchangeRate": number("2")}}, ["rate"]),
+    "written otherwise": ({"inputAmount": number("12.5"), "outputAmount": number("12.130")}, []),
+    "no method any more": ({"paymentFiat": None}, []),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_each_value_of_a_payment_is_compared(shop: Shop, name: str) -> None:
+    said, differences = SAID[name]
+    fee = {"amount": number("0.37"), "percentage": number("2.9"), "currency": "USD"}
+    stored = {"fee": fee, "paymentFiat": {"bankCode": "014"}, "exchangeInfo": {"exchangeRate": number("1")}}
+    checkout_id = shop.starts()
+    shop.settles(checkout_id, says="completed", **stored)
+    shop.service.says(checkout_id, "completed", **stored | said)
+    code, (finding,) = audits(shop)
+    assert (finding["differences"], code) == (differences, int(bool(differences)))
+    if differences:
+        assert "Ask the service which values are right" in finding["remedy"]
+
+
+def test_states_before_any_money_are_no_differences(shop: Shop) -> None:
+    """The service's own come and go: what was picked, has failed, or nobody has ever picked."""
+    picked, left, failed = orders(shop, 3)
+    shop.service.says(picked, "pending")
+    shop.service.says(failed, "pending")
+    shop.reconciles()
+    shop.service.says(failed, "failed")
+    shop.service.says(left, "pending")
+    code, findings = audits(shop)
+    assert (code, [one["verdict"] for one in findings]) == (0, ["agreed"] * 3)
+
+
+def test_a_deposit_that_is_gone_is_missing_at_the_service(shop: Shop) -> None:
+    (settled, pending, _) = (paid(shop, 1)[0], shop.has_deposit("pending", "o-1"), shop.starts("o-2"))
+    shop.settles(pending)
+    shop.service.deposits.clear()
+    code, findings = audits(shop)
+    assert code == 1
+    assert named(findings) == dict.fromkeys([("deposit", settled), ("deposit", pending)], "missing at the service")
+    assert "BASE_URL and the keys" in runs(shop, "audit").stdout
+
+
+def test_what_is_no_answer_proves_nothing(shop: Shop) -> None:
+    other, gateway, broken = paid(shop, 3)
+    shop.service.says(other, "completed", depositId="chk-404")
+    shop.service.fails(gateway, refusal(404, "Cannot GET /v1/deposit"))
+    shop.service.fails(broken, httpx.ReadTimeout("no answer"))
+    code, findings = audits(shop)
+    assert (code, {one["verdict"] for one in findings}) == (1, {"unreadable"})
+    assert [one["there"] for one in findings] == [None] * 3
+    assert all("It could not be read" in one["remedy"] or "another deposit" in one["remedy"] for one in findings)
+
+
+def test_what_another_program_wrote_is_named_and_hides_nothing(shop: Shop) -> None:
+    first, second, _ = paid(shop, 3)
+    changes(shop, first, total_amount="12,5")
+    changes(shop, second, payment_paid_amount="x\x1b[2J")
+    findings = audits(shop)[1]
+    assert named(findings) == {("deposit", first): "differs", ("deposit", second): "differs"}
+    assert "\x1b" not in runs(shop, "audit").stdout
+
+
+# The books
+
+Plant = Callable[[Payer, dict[str, str]], object]
+
+
+def books_row(kind: str, /, **values: Any) -> Plant:
+    """Changes the line of a kind."""
+
+    def plant(payer: Payer, ids: dict[str, str]) -> None:
+        table = payer.shop.runtime.models.bookings
+        Books(payer).here(table.update().where(table.c.kind == kind).values(values))
+
+    return plant
+
+
+def deleted(table: str, column: str, which: str) -> Plant:
+    def plant(payer: Payer, ids: dict[str, str]) -> None:
+        rows = getattr(payer.shop.runtime.models, table)
+        Books(payer).here(rows.delete().where(rows.c[column] == ids.get(which, which)))
+
+    return plant
+
+
+def doubled(payer: Payer, ids: dict[str, str]) -> None:
+    table = payer.shop.runtime.models.bookings
+    columns = [column for column in table.c if column.name not in ("id", "change")]
+    again = sa.select(table.c.change + 100, *columns).where(table.c.kind == "payment")
+    Books(payer).here(table.insert().from_select(["change", *(column.name for column in columns)], again))
+
+
+def row_of(table: str, which: str, **values: Any) -> Plant:
+    def plant(payer: Payer, ids: dict[str, str]) -> None:
+        rows = getattr(payer.shop.runtime.models, table)
+        name = "reference" if table == "payouts" else "checkout_id"
+        Books(payer).here(rows.update().where(rows.c[name] == ids[which]).values(values))
+
+    return plant
+
+
+def there(**values: Any) -> Plant:
+    return lambda payer, ids: Books(payer).stands_there(payer.payout(ids["payout"]).disbursement_id, **values)
+
+
+LAST_MONTH = datetime(2025, 12, 31, 23, 59, tzinfo=UTC)
+
+PLANTS: dict[str, Plant] = {
+    "a payment's booking changed by a cent": books_row("payment", gross="12.49", net="12.12"),
+    "a payout's booking changed by a cent": books_row("payout", gross="-80.01", net="-80.01"),
+    "a booking's fee changed": books_row("payment", fee="0.36", net="12.14"),
+    "a booking doubled": doubled,
+    "a payment's booking deleted": deleted("bookings", "kind", "payment"),
+    "a refund's booking deleted": deleted("bookings", "kind", "refund"),
+    "a booking with another account": books_row("payment", account="north"),
+    "a payout's booking with another account": books_row("payout", account="north"),
+    "a booking in another month": books_row("payment", booked_at=LAST_MONTH),
+    "a payout's booking in another month": books_row("payout", booked_at=LAST_MONTH),
+    "a payout's row with another account": row_of("payouts", "payout", account="north"),
+    "a paid checkout deleted": deleted("checkouts", "checkout_id", "paid"),
+    "held money booked as a payment": books_row("held", kind="payment"),
+    "a disbursement of another amount": there(amount=Decimal("80.01")),
+    "a disbursement with another fee": there(fee_amount=Decimal("9.99")),
+}
+
+
+AT_SERVICE = ("a disbursement of another amount", "a disbursement with another fee")
+# The account that paid stands in a column of its own, and the books have that.
+FOUND_IN = dict.fromkeys((*AT_SERVICE, "a payout's row with another account"), "disbursement")
+
+
+@pytest.mark.on_each_database
+@pytest.mark.parametrize("kind", PLANTS)
+def test_each_kind_of_difference_is_found_when_it_is_planted_alone(open_payer: OpenPayer, kind: str) -> None:
+    payer = open_payer()
+    ids = {"payout": payer.owes(), "paid": payer.shop.starts("o-1"), "held": payer.shop.starts("o-2")}
+    payer.sandbox.pay(ids["paid"])
+    payer.sandbox.pay(ids["held"], "1.00")
+    for checkout_id in (ids["paid"], ids["held"]):
+        payer.shop.settles(checkout_id)
+    with payer.shop.app.app_context():
+        payer.shop.paycheckout.refund(ids["paid"], "2.50", by="Ada", why="broken", to=ADA)
+        payer.shop.db.session.commit()
+    payer.sends()
+    assert audits(payer.shop) == (0, ANY)
+    PLANTS[kind](payer, ids)
+    code, findings = audits(payer.shop)
+    assert code == 1
+    assert {one["kind"] for one in findings if one["verdict"] != "agreed"} >= {FOUND_IN.get(kind, "booking")}
+
+
+def test_money_that_was_held_first_and_payouts_that_came_back_are_borne_out(payer: Payer) -> None:
+    held = payer.shop.starts("o-1")
+    payer.sandbox.pay(held, "1.00")
+    payer.shop.settles(held)
+    payer.sandbox.advance(minutes=5)
+    payer.shop.resolves(held, accept=True)
+    payer.owes()
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "failed")
+    payer.sandbox.advance(minutes=2)
+    payer.sends()
+    payer.decides("retry_payout")
+    payer.sends()
+    assert audits(payer.shop) == (0, ANY)
+
+
+def test_money_that_a_host_behind_applies_after_one_ahead_has_seen_it_is_borne_out(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed")
+
+    @shop.paycheckout.atomic
+    def close(app: object, **facts: object) -> None:
+        raise RuntimeError("no such shelf")
+
+    with order_paid.connected_to(close, sender=shop.app):
+        shop.settles(checkout_id)
+    shop.clock.advance(minutes=-4)
+    assert shop.settles(checkout_id).status == "paid"
+    shop.clock.advance(hours=1)
+    assert audits(shop) == (0, ANY)
+
+
+def test_a_disbursement_that_another_accounts_list_shows_is_named(market: Sellers, service: SigningService) -> None:
+    shop = market.shop
+    shop.starts("o-1")
+    pays_out(shop, "of-ada", account="ada")
+    sends(shop)
+    assert "account" not in audits(shop)[1][1]["differences"]
+    models = shop.runtime.models
+    with shop.runtime.engine().begin() as connection:
+        for table in (models.payouts, models.bookings):
+            connection.execute(table.update().values(account="bo"))
+    code, (_, finding) = audits(shop)
+    assert (code, "account" in finding["differences"]) == (1, True)
+    assert (finding["here"]["account"], finding["there"]["account"]) == ("bo", "ada")
+
+
+# Verdicts on payouts
+
+
+def test_payouts_about_which_both_agree(payer: Payer) -> None:
+    payer.owes("sent")
+    payer.owes("completed", to=BANK)
+    payer.owes("failed")
+    payer.sends()
+    payer.sandbox.finish(payer.payout("completed"), "completed")
+    payer.sandbox.finish(payer.payout("failed"), "failed")
+    payer.sandbox.advance(minutes=2)
+    payer.sends()
+    payer.owes("waits", approve=True)
+    payer.owes("ready")
+    code, findings = audits(payer.shop)
+    assert (code, {one["reference"]: one["verdict"] for one in findings}) == (
+        0,
+        dict.fromkeys(["sent", "completed", "failed"], "agreed"),
+    )
+    shown = json.dumps(findings)
+    assert BANK.account_number not in shown
+    assert "4000123477731" not in shown
+    assert shown.count("•••• 7731".encode("unicode_escape").decode()) == 2, "both sides, masked"
+
+
+def test_an_account_number_is_compared_after_it_was_wiped(payer: Payer) -> None:
+    payer.owes("p-1", to=BANK)
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "completed")
+    payer.sandbox.advance(minutes=2)
+    payer.sends()
+    assert payer.payout().to_details is None
+    assert audits(payer.shop)[0] == 0
+    books = Books(payer)
+    books.elsewhere(iter(["p-1"]), 1, account_number="4000123477732")
+    assert named(audits(payer.shop)[1]) == books.planted
+
+
+def test_payouts_in_tokens_are_left_out_and_counted(payer: Payer) -> None:
+    payer.owes("p-1", "5", to=WALLET)
+    payer.sends()
+    ran = runs(payer.shop, "audit", "--json")
+    assert (ran.exit_code, ran.stdout) == (0, "[]\n")
+    assert ran.stderr.startswith("Left out: 1 payouts in tokens, which the service does not show again.")
+
+
+def test_the_first_try_of_a_payout_that_was_tried_again_must_have_failed(payer: Payer) -> None:
+    payer.owes("p-1")
+    payer.sends()
+    first = payer.payout()
+    payer.sandbox.finish(first, "failed")
+    payer.sandbox.advance(minutes=2)
+    payer.sends()
+    payer.decides("retry_payout")
+    payer.sends()
+    code, findings = audits(payer.shop)
+    assert (code, len(findings), {one["reference"] for one in findings}) == (0, 2, {"p-1"})
+    books = Books(payer)
+    books.stands_there(first.disbursement_id, status="completed")
+    ran = runs(payer.shop, "audit")
+    assert ran.exit_code == 1
+    assert f"differs: disbursement {first.disbursement_id} of payout p-1" in ran.stdout
+    assert "It may be paid twice" in ran.stdout
+
+
+def test_what_was_paid_past_the_shop_is_missing_here(payer: Payer) -> None:
+    Books(payer).strangers(3)
+    ran = runs(payer.shop, "audit")
+    assert ran.stdout.count("missing here: disbursement ") == 3
+    assert ran.stdout.count("without a reference") == 1
+    assert "    amount: here nothing, there 1" in ran.stdout
+
+
+REMEDIES = {
+    ("sent", "failed"): "then decide: flask paycheckout payouts retry p-1",
+    ("sent", "completed"): "It is read by flask paycheckout reconcile",
+    ("completed", "pending"): "took its word back",
+    ("failed", "completed"): "Do not try it again",
+    ("unknown", "pending"): "payouts resolve p-1 --sent",
+    ("ready", "pending"): "Leave it as it is",
+    ("sending", "pending"): "Its answer was lost",
+    ("cancelled", "completed"): "Find out who did",
+}
+
+
+def test_each_difference_of_a_payouts_state_says_what_to_do(payer: Payer) -> None:
+    payer.owes()
+    payer.sends()
+    books = Books(payer)
+    for (here, there), remedy in REMEDIES.items():
+        payer.stands(status=here, next_attempt_at=payer.sandbox.now)
+        books.stands_there(payer.payout().disbursement_id, status=there)
+        ran = runs(payer.shop, "audit")
+        assert (ran.exit_code, f"status: here {here}, there {there}" in ran.stdout) == (1, True), here
+        assert remedy in ran.stdout
+    payer.stands(status="unknown")
+    books.disbursement_gone(iter(["p-1"]), 1)
+    assert "resolve p-1 --not-sent" in runs(payer.shop, "audit").stdout
+    payer.stands(status="sending", disbursement_id=None)
+    assert named(audits(payer.shop)[1]) == {}, "nothing was carried out yet"
+
+
+def test_a_payout_that_is_being_sent_meanwhile_is_no_difference(payer: Payer) -> None:
+    payer.owes()
+    payer.sends()
+    payer.stands(status="sending", disbursement_id=None, next_attempt_at=payer.sandbox.now + timedelta(seconds=30))
+    assert named(audits(payer.shop)[1]) == {}
+    payer.sandbox.advance(minutes=1)
+    assert named(audits(payer.shop)[1]) != {}, "whoever sent it has died"
+
+
+def test_a_list_that_cannot_be_read_says_that_nobody_knows_what_is_missing(payer: Payer) -> None:
+    payer.owes()
+    payer.sends()
+    payer.sandbox.fault(LIST, "error", times=50, statusCode=500)
+    code, findings = audits(payer.shop)
+    assert code == 1
+    assert [(one["verdict"], one["reference"]) for one in findings] == [("unreadable", None), ("agreed", "p-1")]
+    assert "nobody knows what is missing here" in findings[0]["remedy"]
+    ran = runs(payer.shop, "audit")
+    assert "unreadable: the list of disbursements" in ran.stdout
+
+
+def test_a_list_that_is_an_array_is_read_too(open_shop: OpenShop) -> None:
+    sandbox = Sandbox(unknowns={"fiat_list": "array"})
+    payer = Payer(open_shop(sandbox=sandbox), sandbox)
+    for one in range(12):
+        payer.owes(f"p-{one}")
+    payer.sends()
+    Books(payer).strangers(3)
+    findings = audits(payer.shop)[1]
+    assert (len(findings), list(named(findings).values())) == (15, ["missing here"] * 3)
+
+
+# The period and the account
+
+
+def test_the_period_is_that_of_the_money_and_without_money_as_long_as_some_could_come(shop: Shop) -> None:
+    early, late = paid(shop, 2)
+    open_ = shop.has_deposit("completed", "o-1")
+    for number_, checkout_id in enumerate((early, late)):
+        changes(shop, checkout_id, payment_completed_at=shop.clock.now - timedelta(days=30 * (1 - number_)))
+        shop.service.fails(checkout_id)
+
+    def found(*period: str) -> set[str]:
+        return {one["checkout_id"] for one in at_service(audits(shop, *period)[1])}
+
+    assert found() == {early, late, open_}
+    assert found("--from", "2025-12-02", "--to", "2025-12-03") == {early}
+    assert found("--from", "2025-12-02T12:00:00", "--to", "2025-12-02T12:00:01") == {early}
+    assert found("--from", "2025-12-02T12:00:01", "--to", "2026-01-01") == set()
+    assert found("--from", "2026-01-01") == {late, open_}
+    shop.clock.advance(days=60)
+    assert found("--from", "2026-01-09", "--to", "2026-02-01") == {open_}, "PENDING_FOR and WATCH_FOR before"
+    assert found("--from", "2026-01-10") == set()
+    assert found("--from", "0001-01-01") == {early, late, open_}
+
+
+def test_payouts_belong_to_the_period_in_which_they_were_sent(payer: Payer) -> None:
+    payer.owes("p-1")
+    payer.sends()
+    before = payer.sandbox.now + timedelta(hours=12)
+    payer.sandbox.advance(minutes=24 * 60)
+    payer.owes("p-2")
+    payer.sends()
+    Books(payer).strangers(1)
+
+    def found(*period: str) -> list[str]:
+        return sorted(str(one["reference"]) for one in audits(payer.shop, *period)[1])
+
+    assert found() == ["None", "p-1", "p-2"]
+    assert found("--to", before.isoformat()) == ["p-1"]
+    assert found("--from", before.isoformat()) == ["None", "p-2"]
+
+
+def test_each_account_is_read_with_its_own_keys(market: Sellers, service: SigningService) -> None:
+    shop = market.shop
+    ada, bo = shop.has_paid("o-1"), shop.has_paid("o-2")
+    for name in ("ada", "bo"):
+        pays_out(shop, f"of-{name}", account=name)
+    sends(shop)
+    service.signed.clear()
+    code, findings = audits(shop, "--account", "ada")
+    assert (code, {client for client, _ in service.signed}) == (1, {"id-ada"})
+    assert {one["account"] for one in findings} == {"ada"}
+    assert {one["checkout_id"] for one in findings if one["kind"] == "deposit"} == {ada}
+    code, findings = audits(shop)
+    assert {one["checkout_id"] for one in findings if one["kind"] == "deposit"} == {ada, bo}
+    assert {client for client, _ in service.signed} == {"id-ada", "id-bo", "shop-1"}
+
+
+def test_an_account_that_is_gone_or_refused_stops_no_other(market: Sellers, service: SigningService) -> None:
+    shop = market.shop
+    shop.totals |= {f"n-{one}": Pay("12.50", "USD") for one in range(30)}
+    market.of |= {f"n-{one}": ("ada", "bo", "cy")[one % 3] for one in range(30)}
+    market.client_ids["cy"] = "id-cy"
+    for one in range(30):
+        shop.has_paid(f"n-{one}")
+    del market.client_ids["ada"]
+    service.refused.add("id-bo")
+    shop.runtime.accounts.close()
+    service.signed.clear()
+    ran = runs(shop, "audit", "--json")
+    by_account: dict[str, set[str]] = {}
+    for one in json.loads(ran.stdout):
+        by_account.setdefault(one["account"], set()).add(one["verdict"])
+    assert (ran.exit_code, by_account) == (1, {"ada": {"unreadable"}, "bo": {"unreadable"}, "cy": {"agreed"}})
+    assert sum(client == "id-bo" for client, _ in service.signed) < 20, "refused keys are not tried for each"
+    text = runs(shop, "audit").stdout
+    assert "account 'ada': the shop knows no such account. Correct the keys (account ada)" in text
+    assert "canary" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--from", "yesterday"], "'yesterday' is no date or time; write it like 2026-01-31"),
+        (["--to", "2026-02-30"], "is no date or time"),
+        (["--from", "2025-10-31", "--to", "2025-10-31"], "--from must be before --to"),
+        (["--from", "2026-01-02"], "--from must be before now"),
+        (["--account", "nobody"], "account 'nobody' is unknown"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused(shop: Shop, arguments: list[str], said: str) -> None:
+    ran = runs(shop, "audit", *arguments)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert said in ran.stderr
+    assert shop.service.reads == []
+
+
+# A shop that runs meanwhile
+
+
+def test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named(
+    shop: Shop, service: SigningService
+) -> None:
+    """The money comes, and reconcile finds it, when the audit has read the row and not yet the deposit."""
+    missed, taken_back = shop.starts("o-1"), paid(shop, 1)[0]
+
+    def moves(client_id: str) -> None:
+        service.before = lambda client_id: None
+        assert shop.settles(missed, says="completed").status == "paid"
+        service.fails(taken_back, refusal(404, "Deposit not found"))
+        changes(shop, taken_back, status="abandoned", payment_completed_at=None)
+
+    service.before = moves
+    findings = at_service(audits(shop)[1])
+    assert named(findings) == {}
+    assert {one["here"]["status"] for one in findings} == {"paid", "abandoned"}
+
+
+def test_what_has_changed_only_now_is_looked_at_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A customer has paid, and the webhook arrives some moments later."""
+    missed = shop.has_deposit("completed")
+    monkeypatch.setattr(second_look, "_CALM", 2.0)
+    waited: list[float] = []
+
+    def pause(self: reading.Reads, seconds: float) -> None:
+        waited.append(seconds)
+        shop.runtime.webhooks.receive(missed)
+
+    monkeypatch.setattr(reading.Reads, "pause", pause)
+    assert (audits(shop)[0], waited) == (0, [2.0])
+    shop.clock.advance(minutes=5)
+    changes(shop, missed, status="pending")
+    assert (audits(shop)[0], waited) == (1, [2.0]), "nothing new will come of what is old"
+
+
+def test_a_payout_that_moves_while_the_list_is_read_is_read_again(payer: Payer) -> None:
+    payer.owes("p-1")
+    payer.owes("p-2")
+    payer.sends()
+    payer.sandbox.finish(payer.payout("p-1"), "completed")
+    payer.sandbox.advance(minutes=2)
+    # The audit reads the list, then the row; the list is from before.
+    calls: list[PayoutCalls] = []
+
+    def completes() -> None:
+        if not calls:
+            calls.append(payer.shop.runtime.payout_calls)
+            payer.sends()
+
+    payer.meanwhile("GET /v1/disbursement/fiat", completes)
+    assert (audits(payer.shop)[0], payer.status()) == (0, "completed")
+
+
+def test_an_audit_beside_a_running_shop_names_nothing(
+    open_shop: OpenShop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(second_look, "_CALM", 1.0)
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=f"sqlite:///{tmp_path}/busy.db")
+    checkouts = orders(shop, 60)
+    stopped = threading.Event()
+
+    def sells() -> None:
+        for checkout_id in checkouts:
+            shop.settles(checkout_id, says="completed")
+            if stopped.is_set():
+                return
+
+    busy = threading.Thread(target=sells)
+    busy.start()
+    try:
+        for _ in range(2):
+            assert named(audits(shop)[1]) == {}
+    finally:
+        stopped.set()
+        busy.join()
+
+
+def test_nothing_is_changed_anywhere(payer: Payer) -> None:
+    shop, sandbox = payer.shop, payer.sandbox
+    checkouts = orders(shop, 4)
+    for checkout_id in checkouts[:2]:
+        sandbox.pay(checkout_id)
+    payer.owes("p-1")
+    payer.owes("p-2", to=BANK)
+    payer.sends()
+    sandbox.finish(payer.payout(), "failed")
+    before = contents(shop)
+    asked = len(sandbox.control("GET", "requests"))
+    assert audits(shop)[0] == 1
+    assert contents(shop) == before
+    requests = sandbox.control("GET", "requests")
+    assert {one["method"] for one in requests[: len(requests) - asked]} == {"GET"}
+
+
+# The service's limits
+
+
+def test_no_more_is_read_at_once_than_the_service_answers(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_RECONCILE_READERS=8)
+    paid(shop, 40)
+    under_way, most, changed = 0, 0, threading.Condition()
+
+    def count() -> None:
+        nonlocal under_way, most
+        with changed:
+            under_way += 1
+            most = max(most, under_way)
+            changed.notify_all()
+            # Time for a second one to come, on a busy machine too.
+            changed.wait_for(lambda: most > 1, 0.5)
+            changed.wait(0.002)
+            under_way -= 1
+
+    shop.service.meanwhile = count
+    assert audits(shop)[0] == 0
+    assert 1 < most <= 4, "half of the readers; the others are for reconcile"
+
+
+def test_too_many_requests_are_waited_for(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_RATE_PATIENCE", 60.0)
+    checkouts = orders(payer.shop, 8)
+    payer.sandbox.fault(DEPOSIT, "error", times=12, statusCode=429)
+    code, findings = audits(payer.shop)
+    assert (code, len(findings)) == (0, len(checkouts))
+
+
+def test_a_service_that_is_away_is_asked_a_few_times_and_all_is_named(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "_MOST_UNREADABLE", 4)
+    for checkout_id in paid(shop, 50):
+        shop.service.fails(checkout_id)
+    shop.service.reads.clear()
+    ran = runs(shop, "audit")
+    assert ran.exit_code == 1
+    assert len(shop.service.reads) < 30
+    assert "unreadable 51" in ran.stdout
+    assert ran.stdout.count("unreadable: deposit") == 4
+    assert "unreadable: 47 more; --json names all" in ran.stdout
+    assert len(audits(shop)[1]) == 51
+
+
+def test_a_short_outage_is_waited_out(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_LEAST_PATIENCE", 60.0)
+    checkouts = paid(shop, 40)
+    for checkout_id in checkouts:
+        shop.service.fails(checkout_id, httpx.Response(502, content=b"<html>"))
+    failed = 0
+
+    def recovers() -> None:
+        nonlocal failed
+        failed += 1
+        if failed == 8:
+            for checkout_id in checkouts:
+                shop.service.says(checkout_id, "completed")
+
+    shop.service.meanwhile = recovers
+    assert audits(shop)[0] == 0
+
+
+# Stops
+
+
+def test_a_stopped_audit_says_that_something_is_left(shop: Shop) -> None:
+    paid(shop, 3)
+    shop.service.meanwhile = lambda: signal.raise_signal(signal.SIGTERM)
+    before = signal.getsignal(signal.SIGTERM)
+    ran = runs(shop, "audit", "--json")
+    assert (ran.exit_code, json.loads(ran.stdout)) == (1, [])
+    assert "It was stopped before everything was compared." in ran.stderr
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_payouts_that_were_sent_with_the_token_of_the_settings_are_read_with_its_keys(
+    market: Sellers, service: SigningService
+) -> None:
+    market.tokens["ada"] = SETTINGS
+    pays_out(market.shop, "of-ada", account="ada")
+    with market.shop.app.app_context():
+        market.shop.paycheckout.send_payouts("token-of-the-platform")
+    for account in ((), ("--account", "ada")):
+        (finding,) = audits(market.shop, *account)[1]
+        assert (finding["reference"], finding["there"]["disbursement_id"]) == ("of-ada", finding["disbursement_id"])
+
+
+def test_lists_of_many_accounts_are_not_all_waited_for(market: Sellers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pause for each of a thousand accounts would take hours."""
+    for one in range(3):
+        market.add(f"seller-{one}", f"n-{one}")
+        market.shop.has_paid(f"n-{one}")
+    monkeypatch.setattr(reading, "_LEAST_PATIENCE", 7.0)
+    monkeypatch.setattr(reading, "_FIRST_PAUSE", 1.0)
+    waited: list[float] = []
+    monkeypatch.setattr(reading.Reads, "pause", lambda self, seconds: waited.append(seconds))
+    fails = httpx.Response(502, content=b"<html>")
+    monkeypatch.setattr(SigningService, "_read", _without_lists(SigningService._read, fails))
+    code, findings = audits(market.shop)
+    assert (code, len(named(findings))) == (1, 1), "all lists have one name"
+    assert sum(one["verdict"] == "unreadable" for one in findings) == 4
+    assert waited == [1.0, 2.0, 4.0]
+
+
+# What is printed
+
+
+def test_the_list_has_what_programs_need(payer: Payer) -> None:
+    (checkout_id,) = orders(payer.shop, 1)
+    payer.sandbox.pay(checkout_id)
+    payer.shop.reconciles()
+    payer.owes("p-1", order_id="n-0")
+    payer.sends()
+    code, (deposit, disbursement) = audits(payer.shop)
+    assert code == 0
+    assert deposit.keys() == disbursement.keys()
+    assert (deposit["verdict"], deposit["kind"], deposit["checkout_id"]) == ("agreed", "deposit", checkout_id)
+    assert (deposit["here"]["paid_amount"], deposit["there"]["paid_amount"]) == ("12.50", "12.50")
+    assert (disbursement["kind"], disbursement["reference"], disbursement["order_id"]) == (
+        "disbursement",
+        "p-1",
+        "n-0",
+    )
+    assert disbursement["disbursement_id"] == payer.payout().disbursement_id
+
+
+def test_a_terminal_gets_a_progress_bar_with_the_time_left(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    paid(shop, 3)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with shop.app.app_context():
+        output = command._Output()
+        assert command._run(command._audit(None, None, None, threading.Event()), output)
+    assert output.counts.total() == 3
+    assert "Reading the service" in terminal.getvalue()
+
+
+def test_pages_are_read_along_an_index(shop: Shop) -> None:
+    paid(shop, 2)
+    with shop.app.app_context():
+        engine = shop.runtime.engine()
+        with plans(engine) as seen:
+            audits(shop, "--from", "2025-12-01", "--to", "2026-02-01")
+    read = [plan for statement, plan in seen if "paycheckout_checkout" in statement and "ORDER BY" in statement]
+    assert read
+    assert all("USING INDEX ix_paycheckout_checkout_" in plan and "TEMP B-TREE" not in plan for plan in read), read
+
+
+def test_what_a_person_gave_back_by_hand_is_not_looked_for_at_the_service(shop: Shop) -> None:
+    (checkout_id,) = paid(shop, 1)
+    refunds(shop, checkout_id, "2.50", to=ByHand())
+    code, findings = audits(shop)
+    assert (code, [finding["kind"] for finding in findings if finding["verdict"] != "agreed"]) == (0, [])

@@ -1,0 +1,177 @@
+"""The lines of the books: signs, fees, values that are missing, and cells that no spreadsheet runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import UTC, datetime
+from decimal import Decimal, localcontext
+from typing import Any
+
+import pytest
+
+from flask_paycheckout.books.forms import COLUMNS, csv_cells, json_line
+from flask_paycheckout.books.ledger import arrival_lines, payout_line
+from flask_paycheckout.books.lines import Line, LineKind, money_out
+from flask_paycheckout.books.movements import line_of
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
+from flask_paycheckout.config.values import PayoutFees
+from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS
+
+AT = datetime(2026, 1, 31, 23, 59, 59, 5, tzinfo=UTC)
+ROW: dict[str, Any] = dict.fromkeys(PAYMENT_COLUMNS) | {
+    "id": 7,
+    "order_id": "o-1",
+    "checkout_id": "chk-1",
+    "account": "",
+    "payment_completed_at": AT,
+    "payment_paid_amount": "12.50",
+    "payment_paid_currency": "USD",
+    "payment_received_amount": "12.13",
+    "payment_received_currency": "USD",
+    "payment_fee_amount": "0.37",
+    "payment_fee_currency": "USD",
+    "payment_method": "014",
+}
+NAMES: dict[str, Any] = {"booked_at": AT, "order_id": "o-1", "checkout_id": "chk-1", "account": "north"}
+NAMES |= {"reference": None, "disbursement_id": None}
+
+
+def lines(**columns: Any) -> list[Line]:
+    return [line_of(NAMES | values) for values in arrival_lines(LineKind.PAYMENT, ROW | columns)]
+
+
+def sent(fees: PayoutFees = PayoutFees.ON_TOP, **columns: Any) -> Line:
+    payout = {"amount": "80.00", "currency": "USD"} | columns
+    return line_of(NAMES | payout_line(LineKind.PAYOUT, payout, fees))
+
+
+def money(line: Line) -> tuple[str | None, ...]:
+    """Currency, gross, fee and net as text."""
+    return line.currency, *(None if one is None else f"{one:f}" for one in (line.gross, line.fee, line.net))
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        pytest.param({}, [("USD", "12.50", "0.37", "12.13")], id="a fee in the currency of the payment"),
+        pytest.param(
+            {"payment_fee_amount": None, "payment_fee_currency": None}, [("USD", "12.50", "0", "12.50")], id="no fee"
+        ),
+        pytest.param(
+            {"payment_fee_currency": "EUR"},
+            [("USD", "12.50", "0", "12.50"), ("EUR", "0", "0.37", "-0.37")],
+            id="a fee in another currency",
+        ),
+        pytest.param(
+            {"payment_fee_currency": None}, [("USD", "12.50", None, None)], id="a fee whose currency is unknown"
+        ),
+        pytest.param(
+            {"payment_fee_amount": None, "payment_fee_percentage": "2.9"},
+            [("USD", "12.50", None, None)],
+            id="a fee whose amount is unknown",
+        ),
+        pytest.param(
+            {"payment_paid_amount": None}, [(None, None, None, None), ("USD", "0", "0.37", "-0.37")], id="no amount"
+        ),
+        pytest.param(
+            {"payment_paid_currency": "usdc-polygon", "payment_paid_amount": "12.500000000000000001"},
+            [("usdc-polygon", "12.500000000000000001", "0", "12.500000000000000001"), ("USD", "0", "0.37", "-0.37")],
+            id="a token",
+        ),
+    ],
+)
+def test_a_payment_with_its_fee(columns: dict[str, Any], expected: list[tuple[str | None, ...]]) -> None:
+    found = lines(**columns)
+    assert [money(line) for line in found] == expected
+    assert [line.kind for line in found] == [LineKind.PAYMENT, LineKind.FEE][: len(found)]
+    assert [line.received for line in found] == [Decimal("12.13"), None][: len(found)], "received once"
+    assert {(line.booked_at, line.order_id, line.checkout_id) for line in found} == {(AT, "o-1", "chk-1")}
+
+
+def test_net_is_exact_however_many_digits_an_amount_has() -> None:
+    with localcontext(prec=3):
+        (line,) = lines(payment_paid_amount="9" * 200 + ".99")
+    assert f"{line.net:f}" == "9" * 200 + ".62"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param(sent(), ("USD", "-80.00", "0", "-80.00"), id="no fee"),
+        pytest.param(sent(fee="1.50"), ("USD", "-80.00", "1.50", "-81.50"), id="on top"),
+        pytest.param(sent(PayoutFees.INCLUDED, fee="1.50"), ("USD", "-80.00", "1.50", "-80.00"), id="included"),
+    ],
+)
+def test_a_payout_with_its_fee(line: Line, expected: tuple[str, ...]) -> None:
+    assert money(line) == expected
+    assert (line.received, line.received_currency) == (None, None)
+
+
+def test_a_refund_in_another_currency_tells_what_it_counts() -> None:
+    line = sent(counts="12.50", counts_currency="EUR")
+    assert (line.gross, line.received, line.received_currency) == (Decimal("-80.00"), Decimal("-12.50"), "EUR")
+
+
+def test_money_moves_where_it_leaves_or_comes_back() -> None:
+    """Whatever states are added: each transition in or out of the two in which the money is out."""
+    moving = {
+        (before.value, after.value)
+        for (before, _), after in PAYOUT_TRANSITIONS.items()
+        if (money_out("refund", before) is None) is not (money_out("refund", after) is None)
+    }
+    assert moving >= {("sending", "sent"), ("unknown", "sent"), ("sent", "failed")}
+    assert not [pair for pair in moving if "sent" not in pair and "completed" not in pair]
+
+
+FORMULAS = [
+    "x;=1",
+    "x; -1",
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "  =1",
+    "\t=1",
+    "\n=1",
+    "\uff1d1",
+    "\u22121",
+    "'=1",
+    '="a,b"',
+]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_no_text_cell_is_a_formula(text: str) -> None:
+    names: Any = dict.fromkeys(("order_id", "checkout_id", "account", "reference", "disbursement_id", "currency"), text)
+    for line in (lines()[0]._replace(**names, method=text, received_currency=text), sent()._replace(**names)):
+        written = io.StringIO(newline="")
+        csv.writer(written).writerow(csv_cells(line))
+        (cells,) = csv.reader(io.StringIO(written.getvalue(), newline=""))
+        found = dict(zip(COLUMNS, cells, strict=True))
+        for name in ("order_id", "account", "currency"):
+            # Some spreadsheets split at semicolons.
+            cell = found[name].rpartition(";")[2]
+            assert cell[0] in "'\\", "an apostrophe marks a text, and a control character is escaped"
+        assert found["gross"] in ("12.50", "-80.00"), "amounts stay numbers"
+
+
+def test_a_line_as_json_keeps_texts_as_they_are_and_tells_what_is_unknown() -> None:
+    line = lines(payment_fee_currency=None)[0]._replace(order_id="=1\n", account="")
+    assert json.loads(json_line(line)) == {
+        "booked_at": "2026-01-31T23:59:59.000005+00:00",
+        "kind": "payment",
+        "order_id": "=1\n",
+        "checkout_id": "chk-1",
+        "reference": None,
+        "disbursement_id": None,
+        "account": "",
+        "currency": "USD",
+        "gross": "12.50",
+        "fee": None,
+        "net": None,
+        "method": "014",
+        "received": "12.13",
+        "received_currency": "USD",
+    }

@@ -1,0 +1,246 @@
+"""The explanation of an order: complete, in order of time, as text and as JSON-ready values."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from flask_paycheckout import Explanation, Pay
+from flask_paycheckout.payouts.payout_states import PayoutKind
+from tests.books.test_report import has_second
+from tests.payouts.claiming import refunded
+from tests.payouts.shop import pays_out, refunds, stands
+from tests.scripted import Shop, number
+
+
+def explains(shop: Shop, order_id: str = "o-1") -> Explanation:
+    with shop.app.app_context():
+        return shop.paycheckout.explain(order_id)
+
+
+def test_an_order_that_nobody_started_to_pay(shop: Shop) -> None:
+    story = explains(shop)
+    assert (story.status, story.attempts, story.events) == ("unpaid", (), ())
+    assert (
+        str(story)
+        == "Order o-1: unpaid. Nobody has started to pay this order. (Abandoned attempts may have been pruned.)"
+    )
+
+
+def test_the_whole_story_of_a_paid_order(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.clock.advance(seconds=20)
+    shop.service.says(checkout_id, "pending")
+    shop.runtime.webhooks.receive(checkout_id)
+    shop.clock.advance(seconds=40)
+    shop.service.fails(checkout_id)
+    shop.reconciles()
+    shop.clock.advance(seconds=5)
+    shop.service.says(checkout_id, "completed")
+    shop.reconciles()
+
+    (attempt,) = explains(shop).attempts
+    assert [happening.what for happening in attempt.happenings] == ["created", "webhook", "moved", "no answer", "moved"]
+    assert (attempt.webhooks, attempt.reads, attempt.found_by) == (1, 2, "reconcile")
+    text = str(explains(shop))
+    assert "2026-01-01 12:00:00Z  Checkout made for 12.50 USD" in text
+    assert "2026-01-01 12:00:20Z  Webhook received" in text
+    assert "No reliable answer, so nothing changed: GET /v1/deposit/{id}: 500" in text
+    assert "2026-01-01 12:01:05Z  Paid. Deposit read (reconcile): completed; the deposit is completed and" in text
+    assert "- inputAmount: asked 12.50, found 12.50" in text
+    assert "order_paid of chk-1: delivered 2026-01-01 12:01:05Z" in text
+
+
+def test_a_decision_says_who_and_why(shop: Shop) -> None:
+    shop.resolves(shop.has_held("o-1"), accept=True, by="Ada", why="close enough")
+    shop.resolves(shop.has_held("o-2"), accept=False, by="Bob", why="too little")
+    assert "Ada accepted the held payment: close enough" in str(explains(shop, "o-1"))
+    assert "Bob rejected the held payment: too little" in str(explains(shop, "o-2"))
+
+
+def test_an_accepted_payment_is_never_said_to_agree(shop: Shop) -> None:
+    shop.has_paid("o-2")
+    shop.resolves(shop.has_held("o-1"), accept=True, by="Ada", why="close\x1b[2Jenough")
+    assert "agrees" in explains(shop, "o-2").meaning
+    story = explains(shop, "o-1")
+    assert story.meaning == "The order is paid: a payment was held, and Ada accepted it: close\x1b[2Jenough."
+    first_line = str(story).splitlines()[0]
+    assert first_line.endswith("Ada accepted it: close\\x1b[2Jenough.")
+    assert "agrees with the order's total" not in str(story)
+
+
+def test_what_arrived_is_told(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    assert explains(shop).attempts[0].payment is None
+    fee = {"amount": number("0.37"), "percentage": number("2.9"), "currency": "USD"}
+    bank = {"bankCode": "014", "bankName": "Bank\x1b[2J"}
+    shop.settles(checkout_id, says="completed", fee=fee, paymentFiat=bank, exchangeInfo={"exchangeRate": number("1")})
+    told = "Money: 12.50 USD paid, 12.13 USD received, fee 0.37 USD (2.9 %), method 014 (Bank\\x1b[2J), rate 1;"
+    assert f"{told} seen as completed 2026-01-01 12:00:00Z" in str(explains(shop))
+    plain = explains(shop).as_dict()["attempts"][0]["payment"]
+    assert json.loads(json.dumps(plain)) == plain
+    assert (plain["paid"], plain["fee"]["amount"]) == ({"amount": "12.50", "currency": "USD"}, "0.37")
+
+
+def test_what_each_decision_does_is_said_before_it_is_taken(shop: Shop) -> None:
+    shop.has_held("o-1")
+    text = str(explains(shop, "o-1"))
+    assert "--accept: the order is paid with what arrived" in text
+    assert "--reject: this payment does not pay the order; the money stays listed" in text
+    shop.totals["o-2"] = Pay("12.50", "USD")
+    shop.resolves(has_second("o-2", shop), accept=True)
+    story = explains(shop, "o-2")
+    assert (story.attempts[0].payback, story.attempts[1].payback) == (None, "waiting")
+    assert "agrees" in story.meaning, "the other payment paid the order"
+    assert "TO PAY BACK OR KEEP. When it is done: flask paycheckout payback chk-3 --done" in str(story)
+
+
+def test_every_attempt_is_told_with_what_it_replaced(shop: Shop) -> None:
+    shop.starts()
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    shop.starts()
+    story = explains(shop)
+    assert [attempt.checkout_id for attempt in story.attempts] == ["chk-1", "chk-2"]
+    assert "Checkout made for 13.00 USD, which replaces chk-1" in str(story)
+
+
+def test_reads_that_changed_nothing_and_the_next_one_are_told(shop: Shop) -> None:
+    shop.settles(shop.starts())
+    text = str(explains(shop))
+    assert "Deposit read (settle): not found; nothing to change" in text
+    assert "Read next by reconcile after 2026-01-01 12:00:10Z" in text
+
+
+def test_the_story_holds_no_payment_url_and_reads_nothing(shop: Shop) -> None:
+    shop.starts()
+    shop.service.reads.clear()
+    story = explains(shop)
+    assert "pay.example" not in str(story) + repr(story)
+    assert shop.service.reads == []
+
+
+AT = '{"at": "2026-01-01T12:00:00+00:00"'
+STRANGE: dict[str, tuple[dict[str, Any], str]] = {
+    "no JSON": ({"history": "no JSON\n"}, 'unreadable: {"line": "no JSON"}'),
+    "a newer word": ({"history": f'{AT}, "what": "refunded", "sum": 5}}\n'}, 'refunded: {"sum": 5}'),
+    "a newer state": ({"history": f'{AT}, "what": "moved", "to": "refunded"}}\n'}, 'moved: {"to": "refunded"}'),
+    "no word": ({"history": f"{AT}}}\n"}, "unreadable: {}"),
+    "facts left out": ({"history": f'{AT}, "what": "read"}}\n'}, "read: {}"),
+    "one comparison": ({"history": f'{AT}, "what": "webhook", "compared": 5}}\n'}, "- 5"),
+    "a list as the word": ({"history": f'{AT}, "what": []}}\n'}, "[]: {}"),
+    "no amount": ({"total_amount": "12,5"}, "12,5 USD (no total)"),
+    "NaN": ({"total_amount": "NaN"}, "NaN USD (no total)"),
+    "no currency": ({"total_currency": "?"}, "12.50 ? (no total)"),
+    "no kind": ({"total_kind": "gift"}, "12.50 USD (no total)"),
+    "a status of tomorrow": ({"status": "refunded"}, ": refunded"),
+    "a reason of tomorrow": ({"status": "held", "reason": "asleep"}, "held (asleep)"),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_what_another_program_wrote_is_told_and_hides_nothing(shop: Shop, name: str) -> None:
+    values, told = STRANGE[name]
+    shop.starts("o-1")
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        connection.execute(update(shop.runtime.models.checkouts).values(values))
+    story = explains(shop)
+    assert told in str(story)
+    assert "checkout_created of chk-1: delivered" in str(story)
+    assert json.loads(json.dumps(story.as_dict()))["attempts"][0]["checkout_id"] == "chk-1"
+
+
+def test_refunds_and_payouts_of_the_order_are_told_with_each_decision(shop: Shop) -> None:
+    customer = refunded(shop, "5")
+    shop.clock.advance(seconds=5)
+    customer.sends()
+    shop.clock.advance(seconds=5)
+    with shop.app.app_context():
+        shop.paycheckout.approve_payout(customer.reference, by="Bo\x1b[2J", why="seen", seen=1)
+    pays_out(shop, order_id="o-1", note="jars sold")
+    story = explains(shop)
+    refund, payout = story.payouts
+    assert (refund.kind, refund.status, refund.amount, refund.currency) == ("refund", "ready", Decimal("5"), "USD")
+    assert (refund.destination, refund.revision) == ("Zoë Quist, First Bank, •••• 3456", 1)
+    assert (payout.kind, payout.reference, payout.destination, payout.refund_of) == (
+        PayoutKind.PAYOUT,
+        "maker-1",
+        "recipient rec_1",
+        None,
+    )
+    assert [step.what for step in refund.happenings] == ["created", "moved", "moved"]
+    text = str(story)
+    for told in (
+        f"Refund {customer.reference} of checkout chk-1, 5.00 USD: ready\n  To: Zoë Quist, First Bank, •••• 3456\n",
+        "2026-01-01 12:00:00Z  Made for 5.00 USD by Ada: one jar broke",
+        "2026-01-01 12:00:05Z  Waiting: the customer said where the money goes: Zoë Quist, First Bank, •••• 3456",
+        "2026-01-01 12:00:10Z  Ready: Bo\\x1b[2J approved it: seen",
+        "Payout maker-1, 80.00 USD: ready\n  To: recipient rec_1\n  Note: jars sold\n",
+        f"refund_claimed of {customer.reference}: ",
+    ):
+        assert told in text
+    plain = story.as_dict()
+    assert json.loads(json.dumps(plain)) == plain
+    assert plain["payouts"][0]["amount"] == "5.00"
+    assert [event["payout_reference"] for event in plain["events"]][-1] == customer.reference
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ("claimable", "Waits for the customer"),
+        ("waiting", "flask paycheckout payouts approve {reference} --seen 0 --by YOU"),
+        ("failed", "flask paycheckout payouts retry {reference} --by YOU --why REASON"),
+        ("unknown", "flask paycheckout payouts resolve {reference} --sent (or --not-sent) --by YOU --why REASON"),
+    ],
+)
+def test_a_payout_that_waits_for_somebody_says_for_whom(shop: Shop, status: str, told: str) -> None:
+    customer = refunded(shop)
+    stands(shop, customer.reference, status=status, problem="400 No", problem_since=shop.clock())
+    text = str(explains(shop))
+    assert told.format(reference=customer.reference) in text
+    assert "PROBLEM since 2026-01-01 12:00:00Z: 400 No" in text
+    assert "To: not said yet" in text
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"what": "read", "result": "not found"}, "Looked up: not found"),
+        ({"what": "no answer", "problem": "timeout"}, "No reliable answer: timeout"),
+        ({"what": "moved", "to": "failed", "rule": "refused", "problem": "400"}, "Failed: refused; 400"),
+        ({"what": "not applied", "rule": "named", "disbursement_id": "d-1"}, "came late: named; as d-1"),
+        ({"what": "moved"}, "moved: {}"),
+        ({"what": "dreamt", "of": "more"}, 'dreamt: {"of": "more"}'),
+        ({}, "unreadable: {"),
+    ],
+    ids=repr,
+)
+def test_each_entry_of_a_payouts_history_is_told(shop: Shop, entry: dict[str, str], told: str) -> None:
+    customer = refunded(shop)
+    line = json.dumps({"at": "2026-01-01T12:00:01.000+00:00"} | entry if entry else {})
+    stands(shop, customer.reference, history=f"{line}\n")
+    assert told in str(explains(shop))
+
+
+def test_money_that_waits_to_be_paid_back_can_be_refunded(shop: Shop) -> None:
+    checkout_id = shop.has_held()
+    shop.resolves(checkout_id, accept=False)
+    assert f"Or refund it: flask paycheckout refund {checkout_id} --by YOU --why REASON" in str(explains(shop))
+    refunds(shop, checkout_id)
+    story = explains(shop)
+    assert story.attempts[0].payback == "refunded"
+    assert "TO PAY BACK" not in str(story)
+
+
+def test_an_order_that_only_a_payout_belongs_to_is_shown(shop: Shop) -> None:
+    run = shop.app.test_cli_runner().invoke
+    assert run(args=["paycheckout", "show", "o-1"]).exit_code == 1
+    pays_out(shop, order_id="o-1")
+    shown = run(args=["paycheckout", "show", "o-1", "--json"])
+    assert shown.exit_code == 0
+    (payout,) = json.loads(shown.output)["payouts"]
+    assert (payout["reference"], payout["status"], payout["amount"]) == ("maker-1", "ready", "80.00")

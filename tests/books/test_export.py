@@ -1,0 +1,365 @@
+"""The export: every movement of money once, oldest first, the same bytes again, and nothing left out silently."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from click.testing import Result
+from sqlalchemy import event, select, update
+
+from flask_paycheckout import order_paid
+from flask_paycheckout.books import movements
+from flask_paycheckout.books.export import month_period, months_until
+from tests.conftest import OpenShop
+from tests.payouts.conftest import OpenPayer
+from tests.payouts.paying import WALLET, Payer
+from tests.plans import plans
+from tests.scripted import Shop, number
+from tests.test_cli import runs
+
+FEE: dict[str, Any] = {"fee": {"amount": number("0.37"), "currency": "USD"}}
+HEADER = (
+    "booked_at,kind,order_id,checkout_id,reference,disbursement_id,account,currency,gross,fee,net,method,"
+    "received,received_currency"
+)
+
+
+def exported(shop: Shop, *arguments: str, code: int = 0) -> list[dict[str, str]]:
+    """The lines of the CSV."""
+    ran = runs(shop, "export", *arguments)
+    assert ran.exit_code == code, ran.output
+    return list(csv.DictReader(io.StringIO(ran.stdout)))
+
+
+def moneys(lines: list[dict[str, str]]) -> list[str]:
+    return [" ".join([line["kind"], line["gross"], line["fee"], line["net"], line["currency"]]) for line in lines]
+
+
+def books(shop: Shop, count: int, amount: str = "-1", **columns: Any) -> None:
+    """Stores bookings as they are."""
+    row: dict[str, Any] = {
+        "kind": "payout",
+        "reference": "p",
+        "account": "",
+        "gross": amount,
+        "fee": "0",
+        "net": amount,
+    }
+    row |= {"currency": "USD", "change": 1, "booked_at": shop.clock.now} | columns
+    table = shop.runtime.models.bookings
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(table.insert(), [row | {"subject": f"{row['reference']}-{n}"} for n in range(count)])
+
+
+def failed_and_sent_again(payer: Payer) -> None:
+    payer.owes(order_id="o-9")
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "failed")
+    payer.sandbox.advance(minutes=10)
+    payer.sends()
+    payer.decides("retry_payout")
+    payer.sends()
+
+
+@pytest.mark.on_each_database
+def test_payments_of_every_end_are_exported_as_they_were_stored(shop: Shop) -> None:
+    paid = shop.has_deposit("completed", "o-1", **FEE, paymentFiat={"bankCode": "014"})
+    assert shop.settles(paid).status == "paid"
+    shop.clock.advance(minutes=1)
+    held = shop.has_held("o-2")
+    shop.clock.advance(minutes=10)
+    shop.resolves(held, accept=False)
+    shop.has_deposit("pending", "o-2")
+    ran = runs(shop, "export", "--to", "2026-01-01T12:05")
+    assert (ran.exit_code, ran.stdout.splitlines()) == (
+        0,
+        [
+            HEADER,
+            "2026-01-01T12:00:00.000000+00:00,payment,o-1,chk-1,,,,USD,12.50,0.37,12.13,014,12.13,USD",
+            "2026-01-01T12:01:00.000000+00:00,held,o-2,chk-2,,,,USD,1,0,1,,12.13,USD",
+        ],
+    )
+    assert ran.stdout_bytes.count(b"\r\n") == 3
+    assert [" ".join(line.split()) for line in ran.stderr.splitlines()] == [
+        "2 lines from the beginning to 2026-01-01 12:05:00Z",
+        "account currency payments held fees refunds payouts net received",
+        "(settings) USD 12.50 1 0.37 0 0 13.13 24.26",
+    ]
+
+
+@pytest.mark.on_each_database
+def test_a_payout_that_fails_and_is_sent_again_has_a_line_for_each_way(open_payer: OpenPayer) -> None:
+    payer = open_payer()
+    failed_and_sent_again(payer)
+    lines = exported(payer.shop)
+    assert moneys(lines) == [
+        "payout -80.00 0 -80.00 USD",
+        "payout_returned 80.00 0 80.00 USD",
+        "payout -80.00 0 -80.00 USD",
+    ]
+    assert [(line["reference"], line["order_id"], line["received"]) for line in lines] == [("p-1", "o-9", "")] * 3
+    first, back, again = (line["disbursement_id"] for line in lines)
+    assert first == back != again
+
+
+@pytest.mark.on_each_database
+def test_a_closed_period_exports_byte_for_byte_the_same_again(open_shop: OpenShop) -> None:
+    """Though the money's move fails for a while, and the service then tells other amounts."""
+    shop = open_shop()
+    checkout_id = shop.has_deposit("completed", **FEE)
+
+    @shop.paycheckout.atomic
+    def close(app: object, **facts: object) -> None:
+        raise RuntimeError("no such shelf")
+
+    with order_paid.connected_to(close, sender=shop.app):
+        shop.settles(checkout_id)
+    month = ("export", "--from", "2026-01-01", "--to", "2026-01-02")
+    shop.clock.advance(days=2)
+    before = runs(shop, *month)
+    assert before.stdout.count("held") == 1, "it arrived, and has paid nothing yet"
+    shop.service.says(checkout_id, "completed", fee={"amount": number("9.99"), "currency": "EUR"})
+    assert shop.settles(checkout_id).status == "paid"
+    assert runs(shop, *month).stdout_bytes == before.stdout_bytes
+    assert [line["fee"] for line in exported(shop)] == ["0.37", "-0.37", "0.37"], "what was stored first is booked"
+    assert "NOT CLOSED" not in before.stderr
+
+
+@pytest.mark.on_each_database
+def test_pages_lose_and_double_nothing_where_times_are_equal(
+    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = open_shop()
+    shop.has_paid("o-1")
+    books(shop, 7)
+    books(shop, 2, booked_at=shop.clock.now + timedelta(microseconds=1), reference="later", kind="refund")
+    shop.has_paid("o-2")
+    monkeypatch.setattr(movements, "PAGE", 3)
+    shop.clock.advance(hours=1)
+    lines = exported(shop)
+    assert [line["kind"] for line in lines] == ["payment"] + ["payout"] * 7 + ["payment"] + ["refund"] * 2
+    assert len(exported(shop, "--from", "2026-01-01T12:00:00.000001")) == 2, "the first moment is included"
+    assert len(exported(shop, "--to", "2026-01-01T12:00:00.000001")) == 9, "the last moment is not"
+
+
+def test_accounts_are_exported_by_name_and_totals_are_told_for_each(open_shop: OpenShop) -> None:
+    shop = open_shop()
+    shop.has_paid()
+    books(shop, 2, account="north", kind="refund", amount="-5.25", currency="usdc-polygon")
+    both = runs(shop, "export")
+    assert [line.split()[:2] for line in both.stderr.splitlines()[2:4]] == [
+        ["(settings)", "USD"],
+        ["north", "usdc-polygon"],
+    ]
+    assert both.stderr.splitlines()[3].split()[2:] == ["0", "0", "0", "-10.50", "0", "-10.50", "0"]
+    shop.has_paid("o-2")
+    settings = exported(shop, "--account", "")
+    assert [line["order_id"] for line in settings] == ["o-1", "o-2"]
+    refused = runs(shop, "export", "--account", "sout\x1bh")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "\x1b" not in refused.stderr
+
+
+def test_json_lines(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed", fee={"amount": number("0.37"), "currency": "EUR"})
+    shop.settles(checkout_id)
+    ran = runs(shop, "export", "--format", "jsonl")
+    lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    payment, fee = lines
+    assert moneys(lines) == ["payment 12.50 0 12.50 USD", "fee 0 0.37 -0.37 EUR"]
+    assert (payment["received"], fee["received"]) == ("12.13", None)
+    assert ",".join(payment) == HEADER
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--from", "yesterday"], "'yesterday' is no date or time; write it like 2026-01-31"),
+        (["--to", "2026-13-01"], "is no date or time"),
+        (["--to", "0001-01-01T00:00+14:00"], "is no date or time"),
+        (["--from", "2026-02-01", "--to", "2026-02-01"], "--from must be before --to"),
+        (["--from", "2026-02-01"], "--from must be before now"),
+        (["--account", "nobody"], "account 'nobody' is unknown"),
+        (["--format", "xlsx"], "xlsx"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused_in_words(shop: Shop, arguments: list[str], words: str) -> None:
+    refused = runs(shop, "export", *arguments)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert words in " ".join(refused.stderr.split())
+
+
+def test_times_are_utc_and_take_an_offset(shop: Shop) -> None:
+    shop.has_paid()
+    shop.clock.advance(days=31)
+    assert len(exported(shop, "--from", "2026-01-01T13:00+01:00")) == 1
+    assert exported(shop, "--from", "2026-01-01T12:00:01", "--to", "2026-02-01T01:00+09:00") == []
+    empty = runs(shop, "export", "--to", "2025-01-01")
+    assert empty.stdout.splitlines() == [HEADER]
+    assert empty.stderr == "0 lines from the beginning to 2025-01-01 00:00:00Z\n"
+
+
+def test_a_period_that_is_not_over_is_told(shop: Shop) -> None:
+    for end, closed in (("2026-01-01T11:54:59", True), ("2026-01-01T11:56", False), ("2026-01-02", False)):
+        assert ("NOT CLOSED" in runs(shop, "export", "--to", end).stderr) is not closed
+    assert "NOT CLOSED" in runs(shop, "export").stderr
+
+
+def test_a_transaction_that_is_still_open_keeps_a_period_from_being_closed(
+    open_shop: OpenShop, postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
+    checkout_id = shop.has_paid()
+    closed = ("export", "--to", "2026-01-01T11:54:59")
+    checkouts, engine = shop.runtime.models.checkouts, shop.runtime.engine()
+    monkeypatch.setattr("flask_paycheckout.books.export._OPEN_FOR", timedelta(0))
+    monkeypatch.setattr("flask_paycheckout.books.export._COMMITS_WITHIN", timedelta(minutes=6))
+    assert "NOT CLOSED" not in runs(shop, *closed).stderr
+    with engine.begin() as connection:
+        connection.execute(select(checkouts)).all()
+        assert "NOT CLOSED" not in runs(shop, *closed).stderr, "a transaction that only reads books nothing"
+        connection.execute(update(checkouts).where(checkouts.c.checkout_id == checkout_id).values(webhooks=1))
+        assert "NOT CLOSED" in runs(shop, *closed).stderr
+
+
+def test_amounts_that_the_service_left_out_are_told(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed", fee={"amount": number("0.37")})
+    shop.settles(checkout_id)
+    ran = runs(shop, "export")
+    assert ran.exit_code == 0
+    assert "INCOMPLETE: 1 of the lines lack an amount, fee or currency" in ran.stderr
+    assert checkout_id in ran.stderr
+    assert ",USD,12.50,,,," in ran.stdout
+
+
+def test_reads_change_nothing_and_hold_no_transaction(open_shop: OpenShop, postgres_database: str) -> None:
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
+    shop.has_paid()
+    seen: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *rest: object) -> None:
+        if "paycheckout_" in statement:
+            cursor.execute("SHOW transaction_read_only")
+            seen.append(cursor.fetchone()[0])
+
+    found: Result
+    with shop.app.app_context():
+        event.listen(shop.db.engine, "before_cursor_execute", note)
+        found = runs(shop, "export")
+        event.remove(shop.db.engine, "before_cursor_execute", note)
+    assert found.exit_code == 0
+    assert seen
+    assert set(seen) == {"on"}
+
+
+@pytest.mark.parametrize("account", [None, ""])
+def test_each_page_begins_in_the_index_where_the_one_before_ended(
+    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch, account: str | None
+) -> None:
+    """With two lower bounds SQLite would read each page from the beginning of the period."""
+    shop = open_shop()
+    for order_id in ("o-1", "o-2"):
+        shop.has_paid(order_id)
+    books(shop, 2)
+    monkeypatch.setattr(movements, "PAGE", 1)
+    found = movements.Movements(shop.runtime.engine, shop.runtime.models)
+    period = replace(month_period("2026-01"), account=account)
+    with plans(shop.runtime.engine()) as seen:
+        assert len(list(found.read(period))) == 4
+    of_account = "time" if account is None else "account"
+    assert len(seen) == 5
+    for statement, plan in seen:
+        assert f"INDEX ix_paycheckout_booking_{of_account}" in plan, plan
+        assert "TEMP B-TREE" not in plan
+        assert statement.count(">") == 1, statement
+
+
+def test_months() -> None:
+    assert month_period("2026-12").end == datetime(2027, 1, 1, tzinfo=UTC)
+    assert month_period("2024-02").end == datetime(2024, 3, 1, tzinfo=UTC)
+    for text in ("2026-13", "9999-12", "2026", "", "2026-01-01"):
+        with pytest.raises(ValueError, match="is no month"):
+            month_period(text)
+    first = datetime(2025, 11, 30, tzinfo=UTC)
+    assert months_until(datetime(2026, 1, 1, tzinfo=UTC), first) == ["2026-01", "2025-12", "2025-11"]
+    assert months_until(datetime(2026, 1, 1, tzinfo=UTC), None) == []
+    assert len(months_until(datetime(2026, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC))) == 120
+
+
+def test_a_reader_that_ends_early_ends_the_export_quietly(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `flask paycheckout export | head -1` does: a pipe that nobody reads any more."""
+    shop.has_paid()
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as pipe:
+        monkeypatch.setattr("sys.stdout", pipe)
+        with shop.app.app_context(), pytest.raises(SystemExit) as ended:
+            shop.app.cli.main(["paycheckout", "export"], prog_name="flask")
+        monkeypatch.undo()
+        assert ended.value.code == 1
+        assert capsys.readouterr().err == ""
+        # What the pipe still holds cannot be written either when it is closed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), writer)
+
+
+def test_progress_is_shown_on_a_terminal_that_does_not_get_the_lines(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.has_paid()
+    books(shop, 2)
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    lines = io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("sys.stdout", lines)
+    with shop.app.app_context(), pytest.raises(SystemExit) as ended:
+        shop.app.cli.main(["paycheckout", "export"], prog_name="flask")
+    monkeypatch.undo()
+    assert ended.value.code == 0
+    assert "Exporting  [####################################]  100%" in terminal.getvalue()
+    assert lines.buffer.getvalue().count(b"\r\n") == 4
+
+
+@pytest.mark.on_each_database
+def test_a_closed_period_exports_the_same_bytes_after_prune(payer: Payer) -> None:
+    shop, sandbox = payer.shop, payer.sandbox
+    paid, rejected = shop.starts("o-1"), shop.starts("o-2")
+    sandbox.pay(paid)
+    sandbox.pay(rejected, "1.00")
+    shop.settles(paid)
+    shop.settles(rejected)
+    shop.resolves(rejected, accept=False)
+    with shop.app.app_context():
+        shop.paycheckout.mark_paid_back(rejected, by="Ada", why="by hand")
+    failed_and_sent_again(payer)
+    sandbox.finish(payer.payout(), "completed")
+    payer.owes("p-token", to=WALLET)
+    payer.sends()
+    sandbox.advance(minutes=10)
+    payer.sends()
+    assert (payer.status(), payer.status("p-token")) == ("completed", "sent")
+    whole = len(payer.payout().history)
+    sandbox.advance(minutes=400 * 24 * 60)
+    period = ("--to", sandbox.now.isoformat())
+    before = [runs(shop, "export", *period, "--format", form).stdout for form in ("csv", "jsonl")]
+    assert before[0].count("\n") == 1 + 2 + 4
+    assert json.loads(runs(shop, "prune", "--older-than", "365", "--json").stdout) | {"before": None} == {
+        "before": None,
+        "dry_run": False,
+        "checkout_histories": 2,
+        "payout_histories": 2,
+        "events": 11,
+        "checkouts": 0,
+        "left": 0,
+    }
+    assert len(payer.payout().history) < whole
+    assert [runs(shop, "export", *period, "--format", form).stdout for form in ("csv", "jsonl")] == before

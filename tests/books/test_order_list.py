@@ -1,0 +1,223 @@
+"""The list of orders: which are on a page, and that no page grows with the table."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from flask_paycheckout import Pay
+from flask_paycheckout.books.alarms import Look
+from flask_paycheckout.books.order_list import OrderPage, find_order_id, page_of_orders, rows_of_page
+from flask_paycheckout.books.report import find_alarms
+from flask_paycheckout.checkouts.states import Status
+from tests.plans import plans, rows_taken
+from tests.scripted import Shop
+
+pytestmark = pytest.mark.on_each_database
+
+
+def page(shop: Shop, status: Status | None = None, place: str | None = None, limit: int = 2) -> OrderPage:
+    runtime = shop.runtime
+    return page_of_orders(runtime.engine(), runtime.models, runtime.checkouts.order_statuses, status, place, limit)
+
+
+def names(found: OrderPage) -> list[str]:
+    return [order.order_id for order in found.orders]
+
+
+def has_many(shop: Shop, *order_ids: str) -> None:
+    for order_id in order_ids:
+        shop.totals[order_id] = shop.totals["o-1"]
+        shop.starts(order_id)
+
+
+def test_pages_follow_each_other_though_orders_come_meanwhile(shop: Shop) -> None:
+    has_many(shop, "a", "b", "c", "d", "e")
+    first = page(shop)
+    has_many(shop, "f")
+    second = page(shop, place=first.next_place)
+    third = page(shop, place=second.next_place)
+    assert [names(found) for found in (first, second, third)] == [["e", "d"], ["c", "b"], ["a"]]
+    assert third.next_place is None
+
+
+def test_orders_of_a_state_follow_by_when_it_last_changed(shop: Shop) -> None:
+    has_many(shop, "a", "b", "c")
+    for order_id in ("b", "a", "c"):
+        shop.clock.advance(seconds=1)
+        shop.has_paid(order_id)
+    first = page(shop, Status.PAID)
+    second = page(shop, Status.PAID, first.next_place)
+    assert (names(first), names(second)) == (["c", "a"], ["b"])
+    assert second.next_place is None
+
+
+def test_those_that_changed_in_the_same_moment_are_on_one_page_each(shop: Shop) -> None:
+    has_many(shop, "a", "b", "c", "d", "e")
+    seen, place = [], None
+    for _ in range(3):
+        found = page(shop, Status.CREATED, place)
+        seen += names(found)
+        place = found.next_place
+    assert (seen, place) == (["e", "d", "c", "b", "a"], None)
+
+
+def test_an_order_with_several_attempts_is_one_order(shop: Shop) -> None:
+    first = shop.starts("o-1")
+    shop.clock.advance(minutes=16)
+    shop.totals["o-1"] = Pay("13", "USD")
+    second = shop.starts("o-1")
+    (order,) = page(shop).orders
+    assert [attempt.checkout_id for attempt in order.attempts] == [second, first]
+    assert [attempt.total for attempt in order.attempts] == ["13.00 USD", "12.50 USD"]
+    assert names(page(shop, Status.CREATED)) == ["o-1"]
+
+
+def test_an_order_is_in_the_best_state_of_its_attempts(shop: Shop) -> None:
+    old = shop.starts("o-1")
+    shop.abandons(old)
+    assert names(page(shop, Status.ABANDONED)) == ["o-1"]
+    shop.starts("o-1")
+    assert names(page(shop, Status.ABANDONED)) == []
+    assert names(page(shop, Status.CREATED)) == ["o-1"]
+
+
+def test_a_second_payment_of_a_paid_order_is_found_among_what_is_held(shop: Shop) -> None:
+    old = shop.starts("o-1")
+    shop.clock.advance(minutes=16)
+    shop.has_paid("o-1")
+    assert shop.settles(old, says="completed").status == "held"
+    assert names(page(shop, Status.HELD)) == names(page(shop, Status.PAID)) == ["o-1"]
+    shop.resolves(old, accept=False)
+    assert names(page(shop, Status.HELD)) == []
+    assert names(page(shop, Status.REJECTED)) == ["o-1"]
+
+
+def test_what_is_no_place_is_the_first_page(shop: Shop) -> None:
+    has_many(shop, "a", "b", "c")
+    nonsense = ["", "-", "x", "1-x", "-1", "1" * 40, "9" * 18 + "-1", "1-1-1", "٣"]
+    assert {tuple(names(page(shop, None, place))) for place in [*nonsense, "1-1"]} == {("c", "b")}
+    assert {tuple(names(page(shop, Status.CREATED, place))) for place in [*nonsense, "1"]} == {("c", "b")}
+    assert names(page(shop, Status.CREATED, "9" * 17 + "-" + "9" * 18)) == ["c", "b"]
+
+
+def test_an_order_is_found_by_either_id(shop: Shop) -> None:
+    checkout_id = shop.starts("o-1")
+    found = [find_order_id(shop.runtime.engine(), shop.runtime.models, said) for said in ("o-1", checkout_id, "o-2")]
+    assert found == ["o-1", "o-1", None]
+
+
+# Plans
+
+ROWS = 100_000
+
+FILL = """
+INSERT INTO paycheckout_checkout (checkout_id, order_id, account, current_order_id, paid_order_id, status, url,
+    total_kind, total_amount, total_currency, created_at, moved_at, revision, reads, failed_reads,
+    webhooks, history)
+SELECT 'many-' || n, 'order-' || (n / 2), 'brand-' || (n / 2 % 9), CASE n % 2 WHEN 1 THEN 'order-' || (n / 2) END,
+    CASE WHEN n % 2 = 1 AND n % 10 <> 1 THEN 'order-' || (n / 2) END,
+    CASE WHEN n % 2 = 0 THEN 'abandoned' WHEN n % 1000 = 11 THEN 'held' WHEN n % 10 = 1 THEN 'abandoned' ELSE 'paid'
+    END, 'https://pay.example/' || n, 'pay', '12.50', 'USD', {moment}, {moment}, 0, 1, 0, 1, ''
+FROM {numbers}
+"""
+NUMBERS = {
+    "sqlite": (
+        "datetime('2026-01-01', '+' || n || ' seconds') || '.000000'",
+        f"(WITH RECURSIVE t(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM t WHERE n < {ROWS - 1}) SELECT n FROM t)",  # noqa: S608 - a number
+    ),
+    "postgresql": (
+        "TIMESTAMPTZ '2026-01-01 00:00:00Z' + n * INTERVAL '1 second'",
+        f"generate_series(0, {ROWS - 1}) AS t(n)",
+    ),
+}
+
+
+def fill(connection: sa.Connection, *, at_once: bool = False) -> None:
+    """Store many checkouts.
+
+    :param at_once: with one time for all, as from a bulk import.
+    """
+    moment, numbers = NUMBERS[connection.dialect.name]
+    if at_once:
+        moment = moment.replace("|| n ||", "|| 0 ||").replace("+ n *", "+ 0 *")
+    connection.execute(sa.text(FILL.format(moment=moment, numbers=numbers)))
+    connection.execute(sa.text("ANALYZE"))
+
+
+def instructions(connection: sa.Connection, statement: sa.Select[Any]) -> int:
+    """The number of instructions of SQLite's virtual machine that the statement takes, in thousands."""
+    counted = []
+    driver: Any = connection.connection.driver_connection
+    driver.set_progress_handler(lambda: counted.append(1), 1000)
+    connection.execute(statement).all()
+    driver.set_progress_handler(None, 0)
+    return len(counted)
+
+
+def test_a_page_of_a_hundred_thousand_attempts_is_read_along_an_index(shop: Shop) -> None:
+    engine, models = shop.runtime.engine(), shop.runtime.models
+    with engine.begin() as connection:
+        fill(connection)
+    for status in (None, *Status):
+        first = page(shop, status, limit=25)
+        assert first.next_place or status in (Status.CREATED, Status.PENDING, Status.REJECTED)
+        for place in (None, first.next_place):
+            statement = rows_of_page(models, status, place, 25)
+            with engine.connect() as connection, plans(engine) as seen:
+                connection.execute(statement).all()
+            [(_, plan)] = seen
+            # What two searches of the index found, a page each, is merged.
+            searched = re.sub(r"SCAN anon_\d+\n *USE TEMP B-TREE FOR ORDER BY", "", plan)
+            assert not re.search("Seq Scan|TEMP B-TREE", searched), plan
+            if engine.dialect.name == "postgresql":
+                assert rows_taken(plan) < 500, plan
+                continue
+            # Along the table itself, which SQLite keeps in the order of its ids, or along an index.
+            steps = [step for step in plan.splitlines() if "paycheckout" in step]
+            assert status is None or all("INDEX" in step for step in steps)
+            with engine.connect() as connection:
+                assert instructions(connection, statement) < 20
+
+
+def test_a_page_among_rows_of_one_time_is_read_along_an_index_too(shop: Shop) -> None:
+    """A bulk import gave all of them one time; SQLite has the id at the end of each index."""
+    engine, models = shop.runtime.engine(), shop.runtime.models
+    with engine.begin() as connection:
+        fill(connection, at_once=True)
+    first = page(shop, Status.PAID, limit=25)
+    place = f"{str(first.next_place).partition('-')[0]}-{ROWS // 2}"
+    statement = rows_of_page(models, Status.PAID, place, 25)
+    with engine.connect() as connection, plans(engine) as seen:
+        assert len(connection.execute(statement).all()) == 26
+    [(_, plan)] = seen
+    if engine.dialect.name == "postgresql":
+        assert rows_taken(plan) < 500, plan
+        return
+    with engine.connect() as connection:
+        assert instructions(connection, statement) < 20
+
+
+def test_alarms_on_the_owners_page_read_few_of_many_rows(shop: Shop) -> None:
+    """Most of a shop's checkouts are decided, and many of them were never paid."""
+    engine, models = shop.runtime.engine(), shop.runtime.models
+    with engine.begin() as connection:
+        fill(connection)
+    counted: list[int] = []
+
+    def count(connection: Any, cursor: Any, *rest: Any) -> None:
+        if engine.dialect.name == "sqlite":
+            cursor.connection.set_progress_handler(lambda: counted.append(1), 1000)
+
+    sa.event.listen(engine, "before_cursor_execute", count)
+    for account in (None, "brand-1", "somebody"):
+        with plans(engine) as seen:
+            find_alarms(Look(engine, models, shop.clock(), account))
+        assert len(seen) > 10
+        taken = [rows_taken(plan) for _, plan in seen if "actual rows" in plan]
+        assert max(taken, default=0) < 500, seen
+    sa.event.remove(engine, "before_cursor_execute", count)
+    assert len(counted) < 200

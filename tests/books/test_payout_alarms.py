@@ -1,0 +1,322 @@
+"""Alarms about money that goes out: each trouble alone is named by report and doctor within five minutes, and by the
+owner's start page; a healthy shop that pays out has none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from random import Random
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout import payout_completed, payout_failed, payout_sent, payout_unknown, refund_claimed
+from flask_paycheckout.payouts.destinations import ToRecipient
+from flask_paycheckout.signals import OF_PAYOUTS
+from flask_paycheckout.testing import Sandbox
+from tests.alarming import alarms_of
+from tests.books.test_alarms import breaks, gauged, hears, is_well, runs
+from tests.chance import seed_of, stream
+from tests.conftest import OpenShop
+from tests.payouts.paying import BANK, CRYPTO, FIAT, LIST, READ, WALLET, Payer
+from tests.payouts.shop import refunds, stands
+
+Trouble = Callable[[Payer], object]
+UNHEARD = ["order_paid", "payment_held", "payment_resolved"]
+
+
+@pytest.fixture
+def well(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> Iterator[Payer]:
+    """A shop with a receiver of each signal, where a payout went well."""
+    shop = open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_UNHEARD=[*UNHEARD, "refund_claimed", "payout_unknown"])
+    payer = Payer(shop, paycheckout_sandbox)
+    with ExitStack() as stack:
+        for signal in (payout_sent, payout_failed, payout_completed):
+            stack.enter_context(signal.connected_to(hears, sender=shop.app))
+        completes(payer, "well")
+        yield payer
+
+
+def completes(payer: Payer, reference: str) -> None:
+    payer.owes(reference, to=BANK)
+    payer.sends()
+    payer.sandbox.finish(payer.payout(reference), "completed")
+    minutes_pass(payer, 2)
+    assert payer.status(reference) == "completed"
+
+
+def minutes_pass(payer: Payer, count: int) -> None:
+    """Reconcile runs once a minute."""
+    for _ in range(count):
+        payer.sandbox.advance(minutes=1)
+        payer.shop.reconciles()
+        payer.sends()
+
+
+def stops_reconcile(payer: Payer) -> None:
+    payer.shop.reconciles = lambda limit=None: None  # type: ignore[assignment,method-assign,return-value]
+    payer.sends = lambda access_token=None: None  # type: ignore[assignment,method-assign,return-value]
+
+
+# Troubles
+
+
+def nobody_approves(payer: Payer) -> None:
+    payer.owes(approve=True)
+
+
+def reconcile_does_not_run(payer: Payer) -> None:
+    payer.owes()
+    stops_reconcile(payer)
+
+
+def creates_fail(payer: Payer) -> None:
+    payer.sandbox.fault(FIAT, "error", times=1000, statusCode=429, message="too many payouts")
+    payer.owes(to=BANK)
+
+
+def token_is_refused(payer: Payer) -> None:
+    payer.sandbox.fault(FIAT, "error", times=1000, statusCode=401, message="token expired")
+    payer.owes(to=BANK)
+
+
+def look_ups_fail(payer: Payer) -> None:
+    payer.sandbox.fault(FIAT, "lose_response", times=1)
+    payer.sandbox.fault(LIST, "error", times=1000, statusCode=503, message="no lists today")
+    payer.owes(to=BANK)
+
+
+def reads_fail(payer: Payer) -> None:
+    payer.owes(to=BANK)
+    payer.sends()
+    payer.sandbox.fault(READ, "error", times=1000, statusCode=503, message="no reads today")
+
+
+def a_token_is_in_doubt(payer: Payer) -> None:
+    payer.sandbox.fault(CRYPTO, "lose_response")
+    payer.owes(to=WALLET)
+
+
+def it_is_refused(payer: Payer) -> None:
+    payer.owes(to=ToRecipient("5a6d00000000000000000404"))
+
+
+def the_bank_refuses(payer: Payer) -> None:
+    payer.owes(to=BANK)
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "failed")
+
+
+def a_sender_died(payer: Payer) -> None:
+    payer.owes(to=BANK)
+    stands(payer.shop, "p-1", status="sending", lease_token="gone", next_attempt_at=payer.sandbox.now)
+    stops_reconcile(payer)
+
+
+def a_receiver_is_missing(payer: Payer) -> None:
+    payout_sent.disconnect(hears, sender=payer.shop.app)
+    payer.owes(to=BANK)
+
+
+def a_receiver_fails(payer: Payer) -> None:
+    payout_sent.connect(breaks, sender=payer.shop.app)
+    payer.owes(to=BANK)
+
+
+TROUBLES: dict[str, tuple[Trouble, str, str]] = {
+    "nobody approves": (nobody_approves, "approval", "today"),
+    "reconcile does not run": (reconcile_does_not_run, "not sent", "now"),
+    "creates fail": (creates_fail, "too many payouts", "now"),
+    "token is refused": (token_is_refused, "token expired", "now"),
+    "look-ups fail": (look_ups_fail, "no lists today", "now"),
+    "reads fail": (reads_fail, "no reads today", "now"),
+    "a token is in doubt": (a_token_is_in_doubt, "unknown", "today"),
+    "it is refused": (it_is_refused, "failed", "today"),
+    "the bank refuses": (the_bank_refuses, "failed", "today"),
+    "a sender died": (a_sender_died, "without news", "now"),
+    "a receiver is missing": (a_receiver_is_missing, "payout_sent of payout p-1", "today"),
+    "a receiver fails": (a_receiver_fails, "the shelf broke", "today"),
+}
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_each_trouble_is_named_within_five_minutes(well: Payer, name: str) -> None:
+    begin, words, severity = TROUBLES[name]
+    assert runs(well.shop, "report")[0] == 0
+    begin(well)
+    # One more than five, as a try that fails at the first minute has failed for five minutes then.
+    minutes_pass(well, 6)
+    named_by_both(well, words, severity=severity)
+    payout_sent.disconnect(breaks, sender=well.shop.app)
+
+
+def named_by_both(payer: Payer, words: str, reference: str = "p-1", severity: str = "today") -> None:
+    shop = payer.shop
+    told = shop.app.test_cli_runner().invoke(args=["paycheckout", "report"])
+    assert (told.exit_code, "Nothing needs a person" in told.output) == ({"now": 2, "today": 1}[severity], False)
+    assert words in told.output
+    assert reference in told.output
+    assert gauged(shop) == {alarm.kind: alarm.count for alarm in alarms_of(shop).values()}
+    code, examined = runs(shop, "doctor")
+    failures = [f"{check['about']} {check['found']}" for check in examined["checks"] if check["level"] == "failure"]
+    assert (code, any(words in found for found in failures)) == (1, True), failures
+    assert any(reference in found for found in failures), failures
+
+
+def test_without_an_access_token_the_remedy_is_a_login(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> None:
+    shop = open_shop(
+        sandbox=paycheckout_sandbox, PAYCHECKOUT_ACCESS_TOKEN=None, PAYCHECKOUT_UNHEARD=[*UNHEARD, *OF_PAYOUTS]
+    )
+    payer = Payer(shop, paycheckout_sandbox)
+    payer.owes()
+    _, examined = runs(shop, "doctor")
+    [found] = [check for check in examined["checks"] if check["about"] == "payouts"]
+    assert (found["level"], "send --login" in found["remedy"]) == ("failure", True)
+    assert runs(shop, "report")[0] == 0, "it was made just now"
+    minutes_pass(payer, 5)
+    named_by_both(payer, "not sent")
+    told = shop.app.test_cli_runner().invoke(args=["paycheckout", "report"]).output
+    assert "No access token is configured. Send them now with: flask paycheckout payouts send --login" in told
+
+
+def test_a_refund_that_nobody_claims_is_listed_and_needs_a_person_after_a_week(well: Payer) -> None:
+    shop = well.shop
+    checkout_id = shop.starts()
+    well.sandbox.pay(checkout_id)
+    shop.settles(checkout_id)
+    stands_paid_by_webhook(shop)
+    made = refunds(shop, checkout_id).reference
+    told = shop.app.test_cli_runner().invoke(args=["paycheckout", "report"])
+    assert (told.exit_code, made in told.output) == (0, True)
+    assert "  1 refund waits for the customer to say where\n" in told.output
+    well.sandbox.advance(minutes=7 * 24 * 60)
+    named_by_both(well, "waits for the customer for a week", made)
+
+
+def stands_paid_by_webhook(shop: Any) -> None:
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(shop.runtime.models.checkouts.update().values(webhooks=1))
+
+
+def test_a_slow_transfer_is_told_after_a_week(well: Payer) -> None:
+    well.owes(to=BANK)
+    minutes_pass(well, 10)
+    assert runs(well.shop, "report")[0] == 0
+    well.sandbox.advance(minutes=7 * 24 * 60)
+    minutes_pass(well, 1)
+    named_by_both(well, "without news")
+
+
+def test_a_failed_payout_leaves_the_alarm_when_tried_again_or_after_a_week(well: Payer) -> None:
+    the_bank_refuses(well)
+    minutes_pass(well, 3)
+    assert runs(well.shop, "report")[0] == 1
+    with well.shop.app.app_context():
+        well.shop.paycheckout.retry_payout("p-1", by="Ada", why="the account is open again")
+    minutes_pass(well, 1)
+    assert runs(well.shop, "report")[0] == 0
+    well.sandbox.finish(well.payout(), "failed")
+    minutes_pass(well, 3)
+    code, told = runs(well.shop, "report")
+    assert (code, told["alarms"][0]["key"], told["payouts"]["failed"]) == (1, "failed-payouts", 1)
+    well.sandbox.advance(minutes=7 * 24 * 60)
+    code, told = runs(well.shop, "report")
+    assert (code, told["alarms"], told["payouts"]["failed"]) == (0, [], 1)
+
+
+def test_a_failed_refund_that_another_one_replaced_is_no_alarm(well: Payer) -> None:
+    shop = well.shop
+    checkout_id = shop.starts()
+    well.sandbox.pay(checkout_id)
+    shop.settles(checkout_id)
+    stands_paid_by_webhook(shop)
+    failed = refunds(shop, checkout_id, "1").reference
+    stands(shop, failed, status="failed")
+    assert runs(shop, "report")[0] == 1
+    second = refunds(shop, checkout_id, "1").reference
+    assert runs(shop, "report")[0] == 0
+    stands(shop, second, status="cancelled")
+    assert runs(shop, "report")[0] == 1
+
+
+def test_programs_are_told_each_payout(well: Payer) -> None:
+    well.owes(approve=True, order_id="o-1")
+    code, told = runs(well.shop, "report")
+    [waiting] = told["alarms"]
+    [example] = waiting["examples"]
+    assert (waiting["key"], example["reference"], example["order_id"]) == ("payouts-to-approve", "p-1", "o-1")
+    assert "80.00 USD" in example["text"]
+    assert (code, told["payouts"]["waiting"], told["payouts"]["completed"]) == (1, 1, 1)
+    assert set(told["payouts"]) == {
+        *("claimable", "waiting", "ready", "sending", "sent", "completed", "failed", "unknown", "cancelled")
+    }
+    assert "40001234" not in json.dumps(told)
+
+
+# A healthy shop
+
+
+def test_a_healthy_shop_that_pays_out_has_no_alarm(well: Payer, pytestconfig: pytest.Config) -> None:
+    """Payouts are made, approved at once and sent; a call here and there fails and heals by itself."""
+    chance: Random = stream(seed_of(pytestconfig), "healthy payouts")
+    shop, made = well.shop, 0
+    for _ in range(12):
+        for _ in range(chance.randrange(1, 4)):
+            made += 1
+            approve = chance.random() < 0.3
+            well.owes(f"h-{made}", to=BANK if chance.random() < 0.5 else WALLET, approve=approve)
+            if approve:
+                with shop.app.app_context():
+                    shop.paycheckout.approve_payout(f"h-{made}", by="Ada")
+        if chance.random() < 0.4:
+            well.sandbox.fault(chance.choice([FIAT, LIST, READ]), "error", statusCode=503)
+        if chance.random() < 0.2:
+            well.sandbox.fault(FIAT, "lose_response")
+        minutes_pass(well, chance.randrange(1, 4))
+        for one in well.at_service:
+            if one.status == "pending" and chance.random() < 0.5:
+                well.sandbox.finish(one, "completed")
+    minutes_pass(well, 3)
+    is_well(shop)
+
+
+def listens(app: Flask, **facts: Any) -> None:
+    """A receiver."""
+
+
+def test_receivers_of_payout_signals_are_demanded_of_a_shop_that_pays_out(
+    open_shop: OpenShop, paycheckout_sandbox: Sandbox
+) -> None:
+    payer = Payer(open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_UNHEARD=UNHEARD), paycheckout_sandbox)
+    assert OF_PAYOUTS & {check["about"] for check in runs(payer.shop, "doctor")[1]["checks"]} == set()
+    payer.owes()
+    warned = {check["about"] for check in runs(payer.shop, "doctor")[1]["checks"] if check["level"] == "warning"}
+    assert warned >= OF_PAYOUTS
+    signals = (payout_completed, payout_failed, payout_sent, payout_unknown, refund_claimed)
+    for signal in signals:
+        signal.connect(listens, sender=payer.shop.app)
+    warned = {check["about"] for check in runs(payer.shop, "doctor")[1]["checks"] if check["level"] == "warning"}
+    assert warned & OF_PAYOUTS == set()
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_how_account_numbers_are_stored_is_told_while_some_are(
+    open_shop: OpenShop, paycheckout_sandbox: Sandbox, sealed: bool
+) -> None:
+    key = "A" * 43 + "="
+    shop = open_shop(sandbox=paycheckout_sandbox, **({"PAYCHECKOUT_SEAL_KEY": key} if sealed else {}))
+    payer = Payer(shop, paycheckout_sandbox)
+
+    def told() -> list[Any]:
+        return [check for check in runs(shop, "doctor")[1]["checks"] if check["about"] == "seal key"]
+
+    payer.owes()
+    assert told() == []
+    payer.owes("p-2", to=BANK)
+    [found] = told()
+    assert found["level"] == "ok"
+    assert ("sealed with PAYCHECKOUT_SEAL_KEY" if sealed else "PAYCHECKOUT_SEAL_KEY is not set") in found["found"]
+    stands(shop, "p-2", status="completed", to_details=None)
+    assert told() == []

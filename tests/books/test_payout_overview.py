@@ -1,0 +1,56 @@
+"""Lists and counts of payouts cost little in a shop with many completed ones."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+
+from flask_paycheckout.books.alarms import Look
+from flask_paycheckout.books.payout_overview import PayoutOverview
+from flask_paycheckout.books.report import find_alarms
+from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
+from tests.payouts.shop import pays_out, stands
+from tests.plans import plans, rows_taken
+from tests.scripted import Shop
+
+MANY = 4000
+
+
+@pytest.mark.on_each_database
+def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> None:
+    """Thousands were completed; one is in each other state."""
+    pays_out(shop)
+    stands(shop, "maker-1", status="completed", next_attempt_at=None)
+    table, engine = shop.runtime.models.payouts, shop.runtime.engine()
+    with engine.begin() as connection:
+        row = dict(connection.execute(table.select()).mappings().one())
+        del row["id"]
+        names = [f"c-{number}" for number in range(MANY)]
+        copies = [row | {"reference": name, "service_reference": name} for name in names]
+        open_states = [state.value for state in PayoutStatus if state is not PayoutStatus.COMPLETED]
+        late = {"next_attempt_at": shop.clock(), "kind": "refund", "refund_of": "chk-1"}
+        others = [copies[0] | late | {"reference": s, "service_reference": s, "status": s} for s in open_states]
+        connection.execute(table.insert(), copies + others)
+    with engine.begin() as connection:
+        connection.execute(sa.text("ANALYZE"))
+    shop.clock.advance(minutes=6)
+    with plans(engine) as seen, engine.connect() as connection:
+        overview = PayoutOverview(connection, shop.runtime.models)
+        alarms = {alarm.key: alarm.count for alarm in find_alarms(Look(engine, shop.runtime.models, shop.clock()))}
+        overview.page(PayoutStatus.FAILED, None, None, 25)
+        overview.page(None, PayoutKind.REFUND, None, 25)
+        overview.page(None, None, None, 25)
+        assert overview.has_any()
+        assert overview.accounts_to_send() == ("",)
+    assert {key: count for key, count in alarms.items() if "payout" in key} == {
+        "payouts-to-approve": 1,
+        "unsent-payouts": 1,
+        "payouts-not-followed": 2,
+        "unknown-payouts": 1,
+    }
+    for statement, plan in [one for one in seen if "FROM paycheckout_payout" in one[0]]:
+        if engine.dialect.name == "postgresql":
+            assert rows_taken(plan) <= 30, f"{statement}\n{plan}"
+        else:
+            # Without a condition the first rows are taken and no more.
+            assert "SCAN paycheckout_payout" not in plan or "WHERE" not in statement, f"{statement}\n{plan}"

@@ -1,0 +1,482 @@
+"""Pruning: what goes, and above all what stays; beside a working shop, stopped in the middle, and counted before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from flask_paycheckout import order_paid
+from flask_paycheckout.books import pruning
+from flask_paycheckout.books.pruning import Pruned
+from flask_paycheckout.errors import OrderSettled, PayoutConflict
+from flask_paycheckout.operations.app import AppOperations
+from flask_paycheckout.testing import Signals
+from tests.conftest import OpenShop
+from tests.payouts.shop import pays_out, refunds, stands
+from tests.plans import plans
+from tests.scripted import Shop
+from tests.test_cli import runs
+
+AGES = timedelta(days=400)
+DAYS = timedelta(days=365)
+AGO = timedelta(days=366)
+
+pytestmark = pytest.mark.on_each_database
+
+
+def changes(shop: Shop, checkout_id: str, **columns: Any) -> None:
+    """Puts a checkout into a state that would take the shop long to reach."""
+    table = shop.runtime.models.checkouts
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(table.update().where(table.c.checkout_id == checkout_id).values(columns))
+
+
+def changes_events(shop: Shop, order_id: str, **columns: Any) -> None:
+    table = shop.runtime.models.events
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(table.update().where(table.c.order_id == order_id).values(columns))
+
+
+def abandons(shop: Shop, order_id: str) -> str:
+    """An order that nobody paid, and that nothing reads any more."""
+    shop.totals[order_id] = shop.totals["o-1"]
+    checkout_id = shop.starts(order_id)
+    shop.abandons(checkout_id)
+    changes(shop, checkout_id, next_read_at=None)
+    return checkout_id
+
+
+def pays(shop: Shop, order_id: str) -> str:
+    shop.totals[order_id] = shop.totals["o-1"]
+    return shop.has_paid(order_id)
+
+
+def completes(shop: Shop, reference: str, **columns: Any) -> None:
+    """A payout that was paid long ago."""
+    pays_out(shop, reference)
+    moved = shop.clock() - AGO
+    sent = {"status": "completed", "moved_at": moved, "next_attempt_at": None, "history": HISTORY}
+    stands(shop, reference, **sent | columns)
+
+
+def prunes(shop: Shop, *, dry_run: bool = False) -> Pruned:
+    with shop.app.app_context():
+        return AppOperations(shop.runtime).prune(DAYS, dry_run=dry_run)
+
+
+def counts(pruned: Pruned) -> tuple[int, int, int, int, int]:
+    return pruned.checkout_histories, pruned.payout_histories, pruned.events, pruned.checkouts, pruned.left
+
+
+def stored(shop: Shop) -> dict[str, list[Any]]:
+    """Every row of ours."""
+    models = shop.runtime.models
+    with shop.runtime.engine().connect() as connection:
+        return {
+            table.name: [dict(row) for row in connection.execute(sa.select(table).order_by(table.c.id)).mappings()]
+            for table in (models.checkouts, models.events, models.payouts)
+        }
+
+
+def entry(**facts: Any) -> str:
+    return json.dumps({"at": "2026-01-01T12:00:00+00:00", **facts}) + "\n"
+
+
+SENT = entry(what="moved", to="sent", rule="the service's answer names it", disbursement_id="d-1")
+APPROVED = entry(what="moved", to="ready", rule="a person approved it", by="Ada")
+HISTORY = entry(what="created", total="80.00 USD") + APPROVED + SENT + entry(what="read", result="pending")
+
+
+@contextmanager
+def before_removal(shop: Shop, act: Callable[[], object]) -> Iterator[None]:
+    """Something happens after pruning has found its rows, right before its first write."""
+    engine, waiting = shop.runtime.engine(), [act]
+
+    def look(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        removes = statement.startswith(("DELETE", "UPDATE paycheckout")) or "SKIP LOCKED" in statement
+        if removes and waiting:
+            waiting.pop()()
+
+    sa.event.listen(engine, "before_cursor_execute", look)
+    yield
+    sa.event.remove(engine, "before_cursor_execute", look)
+    assert not waiting
+
+
+def test_what_ended_goes_and_the_money_stays(shop: Shop) -> None:
+    paid, abandoned = shop.has_paid("o-1"), abandons(shop, "o-2")
+    shop.clock.now += AGES
+    before = shop.attempt(paid)
+    pruned = prunes(shop)
+    assert counts(pruned) == (1, 0, 4, 1, 0)
+    after = shop.attempt(paid)
+    assert (after.history, after.pruned_at) == ("", shop.clock())
+    changed = {
+        column.name
+        for column in shop.runtime.models.checkouts.columns
+        if getattr(after, column.name) != getattr(before, column.name)
+    }
+    assert changed == {"history", "pruned_at"}
+    assert shop.runtime.checkouts.find(abandoned) is None
+    assert shop.events() == []
+
+
+def test_a_dry_run_counts_what_the_run_removes_and_changes_nothing(shop: Shop) -> None:
+    for order_id in ("a", "b", "c"):
+        pays(shop, order_id)
+        abandons(shop, f"not-{order_id}")
+    young = pays(shop, "young")
+    shop.clock.now += AGES
+    changes(shop, young, moved_at=shop.clock())
+    completes(shop, "old")
+    before = stored(shop)
+    counted = prunes(shop, dry_run=True)
+    assert stored(shop) == before
+    removed = prunes(shop)
+    assert replace(counted, dry_run=False) == removed
+    assert counts(removed) == (3, 1, 12, 3, 0)
+    again = prunes(shop)
+    assert counts(again) == (0, 0, 0, 0, 0)
+
+
+def test_of_abandoned_checkouts_only_those_that_nobody_can_pay_any_more_go(shop: Shop) -> None:
+    """Each of these differs from one that goes in one thing only."""
+    now = shop.clock() + AGES
+    kept: dict[str, dict[str, Any]] = {
+        "open deposit": {"deposit_status": "pending"},
+        "closed deposit": {"deposit_status": "expired", "reason": "deposit_closed"},
+        "method": {"payment_method": "crypto"},
+        "money": {"payment_completed_at": now - AGO},
+        "paid": {"payment_paid_amount": "12.50"},
+        "pays": {"paid_order_id": "pays"},
+        "refunded": {"refunded_amount": "1.00"},
+        "payback": {"payback": "kept"},
+        "watched": {"next_read_at": now + timedelta(hours=12)},
+        "due": {"next_read_at": now - AGO},
+        "hinted": {"webhook_due_at": now},
+        "webhook": {"webhooks": 1},
+        "problem": {"problem": "ReadTimeout", "problem_since": now},
+        "young": {"moved_at": now - timedelta(days=364)},
+        "created": {"status": "created"},
+        "pending": {"status": "pending"},
+        "held": {"status": "held"},
+        "rejected": {"status": "rejected"},
+    }
+    ids = {order_id: abandons(shop, order_id) for order_id in ("goes", *kept, "told", "failed")}
+    shop.clock.now = now
+    for order_id, columns in kept.items():
+        changes(shop, ids[order_id], **columns)
+    changes_events(shop, "told", delivered_at=now - timedelta(days=364))
+    changes_events(shop, "failed", delivered_at=None, next_attempt_at=now)
+    refunds_of_goes = {"order_id": None, "refund_of": ids["created"]}
+    pays_out(shop, "p-1")
+    stands(shop, "p-1", **refunds_of_goes)
+    prunes(shop)
+    left = {order_id for order_id, checkout_id in ids.items() if shop.runtime.checkouts.find(checkout_id)}
+    assert left == set(ids) - {"goes"}
+
+
+def test_a_checkout_with_a_refund_stays(shop: Shop) -> None:
+    checkout_id = abandons(shop, "o-1")
+    shop.clock.now += AGES
+    pays_out(shop, "p-1")
+    stands(shop, "p-1", refund_of=checkout_id)
+    assert prunes(shop).checkouts == 0
+
+
+def test_a_checkout_stays_while_a_link_to_its_order_can_be_valid(open_shop: OpenShop) -> None:
+    for days, goes in ((90, 1), (500, 0)):
+        shop = open_shop(f"links-{days}", PAYCHECKOUT_TOKEN_MAX_AGE=days * 86_400)
+        abandons(shop, "o-1")
+        shop.clock.now += AGES
+        pruned = prunes(shop)
+        assert (pruned.checkouts, pruned.checkout_histories, pruned.events) == (goes, 1 - goes, 2)
+        shop.clock.now += AGES
+        assert prunes(shop).checkouts == 1 - goes
+
+
+def test_histories_stay_of_what_is_not_decided(shop: Shop) -> None:
+    now = shop.clock() + AGES
+    kept: dict[str, dict[str, Any]] = {
+        "young": {"moved_at": now - timedelta(days=364)},
+        "held": {"status": "held", "paid_order_id": None},
+        "second payment": {"paid_order_id": None},
+        "rejected": {"status": "rejected", "paid_order_id": None},
+        "abandoned with money": {"status": "abandoned", "paid_order_id": None, "deposit_status": "failed"},
+    }
+    decided: dict[str, dict[str, Any]] = {
+        "paid": {"payback": None},
+        "kept": {"paid_order_id": None, "payback": "kept"},
+        "rejected and refunded": {"status": "rejected", "paid_order_id": None, "payback": "refunded"},
+    }
+    ids = {order_id: pays(shop, order_id) for order_id in (*kept, *decided, "not told")}
+    shop.clock.now = now
+    for order_id, columns in (kept | decided).items():
+        changes(shop, ids[order_id], **columns)
+    changes_events(shop, "not told", delivered_at=None, next_attempt_at=now)
+    assert prunes(shop).checkout_histories == len(decided)
+    whole = {order_id for order_id, checkout_id in ids.items() if shop.attempt(checkout_id).history}
+    assert whole == {*kept, "not told"}
+    # Their events stay with them.
+    assert {event.order_id for event in shop.events()} == whole
+
+
+def test_events_stay_that_are_young_or_not_delivered(shop: Shop) -> None:
+    pays(shop, "young")
+    pays(shop, "superseded")
+    shop.clock.now += AGES
+    changes_events(shop, "young", delivered_at=shop.clock() - timedelta(days=364))
+    changes_events(shop, "superseded", delivered_at=None, superseded_at=shop.clock() - AGO)
+    assert prunes(shop).events == 2
+    assert {event.order_id for event in shop.events()} == {"young"}
+    # They go when they are old, though the history went before.
+    shop.clock.advance(days=2)
+    assert counts(prunes(shop)) == (0, 0, 2, 0, 0)
+
+
+def test_payouts_stay_with_decisions_and_moves_of_money(shop: Shop) -> None:
+    shop.clock.now += AGES
+    now = shop.clock()
+    completes(shop, "completed")
+    completes(shop, "cancelled", status="cancelled")
+    completes(shop, "token sent", status="sent")
+    kept: dict[str, dict[str, Any]] = {
+        "sent": {"status": "sent", "next_attempt_at": now},
+        "ready": {"status": "ready", "next_attempt_at": now},
+        "failed": {"status": "failed"},
+        "unknown": {"status": "unknown"},
+        "waiting": {"status": "waiting"},
+        "young": {"moved_at": now - timedelta(days=364)},
+        "problem": {"status": "sent", "problem": "an answer came late", "problem_since": now - AGO},
+        "leased": {"status": "sent", "lease_token": "t"},
+    }
+    for reference, columns in kept.items():
+        completes(shop, reference, **columns)
+    assert counts(prunes(shop)) == (0, 3, 0, 0, 0)
+    for reference in ("completed", "cancelled", "token sent"):
+        payout = shop.runtime.payouts.find(reference)
+        assert payout is not None
+        assert (payout.history, payout.pruned_at) == (APPROVED + SENT, now)
+    for reference in kept:
+        payout = shop.runtime.payouts.find(reference)
+        assert payout is not None
+        assert (payout.history, payout.pruned_at) == (HISTORY, None), reference
+
+
+def test_a_pruned_payout_is_not_made_again(shop: Shop) -> None:
+    shop.clock.now += AGES
+    completes(shop, "maker-1")
+    prunes(shop)
+    assert pays_out(shop, "maker-1").status == "completed"
+    with pytest.raises(PayoutConflict):
+        pays_out(shop, "maker-1", "81.00")
+
+
+def test_a_pruned_order_is_not_paid_again(shop: Shop, signals: Signals) -> None:
+    first = shop.starts("o-1")
+    shop.clock.advance(minutes=16)
+    shop.has_paid("o-1")
+    shop.clock.now += AGES
+    changes(shop, first, status="created", next_read_at=shop.clock())
+    assert prunes(shop).events == 2
+    with pytest.raises(OrderSettled):
+        shop.starts("o-1")
+    assert shop.settles(first, says="completed").status == "held"
+    assert shop.resolves(first, accept=True).paid_order_id is None
+    assert [signal.name for signal in signals].count("order_paid") == 1
+
+
+def test_money_that_comes_between_count_and_removal_is_kept(shop: Shop) -> None:
+    """The hint of a webhook is stored before the deposit is read, and the payment after it."""
+    checkout_id = abandons(shop, "o-1")
+    other = abandons(shop, "o-2")
+    shop.clock.now += AGES
+    with before_removal(shop, lambda: shop.settles(checkout_id, says="completed")):
+        pruned = prunes(shop)
+    assert counts(pruned) == (0, 0, 2, 1, 1)
+    assert shop.attempt(checkout_id).status == "paid"
+    assert shop.attempt(checkout_id).payment is not None
+    assert [event.name for event in shop.events()] == ["checkout_created", "order_abandoned", "order_paid"]
+    assert shop.runtime.checkouts.find(other) is None
+
+
+def test_a_webhook_that_comes_between_count_and_removal_keeps_its_checkout(shop: Shop) -> None:
+    checkout_id = abandons(shop, "o-1")
+    shop.clock.now += AGES
+    shop.service.says(checkout_id, "pending")
+    with before_removal(shop, lambda: shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})):
+        assert prunes(shop).checkouts == 0
+    assert shop.attempt(checkout_id).status == "pending"
+
+
+def test_an_entry_that_comes_between_look_and_removal_is_not_lost(shop: Shop) -> None:
+    checkout_id = shop.has_paid("o-1")
+    changes(shop, checkout_id, webhooks=0)
+    shop.clock.now += AGES
+    with before_removal(shop, lambda: shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})):
+        assert counts(prunes(shop)) == (0, 0, 0, 0, 1)
+    assert "webhook" in shop.attempt(checkout_id).history
+
+
+def test_rows_that_others_hold_are_left_without_waiting(shop: Shop) -> None:
+    """PostgreSQL locks rows; on SQLite a writer that holds everything is waited for, and then left."""
+    held, free = pays(shop, "held"), pays(shop, "free")
+    shop.clock.now += AGES
+    table = shop.runtime.models.checkouts
+    engine = shop.runtime.engine()
+    if engine.dialect.name == "sqlite":
+        with engine.connect() as connection, connection.begin():
+            connection.execute(sa.text("PRAGMA busy_timeout = 0"))
+    waits: list[float] = []
+    patient = pruning.Pruning(shop.runtime.engine, shop.runtime.models, shop.clock, DAYS, waits.append)
+    with engine.connect() as connection, connection.begin():
+        connection.execute(table.update().where(table.c.checkout_id == held).values(revision=table.c.revision))
+        if engine.dialect.name == "postgresql":
+            assert counts(patient.run(DAYS)) == (1, 0, 2, 0, 1)
+            assert shop.attempt(held).pruned_at is None
+            assert shop.attempt(free).pruned_at
+    assert patient.run(DAYS).left == 0
+    assert shop.attempt(held).pruned_at
+    assert not any(event.order_id == "held" for event in shop.events())
+
+
+def test_a_row_that_the_shop_refers_to_stays_and_stops_no_other(open_shop: OpenShop) -> None:
+    def prepare(db: Any) -> None:
+        class Note(db.Model):  # type: ignore[misc]
+            id = sa.Column(sa.Integer, primary_key=True)
+            checkout_id = sa.Column(sa.String(255))
+            __table_args__ = (sa.ForeignKeyConstraint(["checkout_id"], ["paycheckout_checkout.checkout_id"]),)
+
+        if db.engine.dialect.name == "sqlite":
+            sa.event.listen(db.engine, "connect", lambda driver, record: driver.execute("PRAGMA foreign_keys = ON"))
+
+    shop = open_shop(prepare=prepare)
+    ids = [abandons(shop, order_id) for order_id in ("a", "b", "c")]
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(sa.text("INSERT INTO note (id, checkout_id) VALUES (1, :id)"), {"id": ids[1]})
+    shop.clock.now += AGES
+    pruned = prunes(shop)
+    assert (pruned.checkouts, pruned.events, pruned.left) == (2, 4, 1)
+    assert shop.runtime.checkouts.find(ids[1]) is not None
+    assert {event.order_id for event in shop.events()} == {"b"}
+
+
+def test_a_run_that_was_stopped_is_continued_by_the_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pruning, "_ROWS", 2)
+    for number in range(5):
+        pays(shop, f"paid-{number}")
+        abandons(shop, f"left-{number}")
+    shop.clock.now += AGES
+    whole = prunes(shop, dry_run=True)
+
+    def stop(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    runtime = shop.runtime
+    stopped = pruning.Pruning(runtime.engine, runtime.models, shop.clock, DAYS, stop)
+    for _ in range(4):
+        with pytest.raises(KeyboardInterrupt):
+            stopped.run(DAYS)
+    rest = prunes(shop)
+    assert rest.checkout_histories == whole.checkout_histories - 5
+    assert rest.checkouts == whole.checkouts
+    assert counts(prunes(shop, dry_run=True)) == (0, 0, 0, 0, 0)
+
+
+def test_transactions_are_small_and_ids_that_are_missing_cost_nothing(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "_ROWS", 2)
+    monkeypatch.setattr(pruning, "_WINDOW", 3)
+    for number in range(5):
+        pays(shop, f"paid-{number}")
+    models = shop.runtime.models
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(models.checkouts.update().where(models.checkouts.c.id == 5).values(id=10**9))
+    shop.clock.now += AGES
+    steps: list[tuple[int, int]] = []
+    with shop.app.app_context():
+        pruned = AppOperations(shop.runtime).prune(
+            DAYS, dry_run=False, progress=lambda place, end: steps.append((place, end))
+        )
+    assert counts(pruned) == (5, 0, 10, 0, 0)
+    assert len(steps) < 20
+    assert steps == sorted(steps)
+    assert steps[-1] == (2 * 10**9 + 10, 2 * 10**9 + 10)
+    with plans(shop.runtime.engine()) as seen:
+        prunes(shop)
+    assert len(seen) < 40
+
+
+def test_a_pruned_order_says_so_and_who_decided(shop: Shop) -> None:
+    held = shop.has_held("o-1")
+    shop.resolves(held, accept=True)
+    refund = refunds(shop, held, "0.50")
+    shop.clock.now += AGES
+    stands(shop, refund.reference, status="completed", moved_at=shop.clock() - AGO)
+    told = json.loads(runs(shop, "show", "o-1", "--json").stdout)
+    assert [told["attempts"][0]["pruned_at"], told["payouts"][0]["pruned_at"]] == [None, None]
+    ran = runs(shop, "prune", "--older-than", "365")
+    assert ran.exit_code == 0
+    shown = runs(shop, "show", "o-1")
+    text = shown.output
+    assert shown.exit_code == 0
+    assert "The order is paid: a payment was held, and Ada accepted it: seen on the statement." in text
+    at = "2027-02-05 12:00:00Z"
+    assert f"  {at}  PRUNED: earlier entries of this history were removed, except for decisions of people\n" in text
+    assert f"  {at}  PRUNED: earlier entries of this history were removed, except for decisions of people and" in text
+    assert text.endswith("Events:\n  PRUNED: earlier events were removed after their delivery\n")
+    assert "Made for 0.50 USD by Ada: one jar broke" in text
+    assert "Checkout made" not in text
+    told = json.loads(runs(shop, "show", "o-1", "--json").stdout)
+    assert told["attempts"][0]["pruned_at"] == told["payouts"][0]["pruned_at"] == "2027-02-05T12:00:00+00:00"
+
+
+def test_a_checkout_that_moved_after_it_was_pruned_is_pruned_again_when_that_is_old(shop: Shop) -> None:
+    checkout_id = abandons(shop, "o-1")
+    changes(shop, checkout_id, deposit_status="pending")
+    shop.clock.now += AGES
+    assert prunes(shop).checkout_histories == 1
+    assert shop.settles(checkout_id, says="completed").status == "paid"
+    assert prunes(shop).checkout_histories == 0
+    assert "moved" in shop.attempt(checkout_id).history
+    shop.clock.now += AGES
+    assert prunes(shop).checkout_histories == 1
+
+
+def test_the_command_counts_first_and_says_what_it_removed(shop: Shop) -> None:
+    order_paid.connect(lambda app, **extra: None, sender=shop.app)
+    pays(shop, "a")
+    abandons(shop, "b")
+    shop.clock.now += AGES
+    counted = "1 history of checkouts, 0 of payouts, 4 delivered events, 1 abandoned checkout.\n"
+    ran = runs(shop, "prune", "--older-than", "365", "--dry-run")
+    before = "2026-02-05 12:18:00Z"
+    assert (ran.exit_code, ran.output) == (0, f"Would remove what ended before {before}: {counted}")
+    told = json.loads(runs(shop, "prune", "--older-than", "365", "--dry-run", "--json").stdout)
+    assert told == {
+        "before": "2026-02-05T12:18:00+00:00",
+        "dry_run": True,
+        "checkout_histories": 1,
+        "payout_histories": 0,
+        "events": 4,
+        "checkouts": 1,
+        "left": 0,
+    }
+    ran = runs(shop, "prune", "--older-than", "365")
+    assert (ran.exit_code, ran.output) == (0, f"Removed what ended before {before}: {counted}")
+    shown = runs(shop, "show", "b")
+    assert shown.exit_code == 1
+    assert "(Abandoned attempts may have been pruned.)" in shown.output
+
+
+@pytest.mark.parametrize("arguments", [[], ["--older-than", "0"], ["--older-than", "x"], ["--older-than", "99999999"]])
+def test_the_command_refuses_nonsense(shop: Shop, arguments: list[str]) -> None:
+    assert runs(shop, "prune", *arguments).exit_code == 2

@@ -1,0 +1,154 @@
+"""The statements on the checkout table: one process gets each claim, and a move is refused when another was first."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import String
+from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.orm import mapped_column
+
+from flask_paycheckout import CheckoutMixin, EventMixin, Pay
+from flask_paycheckout.checkouts.moves import Move, Moved
+from flask_paycheckout.checkouts.states import Status
+from tests.conftest import OpenShop
+from tests.refusals import refuses
+from tests.scripted import Shop
+from tests.views.test_webhook import database_down
+
+pytestmark = pytest.mark.on_each_database
+
+
+def pays(shop: Shop, attempt: Any) -> Moved | None:
+    return shop.runtime.moves.move(attempt, Move(Status.PAID, "{}\n", values={"next_read_at": None}), shop.clock.now)
+
+
+def claims(shop: Shop, limit: int = 10, *, failing: bool = False) -> list[str]:
+    now = shop.clock.now
+    return [attempt.checkout_id for attempt in shop.runtime.due_reads.claim_due(now, now, limit, failing=failing)]
+
+
+def test_a_due_read_is_claimed_once(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    assert shop.runtime.due_reads.count_due(shop.clock.now) == 1
+    assert claims(shop) == [checkout_id]
+    assert claims(shop) == []
+    shop.clock.advance(seconds=60)
+    assert claims(shop) == [checkout_id], "a claimant that died is replaced"
+
+
+def test_the_longest_overdue_is_claimed_first(shop: Shop) -> None:
+    made = [shop.starts("o-1")]
+    shop.clock.advance(seconds=1)
+    made.append(shop.starts("o-2"))
+    assert claims(shop, 1) == made[:1]
+    assert claims(shop, 1) == made[1:]
+
+
+@pytest.mark.parametrize(("timeout", "claim"), [(15, 60), (30, 60), (100, 200)])
+def test_a_claim_outlasts_the_read(open_shop: OpenShop, timeout: int, claim: int) -> None:
+    shop = open_shop(PAYCHECKOUT_TIMEOUT=timeout)
+    assert shop.runtime.due_reads.claim == timedelta(seconds=claim)
+
+
+def test_a_pages_read_is_claimed_once(shop: Shop) -> None:
+    seen = shop.attempt(shop.starts())
+    assert shop.runtime.due_reads.claim_page_read(seen, shop.clock.now)
+    assert not shop.runtime.due_reads.claim_page_read(seen, shop.clock.now)
+
+
+def test_a_note_about_a_checkout_that_moved_is_refused(shop: Shop) -> None:
+    seen = shop.attempt(shop.starts())
+    shop.service.says(seen.checkout_id, "pending")
+    shop.settles(seen.checkout_id)
+    assert not shop.runtime.due_reads.note(seen, None, shop.clock.now, reads=99)
+    assert shop.attempt(seen.checkout_id).reads == 1
+
+
+class Conflict(Exception):
+    """As PostgreSQL's driver reports a transaction that another one got ahead of."""
+
+    sqlstate = "40001"
+
+
+def test_a_claim_or_note_that_another_transaction_got_ahead_of_does_nothing(shop: Shop) -> None:
+    seen, reads = shop.attempt(shop.starts()), shop.runtime.due_reads
+    with database_down(shop, Conflict()):
+        assert claims(shop) == []
+        assert reads.note(seen, None, shop.clock.now, reads=9) is None
+    with database_down(shop):
+        for use in (lambda: claims(shop), lambda: reads.note(seen, None, shop.clock.now, reads=9)):
+            with pytest.raises(OperationalError):
+                use()
+    assert (claims(shop), shop.attempt(seen.checkout_id).reads) == ([seen.checkout_id], 0)
+
+
+def test_of_two_moves_from_one_state_the_second_is_refused(shop: Shop) -> None:
+    seen = shop.attempt(shop.starts())
+    assert pays(shop, seen) is not None
+    assert pays(shop, seen) is None
+    assert len(shop.events("order_paid")) == 1
+
+
+def test_a_move_from_a_state_that_was_left_and_entered_again_is_refused(shop: Shop) -> None:
+    """The status is the same; what was compared belongs to an earlier stay in it."""
+    checkout_id = shop.has_deposit("failed")
+    seen = shop.settles(checkout_id)
+    for status in ("pending", "failed"):
+        shop.settles(checkout_id, says=status)
+    assert shop.attempt(checkout_id).status == seen.status == "abandoned"
+    assert pays(shop, seen) is None
+
+
+def test_a_second_attempt_of_a_paid_order_cannot_be_paid(shop: Shop) -> None:
+    first = shop.attempt(shop.starts())
+    shop.clock.advance(minutes=15)
+    second = shop.attempt(shop.starts())
+    assert pays(shop, second) is not None
+    assert pays(shop, first) is None
+    assert shop.attempt(first.checkout_id).status == "created"
+
+
+def test_a_checkout_and_its_event_are_one_transaction(shop: Shop) -> None:
+    with refuses(shop, "INSERT", "paycheckout_event"), pytest.raises(IntegrityError, match="disk full"):
+        shop.starts()
+    assert shop.attempts() == []
+    assert len(shop.service.created) == 1, "a failing database is not a lost race: nothing is made again"
+
+
+@pytest.mark.parametrize("mixin", [CheckoutMixin, EventMixin])
+def test_an_own_column_that_nobody_fills_is_reported_and_not_taken_for_a_lost_race(
+    open_shop: OpenShop, mixin: type[Any]
+) -> None:
+    def add_model(db: SQLAlchemy) -> None:
+        type("Own", (mixin, db.Model), {"shelf": mapped_column(String(20), nullable=False)})
+
+    shop = open_shop(prepare=add_model)
+    with pytest.raises(IntegrityError, match="shelf") as refused:
+        shop.starts()
+    assert len(shop.service.created) == 1
+    # PostgreSQL would tell the whole row. The error reaches the shop's log, and whoever has the URL can pay.
+    assert "https://pay.example" not in f"{refused.value} {refused.value.__context__}"
+
+
+def test_a_move_whose_event_cannot_be_stored_does_not_happen(shop: Shop) -> None:
+    """A state change without its event would never be announced."""
+    attempt = shop.attempt(shop.starts())
+    with shop.app.app_context():
+        (told,) = shop.db.session.scalars(shop.db.select(shop.paycheckout.Event))
+        told.once = "order_paid:order:o-1"
+        shop.db.session.commit()
+    with pytest.raises(IntegrityError):
+        pays(shop, attempt)
+    assert shop.attempt(attempt.checkout_id).status == "created"
+
+
+def test_a_replaced_attempt_gives_its_place_to_the_new_one_only(shop: Shop) -> None:
+    seen = shop.attempt(shop.starts())
+    store = shop.runtime.moves.store
+    assert store("o-1", "chk-8", "https://pay.example/8", Pay("1", "USD"), shop.clock.now, seen) is not None
+    assert store("o-1", "chk-9", "https://pay.example/9", Pay("1", "USD"), shop.clock.now, seen) is None
+    assert [attempt.checkout_id for attempt in shop.attempts()] == ["chk-1", "chk-8"]

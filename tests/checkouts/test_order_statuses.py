@@ -1,0 +1,88 @@
+"""The status of one order, and of many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import event, update
+
+from tests.books.test_order_list import fill
+from tests.plans import plans, rows_taken
+from tests.scripted import Shop
+from tests.test_bounds import statements
+from tests.views.pages import STATUSES, reach
+
+pytestmark = pytest.mark.on_each_database
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_one_order(shop: Shop, status: str) -> None:
+    reach(shop, status)
+    with shop.app.app_context():
+        assert shop.paycheckout.order_status("o-1") == status
+        assert shop.paycheckout.order_statuses(["o-1", "o-2"]) == {"o-1": status, "o-2": "unpaid"}
+
+
+def test_many_orders_cost_a_statement_for_every_500(shop: Shop) -> None:
+    shop.has_paid()
+    with shop.app.app_context(), statements(shop) as seen:
+        found = shop.paycheckout.order_statuses(f"o-{number}" for number in range(1200))
+    assert (len(found), found["o-1"], found["o-999"], len(seen)) == (1200, "paid", "unpaid", 3)
+
+
+def test_many_orders_are_read_along_an_index_without_their_histories(shop: Shop) -> None:
+    engine = shop.runtime.engine()
+    with engine.begin() as connection:
+        fill(connection)
+    with shop.app.app_context(), plans(engine) as seen:
+        assert shop.paycheckout.order_status("order-7") == "paid"
+        assert len(shop.paycheckout.order_statuses(f"order-{number}" for number in range(500))) == 500
+    assert len(seen) == 2
+    for (statement, plan), rows in zip(seen, (2, 1000), strict=True):
+        assert "history" not in statement
+        assert "ix_paycheckout_checkout_order" in plan, plan
+        assert "Seq Scan" not in plan
+        if engine.dialect.name == "postgresql":
+            assert rows_taken(plan) <= rows
+
+
+@pytest.mark.parametrize("immediate", [False, True])
+def test_a_transaction_of_the_shops_session_sees_its_own_order_status(shop: Shop, immediate: bool) -> None:
+    """Though it holds SQLite's one write lock, and even where every transaction begins by taking that."""
+    shop.starts()
+    if immediate and shop.runtime.engine().dialect.name == "sqlite":
+        event.listen(shop.runtime.engine(), "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    with shop.app.app_context():
+        checkout = shop.paycheckout.Checkout
+        shop.db.session.execute(update(checkout).values(status="pending"))
+        assert shop.paycheckout.order_status("o-1") == "pending"
+        shop.db.session.rollback()
+        assert shop.paycheckout.order_status("o-1") == "created"
+        assert not shop.db.session().in_transaction()
+
+
+def test_nothing_is_flushed_for_an_order_status(shop: Shop) -> None:
+    with shop.app.app_context():
+        shop.db.session.add(shop.paycheckout.Event())
+        assert shop.paycheckout.order_status("o-1") == "unpaid"
+        with pytest.raises(sa.exc.IntegrityError):
+            shop.db.session.flush()
+        assert shop.paycheckout.order_status("o-1") == "unpaid"
+
+
+@pytest.mark.parametrize(
+    ("order_ids", "error", "message"),
+    [
+        ([7], TypeError, "order_id must be a string, not int"),
+        ("o-1", TypeError, r"several order ids, not one str.*order_status\(order_id\)"),
+        (["o-1", ""], ValueError, "this one is empty"),
+        (["a\x00b"], ValueError, r"holds U\+0000 at position 1"),
+        (["x" * 256], ValueError, "this one has 256"),
+    ],
+    ids=["number", "one string", "empty", "control character", "too long"],
+)
+def test_what_is_no_order_id_is_refused(shop: Shop, order_ids: Any, error: type[Exception], message: str) -> None:
+    with shop.app.app_context(), pytest.raises(error, match=message):
+        shop.paycheckout.order_statuses(order_ids)

@@ -1,0 +1,144 @@
+"""The two tables: exact money, aware UTC moments, own columns, and what the database itself refuses."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import String, event as sa_event, inspect
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import mapped_column
+from sqlalchemy.orm.attributes import instance_state
+
+from flask_paycheckout import CheckoutMixin, Pay, Receive, order_paid
+from flask_paycheckout.models import make_models
+from tests.conftest import OpenShop
+from tests.scripted import Shop, make_app
+
+pytestmark = pytest.mark.on_each_database
+
+
+@pytest.mark.parametrize(
+    "total",
+    [
+        Pay("0.01", "USD"),
+        Pay("9" * 38 + ".99", "USD"),
+        Pay("0.000000000000000001", "eth-mainnet", receive_in="usdc-polygon"),
+        Receive("1500", "JPY", pay_in="USD"),
+    ],
+    ids=str,
+)
+def test_a_total_survives_the_database_exactly(shop: Shop, total: Pay | Receive) -> None:
+    shop.totals["o-1"] = total
+    assert shop.attempt(shop.starts()).total == total
+
+
+def test_moments_come_back_as_aware_utc_however_the_row_is_loaded(shop: Shop) -> None:
+    shop.starts()
+    model = shop.paycheckout.Checkout
+    with shop.app.app_context():
+        loaded = shop.db.session.scalars(shop.db.select(model)).one()
+        assert loaded.created_at == shop.clock.now
+        assert loaded.created_at.tzinfo is UTC
+        shop.db.session.refresh(loaded)
+        assert loaded.next_read_at.tzinfo is UTC
+        assert not shop.db.session.dirty, "loading marks nothing as changed"
+
+
+def test_a_clock_in_another_zone_means_the_same_moments(shop: Shop) -> None:
+    """SQLite drops the zone of what it stores: local time would be read back as UTC."""
+    tokyo = timezone(timedelta(hours=9))
+    moment = shop.clock.now
+    shop.clock.now = moment.astimezone(tokyo)
+    attempt = shop.attempt(shop.starts())
+    assert attempt.created_at == moment
+    (claimed,) = shop.runtime.due_reads.claim_due(moment, moment, 10)
+    assert claimed.next_read_at == moment + shop.runtime.due_reads.claim
+
+
+@pytest.mark.parametrize("column", ["checkout_id", "current_order_id", "paid_order_id"])
+def test_the_database_itself_refuses_a_second_current_or_paid_attempt(shop: Shop, column: str) -> None:
+    shop.has_paid()
+    table = shop.runtime.models.checkouts
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        row = dict(connection.execute(table.select()).mappings().one())
+        free = {"checkout_id": "chk-9", "current_order_id": None, "paid_order_id": None, "url": "https://pay.example/9"}
+        row |= free | {"id": 9, column: row[column]}
+        with pytest.raises(IntegrityError, match=column):
+            connection.execute(table.insert().values(row))
+
+
+def test_the_database_itself_refuses_to_tell_an_order_paid_twice(shop: Shop) -> None:
+    shop.has_paid()
+    table = shop.runtime.models.events
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        row = dict(connection.execute(table.select().where(table.c.name == "order_paid")).mappings().one())
+        with pytest.raises(IntegrityError, match="once"):
+            connection.execute(table.insert().values(row | {"id": 9, "event_id": "another"}))
+
+
+def test_the_tables_are_in_the_shops_metadata_before_any_request() -> None:
+    app = make_app()
+    db = SQLAlchemy(app)
+    models = make_models(db)
+    ours = (models.checkouts, models.events, models.payouts, models.bookings, models.services)
+    tables = {table.name for table in ours}
+    expected = {f"paycheckout_{name}" for name in ("booking", "checkout", "event", "payout", "service")}
+    assert tables == expected <= set(db.metadata.tables)
+    with app.app_context():
+        db.create_all()
+        assert set(inspect(db.engine).get_table_names()) == tables
+
+
+def test_a_receiver_gets_own_columns_under_their_own_names_and_may_write_to_them(open_shop: OpenShop) -> None:
+    """The checkout that it is given was found by a plain statement, and is as good as one that a session loaded."""
+    loads: list[str] = []
+
+    def own(db: SQLAlchemy) -> None:
+        note = {"note": mapped_column("shop_note", String(20), default="as created", deferred=True)}
+        model = type("Payment", (CheckoutMixin, db.Model), note)
+        sa_event.listen(model, "load", lambda instance, context: loads.append(instance.checkout_id))
+
+    shop = open_shop(prepare=own)
+    seen: list[Any] = []
+
+    def write(app: object, *, checkout: Any, **facts: object) -> None:
+        seen.append((checkout.note, instance_state(checkout).modified, checkout in shop.db.session))
+        checkout.note = "packed"
+
+    with order_paid.connected_to(write, sender=shop.app):
+        checkout_id = shop.has_paid()
+    stored: Any = shop.attempt(checkout_id)
+    assert seen == [("as created", False, True)]
+    assert (stored.note, stored.status) == ("packed", "paid")
+    assert set(loads) == {checkout_id}
+
+
+def test_a_start_returns_the_checkout_as_it_is_stored(open_shop: OpenShop) -> None:
+    """Only what the database or the shop's model may have set is returned by the statement that stores it."""
+
+    def own(db: SQLAlchemy) -> None:
+        columns = {
+            "note": mapped_column(String(20), server_default="by the database"),
+            "label": mapped_column(String(20), default="by the model"),
+        }
+        type("Payment", (CheckoutMixin, db.Model), columns)
+
+    shop = open_shop(prepare=own)
+    with shop.app.app_context():
+        started: Any = shop.paycheckout.start("o-1")
+    stored = shop.runtime.checkouts.find(started.checkout_id)
+    assert stored is not None
+    assert shop.runtime.models.row_of_checkout(started) == shop.runtime.models.row_of_checkout(stored)
+    assert (started.note, started.label) == ("by the database", "by the model")
+
+
+def test_moments_of_a_server_in_another_zone_are_told_in_utc(shop: Shop) -> None:
+    """PostgreSQL answers in the zone of the connection; what people read ends in Z."""
+    attempt = shop.attempt(shop.starts())
+    attempt.next_read_at = datetime(2026, 1, 1, 23, 30, tzinfo=timezone(timedelta(hours=9)))
+    attempt._sa_class_manager.dispatch.load(instance_state(attempt), None)
+    assert attempt.next_read_at.tzinfo is UTC
+    assert attempt.next_read_at == datetime(2026, 1, 1, 14, 30, tzinfo=UTC)

@@ -1,0 +1,92 @@
+"""Every call refuses an invalid order id in the same way, with the remedy, and never quotes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+from flask import render_template_string
+
+from flask_paycheckout.database.order_ids import MAX_ID, require_order_id
+from flask_paycheckout.security.signed_links import PAY, STATUS
+from tests.scripted import SAME_SITE, Shop
+from tests.security.test_tokens import signed
+from tests.test_cli import runs
+
+NO_STRINGS = [7, None, b"o-1", UUID(int=1), ["o-1"], 1.5]
+CONTROLS = ["\x1b[2J", "a\x7fb", "a\tb", "a\x85b"]
+NO_IDS = [*CONTROLS, "", "x" * (MAX_ID + 1), "a\x00b", "\ud800", "a\nb", "a\r\nb", "a\u2028b"]
+IDS = ["o-1", "ä/ö?#%", "x" * MAX_ID, "日本", " ", "1", '{"a":1}', "<b>", "\N{ZERO WIDTH JOINER}", "\N{NO-BREAK SPACE}"]
+
+
+def calls(shop: Shop) -> dict[str, Callable[[object], object]]:
+    """Every call that takes an order id."""
+    ours = shop.paycheckout
+    button = "{{ paycheckout_button(order_id) }}"
+    found: dict[str, Callable[..., object]] = {
+        "start": ours.start,
+        "explain": ours.explain,
+        "pay_url": ours.pay_url,
+        "status_url": ours.status_url,
+        "button": lambda order_id: render_template_string(button, order_id=order_id),
+    }
+    return found | {name: getattr(ours, name) for name in ("order_status",) if hasattr(ours, name)}
+
+
+def refusals(shop: Shop, order_id: object, kind: type[Exception]) -> set[str]:
+    """The message of each call that refuses this order id."""
+    said = set()
+    for call in calls(shop).values():
+        with shop.app.test_request_context(), pytest.raises(kind) as refused:
+            call(order_id)
+        said.add(str(refused.value))
+    return said
+
+
+@pytest.mark.on_each_database
+def test_what_is_no_string_is_refused_alike_by_every_call(shop: Shop) -> None:
+    for order_id in NO_STRINGS:
+        expected = f"order_id must be a string, not {type(order_id).__name__}; write str(order.id)"
+        assert refusals(shop, order_id, TypeError) == {expected}
+
+
+@pytest.mark.on_each_database
+def test_what_cannot_be_stored_or_shown_is_refused_alike_by_every_call(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    for order_id in NO_IDS:
+        (said,) = refusals(shop, order_id, ValueError)
+        assert said.startswith("order_id must have 1 to 255 characters")
+        assert "Use the order's number" in said
+        assert said.isprintable(), "never raw"
+    assert shop.service.created == []
+    assert all(record.getMessage().isprintable() for record in caplog.records)
+
+
+@pytest.mark.parametrize("order_id", IDS, ids=ascii)
+def test_every_other_string_is_an_order_id(order_id: str) -> None:
+    assert require_order_id(order_id) is order_id
+
+
+def test_a_word_of_a_fault_names_where_it_is() -> None:
+    with pytest.raises(ValueError, match=re.escape("; this one holds U+000A at position 3. Use")):
+        require_order_id("abc\ndef")
+
+
+@pytest.mark.parametrize("order_id", ["a\nb", "\udcff", "x" * 256], ids=ascii)
+def test_the_command_says_what_is_wrong_with_an_order_id(shop: Shop, order_id: str) -> None:
+    ran = runs(shop, "show", order_id)
+    assert ran.exit_code == 2
+    assert "order_id must have 1 to 255 characters" in ran.stderr
+
+
+@pytest.mark.parametrize("order_id", ["a\nb", "a\x00b", ""], ids=ascii)
+@pytest.mark.parametrize("purpose", [PAY, STATUS])
+def test_a_link_of_an_earlier_version_with_such_an_id_is_a_bad_link(shop: Shop, purpose: str, order_id: str) -> None:
+    """Earlier versions made links for what they could not store."""
+    token = signed("unit-secret-key", purpose, order_id, shop.clock)
+    method, suffix = ("POST", "/checkout") if purpose == PAY else ("GET", "")
+    answer = shop.browser.open(f"/paycheckout/orders/{token}{suffix}", method=method, headers=SAME_SITE)
+    assert answer.status_code == 404

@@ -1,0 +1,163 @@
+"""The shop's uncommitted changes: always detected, refused, and never committed by the extension."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import select, text
+
+from flask_paycheckout import UncommittedChanges
+from flask_paycheckout.database.shop_session import refuse_uncommitted, watch_sessions
+from tests.conftest import OpenShop
+from tests.scripted import Shop, make_app
+
+
+@pytest.fixture
+def ledger(open_shop: OpenShop) -> Shop:
+    """A shop with a mapped table "book" that holds one row."""
+
+    def add_model(db: SQLAlchemy) -> None:
+        columns = {"id": db.Column(db.Integer, primary_key=True), "title": db.Column(db.String(40))}
+        db.metadata.info["Book"] = type("Book", (db.Model,), columns)
+
+    shop = open_shop(prepare=add_model)
+    with shop.app.app_context():
+        shop.db.session.add(book(shop)(id=1, title="first"))
+        shop.db.session.commit()
+    return shop
+
+
+def book(shop: Shop) -> Any:
+    return shop.db.metadata.info["Book"]
+
+
+def titles(shop: Shop) -> list[str]:
+    with shop.app.app_context():
+        return list(shop.db.session.scalars(select(book(shop).title).order_by(book(shop).id)))
+
+
+def adds(shop: Shop) -> None:
+    shop.db.session.add(book(shop)(id=2, title="half done"))
+
+
+def changes(shop: Shop) -> None:
+    found: Any = shop.db.session.get(book(shop), 1)
+    found.title = "half done"
+
+
+def deletes(shop: Shop) -> None:
+    shop.db.session.delete(shop.db.session.get(book(shop), 1))
+
+
+def flushes(shop: Shop) -> None:
+    adds(shop)
+    shop.db.session.flush()
+
+
+def flushes_in_a_query(shop: Shop) -> None:
+    changes(shop)
+    shop.db.session.scalars(select(book(shop))).all()
+
+
+def executes_core(shop: Shop) -> None:
+    shop.db.session.execute(book(shop).__table__.insert().values(id=2, title="half done"))
+
+
+def executes_orm_update(shop: Shop) -> None:
+    shop.db.session.execute(shop.db.update(book(shop)).values(title="half done"))
+
+
+def executes_text(shop: Shop) -> None:
+    shop.db.session.execute(text("  insert into book (id, title) values (2, 'half done')"))
+
+
+def writes_in_a_savepoint(shop: Shop) -> None:
+    # Python's driver commits a savepoint that nothing was written before.
+    executes_orm_update(shop)
+    with shop.db.session.begin_nested():
+        executes_core(shop)
+
+
+def writes_through_the_connection(shop: Shop) -> None:
+    shop.db.session.connection().execute(book(shop).__table__.insert().values(id=2, title="half done"))
+
+
+WRITTEN = [flushes, executes_core, executes_orm_update, executes_text, writes_in_a_savepoint]
+WRITTEN += [flushes_in_a_query, writes_through_the_connection]
+HALF_DONE = [adds, changes, deletes, *WRITTEN]
+Work = Callable[[Shop], None]
+
+
+@pytest.mark.parametrize("work", HALF_DONE)
+def test_a_start_inside_half_done_work_is_refused_and_commits_nothing(ledger: Shop, work: Work) -> None:
+    with ledger.app.app_context():
+        work(ledger)
+        with pytest.raises(UncommittedChanges, match=r"start\('o-1'\) .*db\.session\.commit\(\)") as refused:
+            ledger.paycheckout.start("o-1")
+        assert "half done" not in str(refused.value), "the classes are named, never the values"
+    assert titles(ledger) == ["first"]
+    assert ledger.service.created == []
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+@pytest.mark.parametrize("work", HALF_DONE)
+def test_a_start_after_the_work_is_ended_is_fine(ledger: Shop, work: Work, end: str) -> None:
+    with ledger.app.app_context():
+        work(ledger)
+        getattr(ledger.db.session, end)()
+        assert ledger.paycheckout.start("o-1").status == "created"
+
+
+@pytest.mark.parametrize("work", WRITTEN)
+@pytest.mark.parametrize("call", ["settle", "resolve", "reconcile"])
+def test_what_would_wait_for_ourselves_is_refused_at_once(ledger: Shop, work: Work, call: str) -> None:
+    """SQLite has one writer: without this, the call would end in "database is locked" seconds later."""
+    checkout_id = ledger.has_held()
+    calls: dict[str, Callable[[], object]] = {
+        "settle": lambda: ledger.paycheckout.settle(checkout_id),
+        "resolve": lambda: ledger.paycheckout.resolve(checkout_id, True, "Ada", "why"),
+        "reconcile": lambda: ledger.paycheckout.reconcile(),
+    }
+    with ledger.app.app_context():
+        work(ledger)
+        with pytest.raises(UncommittedChanges, match=rf"^{call}\("):
+            calls[call]()
+    assert titles(ledger) == ["first"]
+    assert ledger.attempt(checkout_id).status == "held"
+
+
+def test_an_in_memory_database_keeps_the_shops_work_apart_too(open_shop: OpenShop) -> None:
+    """One connection for everybody: our commit would be the shop's."""
+    shop = open_shop(
+        SQLALCHEMY_DATABASE_URI="sqlite://",
+        prepare=lambda db: db.Table("book", db.metadata, db.Column("title", db.String(40))),
+    )
+    checkout_id = shop.starts()
+    with shop.app.app_context():
+        shop.db.session.execute(text("insert into book values ('half done')"))
+        with pytest.raises(UncommittedChanges):
+            shop.paycheckout.settle(checkout_id)
+        shop.db.session.rollback()
+        assert shop.db.session.execute(text("select count(*) from book")).scalar_one() == 0
+        assert shop.paycheckout.settle(checkout_id).status == "created"
+
+
+def test_every_new_database_is_watched_also_where_another_one_was_before() -> None:
+    """A new object may get the address of one that is gone; it must not be taken for that one."""
+    for _ in range(200):
+        app = make_app()
+        db = SQLAlchemy(app)
+        watch_sessions(db)
+        with app.app_context():
+            db.session.execute(text("create table book (title text)"))
+            db.session.execute(text("insert into book values ('half done')"))
+            with pytest.raises(UncommittedChanges):
+                refuse_uncommitted(db, "start()")
+            db.session.rollback()
+            db.engine.dispose()
+        del app, db
+        gc.collect(0)

@@ -1,0 +1,206 @@
+"""Events of an order reach each receiver in the order in which they happened; superseded events reach none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from flask_paycheckout.checkouts.states import FoundBy
+from flask_paycheckout.signals import BY_NAME
+from tests.conftest import NewDatabase, OpenShop
+from tests.locks import with_patience
+from tests.races.crowds import Gate, aside
+from tests.races.effects import add_effects, counts, writes
+from tests.scripted import Shop
+
+pytestmark = pytest.mark.on_each_database
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
+    return open_shop(prepare=add_effects, SQLALCHEMY_DATABASE_URI=with_patience(new_database("order"), 30))
+
+
+class Listener:
+    """A receiver of every signal that writes a row for each event, and can be told to do worse."""
+
+    def __init__(self, shop: Shop, name: str) -> None:
+        self.__qualname__ = name
+        self.name = name
+        self.shop = shop
+        self.ran: list[str] = []
+        #: Fails for the events of these signals.
+        self.failing: set[str] = set()
+        #: Done before it writes, for the events of a signal.
+        self.before: dict[str, Callable[[], object]] = {}
+
+    def hear(self, signal: str) -> Callable[..., object]:
+        def receive(app: object, *, order_id: str, **facts: object) -> None:
+            self.ran.append(signal)
+            self.before.pop(signal, lambda: None)()
+            writes(self.shop, f"{self.name} {signal}", order_id)
+            if signal in self.failing:
+                raise RuntimeError(f"{self.name} is down")
+
+        receive.__qualname__ = self.name
+        return receive
+
+    @property
+    def wrote(self) -> set[str]:
+        """The signals whose effects are committed."""
+        found = counts(self.shop, "o-1")
+        assert set(found.values()) <= {1}, "never twice"
+        return {who.split()[1] for who in found if who.split()[0] == self.name}
+
+
+@pytest.fixture
+def connected(shop: Shop) -> Iterator[Callable[..., list[Listener]]]:
+    with ExitStack() as stack:
+
+        def connect(*names: str) -> list[Listener]:
+            listeners = [Listener(shop, name) for name in names]
+            for name, signal in BY_NAME.items():
+                for listener in listeners:
+                    stack.enter_context(signal.connected_to(listener.hear(name), sender=shop.app))
+            return listeners
+
+        yield connect
+
+
+Connect = Callable[..., list[Listener]]
+
+
+def event(shop: Shop, name: str) -> Any:
+    [found] = shop.events(name)
+    return found
+
+
+def abandons(shop: Shop, checkout_id: str, becomes: str = "abandoned") -> None:
+    shop.settles(checkout_id, says="pending")
+    shop.settles(checkout_id, says="failed")
+    assert shop.attempt(checkout_id).status == becomes
+
+
+def pays(shop: Shop, checkout_id: str) -> None:
+    assert shop.settles(checkout_id, says="completed").status == "paid"
+
+
+def test_a_receiver_that_missed_an_event_hears_it_before_the_next_one(shop: Shop, connected: Connect) -> None:
+    shaky, steady = connected("shaky", "steady")
+    shaky.failing = {"checkout_created"}
+    checkout_id = shop.starts()
+    pays(shop, checkout_id)
+    assert steady.ran == ["checkout_created", "order_paid"], "others do not wait"
+    assert set(shaky.ran) == {"checkout_created"}
+    assert event(shop, "order_paid").delivered_at is None
+    shop.clock.advance(minutes=1)
+    shop.reconciles()
+    assert set(shaky.ran) == {"checkout_created"}
+    shaky.failing = set()
+    shop.clock.advance(minutes=1)
+    assert shop.reconciles().delivered == 2, "the second one right after the first"
+    assert shaky.ran[-2:] == ["checkout_created", "order_paid"]
+    assert event(shop, "order_paid").delivered_at is not None
+    assert (steady.ran, steady.wrote) == (["checkout_created", "order_paid"], {"checkout_created", "order_paid"})
+    assert shaky.wrote == steady.wrote
+
+
+def test_an_abandonment_that_the_payment_overtook_is_told_to_nobody(shop: Shop, connected: Connect) -> None:
+    """Otherwise its stock is released, and its customer told that the order has lapsed, 70 minutes after they paid."""
+    shaky, steady = connected("shaky", "steady")
+    shaky.failing = {"order_abandoned"}
+    checkout_id = shop.starts()
+    abandons(shop, checkout_id)
+    pays(shop, checkout_id)
+    assert steady.ran == ["checkout_created", "order_pending", "order_abandoned", "order_paid"]
+    assert shaky.ran[-1] == "order_paid", "what is superseded blocks nothing"
+    ran = len(shaky.ran)
+    shop.clock.advance(minutes=70)
+    shaky.failing = set()
+    assert shop.reconciles().clean
+    assert len(shaky.ran) == ran
+    assert shaky.wrote == {"checkout_created", "order_pending", "order_paid"}
+    superseded = event(shop, "order_abandoned")
+    assert (superseded.delivered_at, superseded.next_attempt_at) == (None, None)
+    assert superseded.superseded_at is not None
+    shown = shop.app.test_cli_runner().invoke(args=["paycheckout", "show", "o-1"]).output
+    assert "order_abandoned of chk-1: superseded 2026-01-01 12:00:00Z: no longer true" in shown
+    assert "not delivered" not in shop.app.test_cli_runner().invoke(args=["paycheckout", "report"]).output
+
+
+def test_an_abandonment_of_an_order_that_is_being_paid_anew_is_superseded(shop: Shop, connected: Connect) -> None:
+    (shaky,) = connected("shaky")
+    shaky.failing = {"order_abandoned"}
+    abandons(shop, shop.starts())
+    shaky.failing = set()
+    shop.starts()
+    assert shaky.ran == ["checkout_created", "order_pending", "order_abandoned", "checkout_created"]
+    shop.reconciles()
+    assert event(shop, "order_abandoned").superseded_at is not None
+
+
+def test_that_a_payment_is_pending_is_not_told_once_it_is_decided(shop: Shop, connected: Connect) -> None:
+    (shaky,) = connected("shaky")
+    shaky.failing = {"order_pending"}
+    checkout_id = shop.has_deposit("pending")
+    shop.settles(checkout_id)
+    pays(shop, checkout_id)
+    assert shaky.ran == ["checkout_created", "order_pending", "order_paid"]
+    assert event(shop, "order_pending").superseded_at is not None
+
+
+def test_what_is_overtaken_while_its_receiver_works_is_not_committed(shop: Shop, connected: Connect) -> None:
+    """The last look is in the receiver's own transaction, together with the mark."""
+    slow, after = connected("slow", "after")
+
+    def pay_meanwhile() -> None:
+        shop.settles(checkout_id, says="completed")
+
+    slow.before["order_abandoned"] = pay_meanwhile
+    checkout_id = shop.starts()
+    abandons(shop, checkout_id, becomes="paid")
+    assert slow.wrote == after.wrote == {"checkout_created", "order_pending", "order_paid"}
+    assert "order_abandoned" not in after.ran
+    assert event(shop, "order_abandoned").superseded_at is not None
+    assert event(shop, "order_paid").delivered_at is not None
+
+
+def test_what_waits_for_a_receiver_at_work_follows_right_after_it(shop: Shop, connected: Connect) -> None:
+    """Another process stores the second event meanwhile; who delivers the first delivers that one too."""
+    (slow,) = connected("slow")
+    gate = Gate()
+    slow.before["checkout_created"] = gate.stop
+    with aside(shop.starts, gate):
+        [checkout_id] = [attempt.checkout_id for attempt in shop.attempts()]
+        pays(shop, checkout_id)
+        assert slow.ran == ["checkout_created"]
+        assert shop.reconciles().delivered == 0
+    assert slow.ran == ["checkout_created", "order_paid"]
+    assert all(told.delivered_at for told in shop.events())
+
+
+def test_what_a_dead_process_left_is_told_before_what_came_after_it(shop: Shop, connected: Connect) -> None:
+    (listener,) = connected("listener")
+    checkout_id = shop.has_deposit("pending")
+    settlement = shop.runtime.settlement
+    settlement.apply(shop.attempt(checkout_id), settlement.reading(shop.attempt(checkout_id)), via=FoundBy.SETTLE)
+    shop.clock.advance(seconds=61)
+    shop.settles(checkout_id, says="failed")
+    assert listener.ran == ["checkout_created", "order_pending", "order_abandoned"]
+    assert all(told.delivered_at for told in shop.events())
+
+
+def test_a_receiver_of_one_signal_waits_for_no_other(shop: Shop, connected: Connect) -> None:
+    (shaky,) = connected("shaky")
+    shaky.failing = {"checkout_created"}
+    heard: list[str] = []
+
+    def only_paid(app: object, *, order_id: str, **facts: object) -> None:
+        heard.append(order_id)
+
+    with BY_NAME["order_paid"].connected_to(only_paid, sender=shop.app):
+        shop.has_paid()
+        assert heard == ["o-1"]

@@ -1,0 +1,138 @@
+"""Renewal of leases while their holders work, by one thread that exists only then, also after a fork."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from threading import Event
+
+import pytest
+
+from flask_paycheckout import order_paid
+from flask_paycheckout.events.leases import LeaseRenewal
+from tests.conftest import NewDatabase, OpenShop
+from tests.races.crowds import PATIENCE
+from tests.scripted import Shop
+
+EVERY = 0.02
+
+
+class Calls:
+    """Counts calls, and tells when there were so many."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._changed = threading.Condition()
+
+    def __call__(self) -> None:
+        with self._changed:
+            self.count += 1
+            self._changed.notify_all()
+
+    def reach(self, count: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.count >= count, PATIENCE)
+
+
+def threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "paycheckout-leases"]
+
+
+def test_a_lease_is_renewed_again_and_again_while_the_work_goes_on_and_the_thread_ends_with_it() -> None:
+    renewal, calls = LeaseRenewal(EVERY), Calls()
+    before = threads()
+    with renewal.during(calls):
+        calls.reach(3)
+        (thread,) = [thread for thread in threads() if thread not in before]
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    last = calls.count
+    with renewal.during(calls):
+        calls.reach(last + 1)
+
+
+def test_a_renewal_that_fails_stops_no_other() -> None:
+    def fails() -> None:
+        raise RuntimeError
+
+    renewal, calls = LeaseRenewal(EVERY), Calls()
+    with renewal.during(fails), renewal.during(calls):
+        calls.reach(3)
+
+
+def test_work_that_hangs_loses_its_lease() -> None:
+    renewal, hung, other = LeaseRenewal(EVERY, longest=0), Calls(), Calls()
+    with renewal.during(hung), renewal.during(other):
+        for thread in threads():
+            thread.join(10 * EVERY)
+    assert hung.count == other.count == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork") or sys.version_info >= (3, 12), reason="forks beside threads warn")
+def test_a_forked_process_renews_by_a_thread_of_its_own() -> None:
+    renewal, calls = LeaseRenewal(EVERY), Calls()
+    with renewal.during(calls):
+        calls.reach(1)
+        child = os.fork()
+        if child == 0:
+            mine = Calls()
+            renewal.forget()
+            with renewal.during(mine):
+                mine.reach(2)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.on_each_database
+def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
+    open_shop: OpenShop, new_database: NewDatabase
+) -> None:
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=new_database("slow"))
+    outbox = shop.runtime.reconciler._outbox
+    outbox._runs._renewal = LeaseRenewal(EVERY)
+    runs: list[str] = []
+    renewed = Event()
+    waits_until_renewed(shop, renewed)
+
+    def slow(app: object, *, order_id: str, **facts: object) -> None:
+        runs.append(order_id)
+        for _ in range(3):
+            shop.clock.advance(seconds=45)
+            renewed.clear()
+            assert renewed.wait(30), "nobody renews the lease"
+            assert shop.reconciles().delivered == 0
+
+    with order_paid.connected_to(slow, sender=shop.app):
+        shop.has_paid()
+    assert runs == ["o-1"]
+    [event] = shop.events("order_paid")
+    assert (event.attempts, event.delivered_at) == (1, shop.clock.now)
+
+
+def waits_until_renewed(shop: Shop, renewed: Event) -> None:
+    """Tell of each renewal that began after the one that was under way."""
+    queue = shop.runtime.outbox._queue
+    renew: Callable[..., None] = queue.renew
+
+    def noted(events: object, now: object) -> None:
+        fresh = not renewed.is_set()
+        renew(events, now)
+        if fresh:
+            renewed.set()
+
+    queue.renew = noted  # type: ignore[method-assign]
+
+
+def test_an_in_memory_database_is_left_alone(open_shop: OpenShop) -> None:
+    """All share its one connection: a renewal would work inside the receiver's transaction."""
+    shop = open_shop(SQLALCHEMY_DATABASE_URI="sqlite://")
+    before = threads()
+
+    def look(app: object, **facts: object) -> None:
+        assert [thread for thread in threads() if thread not in before] == []
+
+    with order_paid.connected_to(look, sender=shop.app):
+        shop.has_paid()
+    assert shop.events("order_paid")[0].delivered_at is not None

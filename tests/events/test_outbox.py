@@ -1,0 +1,295 @@
+"""Events reach every receiver: once in the database, in order, and again only those that failed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import order_paid
+from flask_paycheckout.checkouts.states import FoundBy
+from tests.conftest import OpenShop
+from tests.races.effects import add_effects, counts, writes
+from tests.refusals import refuses
+from tests.scripted import Shop
+
+Receiver = Callable[..., object]
+
+pytestmark = pytest.mark.on_each_database
+
+
+@pytest.fixture
+def noting_shop(open_shop: OpenShop) -> Shop:
+    """A shop with a table that receivers write to."""
+    return open_shop(prepare=add_effects)
+
+
+def notes(shop: Shop) -> list[str]:
+    return list(Counter(counts(shop, "o-1")).elements())
+
+
+@contextmanager
+def receivers(shop: Shop, *connected: Receiver) -> Iterator[None]:
+    with ExitStack() as stack:
+        for receiver in connected:
+            stack.enter_context(order_paid.connected_to(receiver, sender=shop.app))
+        yield
+
+
+def paid_event(shop: Shop) -> Any:
+    (event,) = shop.events("order_paid")
+    return event
+
+
+class Recorder:
+    """Receivers with names of their own that write down who ran, and fail when told to."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.failing: set[str] = set()
+
+    def receiver(self, name: str) -> Receiver:
+        def receive(app: object, **facts: object) -> None:
+            self.ran.append(name)
+            if name in self.failing:
+                raise RuntimeError(f"{name} is down")
+
+        receive.__qualname__ = name
+        return receive
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+def test_receivers_run_in_the_order_of_their_connection_with_the_events_facts(shop: Shop, recorder: Recorder) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def keep(app: object, checkout: Any, **facts: Any) -> None:
+        seen.append({"app": app, "checkout": (checkout.checkout_id, checkout.status), **facts})
+
+    with receivers(shop, recorder.receiver("a"), recorder.receiver("b"), keep, recorder.receiver("c")):
+        checkout_id = shop.has_paid()
+    assert recorder.ran == ["a", "b", "c"]
+    assert seen[0]["app"] is shop.app
+    assert (seen[0]["order_id"], seen[0]["event_id"]) == ("o-1", paid_event(shop).event_id)
+    assert seen[0]["checkout"] == (checkout_id, "paid")
+    assert set(seen[0]) == {"app", "order_id", "checkout", "event_id"}
+
+
+def test_only_the_receiver_that_failed_runs_again(shop: Shop, recorder: Recorder) -> None:
+    recorder.failing = {"b"}
+    with receivers(shop, *(recorder.receiver(name) for name in "abc")):
+        shop.has_paid()
+        assert recorder.ran == ["a", "b", "c"], "a failure stops nobody"
+        assert paid_event(shop).delivered_at is None
+        assert shop.reconciles().failed == 1
+        recorder.failing = set()
+        shop.clock.advance(seconds=10)
+        report = shop.reconciles()
+    assert recorder.ran == ["a", "b", "c", "b", "b"]
+    assert (report.delivered, report.failed) == (1, 0)
+    assert paid_event(shop).delivered_at == shop.clock.now
+
+
+def test_a_failing_receiver_is_tried_at_once_then_ever_more_rarely(shop: Shop, recorder: Recorder) -> None:
+    recorder.failing = {"a"}
+    waits = []
+    with receivers(shop, recorder.receiver("a")):
+        shop.has_paid()
+        for _ in range(12):
+            due = paid_event(shop).next_attempt_at
+            waits.append((due - shop.clock.now).total_seconds())
+            shop.clock.now = due - timedelta(seconds=1)
+            assert shop.reconciles().failed == 0, "not before its time"
+            shop.clock.now = due
+            assert shop.reconciles().failed == 1
+    assert waits == [0, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600]
+    assert "a is down" in paid_event(shop).last_error
+
+
+def test_what_a_failing_receiver_wrote_is_not_kept(noting_shop: Shop) -> None:
+    attempts: list[int] = []
+
+    def write_then_fail(app: object, **facts: object) -> None:
+        writes(noting_shop, "half done", "o-1")
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise RuntimeError
+
+    with receivers(noting_shop, write_then_fail):
+        noting_shop.has_paid()
+        assert notes(noting_shop) == []
+        noting_shop.reconciles()
+    assert notes(noting_shop) == ["half done"]
+
+
+def test_what_a_receiver_wrote_is_committed_together_with_its_mark(noting_shop: Shop) -> None:
+    """The second receiver sees the first one's work committed, and its mark with it."""
+    seen: list[tuple[list[str], int]] = []
+
+    def write(app: object, **facts: object) -> None:
+        writes(noting_shop, "written", "o-1")
+
+    def look(app: object, **facts: object) -> None:
+        seen.append((notes(noting_shop), len(paid_event(noting_shop).done)))
+
+    with receivers(noting_shop, write, look):
+        noting_shop.has_paid()
+    assert seen == [(["written"], 1)]
+
+
+def test_a_deliverer_that_lost_its_lease_writes_nothing(noting_shop: Shop, recorder: Recorder) -> None:
+    """A receiver takes longer than the lease; meanwhile another process delivers."""
+    runs: list[int] = []
+
+    def slow(app: object, **facts: object) -> None:
+        runs.append(1)
+        if len(runs) == 1:
+            noting_shop.clock.advance(minutes=1)
+            assert noting_shop.reconciles().delivered == 1
+        writes(noting_shop, f"run {len(runs)}", "o-1")
+
+    with receivers(noting_shop, slow, recorder.receiver("after")):
+        noting_shop.has_paid()
+    assert notes(noting_shop) == ["run 2"], "the first run's effects were rolled back"
+    assert recorder.ran == ["after"]
+    assert paid_event(noting_shop).attempts == 2
+
+
+def test_an_event_whose_deliverer_died_is_delivered_when_the_lease_ends(shop: Shop, recorder: Recorder) -> None:
+    """A minute at most. The process that dies stores the event, and that is the last of it."""
+    with receivers(shop, recorder.receiver("a")):
+        checkout_id = shop.has_deposit("completed")
+        shop.runtime.settlement.apply(
+            shop.attempt(checkout_id), shop.runtime.settlement.reading(shop.attempt(checkout_id)), via=FoundBy.SETTLE
+        )
+        assert shop.attempt(checkout_id).status == "paid"
+        shop.clock.advance(seconds=59)
+        assert shop.reconciles().delivered == 0
+        shop.clock.advance(seconds=1)
+        assert shop.reconciles().delivered == 1
+    assert recorder.ran == ["a"]
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, StopIteration])
+def test_a_receiver_that_wants_to_end_the_process_fails_like_any_other(
+    shop: Shop, recorder: Recorder, error: type[BaseException]
+) -> None:
+    def leave(app: object, **facts: object) -> None:
+        recorder.ran.append("leave")
+        raise error
+
+    with receivers(shop, leave, recorder.receiver("after")):
+        shop.has_paid()
+        assert recorder.ran == ["leave", "after"]
+        assert shop.reconciles().failed == 1
+    assert recorder.ran == ["leave", "after", "leave"]
+    assert error.__name__ in paid_event(shop).last_error
+
+
+def test_ctrl_c_in_a_receiver_ends_the_process_and_leaves_the_event_to_others_at_once(
+    shop: Shop, recorder: Recorder
+) -> None:
+    def interrupted(app: object, **facts: object) -> None:
+        recorder.ran.append("a")
+        if recorder.ran == ["a"]:
+            raise KeyboardInterrupt
+
+    with receivers(shop, interrupted):
+        checkout_id = shop.has_deposit("completed")
+        with pytest.raises(KeyboardInterrupt):
+            shop.settles(checkout_id)
+        assert shop.reconciles().delivered == 1
+    assert recorder.ran == ["a", "a"]
+
+
+def test_receivers_of_the_same_name_are_told_apart(shop: Shop, recorder: Recorder) -> None:
+    with receivers(shop, *(recorder.receiver("twin") for _ in range(3))):
+        shop.has_paid()
+    assert recorder.ran == ["twin"] * 3
+    assert [name.partition("twin")[2] for name in paid_event(shop).done] == ["", "#2", "#3"]
+
+
+def test_receivers_that_are_no_functions_have_names_too(shop: Shop, recorder: Recorder) -> None:
+    class Mailer:
+        def __call__(self, app: object, **facts: object) -> None:
+            recorder.ran.append("object")
+
+        def method(self, app: object, **facts: object) -> None:
+            recorder.ran.append("method")
+
+    mailer = Mailer()
+    with receivers(shop, mailer, mailer.method, partial(recorder.receiver("partial"))):
+        shop.has_paid()
+    assert recorder.ran == ["object", "method", "partial"]
+    assert [name.rsplit(".", 1)[1] for name in paid_event(shop).done] == ["Mailer", "method", "partial"]
+
+
+def test_a_receiver_that_is_gone_is_not_waited_for(shop: Shop, recorder: Recorder) -> None:
+    """Connected weakly, as blinker does, it may be collected before the event's next attempt."""
+    recorder.failing = {"a"}
+    with receivers(shop, recorder.receiver("a")):
+        shop.has_paid()
+    assert shop.reconciles().delivered == 1
+    assert paid_event(shop).delivered_at is not None
+
+
+def test_receivers_of_another_app_are_not_called(open_shop: OpenShop, recorder: Recorder) -> None:
+    here, there = open_shop("here"), open_shop("there")
+    with receivers(there, recorder.receiver("there")):
+        here.has_paid()
+    assert recorder.ran == []
+
+
+def test_an_outbox_that_cannot_be_reached_fails_no_settlement(
+    shop: Shop, recorder: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The payment is stored; telling of it is reconcile's, once nobody holds the event any more."""
+    checkout_id = shop.has_deposit("completed")
+    with receivers(shop, recorder.receiver("a")):
+        with refuses(shop, "UPDATE", shop.runtime.models.events.name):
+            assert shop.settles(checkout_id).status == "paid"
+            assert "could not be delivered now; reconcile will try again" in caplog.text
+        assert shop.reconciles().delivered == 0
+        shop.clock.advance(minutes=1)
+        assert shop.reconciles().delivered == 1
+    assert recorder.ran == ["a", "a"], "told twice with one event id, rather than never"
+
+
+def test_an_event_that_nobody_listens_to_is_stored_as_delivered(shop: Shop) -> None:
+    with refuses(shop, "UPDATE", shop.runtime.models.events.name):
+        shop.has_paid()
+    assert paid_event(shop).delivered_at == shop.clock.now
+    assert shop.reconciles().delivered == 0
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5, 1000])
+def test_one_round_delivers_every_event_that_is_due_once(shop: Shop, recorder: Recorder, batch: int) -> None:
+    """A receiver that fails makes its event due at once again: in the next round, not in this one."""
+    checkout_id = shop.starts()
+    row = {
+        "name": "order_paid",
+        "checkout_id": checkout_id,
+        "order_id": "o-1",
+        "occurred_at": shop.clock.now,
+        "attempts": 0,
+        "next_attempt_at": shop.clock.now,
+        "receivers_done": json.dumps([]),
+    }
+    rows = [row | {"event_id": f"e-{n}", "once": f"once-{n}", "order_id": f"o-{n}"} for n in range(5)]
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        connection.execute(shop.runtime.models.events.insert(), rows)
+    recorder.failing = {"a"}
+    with receivers(shop, recorder.receiver("a")):
+        assert shop.runtime.reconciler._outbox.deliver_due(batch).failed == 5
+        recorder.failing = set()
+        assert shop.runtime.reconciler._outbox.deliver_due(batch).delivered == 5
+    assert len(recorder.ran) == 10

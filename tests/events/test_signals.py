@@ -1,0 +1,274 @@
+"""Signals hold their receivers, also those of a factory, and of a factory that runs again only the newest."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+
+from flask_paycheckout import PayCheckout, order_paid, payment_held
+from flask_paycheckout.checkouts.states import FoundBy
+from flask_paycheckout.signals import Signal
+from tests.conftest import OpenShop
+from tests.scripted import Shop, make_app
+
+
+@pytest.fixture(autouse=True)
+def only_these_receivers() -> Iterator[None]:
+    """What a test connects is gone afterwards."""
+    before = list(order_paid.receivers_for(None))
+    yield
+    for receiver in list(order_paid.receivers_for(None)):
+        if receiver not in before:
+            order_paid.disconnect(receiver)
+
+
+Factory = Callable[[str], Shop]
+
+
+@pytest.fixture
+def create_app(open_shop: OpenShop) -> tuple[Factory, list[tuple[str, str]]]:
+    """A shop's factory that connects its receivers inside; and what they heard."""
+    heard: list[tuple[str, str]] = []
+
+    def create(name: str) -> Shop:
+        def prepare(db: SQLAlchemy) -> None:
+            @order_paid.connect
+            def before_init_app(app: Flask, **facts: object) -> None:
+                heard.append((name, "before"))
+
+        shop = open_shop(name, prepare=prepare, PAYCHECKOUT_UNHEARD=None)
+
+        @order_paid.connect
+        def after_init_app(app: Flask, **facts: object) -> None:
+            heard.append((name, "after"))
+
+        for each in ("first", "second"):
+
+            def in_a_loop(app: Flask, each: str = each, **facts: object) -> None:
+                heard.append((name, each))
+
+            order_paid.connect(in_a_loop)
+        return shop
+
+    return create, heard
+
+
+def test_receivers_of_a_factory_run_once_for_each_payment_however_often_it_ran(
+    create_app: tuple[Factory, list[tuple[str, str]]],
+) -> None:
+    create, heard = create_app
+    for name in ("one", "two", "three"):
+        shop = create(name)
+        gc.collect()
+        shop.has_paid()
+        assert heard == [(name, "before"), (name, "after"), (name, "first"), (name, "second")]
+        heard.clear()
+
+
+def receivers(signal: Signal) -> list[Any]:
+    return list(signal.receivers_for(None))
+
+
+@pytest.fixture
+def signal(monkeypatch: pytest.MonkeyPatch) -> Signal:
+    """A signal in a process where no app was made yet."""
+    monkeypatch.setattr("flask_paycheckout.signals._Apps.made", 0)
+    signal = Signal("test")
+    monkeypatch.setattr("flask_paycheckout.signals.BY_NAME", {"test": signal})
+    return signal
+
+
+def make_app_with_extension() -> Flask:
+    app = make_app()
+    PayCheckout(app, SQLAlchemy(app))
+    return app
+
+
+def logged(receiver: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapper(*arguments: Any, **facts: Any) -> Any:
+        return receiver(*arguments, **facts)
+
+    return wrapper
+
+
+def test_what_is_decorated_alike_is_not_taken_for_the_same(signal: Signal) -> None:
+    """Each wrapper has the same code. One is connected as its module is imported, the other one late."""
+    kept = signal.connect(logged(lambda app, **facts: "ship"))
+    make_app_with_extension()
+    late = signal.connect(logged(lambda app, **facts: "mail"))
+    make_app_with_extension()
+    assert set(receivers(signal)) == {kept, late}
+
+
+def test_with_a_single_app_nothing_connected_is_lost(signal: Signal) -> None:
+    def maker(number: int) -> Callable[..., int]:
+        return lambda app, **facts: number
+
+    signal.connect(maker(1))
+    make_app_with_extension()
+    signal.connect(maker(2))
+    gc.collect()
+    assert sorted(receiver(None) for receiver in receivers(signal)) == [1, 2]
+
+
+class Shipper:
+    def ship(self, app: object, **facts: object) -> None: ...
+
+    def __call__(self, app: object, **facts: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Shipper().ship, Shipper, lambda: partial(Shipper().ship), lambda: partial(Shipper.ship, Shipper())]
+)
+def test_methods_objects_and_partials_of_an_earlier_run_give_way_too(
+    signal: Signal, make: Callable[[], Callable[..., Any]]
+) -> None:
+    for _ in range(3):
+        newest = signal.connect(make())
+        make_app_with_extension()
+        gc.collect()
+    assert receivers(signal) == [newest]
+
+
+def test_receivers_of_which_no_weak_reference_can_be_had_are_held_too(signal: Signal) -> None:
+    class Slotted:
+        __slots__ = ()
+
+        def __call__(self, app: object, **facts: object) -> str:
+            return "heard"
+
+    app = make_app_with_extension()
+    signal.connect_via(app)(Slotted())
+    gc.collect()
+    assert [said for _, said in signal.send(app)] == ["heard"]
+
+
+def test_what_has_no_code_of_python_is_displaced_by_nothing(signal: Signal) -> None:
+    heard: list[object] = []
+    for receiver in (heard.append, heard.remove):
+        signal.connect(receiver)
+        make_app_with_extension()
+    assert len(receivers(signal)) == 2
+
+
+def test_a_weak_receiver_is_forgotten_with_its_function(signal: Signal) -> None:
+    def briefly(app: object, **facts: object) -> None: ...
+
+    signal.connect(briefly, weak=True)
+    assert receivers(signal) == [briefly]
+    del briefly
+    gc.collect()
+    assert receivers(signal) == []
+
+
+def test_a_receiver_may_use_what_is_defined_after_it(signal: Signal) -> None:
+    @signal.connect
+    def early(app: object, **facts: object) -> str:
+        return later
+
+    later = "known by now"
+    assert [receiver(None) for receiver in receivers(signal)] == [later]
+
+
+def test_a_receiver_of_one_app_stays_as_long_as_the_app_and_no_longer(signal: Signal) -> None:
+    apps = [make_app_with_extension() for _ in range(2)]
+    for app in apps:
+
+        @signal.connect_via(app)
+        def closure(sender: Flask, app: Flask = app, **facts: object) -> None: ...
+
+    gc.collect()
+    assert [len(list(signal.receivers_for(app))) for app in apps] == [1, 1]
+    gone = weakref.ref(apps.pop())
+    del app, closure
+    gc.collect()
+    assert gone() is None, "a receiver that is closed over its app does not keep it"
+    assert len(list(signal.receivers_for(apps[0]))) == 1
+
+
+def test_who_connects_for_a_while_displaces_nobody_and_is_not_displaced(signal: Signal) -> None:
+    def maker() -> Callable[..., None]:
+        return lambda app, **facts: None
+
+    kept = signal.connect(maker())
+    with signal.connected_to(maker()):
+        make_app_with_extension()
+        make_app_with_extension()
+        assert len(receivers(signal)) == 2
+    assert receivers(signal) == [kept]
+    signal.disconnect(kept)
+    assert receivers(signal) == []
+
+
+# Events of which somebody must hear
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop) -> Shop:
+    return open_shop(PAYCHECKOUT_UNHEARD=None)
+
+
+def write_down(into: list[str]) -> Callable[..., None]:
+    def receive(app: object, *, order_id: str, **facts: object) -> None:
+        into.append(order_id)
+
+    return receive
+
+
+@pytest.mark.on_each_database
+def test_a_payment_that_nobody_hears_of_waits_for_a_process_that_listens(shop: Shop) -> None:
+    shop.has_paid()
+    [event] = shop.events("order_paid")
+    assert (event.delivered_at, event.attempts) == (None, 0)
+    for _ in range(3):
+        shop.clock.advance(minutes=1)
+        assert shop.reconciles().delivered == 0
+    [event] = shop.events("order_paid")
+    assert (event.attempts, event.lease_token) == (0, None), "it costs nothing to leave it"
+    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", "report"])
+    assert ran.exit_code == 1
+    assert "nobody listens to order_paid in the process" in ran.output
+
+    heard: list[str] = []
+    with order_paid.connected_to(write_down(heard), sender=shop.app):
+        assert shop.reconciles().delivered == 1
+        assert shop.reconciles().delivered == 0
+    assert heard == ["o-1"]
+
+
+def test_a_listener_that_died_is_missed_by_a_process_without_one(shop: Shop) -> None:
+    """The event was stored where somebody listens; who finds it knows nobody."""
+    with order_paid.connected_to(write_down([]), sender=shop.app):
+        checkout_id = shop.starts()
+        shop.service.says(checkout_id, "completed")
+        settlement = shop.runtime.settlement
+        settlement.apply(shop.attempt(checkout_id), settlement.reading(shop.attempt(checkout_id)), via=FoundBy.SETTLE)
+    shop.clock.advance(minutes=1)
+    shop.reconciles()
+    [event] = shop.events("order_paid")
+    assert event.delivered_at is None
+    assert "nobody listens to order_paid" in event.last_error
+
+
+def test_a_shop_may_say_that_nobody_need_hear(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_UNHEARD="payment_held payment_resolved")
+    shop.has_held()
+    shop.has_paid("o-2")
+    waiting = {event.name for event in shop.events() if event.delivered_at is None}
+    assert waiting == {"order_paid"}
+
+
+def test_who_listens_to_one_is_not_waited_for_by_the_other(shop: Shop) -> None:
+    heard: list[str] = []
+    with payment_held.connected_to(write_down(heard), sender=shop.app):
+        shop.has_held("o-1")
+        shop.has_paid("o-2")
+    assert heard == ["o-1"]
+    assert [event.name for event in shop.events() if event.delivered_at is None] == ["order_paid"]
