@@ -59,13 +59,15 @@ def packing_slip(order: Order) -> dict[str, Any]:
 
 
 def order_parcel(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
-    order = db.session.get_one(Order, order_id)
-    require_paid(order, checkout)
-    if order.state == "refunded":
-        return
-    if reasons := texts_of(hooks(app).against_sending, order):
-        raise NotReady(" ".join(reasons))  # the extension calls the receiver again later
-    slip = packing_slip(order)
+    # In a context, and so a session, of its own: no lock is held while the warehouse is called.
+    with app.app_context():
+        order = db.session.get_one(Order, order_id)
+        require_paid(order, checkout)
+        if order.state == "refunded":
+            return
+        if reasons := texts_of(hooks(app).against_sending, order):
+            raise NotReady(" ".join(reasons))  # the extension calls the receiver again later
+        slip = packing_slip(order)
     db.session.add(Parcel(order_id=order_id, event_id=event_id, number=send_slip(app, event_id, slip)))
 
 

@@ -106,11 +106,13 @@ def write_receipt(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_i
 
 
 def post_receipt(app: Flask, *, event_id: str, **extra: Any) -> None:
-    letter = db.session.get_one(Letter, event_id)
     message = EmailMessage()
-    message["From"], message["To"], message["Subject"] = app.config["MAIL_SENDER"], letter.address, letter.subject
-    message["Date"], message["Message-ID"] = letter.written_at, f"<{event_id}@receipts.fair-and-foul.example>"
-    message.set_content(letter.text)
+    # In a context, and so a session, of its own: no lock is held while the mail server is called.
+    with app.app_context():
+        letter = db.session.get_one(Letter, event_id)
+        message["From"], message["To"], message["Subject"] = app.config["MAIL_SENDER"], letter.address, letter.subject
+        message["Date"], message["Message-ID"] = letter.written_at, f"<{event_id}@receipts.fair-and-foul.example>"
+        message.set_content(letter.text)
     with smtplib.SMTP(app.config["MAIL_SERVER"], app.config["MAIL_PORT"], timeout=app.config["MAIL_TIMEOUT"]) as server:
         if app.config["MAIL_USERNAME"]:
             server.starttls()
