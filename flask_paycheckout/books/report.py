@@ -7,9 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from flask_paycheckout.books import (
-    payout_alarms,  # noqa: F401 - they register their alarms
-)
+from flask_paycheckout.books import payment_alarms, payout_alarms  # noqa: F401 - they register their alarms
 from flask_paycheckout.books.account_names import (
     LISTED_ACCOUNTS,
     AccountCounts,
