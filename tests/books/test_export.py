@@ -100,9 +100,9 @@ def test_a_payout_that_fails_and_is_sent_again_has_a_line_for_each_way(open_paye
     failed_and_sent_again(payer)
     lines = exported(payer.shop)
     assert moneys(lines) == [
-        "payout -80.00 0 -80.00 USD",
+        "payout -80.00 0.58 -80.58 USD",
         "payout_returned 80.00 0 80.00 USD",
-        "payout -80.00 0 -80.00 USD",
+        "payout -80.00 0.58 -80.58 USD",
     ]
     assert [(line["reference"], line["order_id"], line["received"]) for line in lines] == [("p-1", "o-9", "")] * 3
     first, back, again = (line["disbursement_id"] for line in lines)
