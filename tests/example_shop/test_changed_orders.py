@@ -234,6 +234,9 @@ def test_who_ships_and_who_books_look_at_what_was_paid(moment: Moment) -> None:
         order.lines[0].quantity = 9
         db.session.commit()
         checkout = db.session.scalars(select(paycheckout.Checkout)).one()
+        # As receivers are called: with an object that is loaded, and without an open transaction.
+        db.session.expunge(checkout)
+        db.session.rollback()
         told: dict[str, Any] = {"order_id": moment.order_id, "checkout": checkout, "event_id": "told again"}
         for receiver in (order_parcel, pay_suppliers, write_receipt):
             with pytest.raises(NotWhatWasPaid, match="was paid"):
