@@ -65,7 +65,10 @@ def test_a_jar_is_refunded_to_where_its_buyer_says(
     page.goto(order_url)
     page.get_by_role("link", name="say where it goes").click()
     for field, value in ACCOUNT.items():
-        page.locator(f"[name={field}]").fill(value)
+        if field == "country":
+            page.locator("[name=country]").select_option(value)
+        else:
+            page.locator(f"[name={field}]").fill(value)
     page.locator("main form button").click()
     page.wait_for_url("**/refunds/**")
 

@@ -77,7 +77,8 @@ def _moves(rows: Rows) -> Iterator[str]:
         for state, to in zip(["created", *moves], moves, strict=False):
             if (state, to) not in LEGAL:
                 yield f"{row['checkout_id']} went from {state} to {to}"
-        if (["created", *moves][-1], len(moves)) != (row["status"], row["revision"]):
+        # Noting that money arrived, while its move fails, is a revision of its own.
+        if ["created", *moves][-1] != row["status"] or not 0 <= row["revision"] - len(moves) <= 1:
             yield f"{row['checkout_id']} is {row['status']} at revision {row['revision']}, its story says {moves}"
 
 

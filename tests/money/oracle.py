@@ -51,7 +51,7 @@ def judge(asked: Asked, body: bytes) -> Outcome:
     if deposit_id != asked.checkout_id:
         # Somebody else's deposit says nothing, whatever its status.
         return Outcome.UNREAD
-    if status != "completed":
+    if status.lower() != "completed":
         return Outcome.WAITS
     agrees = _name(data.get(f"{asked.side}Currency")) == asked.currency
     amount = data.get(f"{asked.side}Amount")

@@ -55,7 +55,7 @@ class Reader:
             return Outcome.UNREAD
         if deposit.deposit_id != case.asked.checkout_id:
             return Outcome.UNREAD
-        if deposit.status != "completed":
+        if deposit.status.lower() != "completed":
             return Outcome.WAITS
         compared = compare(case.asked.checkout_id, total_of(case.asked), deposit)
         return Outcome.PAID if all(fact.agrees for fact in compared) else Outcome.HELD

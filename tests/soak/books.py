@@ -50,10 +50,13 @@ class Books:
             if line["kind"] in {"payment", "held", "payment_returned"}:
                 sums["paid", line["currency"]] += Decimal(line["gross"])
                 sums["received", line["received_currency"]] += Decimal(line["received"])
-            elif line["kind"] != "fee":
+            if line["reference"]:
+                # Fees of money out are compared one by one: a disbursement that fails keeps its fee.
                 sums["out", line["currency"]] -= Decimal(line["gross"])
-            sums["fees", line["currency"]] += Decimal(line["fee"])
-            sums["net", line["currency"]] += Decimal(line["net"])
+                sums["net", line["currency"]] += Decimal(line["gross"])
+            else:
+                sums["fees", line["currency"]] += Decimal(line["fee"])
+                sums["net", line["currency"]] += Decimal(line["net"])
         return _without_zeros(sums)
 
     @cached_property
@@ -151,6 +154,18 @@ def the_export_equals_the_services_books(books: Books) -> Violations:
             yield f"{what} in {currency}: {here} exported, the service's books have {there}"
 
 
+def each_disbursement_has_the_services_fee(books: Books) -> Violations:
+    """What the lines of a disbursement say of its fee is together what the service took."""
+    taken = {made["id"]: Decimal(made["fee_amount"]) for made in books.disbursements}
+    booked: dict[str, Decimal] = defaultdict(Decimal)
+    for line in books.exported:
+        if line["reference"] and line["disbursement_id"]:
+            booked[line["disbursement_id"]] += Decimal(line["fee"])
+    for made, fee in booked.items():
+        if fee != taken[made]:
+            yield f"the fee of {made} is {fee} in the export, the service took {taken[made]}"
+
+
 def each_movement_is_exported_once_and_in_order(books: Books) -> Violations:
     """No payment twice, no service's id sent or returned twice, and no line before an earlier one."""
     movements = Counter(
@@ -175,5 +190,6 @@ BOOKS_PROMISES: tuple[Callable[[Books], Violations], ...] = (
     a_refunded_payment_is_never_held,
     no_payout_waits_for_a_process,
     the_export_equals_the_services_books,
+    each_disbursement_has_the_services_fee,
     each_movement_is_exported_once_and_in_order,
 )

@@ -13,7 +13,7 @@ _OF_SANDBOX = {
     "service_checkouts": "SELECT id, created_at FROM checkout",
     "service_deposits": "SELECT id, status, input_currency, input_amount, output_currency, output_amount, fee_amount,"
     " updated_at FROM deposit",
-    "service_disbursements": "SELECT id, kind, reference, amount, currency, status FROM disbursement",
+    "service_disbursements": "SELECT id, kind, reference, amount, currency, status, fee_amount FROM disbursement",
     "service_webhooks": "SELECT id, order_id, state, copies, attempts FROM webhook",
 }
 _OF_SHOP = {

@@ -105,6 +105,11 @@ def add_a_second_payment(record: Record) -> None:
     record["checkouts"].append(paid(record) | {"checkout_id": "second", "status": "abandoned"})
 
 
+def sent_line(record: Record) -> Record:
+    """The exported line of a payout that the service has an id of."""
+    return next(line for line in record["export"] if line["kind"] == "payout" and line["disbursement_id"])
+
+
 BREAKS: dict[str, Callable[[Record], object]] = {
     "no_payment_is_lost": lambda record: paid(record).update(status="abandoned"),
     "nothing_is_made_up": lambda record: deposit(record).update(status="failed"),
@@ -125,6 +130,7 @@ BREAKS: dict[str, Callable[[Record], object]] = {
     "a_refunded_payment_is_never_held": lambda record: refunded(record).update(status="held"),
     "no_payout_waits_for_a_process": lambda record: maker(record).update(status="sending"),
     "the_export_equals_the_services_books": lambda record: record["export"][0].update(fee="0.01"),
+    "each_disbursement_has_the_services_fee": lambda record: sent_line(record).update(fee="0.001"),
     "each_movement_is_exported_once_and_in_order": lambda record: record["export"].reverse(),
     "everything_is_at_rest": lambda record: paid(record).update(next_read_at=paid(record)["created_at"]),
 }
