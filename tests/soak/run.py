@@ -35,7 +35,7 @@ _THREADS = 24
 _HURRY = 2
 #: Machine seconds without any work that count as rest; `reconcile` looks every second.
 _QUIET = 1.5
-_MORE_REST = 3
+_MORE_REST = 6
 _WEBHOOK = "/paycheckout/webhook"
 Beside = Callable[[Processes], None]
 
@@ -203,9 +203,12 @@ class _Stage:
         # The reads that find what the bank has done last.
         self._pass_quietly(REST[0] + REST[1])
         # A read that was under way all through a quiet moment has the next one planned from an earlier time.
+        # A payout that was refused last is looked up again a minute later, and may then be unknown.
         for _ in range(_MORE_REST):
-            if not self._shop.count("paycheckout_checkout", "next_read_at IS NOT NULL"):
+            open_payouts = self._shop.count("paycheckout_payout", "status IN ('ready', 'sending', 'unknown')")
+            if not (open_payouts or self._shop.count("paycheckout_checkout", "next_read_at IS NOT NULL")):
                 return
+            self._bookkeeper.works()
             self._pass_quietly(REST[-1])
 
     def _pass_quietly(self, seconds: float) -> None:
