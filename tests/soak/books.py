@@ -15,7 +15,8 @@ Sums = dict[tuple[str, str], Decimal]
 
 # Written down here a second time, from what the documentation says about the states.
 _PAID_OUT = {"sent", "completed"}
-_ENDED = {"sent", "completed", "failed", "cancelled", "claimable", "waiting"}
+# One that was doubted and is refused for good is unknown, however often a person says that it was not sent.
+_ENDED = {"sent", "completed", "failed", "cancelled", "claimable", "waiting", "unknown"}
 
 
 class Books:

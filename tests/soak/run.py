@@ -205,7 +205,7 @@ class _Stage:
         # A read that was under way all through a quiet moment has the next one planned from an earlier time.
         # A payout that was refused last is looked up again a minute later, and may then be unknown.
         for _ in range(_MORE_REST):
-            open_payouts = self._shop.count("paycheckout_payout", "status IN ('ready', 'sending', 'unknown')")
+            open_payouts = self._shop.count("paycheckout_payout", "status IN ('ready', 'sending')")
             if not (open_payouts or self._shop.count("paycheckout_checkout", "next_read_at IS NOT NULL")):
                 return
             self._bookkeeper.works()
