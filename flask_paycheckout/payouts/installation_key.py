@@ -16,7 +16,7 @@ _ROW = {"account": "", "operation": "installation key"}
 def installation_key(connection: Connection, services: Table) -> bytes:
     """The key, which the first caller makes in its own transaction.
 
-    :param services: the table of `store.service_table`.
+    :param services: the table of `database.service_table`.
     """
     stored = select(services.c.words).filter_by(**_ROW)
     found = connection.execute(stored).scalar_one_or_none()

@@ -49,7 +49,7 @@ class PayoutMixin:
     """The reference that the service is given for the present try; a retry of a failed payout replaces it."""
 
     earlier: Mapped[str | None] = mapped_column(Text)
-    """The tries before the present one, which a retry reads first; JSON, see `rules.payout_tries`."""
+    """The tries before the present one, which a retry reads first; JSON, see `payouts.payout_tries`."""
 
     client_id: Mapped[str | None] = mapped_column(String(MAX_ID))
     """The client id of the keys that the present try was sent with; NULL before, and where a signer needs none."""
