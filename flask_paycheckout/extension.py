@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -12,7 +11,7 @@ from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.client import PaymentsClient
-from flask_paycheckout.clock import Clock, in_utc, seconds_of, utc_now
+from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import load_settings
 from flask_paycheckout.database.shop_session import watch_sessions
 from flask_paycheckout.errors import ConfigurationError
@@ -21,18 +20,9 @@ from flask_paycheckout.events.receivers import mark_atomic
 from flask_paycheckout.models import Models, make_models, require_one_database
 from flask_paycheckout.operations.payments import PaymentOperations
 from flask_paycheckout.operations.payouts import PayoutOperations
+from flask_paycheckout.parts import AccountKeys, AccountOf, Callbacks, OrderTotal, OrderUrl
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.runtime import (
-    KEY,
-    AccountKeys,
-    AccountOf,
-    Callbacks,
-    OrderTotal,
-    OrderUrl,
-    Runtime,
-    build_runtime,
-    runtime,
-)
+from flask_paycheckout.runtime import KEY, Runtime, make_parts, runtime
 from flask_paycheckout.service.accounts import require_account_name
 from flask_paycheckout.service.observations import Observer
 from flask_paycheckout.shop_functions import Function, refuse_generator
@@ -104,12 +94,8 @@ class PayCheckout(PaymentOperations, PayoutOperations):
         watch_sessions(db)
         self._databases.add(db)
         clock = clock or getattr(transport, "clock", None)
-        # A test that sets the clock sets elapsed time too.
-        elapsed = time.monotonic if clock is None else seconds_of(clock)
-        clock = in_utc(clock or utc_now)
-        app.extensions[KEY] = build_runtime(
-            app, db, settings, clock, models, self._callbacks, transport, _queue_of(app), elapsed
-        )
+        parts = make_parts(app, db, settings, models, self._callbacks, transport, clock)
+        app.extensions[KEY] = Runtime(parts, _queue_of(app))
         add_routes(app, settings)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button
         self._add_commands(app)

@@ -105,7 +105,6 @@ OURS = [
         "cli.commands",
         "doctor",
         "payouts.sending",
-        "rounds.background",
         "books.order_list",
         "sandbox",
         "views.owner",

@@ -10,7 +10,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.books.account_names import is_stored, open_accounts
 from flask_paycheckout.client import NotFound, PaymentsClient, PaymentsError, RequestRefused
 from flask_paycheckout.doctor.checks import Check, failure, ok, warning
-from flask_paycheckout.runtime import Callbacks, Runtime
+from flask_paycheckout.parts import Callbacks
+from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.deposits import says_absent
 

@@ -209,7 +209,7 @@ def _clock(probe: Probe) -> Check:
 
 def _order_total(shop: Runtime) -> Iterator[Check]:
     try:
-        total = shop.ask_order(_NO_ORDER).total
+        total = shop.answers.order(_NO_ORDER).total
     except ConfigurationError as error:
         yield failure("order_total", str(error), "Without it no order can be paid.")
     except Exception as error:

@@ -10,21 +10,25 @@ import time
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from flask_paycheckout.client import PaymentsClient, TransportFailed
+from flask_paycheckout.client import BearerToken, PaymentsClient, PaymentsError, TransportFailed
 from flask_paycheckout.client.per_process import PerProcess
-from flask_paycheckout.config import check_account
+from flask_paycheckout.config import Settings, check_account
 from flask_paycheckout.database.order_ids import MAX_ID, is_order_id
 from flask_paycheckout.errors import ConfigurationError
 
-__all__ = ["SETTINGS", "Account", "AccountUnavailable", "Accounts", "require_account_name"]
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["SETTINGS", "Account", "AccountUnavailable", "Accounts", "Clients", "require_account_name"]
 
 
 class _FromSettings(Enum):
@@ -91,6 +95,62 @@ class Account:
         del self, values, given, client_secret, access_token, own_token
         failure.__context__ = None
         raise failure
+
+
+@dataclass(frozen=True)
+class Clients:
+    """Makes the clients of one app.
+
+    :param observe: called at the end of each call.
+    """
+
+    settings: Settings
+    transport: httpx.BaseTransport | None
+    observe: Callable[[str, PaymentsError | None, float], object]
+
+    @cached_property
+    def of_settings(self) -> PaymentsClient:
+        """The client of the PAYCHECKOUT_ settings.
+
+        :raises ConfigurationError: the client refuses the service's address.
+        """
+        return self._client(self.settings)
+
+    def of_account(self, account: Account) -> PaymentsClient:
+        """The client of a merchant account, which has its own keys, and what it leaves out from the settings."""
+        names = ("client_id", "client_secret", "base_url", "signer")
+        own = {name: value for name in names if (value := getattr(account, name)) is not None}
+        token = self.settings.access_token if account.access_token is SETTINGS else account.access_token
+        used = replace(self.settings, **own, access_token=token)
+        if used.base_url != self.settings.base_url:
+            return self._client(used)
+        # All accounts of one service share its connections, so that many accounts are not as many TLS handshakes.
+        return self.of_settings.of_account(
+            account.client_id, account.client_secret, access_token=_authorization(used), signer=used.signer
+        )
+
+    def _client(self, settings: Settings) -> PaymentsClient:
+        try:
+            return PaymentsClient(
+                settings.base_url,
+                client_id=settings.client_id,
+                client_secret=settings.client_secret,
+                access_token=_authorization(settings),
+                signer=settings.signer,
+                timeout=settings.timeout,
+                transport=self.transport,
+                observe=self.observe,
+            )
+        except ValueError as fault:
+            # The client refuses some addresses that the settings accept. Its message never quotes the address.
+            raise ConfigurationError(f"PAYCHECKOUT_BASE_URL cannot be used: {fault}") from None
+
+
+def _authorization(settings: Settings) -> BearerToken | None:
+    """The access token as the client takes it; one that a function returns is asked for in each call."""
+    if settings.access_token is None:
+        return None
+    return BearerToken(settings.access_token, settings.authorization_scheme)
 
 
 class AccountUnavailable(TransportFailed):

@@ -68,7 +68,7 @@ def create_checkout(token: str) -> BaseResponse:
 
 def _unavailable(link: Link, error: Exception, status: int = 503) -> Response:
     wait = seconds_to_wait(error)
-    lead_forms_to(lambda: runtime().ask_account_of(link.order_id))
+    lead_forms_to(lambda: runtime().answers.account_of(link.order_id))
     text = retry_text(wait, language.of_page())
     response = page("unavailable.html", link.order_id, text, status, action=pay_path(link))
     response.headers["Retry-After"] = str(wait)

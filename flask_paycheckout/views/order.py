@@ -96,7 +96,7 @@ def _refunds(current: OrderStatus, link: Link) -> OrderRefunds:
 def _ask_total(order_id: str) -> tuple[Total | None, bool]:
     """The total that can be paid now, or None; and whether the shop's `order_total` failed."""
     try:
-        total, account = runtime().ask_order(order_id)
+        total, account = runtime().answers.order(order_id)
         if total is not None:
             lead_forms_to(lambda: account)
         return total, False

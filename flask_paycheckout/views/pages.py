@@ -32,7 +32,7 @@ def page(
         f"paycheckout/{template}",
         words=text,
         about=" · ".join(about),
-        order_url=None if order_id is None else runtime().order_url(order_id),
+        order_url=None if order_id is None else runtime().answers.order_url(order_id),
         nonce=nonce(),
         **context,
     )

@@ -21,7 +21,7 @@ _FLOOR = "import flask, flask_sqlalchemy, httpx"
 _OURS = "from flask_paycheckout import PayCheckout"
 _REPORTS = {f"flask_paycheckout.books.{name}" for name in ("explain", "export", "report")}
 _OPTIONAL = _REPORTS | {
-    "flask_paycheckout.rounds.background",
+    "flask_paycheckout.rounds.reconcile",
     "flask_paycheckout.sandbox",
     "celery",
     "fpdf",

@@ -614,7 +614,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an account's own list of allowed origins is not read": (
             f"{_ACCOUNTS}::test_pay_buttons_lead_to_the_payment_pages_of_the_orders_account_only",
-            Swap("runtime:build_runtime.origins_of", "own is None", "True"),
+            Swap("runtime:Runtime.origins_of", "own is None", "True"),
         ),
         "the page of an account's order lets its form lead to the settings' payment pages": (
             f"{_ACCOUNTS}::test_pay_buttons_lead_to_the_payment_pages_of_the_orders_account_only",

@@ -1,0 +1,119 @@
+"""The parts of one app's extension that most of its services need: made once, and passed on together."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from flask import Flask, has_request_context, request
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import Engine
+from sqlalchemy.orm import scoped_session
+
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.config import Settings
+from flask_paycheckout.database.shop_session import own_session
+from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.models import Models
+from flask_paycheckout.service.accounts import Account
+from flask_paycheckout.service.logs import FailureLog
+from flask_paycheckout.service.observations import Observers
+from flask_paycheckout.shop_functions import CallShop
+from flask_paycheckout.totals import Total
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["AccountKeys", "AccountOf", "Callbacks", "OrderTotal", "OrderUrl", "Parts"]
+
+# Each may be a coroutine function.
+OrderTotal = Callable[[str], Total | Awaitable[Total | None] | None]
+OrderUrl = Callable[[str], str | Awaitable[str | None] | None]
+AccountOf = Callable[[str], str | Awaitable[str]]
+AccountKeys = Callable[[str], Account | Awaitable[Account | None] | None]
+
+_CLAIM = timedelta(seconds=60)
+
+
+def _no_url(order_id: str) -> str | None:
+    return None
+
+
+@dataclass
+class Callbacks:
+    """The functions that a shop has registered."""
+
+    order_total: OrderTotal | None = None
+    order_url: OrderUrl = _no_url
+    account_of: AccountOf | None = None
+    account: AccountKeys | None = None
+
+    @property
+    def pricing(self) -> OrderTotal:
+        """The function that says what an order costs now."""
+        if self.order_total is None:
+            raise ConfigurationError(
+                "no order_total is registered."
+                " Decorate the function that prices an order with @paycheckout.order_total."
+            )
+        return self.order_total
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Parts:
+    """What one app's extension is set up with."""
+
+    app: Flask
+    db: SQLAlchemy
+    settings: Settings
+    models: Models
+
+    engine: Callable[[], Engine]
+    """Returns the engine of the payment tables; called when it is first needed."""
+
+    clock: Clock
+    elapsed: Callable[[], float]
+    """Seconds that only move forward."""
+
+    log: FailureLog
+    observers: Observers
+
+    callbacks: Callbacks
+    """The shop's functions, which it may register later."""
+
+    call_shop: CallShop
+    """Calls a function of the shop."""
+
+    transport: httpx.BaseTransport | None = None
+    """The httpx transport that replaces the client's own."""
+
+    @property
+    def strict(self) -> bool:
+        """Whether the app is being developed or tested, so that mistakes are errors."""
+        return self.app.debug or self.app.testing
+
+    @property
+    def claim(self) -> timedelta:
+        """The time for which a process has a call to itself: the longest that it takes, and that again to apply it."""
+        return max(_CLAIM, timedelta(seconds=2 * self.settings.timeout))
+
+    def scope(self) -> AbstractContextManager[scoped_session[Any]]:
+        """Open an application context in which `db.session` is a new session."""
+        return own_session(self.db, self.app.app_context)
+
+    def several_accounts(self) -> bool:
+        """Whether the shop has several merchant accounts."""
+        return self.callbacks.account is not None
+
+    def web_request(self) -> dict[str, Any] | None:
+        """A dictionary that lives as long as the current web request; None outside of one."""
+        # Every request has a WSGI environment of its own.
+        return request.environ if has_request_context() else None
+
+    def keys(self) -> list[bytes]:
+        """The app's secret keys; the last one seals, the others are read."""
+        listed = [*(self.app.config.get("SECRET_KEY_FALLBACKS") or []), self.app.secret_key or ""]
+        return [key.encode() if isinstance(key, str) else key for key in listed]
