@@ -129,7 +129,7 @@ class PayoutDecisions:
             return healed | {"problem": problem, "problem_since": now, "next_attempt_at": None}
         if evidence is PayoutEvidence.SEEN_UNSENT:
             # Under its own reference: what the person overlooked, the service then refuses.
-            return healed | {"next_attempt_at": now, "missed_at": None}
+            return healed | {"next_attempt_at": now, "missed_at": None, "doubted": False}
         if evidence is PayoutEvidence.SEEN_SENT:
             # A bank transfer is followed once its id is known.
             return healed | {"next_attempt_at": None if payout.is_token else now}

@@ -124,7 +124,7 @@ class PayoutMixin:
     """Whether it is sent in a call of its own, since a batch with it was refused."""
 
     doubted: Mapped[bool] = mapped_column(Boolean)
-    """Whether an answer about it was ever lost under its present service reference."""
+    """Whether an answer was lost under its present service reference, and nobody has found out since what became of it."""
 
     refused: Mapped[bool] = mapped_column(Boolean)
     """Whether the service refused the last send of a payout that is in doubt, so that it is not sent again."""

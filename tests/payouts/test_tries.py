@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import OpenShop
 from tests.payouts.books import NO_ANSWER, Books, Pages, PayingService
-from tests.payouts.shop import TOKEN, WALLET, decides, payout, pays_out, sends
+from tests.payouts.shop import MAKER, TOKEN, WALLET, decides, payout, pays_out, sends
 from tests.scripted import Answer, Shop, refusal, success
 
 CONFIG: dict[str, Any] = {"PAYCHECKOUT_ACCESS_TOKEN": "unit-token"}
@@ -57,6 +57,31 @@ def test_a_refusal_after_doubt_is_looked_up_again_and_then_unknown(shop: Shop, b
     assert later(shop, 59) == "sending"
     assert later(shop, 1) == "unknown"
     assert "must be unique" in payout(shop, "maker-1").problem
+    assert books.paid == []
+
+
+@pytest.mark.parametrize(("to", "currency"), [(MAKER, "USD"), (WALLET, TOKEN)], ids=["bank", "token"])
+def test_a_persons_not_sent_ends_the_doubt_so_that_a_refusal_makes_it_failed(
+    shop: Shop, books: Books, to: Any, currency: str
+) -> None:
+    pays_out(shop, amount="8.00", to=to, currency=currency)
+    books.instead = [NO_ANSWER, *[refusal(400, "no such account")] * 2]
+    sends(shop)
+    while payout(shop, "maker-1").status != "unknown":
+        later(shop)
+    decides(shop, "resolve", "maker-1", False)
+    sends(shop)
+    assert payout(shop, "maker-1").status == "failed"
+    assert books.paid == []
+
+
+def test_a_payout_that_a_person_found_unsent_can_be_cancelled(shop: Shop, books: Books) -> None:
+    pays_out(shop, amount="8.00", to=WALLET, currency=TOKEN)
+    books.instead = [NO_ANSWER]
+    sends(shop)
+    decides(shop, "resolve", "maker-1", False)
+    decides(shop, "cancel", "maker-1")
+    assert later(shop) == "cancelled"
     assert books.paid == []
 
 

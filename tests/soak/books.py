@@ -15,7 +15,7 @@ Sums = dict[tuple[str, str], Decimal]
 
 # Written down here a second time, from what the documentation says about the states.
 _PAID_OUT = {"sent", "completed"}
-# One that was doubted and is refused for good is unknown, however often a person says that it was not sent.
+# An unknown one waits for a person.
 _ENDED = {"sent", "completed", "failed", "cancelled", "claimable", "waiting", "unknown"}
 
 
