@@ -28,7 +28,7 @@ from flask_paycheckout.service.observations import Observer
 from flask_paycheckout.shop_functions import Function, refuse_generator
 from flask_paycheckout.signals import note_new_app
 from flask_paycheckout.views import add_routes, order_urls
-from flask_paycheckout.views.button import paycheckout_button
+from flask_paycheckout.views.order import paycheckout_button
 
 if TYPE_CHECKING:
     import httpx

@@ -8,8 +8,6 @@ from urllib.parse import urlsplit
 
 from flask_paycheckout.errors import UnsafeCheckoutUrl
 
-__all__ = ["is_loopback", "origin_of", "reaches_this_machine", "require_allowed"]
-
 _MAX_URL = 2048
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _NOT_IN_URLS = re.compile(r'[^\x21-\x7E]|[\\"<>]')

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from flask_paycheckout.errors import ConfigurationError
 
-__all__ = ["Permission", "name_of", "require_callable"]
-
 Permission = Callable[[], str | None]
 
 

@@ -23,8 +23,6 @@ from flask_paycheckout.errors import ConfigurationError
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet, MultiFernet
 
-__all__ = ["PAY", "PAYOUT", "REFUND", "RESOLVE", "STATUS", "Opened", "SignedLinks"]
-
 PAY = "paycheckout.pay"
 STATUS = "paycheckout.status"
 RESOLVE = "paycheckout.resolve"

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flask import Blueprint, Flask, request
+from flask import Blueprint, Flask, Response, current_app, request, send_from_directory
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.config import Settings
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.views import checkout, order, refund, static_files, webhook
-from flask_paycheckout.views.csrf import exempt_from_csrf
-from flask_paycheckout.views.database_away import answer_customer
-from flask_paycheckout.views.headers import harden, harden_unrouted
-
-__all__ = ["add_routes"]
+from flask_paycheckout.views import order, refund, webhook
+from flask_paycheckout.views.headers import exempt_from_csrf, harden, harden_unrouted
+from flask_paycheckout.views.pages import answer_customer
 
 _PACKAGE = Path(__file__).parent.parent
 
@@ -22,7 +19,7 @@ _PACKAGE = Path(__file__).parent.parent
 def add_routes(app: Flask, settings: Settings) -> None:
     """Register the blueprint `paycheckout` on an app."""
     app.register_blueprint(_make_blueprint(), url_prefix=settings.url_prefix)
-    exempt_from_csrf(app, [checkout.create_checkout, refund.refund, webhook.webhook])
+    exempt_from_csrf(app, [order.create_checkout, refund.refund, webhook.webhook])
 
 
 def _release_session() -> None:
@@ -38,7 +35,7 @@ def _make_blueprint() -> Blueprint:
         template_folder="templates",
     )
     for rule, view, method in (
-        ("/orders/<token>/checkout", checkout.create_checkout, "POST"),
+        ("/orders/<token>/checkout", order.create_checkout, "POST"),
         ("/orders/<token>", order.order_page, "GET"),
         ("/orders/<token>/status", order.order_status, "GET"),
         ("/refunds/<token>", refund.refund, "GET"),
@@ -46,7 +43,7 @@ def _make_blueprint() -> Blueprint:
         # Always both, so that the answer to another method does not reveal whether a secret is set.
         ("/webhook", webhook.webhook, "POST"),
         ("/webhook/<secret>", webhook.webhook, "POST"),
-        ("/static/<path:filename>", static_files.static, "GET"),
+        ("/static/<path:filename>", static, "GET"),
     ):
         # Werkzeug would redirect merged slashes to the host in the request, which may be forged.
         blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False)
@@ -55,3 +52,8 @@ def _make_blueprint() -> Blueprint:
     blueprint.after_request(harden)
     blueprint.after_app_request(harden_unrouted)
     return blueprint
+
+
+def static(filename: str) -> Response:
+    """Send a style sheet or script; Flask's own route would redirect odd paths to the request's host."""
+    return send_from_directory(_PACKAGE / "static", filename, max_age=current_app.get_send_file_max_age(filename))

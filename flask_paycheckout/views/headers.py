@@ -1,17 +1,22 @@
-"""Security headers of every response, and the check that a form comes from the shop's own site."""
+"""Security headers of every response, and the checks that a form comes from the shop's own site.
+
+Flask-WTF's check is not for our forms, as it wants a token from the visitor's session: the service that sends webhooks
+has none, and a payment link works from any device. They are protected by their encrypted token, and by the browser's
+`Sec-Fetch-Site` or `Origin` header; the shop's own forms stay checked.
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
-from flask import Response, abort, current_app, g, request
+from flask import Flask, Response, abort, current_app, g, request
 
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.origins import origin_of
-
-__all__ = ["harden", "harden_unrouted", "lead_forms_to", "nonce", "require_same_site"]
 
 # Under "no-referrer" browsers post forms with `Origin: null`, and older browsers, or any over plain http, send no other
 # header that tells their origin. "strict-origin" sends the shop's origin, never the page's address with its token;
@@ -104,3 +109,21 @@ def _own_origins() -> set[str]:
     own = {f"{request.scheme}://{request.host}"} if request.host else set()
     public = runtime().settings.public_url
     return own | {origin_of(public)} if public else own
+
+
+View = Callable[..., Any]
+
+
+def exempt_from_csrf(app: Flask, views: Sequence[View]) -> None:
+    """Exempt these views from the app's `CSRFProtect`, whether it is set up before this extension or after."""
+
+    def exempt() -> None:
+        # An app that uses Flask-WTF has imported it. Other extensions register as "csrf" too, so check the type.
+        wtf, csrf = sys.modules.get("flask_wtf.csrf"), app.extensions.get("csrf")
+        if wtf is not None and isinstance(csrf, wtf.CSRFProtect):
+            for view in views:
+                csrf.exempt(view)
+
+    exempt()
+    # A CSRFProtect that is set up later registers its check behind this one, which therefore still comes first.
+    app.before_request(exempt)

@@ -1,25 +1,53 @@
-"""The order's status page and its JSON: reached by a signed link, from any device, without a session."""
+"""An order's pages for customers: the pay button and its route, the status page, and its JSON.
+
+All are reached by a signed link, from any device, without a session.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
-from flask import Response, abort, jsonify, url_for
+from flask import Response, abort, g, jsonify, redirect, render_template, url_for
+from markupsafe import Markup
+from sqlalchemy.exc import SQLAlchemyError
+from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.database.database_errors import first_line
+from flask_paycheckout.database.order_ids import require_order_id
+from flask_paycheckout.database.troubles import is_unavailable
+from flask_paycheckout.errors import (
+    OrderNotPayable,
+    OrderSettled,
+    ReceiverFailed,
+    StartContended,
+    TooManyAttempts,
+    UnsafeCheckoutUrl,
+)
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.security.signed_links import STATUS
+from flask_paycheckout.security.signed_links import PAY, STATUS
+from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.totals import Total
+from flask_paycheckout.translations.catalogues import Language
 from flask_paycheckout.views import language
-from flask_paycheckout.views.headers import lead_forms_to
+from flask_paycheckout.views.headers import lead_forms_to, require_same_site
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path
-from flask_paycheckout.views.page_text import Receipt, order_text
-from flask_paycheckout.views.pages import bad_link_page, page
-
-__all__ = ["order_page", "order_status", "unpayable_page"]
+from flask_paycheckout.views.page_text import (
+    Receipt,
+    opens_new_tab,
+    order_text,
+    pay_now,
+    retry_text,
+    see_payment,
+    see_receipt,
+)
+from flask_paycheckout.views.pages import bad_link_page, page, seconds_to_wait
 
 
 def order_page(token: str) -> Response:
@@ -103,3 +131,85 @@ def _ask_total(order_id: str) -> tuple[Total | None, bool]:
     except Exception:
         runtime().log.exception("order_total", "order_total failed for order %s", order_id, extra=about(order_id))
         return None, True
+
+
+_STARTS = "starts of payments"
+_NO_CHECKOUT = "no checkout for order %s: %s"
+
+
+def create_checkout(token: str) -> BaseResponse:
+    """Start a payment of the order, and redirect the customer to the service's payment page."""
+    require_same_site()
+    link = link_of(PAY, token)
+    if link is None:
+        return bad_link_page()
+    try:
+        checkout = operations().start(link.order_id)
+    except OrderNotPayable:
+        return unpayable_page(link)
+    except OrderSettled:
+        return redirect(status_path(link), 303)
+    except NotAsked as error:
+        # The service's calls log this themselves, once a minute instead of once per customer.
+        return _unavailable(link, error)
+    except TooManyAttempts as error:
+        runtime().log.warning(_STARTS, _NO_CHECKOUT, link.order_id, error, extra=about(link.order_id), error=error)
+        return _unavailable(link, error, 429)
+    except (PaymentsError, UnsafeCheckoutUrl, StartContended, ReceiverFailed) as error:
+        runtime().log.error(_STARTS, _NO_CHECKOUT, link.order_id, error, extra=about(link.order_id), error=error)
+        return _unavailable(link, error)
+    except SQLAlchemyError as error:
+        if not is_unavailable(error):
+            raise
+        # Log the driver's own message: SQLAlchemy's contains the statement's parameters, and so the payment URL.
+        told = link.order_id, first_line(error)
+        runtime().log.error(_STARTS, _NO_CHECKOUT, *told, extra=about(link.order_id), error=error)
+        return _unavailable(link, error)
+    return redirect(checkout.url, 303)
+
+
+def _unavailable(link: Link, error: Exception, status: int = 503) -> Response:
+    wait = seconds_to_wait(error)
+    lead_forms_to(lambda: runtime().answers.account_of(link.order_id))
+    text = retry_text(wait, language.of_page())
+    response = page("unavailable.html", link.order_id, text, status, action=pay_path(link))
+    response.headers["Retry-After"] = str(wait)
+    return response
+
+
+_LINKS: dict[str | None, Callable[[Language], str]] = {
+    Status.PENDING: see_payment,
+    Status.HELD: see_payment,
+    Status.PAID: see_receipt,
+}
+
+
+def paycheckout_button(order_id: str, label: str | None = None, *, new_tab: bool = False) -> Markup:
+    """A form that starts the payment of this order; a link to its status page while one is on its way, held or made.
+
+    The form contains an encrypted token, and no price. The order's status is one query, and none where this request has
+    asked `paycheckout.order_statuses` for it.
+
+    :param label: the text of the button; by default "Pay now" in Flask-Babel's locale, or in the first of
+        PAYCHECKOUT_LANGUAGES where the shop does not use Flask-Babel.
+    :param new_tab: open the service's page in a new tab, and say so on the button. The shop's page then stays open;
+        the service has no link back to the shop.
+    """
+    shop_language = language.of_shop()
+    name = _LINKS.get(_status_of(order_id))
+    if name is not None:
+        link = render_template("paycheckout/button.html", link=status_path(order_id), label=name(shop_language))
+        return Markup(link)  # noqa: S704 - rendered with autoescape
+    text = pay_now(shop_language) if label is None else label
+    hint = opens_new_tab(shop_language) if new_tab else None
+    form = render_template("paycheckout/button.html", action=pay_path(order_id), label=text, new_tab_hint=hint)
+    return Markup(form)  # noqa: S704 - rendered with autoescape
+
+
+def _status_of(order_id: str) -> str | None:
+    asked: dict[str, str] = g.get("paycheckout_statuses", {})
+    try:
+        return asked.get(require_order_id(order_id)) or operations().order_status(order_id)
+    except SQLAlchemyError:
+        # The form asks again when it is sent, so a database that is away costs no shop its page.
+        return None

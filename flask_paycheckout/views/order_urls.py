@@ -14,19 +14,6 @@ from flask_paycheckout.operations.app import operations
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAY, REFUND, STATUS
 
-__all__ = [
-    "Link",
-    "development_address",
-    "link_of",
-    "pay_path",
-    "pay_url",
-    "refund_url",
-    "status_path",
-    "status_url",
-    "webhook_path",
-    "webhook_url",
-]
-
 
 class Link(NamedTuple):
     """A valid link to an order's page."""

@@ -22,9 +22,7 @@ from flask_paycheckout.security.permission import Permission, name_of, require_c
 from flask_paycheckout.security.signed_links import RESOLVE
 from flask_paycheckout.text import visible
 from flask_paycheckout.views import owner_books, owner_payouts
-from flask_paycheckout.views.csrf import exempt_from_csrf
-from flask_paycheckout.views.database_away import answer_owner
-from flask_paycheckout.views.headers import harden, require_same_site
+from flask_paycheckout.views.headers import exempt_from_csrf, harden, require_same_site
 from flask_paycheckout.views.owner_forms import (
     account_asked_for,
     form_url,
@@ -33,8 +31,7 @@ from flask_paycheckout.views.owner_forms import (
     subject_of_form,
     why_given,
 )
-
-__all__ = ["make_owner_view"]
+from flask_paycheckout.views.pages import answer_owner
 
 _LISTED = 100
 # The pages that list what these alarms count, the state in which it is, and the words of the link.

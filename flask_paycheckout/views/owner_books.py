@@ -13,8 +13,6 @@ from flask_paycheckout.books.export import Export, Format, month_period, months_
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.views.owner_forms import account_asked_for, owner_page
 
-__all__ = ["download_month", "list_months"]
-
 _MOST_MOVEMENTS = 250_000
 """The most movements of one download, which takes a thread of the server; the command has no such limit."""
 

@@ -9,8 +9,6 @@ from flask_paycheckout.operations.app import operations
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import moment_text, trimmed, visible
 
-__all__ = ["account_asked_for", "form_url", "owner", "owner_page", "subject_of_form", "why_given"]
-
 
 def owner() -> str:
     """The name of the person who makes this request, as decisions record it."""

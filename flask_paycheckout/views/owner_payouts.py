@@ -38,8 +38,6 @@ from flask_paycheckout.views.owner_forms import (
     why_given,
 )
 
-__all__ = ["ask_for_refund", "decide_payout", "give_proof", "list_payouts", "refund", "show_payout"]
-
 _Page = str | tuple[str, int] | Response
 _Choice = TypeVar("_Choice", bound=StrEnum)
 

@@ -14,24 +14,7 @@ from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, 
 from flask_paycheckout.text import visible
 from flask_paycheckout.totals import Pay, Total
 from flask_paycheckout.translations.catalogues import Language, catalogue
-from flask_paycheckout.views.money import format_amount, format_moment
-
-__all__ = [
-    "PageText",
-    "Receipt",
-    "bad_link_text",
-    "database_text",
-    "message",
-    "named_order",
-    "opens_new_tab",
-    "order_text",
-    "pay_now",
-    "retry_text",
-    "see_payment",
-    "see_receipt",
-    "translated",
-    "when_text",
-]
+from flask_paycheckout.views.language import format_amount, format_moment
 
 T = TypeVar("T", bound=msgspec.Struct)
 

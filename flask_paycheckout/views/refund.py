@@ -26,12 +26,10 @@ from flask_paycheckout.service.logs import about_payout
 from flask_paycheckout.text import visible
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import require_same_site
-from flask_paycheckout.views.money import country_names
+from flask_paycheckout.views.language import country_names
 from flask_paycheckout.views.page_text import when_text
 from flask_paycheckout.views.pages import bad_link_page, page, seconds_to_wait
 from flask_paycheckout.views.refund_text import FieldText, Problem, field_text, problem_text, refund_text
-
-__all__ = ["refund"]
 
 _MAX_BODY = 64 * 1024
 _REMEDY = "Please open the link to your refund again, and use its own form."

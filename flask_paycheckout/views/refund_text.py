@@ -12,10 +12,8 @@ from flask_paycheckout.config.values import PayoutFees
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, Fault
 from flask_paycheckout.translations.catalogues import Language, catalogue
-from flask_paycheckout.views.money import format_amount
+from flask_paycheckout.views.language import format_amount
 from flask_paycheckout.views.page_text import message, translated
-
-__all__ = ["FieldText", "Problem", "RefundText", "field_text", "problem_text", "refund_text"]
 
 
 class Problem(Enum):

@@ -16,8 +16,6 @@ from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.service.observations import Observed
 
-__all__ = ["webhook"]
-
 _MAX_BODY = 64 * 1024
 
 

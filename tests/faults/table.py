@@ -584,7 +584,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "A payment started by another site's page: POST only, from a page that the browser says is the shop's own.": {
         "nobody asks where a form comes from": (
             f"{_SITE}::test_the_referer_does_not_matter",
-            Drop("views.checkout:create_checkout", "require_same_site"),
+            Drop("views.order:create_checkout", "require_same_site"),
         ),
         "neighbouring hosts are trusted": (
             f"{_SITE}::test_exactly_the_shops_own_pages_may_send_the_form[by its server name]",
@@ -596,11 +596,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "Flask-WTF guards nothing any more": (
             "security/test_flask_wtf.py::test_the_shops_own_posts_are_guarded_as_before[/own-csrf first]",
-            Before("views.csrf:exempt_from_csrf.exempt", "exempt", 'app.config["WTF_CSRF_ENABLED"] = False'),
+            Before("views.headers:exempt_from_csrf.exempt", "exempt", 'app.config["WTF_CSRF_ENABLED"] = False'),
         ),
         "a Flask-WTF that is set up later refuses our posts": (
             "security/test_flask_wtf.py::test_our_posts_need_no_token_of_a_session[csrf last]",
-            Drop("views.csrf:exempt_from_csrf", "before_request"),
+            Drop("views.headers:exempt_from_csrf", "before_request"),
         ),
     },
     "A customer sent to a stranger: only the service's own URL, plain and of an allowed origin; no Host is believed.": {

@@ -9,7 +9,7 @@ import pytest
 from babel.numbers import get_decimal_symbol
 
 from flask_paycheckout import Pay, Receive
-from flask_paycheckout.views.money import format_amount
+from flask_paycheckout.views.language import format_amount
 from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
 from tests.scripted import Shop
