@@ -68,6 +68,7 @@ from flask_paycheckout.shop_functions import shop_caller
 if TYPE_CHECKING:
     import httpx
 
+    from flask_paycheckout.books.export import Books
     from flask_paycheckout.payouts.calls import PayoutCalls
     from flask_paycheckout.payouts.payout_queue import PayoutQueue
     from flask_paycheckout.payouts.rounds import PayoutSender
@@ -227,6 +228,12 @@ class Runtime:
     @made_once
     def bookings(self) -> Bookings:
         return Bookings(self.models, self.settings.payout_fees)
+
+    @made_once
+    def books(self) -> Books:
+        from flask_paycheckout.books.export import Books
+
+        return Books(self.parts)
 
     @made_once
     def checkouts(self) -> Checkouts:

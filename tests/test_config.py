@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from flask_sqlalchemy import SQLAlchemy
@@ -56,6 +57,8 @@ def load(*, relaxed: bool = True, **changed: Any) -> Settings:
         ("LANGUAGES", "ja, en", ("ja", "en")),
         ("LANGUAGES", ["de"], ("de",)),
         ("SHOW_TOTAL", "off", False),
+        ("TIME_ZONE", "UTC", UTC),
+        ("TIME_ZONE", "Europe/Berlin", ZoneInfo("Europe/Berlin")),
         ("SHOP_NAME", "Ada's Jars", "Ada's Jars"),
         ("UNHEARD", "payment_held, payment_resolved", frozenset({"payment_held", "payment_resolved"})),
         ("SEPARATE_DATABASE", "yes", True),
@@ -124,6 +127,8 @@ WRONG = [
     ("LANGUAGES", ["de", "xx"], "is not a list of these languages: en, de", r"Write \['en', 'de'\]"),
     ("LANGUAGES", [], "is not a list", r"Write \['en', 'de'\]"),
     ("LANGUAGES", "de-CH", "is not a list", r"Write \['en', 'de'\]"),
+    ("TIME_ZONE", "Europe/Nowhere", "IANA", "Europe/Berlin"),
+    ("TIME_ZONE", "../UTC", "IANA", "Europe/Berlin"),
     ("SHOW_TOTAL", "perhaps", "neither true nor false", "True or False"),
     ("RECONCILE_READERS", "many", "1 to 100", "such as 32"),
     ("RECONCILE_READERS", 101, "1 to 100", "such as 32"),

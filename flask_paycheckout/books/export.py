@@ -1,21 +1,42 @@
-"""The export of the books: every movement of money of a period once, as CSV or JSON lines, with totals."""
+"""The books of a period: every movement of money once, oldest first, with sums, as records, CSV or JSON lines.
+
+Pages are short read-only transactions, each of which begins where the page before ended, so that an export of any
+length holds no snapshot, no lock and only one page of rows. A closed period gives the same lines however often it is
+read.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
+from functools import cached_property
 from itertools import islice
+from typing import TYPE_CHECKING, Any
 
-from flask_paycheckout.books.forms import COLUMNS, csv_cells, json_line
-from flask_paycheckout.books.lines import EXACT, Line, LineKind
-from flask_paycheckout.books.movements import PAGE, Movements, Period
+from sqlalchemy import ColumnElement, Engine, Select, func, select, text, tuple_
 
-__all__ = ["Export", "Format", "Totals", "moment_of", "month_period", "months_until"]
+from flask_paycheckout.books.audit.results import AuditResult, last_audit
+from flask_paycheckout.books.ledger import EXACT, Line, LineKind
+from flask_paycheckout.books.periods import Period, month_period, months_until
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.text import csv_text
+
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
+
+__all__ = ["COLUMNS", "Books", "Export", "Format", "Month", "Sums", "Totals", "csv_cells", "json_line", "line_of"]
+
+PAGE = 1000
+"""The most rows that are in memory at once."""
+
+COLUMNS = Line._fields
+"""The columns of an export, in this order."""
 
 _OPEN_FOR = timedelta(minutes=5)
 """A transaction books with the time at which it began; by then it has ended, where the database does not say more."""
@@ -23,8 +44,12 @@ _OPEN_FOR = timedelta(minutes=5)
 _COMMITS_WITHIN = timedelta(minutes=1)
 """The time between the moment that is booked and the begin of the transaction that books it, at most."""
 
+_OLDEST_WRITE = text(
+    "SELECT extract(epoch FROM clock_timestamp() - min(xact_start)) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()"
+)
 _NAMED = 10
-_MONTHS = 120
+_SUMMED = ("account", "kind", "reference", "currency", "gross", "fee", "net", "received", "received_currency")
 
 Progress = Callable[[int], object]
 
@@ -55,10 +80,6 @@ class Totals:
     received: Decimal = Decimal(0)
     """What the shop receives of payments, in this currency."""
 
-    def __add__(self, other: Totals) -> Totals:
-        names = [one.name for one in fields(self)]
-        return Totals(*(EXACT.add(getattr(self, name), getattr(other, name)) for name in names))
-
 
 _COUNTED_AS = {
     LineKind.PAYMENT: "payments",
@@ -72,13 +93,10 @@ _COUNTED_AS = {
 
 
 @dataclass
-class Export:
-    """An export of one period. Read `lines` or `text` once; the sums and counts cover what was read so far."""
+class Sums:
+    """The sums of some lines of the books."""
 
-    movements: Movements
-    period: Period
-    asked_at: datetime
-    count: int = 0
+    lines: int = 0
     """The number of lines."""
 
     totals: dict[tuple[str, str], Totals] = field(default_factory=dict)
@@ -90,15 +108,159 @@ class Export:
     incomplete_named: list[str] = field(default_factory=list)
     """The checkout ids of the first ten."""
 
+    def add(self, line: Line, times: int = 1) -> None:
+        """Count a line, or several that are equal but for what is not summed."""
+        self.lines += times
+        if line.gross is None or line.fee is None:
+            self.incomplete += times
+            if len(self.incomplete_named) < _NAMED and line.checkout_id not in self.incomplete_named:
+                self.incomplete_named.append(str(line.checkout_id))
+        if line.currency is not None:
+            more = {"net": line.net, "fees": line.fee}
+            if line.kind in _COUNTED_AS:
+                more[_COUNTED_AS[line.kind]] = line.gross
+            self._add(line.account, line.currency, times, more)
+        if line.received is not None and line.received_currency is not None and line.reference is None:
+            self._add(line.account, line.received_currency, times, {"received": line.received})
+
+    def _add(self, account: str, currency: str, times: int, more: dict[str, Decimal | None]) -> None:
+        before = self.totals.get((account, currency), Totals())
+        sums = {
+            part.name: EXACT.fma(more.get(part.name) or Decimal(0), Decimal(times), getattr(before, part.name))
+            for part in fields(Totals)
+        }
+        self.totals[account, currency] = Totals(**sums)
+
+
+@dataclass(frozen=True)
+class Month:
+    """One month of the books."""
+
+    name: str
+    """Like `2026-01`."""
+
+    period: Period
+    sums: Sums
+    closed: bool
+    """Whether no movement can be added to it any more."""
+
+    audit: AuditResult | None
+    """The result of the last audit that covers it; None when none was run."""
+
+
+@dataclass(frozen=True)
+class Books:
+    """Reads the books of one app."""
+
+    parts: Parts
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone of the books' days and months."""
+        return self.parts.settings.time_zone
+
+    def read(self, period: Period) -> Iterator[Line]:
+        """The lines of a period, oldest first; of the same moment in the order in which they were stored."""
+        c = self.parts.models.bookings.c
+        place: tuple[datetime, int] | None = None
+        paged = select(self.parts.models.bookings).order_by(c.booked_at, c.id).limit(PAGE)
+        while True:
+            # One lower bound: of two, SQLite could read each page from the beginning of the period.
+            after = [tuple_(c.booked_at, c.id) > place] if place else []
+            rows = self._rows(paged.where(*after, *self._within(period, since=place is None)))
+            yield from map(line_of, rows)
+            if len(rows) < PAGE:
+                return
+            place = as_utc(rows[-1]["booked_at"]), rows[-1]["id"]
+
+    def export(self, period: Period) -> Export:
+        """An export of a period."""
+        return Export(self, period, self.parts.clock())
+
+    def count(self, period: Period) -> int:
+        """The number of lines of a period."""
+        counted = select(func.count(self.parts.models.bookings.c.id).label("lines"))
+        return int(self._rows(counted.where(*self._within(period)))[0]["lines"])
+
+    def months(self, account: str | None = None) -> list[str]:
+        """The months from the first movement until now, newest first; like `2026-01`.
+
+        :param account: only what is of this merchant account.
+        """
+        at = self.parts.models.bookings.c.booked_at
+        first = self._rows(select(at).where(*self._within(Period(None, None, account))).order_by(at).limit(1))
+        return months_until(self.parts.clock(), as_utc(first[0]["booked_at"]) if first else None, self.zone)
+
+    def month(self, name: str, account: str | None = None) -> Month:
+        """One month: its sums by account and currency, whether it is closed, and the last audit of it.
+
+        :param name: like `2026-01`.
+        :param account: only what is of this merchant account.
+        :raises ValueError: it is no month.
+        """
+        period, now = month_period(name, self.zone, account), self.parts.clock()
+        audit = last_audit(self._reading, self.parts.models.services, period, now)
+        return Month(name, period, self.sums(period), self.is_closed(period, now), audit)
+
+    def sums(self, period: Period) -> Sums:
+        """The sums of a period; equal amounts are added by the database."""
+        c, sums = self.parts.models.bookings.c, Sums()
+        same = [c[name] for name in _SUMMED]
+        others = [func.min(c[name]).label(name) for name in ("booked_at", "checkout_id")]
+        grouped = select(*same, *others, func.count().label("lines")).where(*self._within(period)).group_by(*same)
+        with self._reading.connect() as connection:
+            for row in connection.execute(grouped.order_by(others[0])).mappings():
+                sums.add(line_of(dict.fromkeys(COLUMNS) | dict(row)), row["lines"])
+        return sums
+
+    def is_closed(self, period: Period, at: datetime) -> bool:
+        """Whether, at a time, everything that could add a movement to the period has ended."""
+        if period.end is None:
+            return False
+        oldest = self._oldest_write()
+        return period.end <= at - max(_OPEN_FOR, oldest and oldest + _COMMITS_WITHIN)
+
+    def _oldest_write(self) -> timedelta:
+        """How long the oldest transaction that wrote has been open; zero where the database does not say."""
+        with self._reading.connect() as connection:
+            if connection.dialect.name != "postgresql":
+                return timedelta(0)
+            seconds = connection.execute(_OLDEST_WRITE).scalar()
+        return timedelta(seconds=float(seconds or 0))
+
+    @cached_property
+    def _reading(self) -> Engine:
+        return self.parts.engine().execution_options(postgresql_readonly=True)
+
+    def _rows(self, statement: Select[Any]) -> list[Mapping[Any, Any]]:
+        with self._reading.connect() as connection:
+            return list(connection.execute(statement).mappings())
+
+    def _within(self, period: Period, *, since: bool = True) -> list[ColumnElement[bool]]:
+        c = self.parts.models.bookings.c
+        start = [] if period.start is None or not since else [c.booked_at >= period.start]
+        end = [] if period.end is None else [c.booked_at < period.end]
+        return [*start, *end, *([] if period.account is None else [c.account == period.account])]
+
+
+@dataclass
+class Export:
+    """An export of one period. Read `lines` or `text` once; the sums cover what was read so far."""
+
+    books: Books
+    period: Period
+    asked_at: datetime
+    sums: Sums = field(default_factory=Sums)
+
     def lines(self, progress: Progress | None = None) -> Iterator[Line]:
         """The lines, oldest first.
 
         :param progress: called now and then with the number of lines that were read since its last call.
         """
-        lines = self.movements.read(self.period)
+        lines = self.books.read(self.period)
         while part := list(islice(lines, PAGE)):
             for line in part:
-                self._add(line)
+                self.sums.add(line)
                 yield line
             if progress is not None:
                 progress(len(part))
@@ -109,72 +271,43 @@ class Export:
         if form is Format.CSV:
             yield _as_csv([[*COLUMNS]])
         while part := list(islice(lines, PAGE)):
-            yield _as_csv(map(csv_cells, part)) if form is Format.CSV else "".join(map(json_line, part))
+            yield _as_csv(list(map(csv_cells, part))) if form is Format.CSV else "".join(map(json_line, part))
 
     def closed(self) -> bool:
-        """Whether no movement can be added to the period any more, because everything that could has ended."""
-        if self.period.end is None:
-            return False
-        oldest = self.movements.oldest_write()
-        open_for = max(_OPEN_FOR, oldest and oldest + _COMMITS_WITHIN)
-        return self.period.end <= self.asked_at - open_for
-
-    def _add(self, line: Line) -> None:
-        self.count += 1
-        if line.gross is None or line.fee is None:
-            self.incomplete += 1
-            if len(self.incomplete_named) < _NAMED and line.checkout_id not in self.incomplete_named:
-                self.incomplete_named.append(str(line.checkout_id))
-        if line.currency is not None:
-            sums = {"net": line.net or Decimal(0), "fees": line.fee or Decimal(0)}
-            if line.kind in _COUNTED_AS:
-                sums[_COUNTED_AS[line.kind]] = line.gross or Decimal(0)
-            self._sum(line.account, line.currency, Totals(**sums))
-        if line.received is not None and line.received_currency is not None and line.reference is None:
-            self._sum(line.account, line.received_currency, Totals(received=line.received))
-
-    def _sum(self, account: str, currency: str, more: Totals) -> None:
-        self.totals[account, currency] = self.totals.get((account, currency), Totals()) + more
+        """Whether no movement can be added to the period any more."""
+        return self.books.is_closed(self.period, self.asked_at)
 
 
-def _as_csv(rows: Iterator[list[str]] | list[list[str]]) -> str:
+def line_of(row: Mapping[Any, Any]) -> Line:
+    """The line that a booking's row stores, every column by its name."""
+    numbers = {name: None if row[name] is None else Decimal(row[name]) for name in ("gross", "fee", "net", "received")}
+    stored = {name: row[name] for name in COLUMNS} | numbers
+    return Line(**stored | {"booked_at": as_utc(row["booked_at"]), "kind": LineKind(row["kind"])})
+
+
+def csv_cells(line: Line) -> list[str]:
+    """The cells of a line. No text begins like a formula: such a text, and one with an apostrophe, gets an apostrophe.
+
+    Control characters are escaped, so that no text of a stranger breaks a line or changes a terminal.
+    """
+    return [csv_text(value) if isinstance(value, str) else _exact(value) or "" for value in line]
+
+
+def json_line(line: Line) -> str:
+    """A line as one JSON object, with amounts as exact text and null for what the service did not report."""
+    return json.dumps({name: _exact(value) for name, value in zip(COLUMNS, line, strict=True)}) + "\n"
+
+
+def _exact(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        # Always with as many digits, so that lines can be sorted as text.
+        return value.isoformat(timespec="microseconds")
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def _as_csv(rows: list[list[str]]) -> str:
     written = io.StringIO()
     csv.writer(written, lineterminator="\r\n").writerows(rows)
     return written.getvalue()
-
-
-def moment_of(given: datetime | date | str) -> datetime:
-    """A date or time, also as text in ISO 8601; a date is its first moment, and without an offset it is in UTC.
-
-    :raises ValueError: it is neither.
-    """
-    try:
-        text = given.strip() if isinstance(given, str) else given.isoformat()
-        found = datetime.fromisoformat(text)
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError(f"{given!r} is no date or time; write it like 2026-01-31 or 2026-01-31T18:30:00Z") from None
-
-
-def month_period(month: str, account: str | None = None) -> Period:
-    """The period of a month in UTC.
-
-    :param month: like `2026-01`.
-    :raises ValueError: it is no month.
-    """
-    try:
-        start = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)
-        # A day of the following month, however long this one is.
-        following = start + timedelta(days=31)
-    except (ValueError, OverflowError):
-        raise ValueError(f"{month!r} is no month; write it like 2026-01") from None
-    return Period(start, following.replace(day=1), account)
-
-
-def months_until(now: datetime, first: datetime | None) -> list[str]:
-    """The months from the first movement until now, newest first; none without a movement. Like `2026-01`."""
-    if first is None:
-        return []
-    count = (now.year - first.year) * 12 + now.month - first.month + 1
-    newest = now.year * 12 + now.month - 1
-    return [f"{month // 12:04}-{month % 12 + 1:02}" for month in range(newest, newest - min(count, _MONTHS), -1)]

@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import click
 from flask.cli import with_appcontext
@@ -17,10 +17,11 @@ from flask.cli import with_appcontext
 from flask_paycheckout.books.audit.audit import Audit
 from flask_paycheckout.books.audit.findings import Finding, Verdict
 from flask_paycheckout.books.audit.reading import Reads, Stopped
+from flask_paycheckout.books.audit.results import AuditResult, store_audit
 from flask_paycheckout.books.audit.rows import AuditRows, Scope
-from flask_paycheckout.cli.accounts import known_account
+from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli.group import paycheckout
-from flask_paycheckout.cli.periods import read_moment, require_period
+from flask_paycheckout.cli.options import period_options, read_period
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import account_text, visible
@@ -30,35 +31,27 @@ _MOST_UNREADABLE = 20
 
 
 @paycheckout.command(short_help="Compare payments, payouts and the books with the service.")
-@click.option(
-    "--from",
-    "since",
-    metavar="DATE",
-    callback=read_moment,
-    help="The beginning of the period; default: the first payment.",
-)
-@click.option(
-    "--to", "until", metavar="DATE", callback=read_moment, help="The end of the period, not included; default: now."
-)
-@click.option("--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings.")
+@period_options
+@click.option("--keep", is_flag=True, help="Keep how many agree and differ, for the owner's page of the month.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of everything that was compared.")
 @with_appcontext
-def audit(since: datetime | None, until: datetime | None, account: str | None, as_json: bool) -> None:
+def audit(start: str | None, end: str | None, account: str | None, keep: bool, as_json: bool) -> None:
     """Read deposits and disbursements again, and name what does not agree with the shop's rows, or with the books.
 
-    Changes nothing, neither here nor at the service. Dates and times are UTC. The service is not asked about payouts in
-    tokens, since it does not show them again; their number is printed.
+    Changes nothing, neither here nor at the service, but for what --keep stores. The service is not asked about payouts
+    in tokens, since it does not show them again; their number is printed.
 
     Exit code 0: everything agrees. 1: something does not, could not be read, or is left to do. 2: an option cannot be
     used.
     """
-    require_period(since, until)
-    if since is not None and since > runtime().clock():
-        raise click.UsageError("--from must be before now.")
-    account = known_account(account)
+    period = read_period(start, end, account)
     operations().allow_reading("the audit")
     with _JsonOutput() if as_json else _TextOutput() as output, _until_stopped() as stopped:
-        done = _run(_audit(since, until, account, stopped), output)
+        done = _run(compared := _audit(period, stopped), output)
+    if done and keep:
+        shop, counts = runtime(), {verdict.value: output.counts[verdict] for verdict in Verdict}
+        result = AuditResult(shop.clock(), period.start, compared.rows.scope.until, period.account, counts)
+        store_audit(shop.engine(), shop.models.services, period, result)
     raise SystemExit(0 if done and output.agrees else 1)
 
 
@@ -82,11 +75,11 @@ def _run(compared: Audit, output: _Output) -> bool:
     return True
 
 
-def _audit(since: datetime | None, until: datetime | None, account: str | None, stopped: threading.Event) -> Audit:
+def _audit(period: Period, stopped: threading.Event) -> Audit:
     shop = runtime()
     # The end is not included, but this very moment is.
     now = shop.clock() + timedelta(microseconds=1)
-    scope = Scope(since, now if until is None else min(until, now), account)
+    scope = Scope(period.start, now if period.end is None else min(period.end, now), period.account)
     pending = shop.settings.pending_for
     longest = max(pending.values()) if not isinstance(pending, timedelta) else pending
     # The other half of the readers is for reconcile, which runs beside it.

@@ -17,9 +17,9 @@ from flask.cli import with_appcontext
 from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.report import report_lines
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.cli.accounts import known_account
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.logging_in import log_in
+from flask_paycheckout.cli.options import known_account
 from flask_paycheckout.database.troubles import trouble_of
 from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError

@@ -6,24 +6,20 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, fields
-from datetime import datetime
 from decimal import Decimal
 
 import click
 from flask.cli import with_appcontext
 
 from flask_paycheckout.books.export import Export, Format, Totals
-from flask_paycheckout.cli.accounts import known_account
 from flask_paycheckout.cli.group import paycheckout
-from flask_paycheckout.cli.periods import read_moment, require_period
+from flask_paycheckout.cli.options import period_options, read_period
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.text import moment_text, visible
 
 
 @paycheckout.command(short_help="Export every movement of money, with fees and totals.")
-@click.option("--from", "start", callback=read_moment, metavar="D", help="The first date or time, in UTC.")
-@click.option("--to", "end", callback=read_moment, metavar="D", help="The first one not included; now if left out.")
-@click.option("--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings.")
+@period_options
 @click.option(
     "--format",
     "form",
@@ -33,18 +29,17 @@ from flask_paycheckout.text import moment_text, visible
     help="CSV for spreadsheets, or one JSON object per line.",
 )
 @with_appcontext
-def export(start: datetime | None, end: datetime | None, account: str | None, form: str) -> None:
+def export(start: str | None, end: str | None, account: str | None, form: str) -> None:
     """Write every movement of money once, oldest first: payments, held money, fees, refunds, payouts, and returns.
 
-    The time is the one at which the movement was stored. A period that is over exports byte for byte the same again.
+    The time is the one at which the movement was stored, in UTC. A period that is over exports byte for byte the same
+    again.
     Totals by account and currency, and whatever is missing, go to standard error. The service is not called.
 
     Exit code 0: exported. 2: the dates, or the account, cannot be used.
     """
-    require_period(start, end)
-    found = operations().export(start, end, known_account(account))
-    if start is not None and start > found.asked_at:
-        raise click.UsageError("--from must be before now.")
+    period = read_period(start, end, account)
+    found = operations().export(period.start, period.end, period.account)
     _write(found, Format(form))
     for line in (*_totals(found), *_notes(found)):
         click.echo(visible(line), err=True)
@@ -54,7 +49,7 @@ def _write(found: Export, form: Format) -> None:
     """Write an export to standard output, with a progress bar when only that is not a terminal."""
     out = sys.stdout.buffer
     shown = sys.stderr.isatty() and not sys.stdout.isatty()
-    with _bar(found.movements.count(found.period) if shown else 0, "Exporting", shown=shown) as progress:
+    with _bar(found.books.count(found.period) if shown else 0, "Exporting", shown=shown) as progress:
         for part in found.text(form, progress):
             out.write(part.encode())
         # Now, so that a full disk or a closed pipe is noticed before any total is told.
@@ -74,11 +69,12 @@ def _totals(found: Export) -> Iterator[str]:
     """The table of totals."""
     names = [one.name for one in fields(Totals)]
     rows = [["account", "currency", *names]]
-    for (account, currency), sums in sorted(found.totals.items()):
+    for (account, currency), sums in sorted(found.sums.totals.items()):
         rows.append([account or "(settings)", currency, *(f"{Decimal(amount):f}" for amount in astuple(sums))])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     since = "the beginning" if found.period.start is None else moment_text(found.period.start)
-    lines = "1 line" if found.count == 1 else f"{found.count} lines"
+    count = found.sums.lines
+    lines = "1 line" if count == 1 else f"{count} lines"
     yield f"{lines} from {since} to {'now' if found.period.end is None else moment_text(found.period.end)}"
     if len(rows) > 1:
         for row in rows:
@@ -88,10 +84,10 @@ def _totals(found: Export) -> Iterator[str]:
 
 
 def _notes(found: Export) -> Iterator[str]:
-    if found.incomplete:
-        named = ", ".join(found.incomplete_named)
-        yield f"INCOMPLETE: {found.incomplete} of the lines lack an amount, fee or currency that the service left out:"
-        yield f"  {named}{' and more' if found.incomplete > len(found.incomplete_named) else ''}"
+    incomplete, named = found.sums.incomplete, found.sums.incomplete_named
+    if incomplete:
+        yield f"INCOMPLETE: {incomplete} of the lines lack an amount, fee or currency that the service left out:"
+        yield f"  {', '.join(named)}{' and more' if incomplete > len(named) else ''}"
     if not found.closed():
         yield (
             "NOT CLOSED: movements may still be stored in this period. Export it again some minutes after its end,"

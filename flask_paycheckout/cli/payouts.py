@@ -15,9 +15,9 @@ from flask.cli import with_appcontext
 
 from flask_paycheckout.books.payout_alarms import missing_token_text, payout_text
 from flask_paycheckout.books.payout_overview import ListedPayout
-from flask_paycheckout.cli.accounts import known_account
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.logging_in import log_in
+from flask_paycheckout.cli.options import known_account
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.payout_model import PayoutMixin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
@@ -115,6 +115,9 @@ class Settings:
 
     show_total: bool = True
     """Whether status pages name the order, what is due, arrived and was paid back, to everyone who has their link."""
+
+    time_zone: tzinfo = UTC
+    """The time zone of pages and of the books' days and months."""
 
     account_cache: timedelta = timedelta(seconds=60)
     """The seconds after which the shop is asked again for the keys of a merchant account; at once after a 401."""
@@ -266,6 +269,7 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "languages": checks.check_languages,
     "shop_name": checks.check_text,
     "show_total": checks.check_switch,
+    "time_zone": checks.check_time_zone,
     "account_cache": checks.check_seconds,
     "payout_batch": checks.check_batch,
     "payout_fees": checks.check_payout_fees,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, timedelta, tzinfo
 from decimal import Decimal
 from types import MappingProxyType
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from flask_paycheckout.client.hidden import Hidden, concealed
 from flask_paycheckout.config.values import PayoutFees, PendingFor
@@ -206,6 +207,16 @@ def check_languages(key: str, value: object) -> tuple[str, ...]:
     if not isinstance(listed, (list, tuple)) or not listed or any(entry not in LANGUAGES for entry in listed):
         raise fault_of(key, f"is not a list of these languages: {known}", f"Write {list(LANGUAGES[:2])!r}.")
     return tuple(listed)
+
+
+def check_time_zone(key: str, value: object) -> tzinfo:
+    name = check_text(key, value)
+    try:
+        # UTC is known everywhere, also where the system has no database of time zones.
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (LookupError, OSError, ValueError):
+        remedy = "Write one like 'Europe/Berlin', or 'UTC'; where the system knows none: pip install tzdata."
+        raise fault_of(key, "is no time zone of the IANA database", remedy) from None
 
 
 def check_access_token(key: str, value: object) -> object:

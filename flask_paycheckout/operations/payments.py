@@ -15,7 +15,7 @@ from flask_paycheckout.operations.base import OperationsBase
 
 if TYPE_CHECKING:
     from flask_paycheckout.books.explain import Explanation
-    from flask_paycheckout.books.lines import Line
+    from flask_paycheckout.books.ledger import Line
     from flask_paycheckout.rounds.reconcile import ReconcileReport
 
 __all__ = ["PaymentOperations"]
@@ -148,17 +148,17 @@ class PaymentOperations(OperationsBase):
     ) -> list[Line]:
         """The lines of the books, oldest first, as `flask paycheckout export` writes them.
 
-        :param start: the first date or time that is included, in UTC where it names no zone; None for the beginning.
+        :param start: the first date or time that is included, in PAYCHECKOUT_TIME_ZONE where it names no zone;
+            None for the beginning.
         :param end: the first date or time that is not included; None for now.
         :param account: only those of this merchant account; "" is the one of the settings, None for all.
         :raises ValueError: a text is no date or time.
         """
-        from flask_paycheckout.books.export import moment_of
-        from flask_paycheckout.books.movements import Movements, Period
+        from flask_paycheckout.books.periods import Period, moment_of
 
-        since, until = (None if at is None else moment_of(at) for at in (start, end))
-        shop = self._for_reading("books()")
-        return list(Movements(shop.engine, shop.models).read(Period(since, until, account)))
+        books = self._for_reading("books()").books
+        since, until = (None if at is None else moment_of(at, books.zone) for at in (start, end))
+        return list(books.read(Period(since, until, account)))
 
 
 def _require_count(limit: object) -> None:

@@ -111,8 +111,6 @@ class UpkeepOperations(OperationsBase):
         :param end: the first moment that is not included; None for no end.
         :param account: only those of this merchant account.
         """
-        from flask_paycheckout.books.export import Export
-        from flask_paycheckout.books.movements import Movements, Period
+        from flask_paycheckout.books.periods import Period
 
-        shop = self._for_reading("the export")
-        return Export(Movements(shop.engine, shop.models), Period(start, end, account), shop.clock())
+        return self._for_reading("the export").books.export(Period(start, end, account))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
 
 from flask import Response, request
 from werkzeug.wrappers import Response as AnyResponse
 
-from flask_paycheckout.books.export import Export, Format, month_period, months_until
+from flask_paycheckout.books.export import Export, Format
+from flask_paycheckout.books.periods import month_period
 from flask_paycheckout.operations.app import operations
+from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views.owner_forms import account_asked_for, owner_page
 
 _MOST_MOVEMENTS = 250_000
@@ -30,20 +33,21 @@ def download_month() -> AnyResponse | tuple[str, int]:
     account, _ = account_asked_for()
     try:
         form = Format(request.args.get("format", Format.CSV.value))
-        period = month_period(request.args.get("month", ""), account)
+        month = request.args.get("month", "")
+        period = month_period(month, runtime().settings.time_zone, account)
     except ValueError:
         return _page("Choose a month, and CSV or JSON lines.", 400)
     found = operations().export(period.start, period.end, account)
-    count = found.movements.count(found.period)
+    count = found.books.count(found.period)
     if count > _MOST_MOVEMENTS:
         return _page(
             f"This month has {count} movements, which is too much for a download from this page. On the server, run:"
-            f" flask paycheckout export --from {period.start:%Y-%m-%d} --to {period.end:%Y-%m-%d}",
+            f" flask paycheckout export --from {period.start:%Y-%m-%dT%H:%MZ} --to {period.end:%Y-%m-%dT%H:%MZ}",
             413,
         )
     response = Response(_parts(found, form), mimetype=_MIMETYPES[form])
     of_account = f"-{_FILE_NAME.sub('-', account).strip('-.')[:60]}" if account else ""
-    name = f"books-{period.start:%Y-%m}{of_account}.{form.value}"
+    name = f"books-{month}{of_account}.{form.value}"
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
@@ -56,12 +60,15 @@ def _parts(found: Export, form: Format) -> Iterator[bytes]:
 def _page(fault: str | None = None, code: int = 200) -> tuple[str, int]:
     account, accounts = account_asked_for()
     books = operations().export(None, None, account)
-    months = [month_period(month, account) for month in months_until(books.asked_at, books.movements.first(account))]
+    months = books.books.months(account)
+    zone = books.books.zone
     # The last two may not be closed yet.
-    closed = [place > 1 or replace(books, period=month).closed() for place, month in enumerate(months)]
+    closed = [
+        place > 1 or replace(books, period=month_period(month, zone)).closed() for place, month in enumerate(months)
+    ]
     shown = owner_page(
         "books",
-        months=list(zip([month.start for month in months], closed, strict=True)),
+        months=list(zip([date.fromisoformat(f"{month}-01") for month in months], closed, strict=True)),
         formats={Format.CSV.value: "CSV", Format.JSONL.value: "JSON lines"},
         account=account,
         accounts=accounts,

@@ -20,6 +20,8 @@ import sqlalchemy as sa
 
 from flask_paycheckout import SETTINGS, ByHand, Pay, order_paid
 from flask_paycheckout.books.audit import reading, second_look
+from flask_paycheckout.books.audit.results import AuditResult
+from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli import audit as command
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.testing import Sandbox
@@ -705,6 +707,30 @@ def test_nothing_is_changed_anywhere(payer: Payer) -> None:
     assert {one["method"] for one in requests[: len(requests) - asked]} == {"GET"}
 
 
+def test_the_last_audit_of_a_month_is_kept_when_asked(shop: Shop) -> None:
+    def last(month: str = "2026-01") -> AuditResult | None:
+        return shop.runtime.books.month(month).audit
+
+    paid(shop, 2)
+    shop.clock.advance(days=31)
+    month = ("--from", "2026-01-01", "--to", "2026-02-01")
+    audits(shop, *month)
+    audits(shop, "--from", "2026-01-02", "--keep")
+    audits(shop, *month, "--account", "", "--keep")
+    assert last() is None, "none of them covers the month of all accounts"
+    audits(shop, *month, "--keep")
+    result = last()
+    assert result is not None
+    assert (result.at, result.differences, result.counts["agreed"]) == (shop.clock.now, 0, 2)
+    shop.clock.advance(days=1)
+    shop.service.says("chk-1", "pending")
+    audits(shop, "--keep")
+    result = last()
+    assert result is not None
+    assert (result.at, result.differences) == (shop.clock.now, 1)
+    assert last("2026-02") == result, "of a month that is not over, all until the audit"
+
+
 # The service's limits
 
 
@@ -845,7 +871,7 @@ def test_a_terminal_gets_a_progress_bar_with_the_time_left(shop: Shop, monkeypat
     monkeypatch.setattr(sys, "stderr", terminal)
     with shop.app.app_context():
         output = command._Output()
-        assert command._run(command._audit(None, None, None, threading.Event()), output)
+        assert command._run(command._audit(Period(None, None), threading.Event()), output)
     assert output.counts.total() == 3
     assert "Reading the service" in terminal.getvalue()
 

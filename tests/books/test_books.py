@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout.books.forms import COLUMNS, csv_cells, json_line
-from flask_paycheckout.books.ledger import arrival_lines, payout_line
-from flask_paycheckout.books.lines import Line, LineKind, money_out
-from flask_paycheckout.books.movements import line_of
+from flask_paycheckout.books.export import COLUMNS, csv_cells, json_line, line_of
+from flask_paycheckout.books.ledger import Line, LineKind, arrival_lines, money_out, payout_line
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.config.values import PayoutFees
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS

@@ -8,6 +8,7 @@ import json
 import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -15,8 +16,8 @@ from click.testing import Result
 from sqlalchemy import event, select, update
 
 from flask_paycheckout import order_paid
-from flask_paycheckout.books import movements
-from flask_paycheckout.books.export import month_period, months_until
+from flask_paycheckout.books import export
+from flask_paycheckout.books.periods import day_period, month_period, months_until
 from tests.conftest import OpenShop
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import WALLET, Payer
@@ -141,7 +142,7 @@ def test_pages_lose_and_double_nothing_where_times_are_equal(
     books(shop, 7)
     books(shop, 2, booked_at=shop.clock.now + timedelta(microseconds=1), reference="later", kind="refund")
     shop.has_paid("o-2")
-    monkeypatch.setattr(movements, "PAGE", 3)
+    monkeypatch.setattr(export, "PAGE", 3)
     shop.clock.advance(hours=1)
     lines = exported(shop)
     assert [line["kind"] for line in lines] == ["payment"] + ["payout"] * 7 + ["payment"] + ["refund"] * 2
@@ -268,8 +269,8 @@ def test_each_page_begins_in_the_index_where_the_one_before_ended(
     for order_id in ("o-1", "o-2"):
         shop.has_paid(order_id)
     books(shop, 2)
-    monkeypatch.setattr(movements, "PAGE", 1)
-    found = movements.Movements(shop.runtime.engine, shop.runtime.models)
+    monkeypatch.setattr(export, "PAGE", 1)
+    found = shop.runtime.books
     period = replace(month_period("2026-01"), account=account)
     with plans(shop.runtime.engine()) as seen:
         assert len(list(found.read(period))) == 4
@@ -291,6 +292,31 @@ def test_months() -> None:
     assert months_until(datetime(2026, 1, 1, tzinfo=UTC), first) == ["2026-01", "2025-12", "2025-11"]
     assert months_until(datetime(2026, 1, 1, tzinfo=UTC), None) == []
     assert len(months_until(datetime(2026, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC))) == 120
+
+
+def test_days_and_months_follow_the_time_zone_of_the_shop(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_TIME_ZONE="America/New_York")
+    shop.clock.now = datetime(2026, 2, 1, 4, 59, 59, tzinfo=UTC)
+    shop.has_paid("o-1")
+    shop.clock.advance(seconds=1)
+    shop.has_paid("o-2")
+    shop.clock.advance(days=58)
+    books = shop.runtime.books
+    assert books.months() == ["2026-03", "2026-02", "2026-01"]
+    february = books.month("2026-02", "")
+    assert (february.sums.lines, february.closed) == (1, True)
+    assert not books.month("2026-03").closed
+    [(key, totals)] = february.sums.totals.items()
+    assert (key, totals.payments, totals.received) == (("", "USD"), Decimal("12.50"), Decimal("12.13"))
+    [line] = exported(shop, "--from", "2026-02-01")
+    assert line["booked_at"] == "2026-02-01T05:00:00.000000+00:00", "the file stays in UTC"
+    with shop.app.app_context():
+        assert [line.order_id for line in shop.paycheckout.books(end="2026-02-01")] == ["o-1"]
+    zone = books.zone
+    for day, hours in (("2026-03-08", 23), ("2026-11-01", 25), ("2026-07-04", 24)):
+        period = day_period(day, zone)
+        assert period.start is not None
+        assert period.end == period.start + timedelta(hours=hours)
 
 
 def test_a_reader_that_ends_early_ends_the_export_quietly(

@@ -1383,11 +1383,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "held money is booked as a payment": (
             f"{_BOOKED}::test_held_money_is_booked_apart_and_becomes_a_payment_when_it_is_accepted[sqlite]",
-            Swap("books.lines:money_in", "status == Status.PAID and pays_order", "status"),
+            Swap("books.ledger:money_in", "status == Status.PAID and pays_order", "status"),
         ),
         "an accepted second payment is booked as a payment": (
             f"{_BOOKED}::test_rejected_and_second_payments_stay_held",
-            Swap("books.lines:money_in", "status == Status.PAID and pays_order", "status == Status.PAID"),
+            Swap("books.ledger:money_in", "status == Status.PAID and pays_order", "status == Status.PAID"),
         ),
         "a move that began before an arrival was noted books it again": (
             f"{_BOOKED}::test_a_settlement_that_is_overtaken_by_a_noted_arrival_books_the_money_once[sqlite]",
@@ -1415,7 +1415,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "of movements of one moment the next page leaves some out": (
             f"{_EXPORT}::test_pages_lose_and_double_nothing_where_times_are_equal[sqlite]",
-            Swap("books.movements:Movements.read", "tuple_(c.booked_at, c.id) > place", "c.booked_at > place[0]"),
+            Swap("books.export:Books.read", "tuple_(c.booked_at, c.id) > place", "c.booked_at > place[0]"),
         ),
     },
     "A database that fails loses nothing, and people are told.": {

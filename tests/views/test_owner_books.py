@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout.books import movements
+from flask_paycheckout.books import export
 from flask_paycheckout.views import owner_books
 from tests.books.test_export import books
 from tests.conftest import OpenShop
@@ -79,12 +79,12 @@ def test_a_month_that_is_too_large_is_left_to_the_command(desk: Shop, monkeypatc
     monkeypatch.setattr(owner_books, "_MOST_MOVEMENTS", 0)
     answer = downloads(desk, month="2026-01")
     assert answer.status_code == 413
-    assert "flask paycheckout export --from 2026-01-01 --to 2026-02-01" in answer.text
+    assert "flask paycheckout export --from 2026-01-01T00:00Z --to 2026-02-01T00:00Z" in answer.text
     assert downloads(desk, month="2026-02").status_code == 200
 
 
 def test_a_download_is_read_as_the_browser_takes_it(desk: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(movements, "PAGE", 2)
+    monkeypatch.setattr(export, "PAGE", 2)
     monkeypatch.setattr("flask_paycheckout.books.export.PAGE", 2)
     desk.clock.now = datetime(2026, 1, 1, 12, 1, tzinfo=UTC)
     books(desk, 7)

@@ -79,7 +79,7 @@ class AuditRows:
     def __init__(self, engine: Callable[[], Engine], models: Models, scope: Scope, reach: timedelta) -> None:
         self._engine = autocommit(engine())
         self._models = models
-        self._scope = scope
+        self.scope = scope
         c = models.checkouts.c
         no_money = [c.payment_completed_at.is_(None), *self._of_account(c)]
         since = [] if scope.since is None else [c.created_at >= earlier(scope.since, reach)]
@@ -127,8 +127,8 @@ class AuditRows:
 
     def accounts(self) -> list[str]:
         """The merchant accounts whose disbursements are listed, that of the settings among them."""
-        if self._scope.account is not None:
-            return [self._scope.account]
+        if self.scope.account is not None:
+            return [self.scope.account]
         with self._engine.connect() as connection:
             return sorted({"", *stored_accounts(connection, self._models, _MOST_ACCOUNTS)})
 
@@ -179,16 +179,16 @@ class AuditRows:
         """Whether a payout is one of `payouts`."""
         if payout.taken_at is None and payout.status not in _TRACES:
             return False
-        return self._scope.contains(payout.taken_at or payout.created_at)
+        return self.scope.contains(payout.taken_at or payout.created_at)
 
     def _sent(self, c: Any) -> Conditions:
-        scope = self._scope
+        scope = self.scope
         taken: ColumnElement[Any] = func.coalesce(c.taken_at, c.created_at, type_=MOMENT)
         period = and_(taken < scope.until, *([] if scope.since is None else [taken >= scope.since]))
         return [period, or_(c.taken_at.is_not(None), c.status.in_(_TRACES)), *self._of_account(c)]
 
     def _within(self, table: Table, column: str) -> Conditions:
-        at, scope = table.c[column], self._scope
+        at, scope = table.c[column], self.scope
         since = [] if scope.since is None else [at >= scope.since]
         return [*since, at < scope.until, *self._of_account(table.c)]
 
@@ -200,7 +200,7 @@ class AuditRows:
             return connection.execute(statement).mappings().all()
 
     def _of_account(self, c: Any) -> Conditions:
-        return [] if self._scope.account is None else [c.account == self._scope.account]
+        return [] if self.scope.account is None else [c.account == self.scope.account]
 
 
 def earlier(moment: datetime, by: timedelta) -> datetime:

@@ -1,0 +1,87 @@
+"""The results of audits, kept so that the owner's page of a month can tell the last one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from hashlib import blake2s
+from typing import Any
+
+from sqlalchemy import Engine, Table
+from sqlalchemy.exc import SQLAlchemyError
+
+from flask_paycheckout.books.periods import Period
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.text import plain
+
+__all__ = ["AuditResult", "last_audit", "store_audit"]
+
+# Rows of the table of failing calls, one for each period that was asked for: `words` holds the result as JSON.
+_OPERATION = "audit "
+_KEPT_FOR = timedelta(days=400)
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found that came to its end."""
+
+    at: datetime
+    since: datetime | None
+    """The beginning of its period; None for the first payment."""
+
+    until: datetime
+    """The end of its period, not included; at the latest the time of the audit."""
+
+    account: str | None
+    """The merchant account that it was limited to; None for all."""
+
+    counts: Mapping[str, int]
+    """How many deposits, disbursements and bookings have each verdict, such as `agreed` and `differs`."""
+
+    @property
+    def differences(self) -> int:
+        """How many do not agree, or could not be read."""
+        return sum(count for verdict, count in self.counts.items() if verdict != "agreed")
+
+    def covers(self, period: Period, now: datetime) -> bool:
+        """Whether it compared everything of a period; of one that is not over, everything until the audit."""
+        if self.account not in (None, period.account) or period.end is None:
+            return False
+        begins = self.since is None or (period.start is not None and self.since <= period.start)
+        return begins and self.until >= (period.end if period.end <= now else min(self.at, period.end))
+
+
+def store_audit(engine: Engine, services: Table, asked: Period, result: AuditResult) -> None:
+    """Keep a result instead of the one before of the same period; a database that takes no writes keeps none.
+
+    :param services: the table of `database.service_table`.
+    :param asked: the period as it was asked for, with None for now.
+    """
+    name = json.dumps(plain(asdict(asked))).encode()
+    key = {"account": "", "operation": _OPERATION + blake2s(name, digest_size=12).hexdigest()}
+    c, values = services.c, {"last_answer_at": result.at, "words": json.dumps(plain(asdict(result)))}
+    old = c.operation.startswith(_OPERATION) & (c.last_answer_at <= result.at - _KEPT_FOR)
+    try:
+        with engine.begin() as connection:
+            connection.execute(services.delete().where(old | (c.operation == key["operation"])))
+            connection.execute(services.insert().values(key | values))
+    except SQLAlchemyError:
+        # Another audit of the same period stored its own, or the database is read-only.
+        return
+
+
+def last_audit(engine: Engine, services: Table, period: Period, now: datetime) -> AuditResult | None:
+    """The newest result that covers a period; None when no audit did."""
+    c = services.c
+    stored = services.select().where(c.operation.startswith(_OPERATION)).order_by(c.last_answer_at.desc())
+    with engine.connect() as connection:
+        rows = connection.execute(stored).all()
+    results = (_result_of(as_utc(row.last_answer_at), json.loads(row.words)) for row in rows)
+    return next((result for result in results if result.covers(period, now)), None)
+
+
+def _result_of(at: datetime, stored: dict[str, Any]) -> AuditResult:
+    since = None if stored["since"] is None else datetime.fromisoformat(stored["since"])
+    return AuditResult(at, since, datetime.fromisoformat(stored["until"]), stored["account"], stored["counts"])

@@ -1,0 +1,78 @@
+"""Periods of the books: dates, times, days and months as people write them, in the shop's time zone. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, tzinfo
+
+__all__ = ["Period", "day_period", "moment_of", "month_period", "months_until"]
+
+_MONTHS = 120
+
+
+@dataclass(frozen=True)
+class Period:
+    """The time, and the merchant account, whose movements are read. Both times are UTC."""
+
+    start: datetime | None
+    """The first moment that is included; None for the beginning."""
+
+    end: datetime | None
+    """The first moment that is not included any more; None for no end."""
+
+    account: str | None = None
+    """Only this merchant account; None for all."""
+
+
+def moment_of(given: datetime | date | str, zone: tzinfo = UTC) -> datetime:
+    """Convert a date or time, also as ISO 8601 text, to UTC; a date is its first moment.
+
+    :param zone: the time zone of a date, and of a time that names no offset.
+    :raises ValueError: it is neither.
+    """
+    try:
+        text = given.strip() if isinstance(given, str) else given.isoformat()
+        found = datetime.fromisoformat(text)
+        return (found.replace(tzinfo=zone) if found.tzinfo is None else found).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{given!r} is no date or time; write it like 2026-01-31 or 2026-01-31T18:30:00Z") from None
+
+
+def month_period(month: str, zone: tzinfo = UTC, account: str | None = None) -> Period:
+    """The period of a month.
+
+    :param month: like `2026-01`.
+    :raises ValueError: it is no month.
+    """
+    try:
+        first = date.fromisoformat(f"{month}-01")
+        # A day of the following month, however long this one is.
+        following = (first + timedelta(days=31)).replace(day=1)
+        return Period(moment_of(first, zone), moment_of(following, zone), account)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{month!r} is no month; write it like 2026-01") from None
+
+
+def day_period(day: str, zone: tzinfo = UTC, account: str | None = None) -> Period:
+    """The period of a day, which has 23 or 25 hours when the clocks change.
+
+    :param day: like `2026-01-31`.
+    :raises ValueError: it is no day.
+    """
+    try:
+        first = date.fromisoformat(day)
+        return Period(moment_of(first, zone), moment_of(first + timedelta(days=1), zone), account)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{day!r} is no day; write it like 2026-01-31") from None
+
+
+def months_until(now: datetime, first: datetime | None, zone: tzinfo = UTC) -> list[str]:
+    """The months from the first movement until now, newest first, 120 at most; like `2026-01`.
+
+    :param first: the time of the first movement; without one there are no months.
+    """
+    if first is None:
+        return []
+    newest, oldest = ((at.year * 12 + at.month - 1) for at in (now.astimezone(zone), first.astimezone(zone)))
+    months = range(newest, max(oldest - 1, newest - _MONTHS), -1)
+    return [f"{month // 12:04}-{month % 12 + 1:02}" for month in months]
