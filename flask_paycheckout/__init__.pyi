@@ -34,7 +34,7 @@ from .payouts.destinations import (
     ToWallet as ToWallet,
 )
 from .payouts.payout_model import PayoutMixin as PayoutMixin
-from .payouts.payout_report import PayoutReport as PayoutReport
+from .payouts.results import PayoutReport as PayoutReport
 from .rounds.reconcile import ReconcileReport as ReconcileReport
 from .service.accounts import (
     SETTINGS as SETTINGS,

@@ -14,17 +14,16 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Connection, Engine, QueuePool, SingletonThreadPool, StaticPool
 
 from flask_paycheckout.books.ledger import Bookings
+from flask_paycheckout.checkouts.decisions import Resolutions
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.moves import Moves
 from flask_paycheckout.checkouts.order_status import OrderStatuses
 from flask_paycheckout.checkouts.order_totals import OrderTotals
-from flask_paycheckout.checkouts.resolutions import Resolutions
 from flask_paycheckout.checkouts.schedule import Schedule
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.shop_answers import ShopAnswers
 from flask_paycheckout.checkouts.start import Starter
-from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.checkouts.superseded import Superseding
+from flask_paycheckout.checkouts.stored import Checkouts, Superseding
 from flask_paycheckout.checkouts.webhooks import Webhooks
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.clock import Clock, in_utc, seconds_of, utc_now
@@ -45,15 +44,12 @@ from flask_paycheckout.events.slow_receivers import SlowReceivers
 from flask_paycheckout.events.transactions import Transactions
 from flask_paycheckout.models import Models, require_one_database
 from flask_paycheckout.parts import Callbacks, Parts
-from flask_paycheckout.payouts.claim_counts import ClaimCounts
-from flask_paycheckout.payouts.claims import RefundClaims
+from flask_paycheckout.payouts.claims import ClaimCounts, RefundClaims
 from flask_paycheckout.payouts.decisions import PayoutDecisions
-from flask_paycheckout.payouts.paybacks import Paybacks
-from flask_paycheckout.payouts.payout_hints import PayoutHints
+from flask_paycheckout.payouts.paybacks import Paybacks, RefundLimits
 from flask_paycheckout.payouts.payout_moves import PayoutMoves
-from flask_paycheckout.payouts.refund_limits import RefundLimits
-from flask_paycheckout.payouts.refunds import Refunds
-from flask_paycheckout.payouts.requests import PayoutRequests
+from flask_paycheckout.payouts.payout_queue import PayoutHints
+from flask_paycheckout.payouts.requests import PayoutRequests, Refunds
 from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.security.signed_links import SignedLinks

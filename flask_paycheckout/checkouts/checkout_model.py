@@ -18,8 +18,6 @@ from flask_paycheckout.database.mapping import MOMENT, ROW_ID, keep
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.totals import Pay, Receive, Total
 
-__all__ = ["EMPTY_COLUMNS", "FIXED_COLUMNS", "MONEY_TO_PAY_BACK", "CheckoutMixin", "total_columns"]
-
 MONEY_TO_PAY_BACK = (
     "CASE WHEN status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL THEN 1 ELSE 0 END = 1"
 )

@@ -1,15 +1,21 @@
-"""A person's decision on a held payment: its limits, and the wording of its effect for commands and pages. Pure."""
+"""People's decisions on held payments: their limits, their effect in words, and their storage."""
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
 
-import msgspec
-
-from flask_paycheckout.checkouts.states import Reason
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.moves import Decision, Move, Moved, Moves
+from flask_paycheckout.checkouts.order_totals import OrderTotalFailed, OrderTotals
+from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Reason, Status
+from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.database.history import Entry, line
+from flask_paycheckout.errors import TransitionRefused
+from flask_paycheckout.events.outbox import Outbox
+from flask_paycheckout.events.shop_transaction import ShopTransaction
+from flask_paycheckout.service.logs import FailureLog, about_checkout
 from flask_paycheckout.text import trimmed
-
-__all__ = ["MAX_BY", "MAX_WHY", "Decision", "accepting", "rejecting", "who_and_why", "yes_or_no"]
 
 MAX_BY = 255
 """The most characters of the name of the person who decides."""
@@ -31,18 +37,6 @@ _REJECTING = (
     "this payment does not pay the order; the money stays listed until it is refunded, or somebody says that it was"
     " paid back or is kept"
 )
-
-
-class Decision(msgspec.Struct, frozen=True):
-    """A person's decision on a held payment, with the name and the reason to record."""
-
-    accepted: bool
-    by: str
-    why: str
-
-    def as_keywords(self) -> dict[str, Any]:
-        """The keyword arguments for receivers of `payment_resolved`."""
-        return {"accepted": self.accepted, "by": self.by, "why": self.why}
 
 
 def accepting(reason: str | None, *, order_is_paid: bool) -> str:
@@ -85,3 +79,68 @@ def yes_or_no(name: str, answer: object) -> bool:
     if not isinstance(answer, bool):
         raise TypeError(f"{name} must be True or False, not {type(answer).__name__}")
     return answer
+
+
+# One decision needs one round; the others are for races lost against other processes.
+_MAX_ROUNDS = 8
+
+
+class Resolutions:
+    """Records decisions on held payments of one app."""
+
+    def __init__(
+        self,
+        checkouts: Checkouts,
+        moves: Moves,
+        outbox: Outbox,
+        totals: OrderTotals,
+        clock: Clock,
+        log: FailureLog,
+    ) -> None:
+        self._checkouts = checkouts
+        self._moves = moves
+        self._outbox = outbox
+        self._totals = totals
+        self._clock = clock
+        self._log = log
+
+    def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
+        """Record a person's decision on a held payment, with name and reason.
+
+        :raises UnknownCheckout: no such checkout is stored.
+        :raises TransitionRefused: the checkout is not held.
+        :raises ReceiverFailed: an atomic receiver raised; nothing was recorded.
+        :raises TypeError: `accept` is neither True nor False.
+        :raises ValueError: `by` or `why` is empty or too long.
+        """
+        by, why = who_and_why(by, why)
+        decision = Decision(yes_or_no("accept", accept), by, why)
+        evidence = Evidence.ACCEPTED if accept else Evidence.REJECTED
+        for _ in range(_MAX_ROUNDS):
+            attempt = self._checkouts.require(checkout_id)
+            target = TRANSITIONS.get((Status(attempt.status), evidence))
+            if target is None:
+                raise TransitionRefused(checkout_id, attempt.status, evidence)
+            now = self._clock()
+            entry = line(now, Entry.RESOLVED, to=target, by=by, why=why, rule=evidence)
+            move = Move(target, entry, attempt.reason, decision, {"next_read_at": None})
+            moved = self._store(attempt, move, now)
+            if moved is not None:
+                self._outbox.deliver(moved.events)
+                return self._checkouts.require(checkout_id)
+        raise TransitionRefused(checkout_id, attempt.status, evidence)
+
+    def _store(self, attempt: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
+        def decide(transaction: ShopTransaction) -> Move:
+            # Called only for the lock that it takes: the shop's order is locked before our checkouts, as in settlement.
+            # In the other order the two could deadlock.
+            self._totals.total(transaction, attempt)
+            return move
+
+        if move.to is Status.PAID:
+            try:
+                return self._moves.move_as_shop_says(attempt, now, decide)
+            except OrderTotalFailed:
+                text = "order_total failed for order %s, whose payment a person accepted"
+                self._log.warning("order_total", text, attempt.order_id, extra=about_checkout(attempt))
+        return self._moves.move(attempt, move, now)

@@ -26,8 +26,6 @@ from flask_paycheckout.client import Deposit, NotFound
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.service.limits import AccountLimits
 
-__all__ = ["Answered", "DueRound", "Workers"]
-
 # Seconds after which an answer is late: others get its place, and what has become due meanwhile.
 _LATE = 1.0
 # The most answers that one settler takes at once. With more, the reads that follow would wait for their places.

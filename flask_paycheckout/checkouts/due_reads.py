@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.books.ledger import Bookings
     from flask_paycheckout.models import Models
 
-__all__ = ["DueReads", "as_loaded", "entry_and_values", "planned_values"]
-
 
 class DueReads:
     """The planned reads of one app's checkouts.

@@ -12,7 +12,6 @@ from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, bindpar
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from flask_paycheckout.checkouts.checkout_model import EMPTY_COLUMNS, FIXED_COLUMNS, CheckoutMixin, total_columns
-from flask_paycheckout.checkouts.decisions import Decision
 from flask_paycheckout.checkouts.due_reads import as_loaded, entry_and_values, planned_values
 from flask_paycheckout.checkouts.states import OPEN, SIGNAL_OF, Status
 from flask_paycheckout.checkouts.stored import Checkouts
@@ -30,13 +29,23 @@ if TYPE_CHECKING:
     from flask_paycheckout.books.ledger import Bookings
     from flask_paycheckout.models import Models
 
-__all__ = ["Move", "Moved", "Moves"]
-
 Row = Mapping[Any, Any]
 
 
 class _OrderPaid(Exception):
     """The order was paid meanwhile, so the transaction that would store another checkout is rolled back."""
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A person's decision on a held payment, with the name and the reason to record."""
+
+    accepted: bool
+    by: str
+    why: str
+
+    def as_keywords(self) -> dict[str, Any]:
+        """The keyword arguments for receivers of `payment_resolved`."""
+        return {"accepted": self.accepted, "by": self.by, "why": self.why}
 
 
 class Move(msgspec.Struct, frozen=True):

@@ -21,8 +21,6 @@ from flask_paycheckout.service.calls import READ, NotAsked, Service
 from flask_paycheckout.service.limits import SingleFlight
 from flask_paycheckout.service.logs import FailureLog, about
 
-__all__ = ["OrderStatus", "OrderStatuses"]
-
 # The least time between two reads that a waiting customer may cause, whatever the schedule says.
 _PAGE_COOLDOWN = timedelta(seconds=5)
 # Longer for an abandoned checkout, which is hardly ever paid.

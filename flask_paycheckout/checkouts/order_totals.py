@@ -7,16 +7,13 @@ from collections.abc import Callable
 from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.matching import Comparison, order_disagreement
-from flask_paycheckout.checkouts.ruling import Ruling
+from flask_paycheckout.checkouts.ruling import Comparison, Ruling, order_disagreement
 from flask_paycheckout.checkouts.states import Evidence, Reason
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.database_errors import is_passing
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.shop_transaction import ShopTransaction
 from flask_paycheckout.totals import Total
-
-__all__ = ["OrderTotalFailed", "OrderTotals"]
 
 # The most characters of the shop's error that are stored.
 _MAX_TEXT = 500

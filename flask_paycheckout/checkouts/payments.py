@@ -17,8 +17,6 @@ from flask_paycheckout.clock import as_utc
 if TYPE_CHECKING:
     from flask_paycheckout.client import Deposit
 
-__all__ = ["PAYMENT_COLUMNS", "Amount", "Payment", "PaymentFee", "payment_columns", "payment_method", "payment_of"]
-
 # Longer than any currency or bank name, and than any number that the client accepts.
 _MAX_NAME = 255
 _MAX_NUMBER = 255

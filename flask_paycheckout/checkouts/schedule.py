@@ -9,8 +9,6 @@ import msgspec
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.config.values import PendingFor
 
-__all__ = ["BETWEEN_MISSES", "PAGE_GONE", "PAGE_VALID", "Schedule", "after_failures"]
-
 PAGE_VALID = timedelta(minutes=15)
 """The service's payment page is valid for this long after creation."""
 

@@ -22,7 +22,6 @@ from flask_paycheckout.checkouts.ruling import COMPLETED, Ruling, rule_on, statu
 from flask_paycheckout.checkouts.schedule import Schedule, after_failures
 from flask_paycheckout.checkouts.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Status
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.checkouts.webhook_hints import WebhookHint
 from flask_paycheckout.client import Deposit, PaymentsError, TransportFailed
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.database_errors import first_line
@@ -36,7 +35,33 @@ from flask_paycheckout.service.deposits import ServiceCheckout
 from flask_paycheckout.service.logs import FailureLog, about_checkout
 from flask_paycheckout.service.observations import Observed, Observers
 
-__all__ = ["Settled", "Settlement"]
+
+class WebhookHint(msgspec.Struct):
+    """The webhook that caused a read of a deposit, if one did, until it is stored."""
+
+    received_at: datetime | None = None
+    """The time at which the webhook came; None when something else caused the read, or once it is stored."""
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether nothing is left to store."""
+        return self.received_at is None
+
+    def mark_stored(self) -> None:
+        """Note that its columns and its entry are committed."""
+        self.received_at = None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The columns that it sets in the row of its checkout, as `due_reads.planned_values` takes them."""
+        if self.received_at is None:
+            return {}
+        return {"webhooks": 1, "webhook_read_at": self.received_at, "webhook_due_at": None}
+
+    def before(self, entry: str) -> str:
+        """An entry for the history, preceded by that of the webhook."""
+        return entry if self.received_at is None else line(self.received_at, Entry.WEBHOOK) + entry
+
 
 # The most characters of an error's text that are stored.
 _MAX_PROBLEM = 500

@@ -13,8 +13,6 @@ from flask_paycheckout.totals import Pay, Receive, Total
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
-__all__ = ["ShopAnswers"]
-
 
 @dataclass(frozen=True)
 class ShopAnswers:

@@ -38,8 +38,6 @@ from flask_paycheckout.service.limits import OngoingCall, SingleFlight
 from flask_paycheckout.service.record import START, ServiceRecord
 from flask_paycheckout.totals import NothingToPay, Total
 
-__all__ = ["AskedOrder", "Starter", "is_crowded"]
-
 # The least time that a payment page must still be valid for a customer to be sent to it.
 _USEFUL = timedelta(seconds=30)
 _UNFINISHED = (Status.CREATED, Status.PENDING)

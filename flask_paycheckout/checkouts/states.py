@@ -5,21 +5,6 @@ from __future__ import annotations
 from collections.abc import Container
 from enum import StrEnum
 
-__all__ = [
-    "BEST_FIRST",
-    "FINAL",
-    "LIVE",
-    "OPEN",
-    "REASON_OF",
-    "SIGNAL_OF",
-    "TRANSITIONS",
-    "Evidence",
-    "FoundBy",
-    "Reason",
-    "Status",
-    "best_of",
-]
-
 
 class Status(StrEnum):
     """The state of a checkout, which is one attempt at paying an order."""

@@ -9,17 +9,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.due_reads import DueReads
-from flask_paycheckout.checkouts.settlement import Settlement
+from flask_paycheckout.checkouts.settlement import Settlement, WebhookHint
 from flask_paycheckout.checkouts.states import OPEN, FoundBy
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.checkouts.webhook_hints import WebhookHint
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.service.calls import READ, AccountUnavailable, NotAsked, Permit, Service
 from flask_paycheckout.service.limits import Cooldown, SingleFlight
 from flask_paycheckout.service.logs import FailureLog, about_checkout
-
-__all__ = ["Webhooks"]
 
 _WEBHOOKS = "reads for webhooks"
 _LATER = "webhook for checkout %s: not read now, reconcile will"

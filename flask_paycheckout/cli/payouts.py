@@ -21,8 +21,8 @@ from flask_paycheckout.cli.options import known_account
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_report import PayoutReport
 from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.results import PayoutReport
 from flask_paycheckout.text import plain, visible
 from flask_paycheckout.views.order_urls import refund_url
 

@@ -27,7 +27,7 @@ from flask_paycheckout.service.logs import FailureLog, about_event
 from flask_paycheckout.service.observations import Observed, Observers
 
 if TYPE_CHECKING:
-    from flask_paycheckout.checkouts.superseded import Superseding
+    from flask_paycheckout.checkouts.stored import Superseding
 
 __all__ = ["Delivery", "ReceiverRuns", "subject_text"]
 

@@ -9,7 +9,7 @@ from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.operations.base import OperationsBase
 from flask_paycheckout.payouts.destinations import ByHand, Destination
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_report import PayoutReport
+from flask_paycheckout.payouts.results import PayoutReport
 
 __all__ = ["PayoutOperations"]
 

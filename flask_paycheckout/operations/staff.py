@@ -14,7 +14,7 @@ from flask_paycheckout.operations.base import OperationsBase
 from flask_paycheckout.payouts.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
-from flask_paycheckout.payouts.refunds import RefundablePayment
+from flask_paycheckout.payouts.requests import RefundablePayment
 from flask_paycheckout.service.accounts import SETTINGS, AccountUnavailable, require_account_name
 from flask_paycheckout.service.calls import PROOF
 

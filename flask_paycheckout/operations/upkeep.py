@@ -10,7 +10,7 @@ from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.operations.base import OperationsBase
-from flask_paycheckout.payouts.payout_report import PayoutReport
+from flask_paycheckout.payouts.results import PayoutReport
 
 if TYPE_CHECKING:
     from flask_paycheckout.books.export import Export

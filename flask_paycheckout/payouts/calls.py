@@ -1,4 +1,4 @@
-"""The calls of the service about payouts: a send of some in one call, a look-up by references, and a read."""
+"""Calls of the service about payouts, and the comparison of its answers with what was asked for."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 
 from flask_paycheckout.client import (
     BearerToken,
+    CryptoDisbursement,
     CryptoReceiver,
     FiatDisbursement,
     FiatItem,
@@ -24,7 +25,6 @@ from flask_paycheckout.client import (
 from flask_paycheckout.client.hidden import hide
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.payouts.destinations import Destination, ToBank, ToRecipient, ToWallet
-from flask_paycheckout.payouts.differences import Made
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import CLOCKS_DIFFER
 from flask_paycheckout.payouts.payout_tries import Try, present_try
@@ -34,7 +34,61 @@ from flask_paycheckout.service.accounts import SETTINGS, Accounts, AccountUnavai
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.text import visible
 
-__all__ = ["PAYOUT", "AccessToken", "Addressed", "LookedUp", "PayoutCalls", "is_refusal", "keys_gone_text", "words_of"]
+Made = FiatDisbursement | CryptoDisbursement
+"""A payout as the service has it."""
+
+_MASKING = "*•"
+
+
+def difference(payout: PayoutMixin, to: Destination | None, made: Made) -> str | None:
+    """The first of amount, currency and destination in which the service's record is another payout's; else None.
+
+    What the record leaves out is not compared.
+
+    :param to: the payout's destination; None when it cannot be read any more.
+    """
+    if made.amount is not None and made.amount != payout.amount:
+        return "amount"
+    currency = made.token if isinstance(made, CryptoDisbursement) else made.currency
+    if currency is not None and currency != payout.currency:
+        return "currency"
+    return "destination" if to is not None and goes_elsewhere(to, made) else None
+
+
+def goes_elsewhere(to: Destination, made: Made) -> bool:
+    """Whether the service's record has another destination than a payout; what it leaves out is not compared."""
+    if isinstance(made, CryptoDisbursement):
+        return isinstance(to, ToWallet) and not _same_wallet(to.address, made.receiver_address)
+    recipient = made.recipient
+    if recipient is None:
+        return False
+    if isinstance(to, ToRecipient):
+        return recipient.recipient_id not in (None, to.recipient_id)
+    if isinstance(to, ToBank) and recipient.bank is not None:
+        return not is_same_number(to.account_number, recipient.bank.account_number)
+    return False
+
+
+def _same_wallet(address: str, shown: str | None) -> bool:
+    if shown is None or shown == address:
+        return True
+    # The capitals of a hexadecimal address are only its checksum.
+    return address.startswith("0x") and shown.lower() == address.lower()
+
+
+def is_same_number(number: str, shown: str | None) -> bool:
+    """Whether a record's account number is this one; of a masked one only the end is compared."""
+    if shown is None:
+        return True
+    if any(char in shown for char in _MASKING):
+        end = max(shown.rfind(char) for char in _MASKING)
+        return _compact(number).endswith(_compact(shown[end:]))
+    return _compact(number) == _compact(shown)
+
+
+def _compact(number: str) -> str:
+    return "".join(char for char in number if char.isalnum()).upper()
+
 
 PAYOUT = "payout"
 """The operation of calls that send payouts, in the record of failing calls."""

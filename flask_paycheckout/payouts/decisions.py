@@ -12,17 +12,20 @@ from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.events.outbox import Outbox
-from flask_paycheckout.payouts.installation_key import installation_key
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
-from flask_paycheckout.payouts.payout_tries import present_try, service_reference, tries_of, tries_text
+from flask_paycheckout.payouts.payout_tries import (
+    installation_key,
+    present_try,
+    service_reference,
+    tries_of,
+    tries_text,
+)
 from flask_paycheckout.payouts.stored import Payouts
 
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
-
-__all__ = ["PayoutDecisions"]
 
 # Simultaneous changes by the customer or a sender that a decision is repeated for.
 _MAX_ROUNDS = 20

@@ -12,26 +12,6 @@ from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.text import trimmed
 from flask_paycheckout.totals import is_token
 
-__all__ = [
-    "MAX_TEXT",
-    "ByHand",
-    "Destination",
-    "ToBank",
-    "ToRecipient",
-    "ToWallet",
-    "begins_like_iban",
-    "destination_of",
-    "details_of",
-    "iban_of",
-    "is_account_number",
-    "is_email",
-    "is_one_line",
-    "kind_of",
-    "mask",
-    "masked_account",
-    "require_destination",
-]
-
 MAX_TEXT = 255
 """The most characters of a text of a destination."""
 

@@ -13,8 +13,6 @@ from flask_paycheckout.database.mapping import MOMENT, ROW_ID, keep
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.totals import is_token
 
-__all__ = ["PayoutMixin"]
-
 
 class PayoutMixin:
     """One payment of the shop to somebody. Subclass it together with `db.Model` to add columns of your own."""
@@ -124,7 +122,7 @@ class PayoutMixin:
     """Whether it is sent in a call of its own, since a batch with it was refused."""
 
     doubted: Mapped[bool] = mapped_column(Boolean)
-    """Whether an answer was lost under its present service reference, and nobody has found out since what became of it."""
+    """Whether an answer was lost under its present service reference, and nobody has found out what became of it."""
 
     refused: Mapped[bool] = mapped_column(Boolean)
     """Whether the service refused the last send of a payout that is in doubt, so that it is not sent again."""

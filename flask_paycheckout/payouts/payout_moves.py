@@ -20,6 +20,7 @@ from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.shop_transaction import ShopTransaction
 from flask_paycheckout.events.transactions import Transactions
+from flask_paycheckout.payouts.paybacks import RefundLimits
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import (
     PAYOUT_SIGNAL_OF,
@@ -29,14 +30,11 @@ from flask_paycheckout.payouts.payout_states import (
     PayoutEvidence,
     PayoutStatus,
 )
-from flask_paycheckout.payouts.refund_limits import RefundLimits
 from flask_paycheckout.payouts.stored import Payouts
 
 if TYPE_CHECKING:
     from flask_paycheckout.books.ledger import Bookings
     from flask_paycheckout.models import Models
-
-__all__ = ["MovedPayout", "PayoutMove", "PayoutMoves"]
 
 
 # A service that is away for months must not make histories grow without end.

@@ -1,10 +1,10 @@
-"""The times at which payouts are sent again, looked up again, and read. Pure."""
+"""The times at which payouts are sent again, looked up again and read, and the pauses of accounts whose calls fail."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-__all__ = ["CLOCKS_DIFFER", "FIRST_READ", "LOOK_BACK", "SECOND_LOOK_UP", "next_read", "try_again"]
+from flask_paycheckout.clock import Clock
 
 FIRST_READ = timedelta(seconds=30)
 """The time from sending a bank transfer to its first read."""
@@ -38,3 +38,40 @@ def next_read(sent_at: datetime, now: datetime) -> datetime:
     if age < _DAY:
         return now + min(max(age / 2, FIRST_READ), _LONGEST_PAUSE)
     return now + min(age / 8, _SLOW)
+
+
+_FIRST, _LONGEST = timedelta(seconds=5), timedelta(minutes=10)
+# So a call that fails takes less than a tenth of the time.
+_TIMES_THE_CALL = 10
+
+
+class Pauses:
+    """The accounts for which no call is made for a while.
+
+    That is 5 s after a failure, doubled each time, 10 min at most; and ten times as long as the failed call took.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failures: dict[str, int] = {}
+        self._until: dict[str, datetime] = {}
+
+    def accounts(self) -> set[str]:
+        """The names of the accounts whose pause is not over."""
+        now = self._clock()
+        return {account for account, until in list(self._until.items()) if until > now}
+
+    def failed(self, account: str, seconds: float = 0.0) -> None:
+        """Note a call without a certain answer.
+
+        :param seconds: the time that it took.
+        """
+        failures = self._failures.get(account, 0) + 1
+        self._failures[account] = failures
+        pause = max(_FIRST * (1 << min(failures - 1, 10)), timedelta(seconds=_TIMES_THE_CALL * seconds))
+        self._until[account] = self._clock() + min(pause, _LONGEST)
+
+    def answered(self, account: str) -> None:
+        """Note a call that was answered."""
+        self._failures.pop(account, None)
+        self._until.pop(account, None)

@@ -4,16 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = [
-    "PAYOUT_SIGNAL_OF",
-    "PAYOUT_TRANSITIONS",
-    "RELEASING",
-    "WIPING",
-    "PayoutEvidence",
-    "PayoutKind",
-    "PayoutStatus",
-]
-
 
 class PayoutStatus(StrEnum):
     """The state of a payout; a refund is one too."""

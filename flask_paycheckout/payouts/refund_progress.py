@@ -10,12 +10,10 @@ from enum import IntEnum
 import msgspec
 
 from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.payouts.paybacks import REFUNDED
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.payouts.refund_limits import REFUNDED
 from flask_paycheckout.payouts.stored import Payouts, RefundState
 from flask_paycheckout.totals import is_token
-
-__all__ = ["NO_REFUNDS", "OrderRefunds", "RefundProgress", "read_refunds"]
 
 
 class RefundProgress(IntEnum):

@@ -1,4 +1,4 @@
-"""Payouts and refunds as the shop asks for them: rows in its own transaction, which nothing is sent for before."""
+"""Requests for payouts and refunds: rows in the shop's own transaction, before whose commit nothing is sent."""
 
 from __future__ import annotations
 
@@ -7,33 +7,36 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.checkouts.decisions import Decision, who_and_why
-from flask_paycheckout.checkouts.moves import Move, Moves
-from flask_paycheckout.checkouts.states import Evidence, Status
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.decisions import who_and_why
+from flask_paycheckout.checkouts.moves import Decision, Move, Moves
+from flask_paycheckout.checkouts.payments import Amount
+from flask_paycheckout.checkouts.states import OPEN, Evidence, Status
+from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.errors import PayoutConflict, RefundTooLarge
-from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
+from flask_paycheckout.events.shop_transaction import Scope, ShopTransaction, ShopTransactions
 from flask_paycheckout.payouts.destinations import ByHand, Destination, kind_of, require_destination
-from flask_paycheckout.payouts.installation_key import insert_of, installation_key
+from flask_paycheckout.payouts.paybacks import EXACT, PAID_BACK, Refundable, RefundLimits, rest_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
-from flask_paycheckout.payouts.payout_tries import refund_reference, service_reference
-from flask_paycheckout.payouts.refund_limits import Refundable, RefundLimits
+from flask_paycheckout.payouts.payout_tries import insert_of, installation_key, refund_reference, service_reference
 from flask_paycheckout.payouts.sealing import Sealing
+from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.accounts import require_account_name
 from flask_paycheckout.totals import positive_amount
 
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
 
-__all__ = ["PayoutRequests"]
 
 _MAX_NOTE = 255
 
@@ -261,3 +264,81 @@ def _checked_note(note: str | None) -> str | None:
     if len(note) > _MAX_NOTE or not note.isprintable():
         raise ValueError(f"note must have {_MAX_NOTE} characters at most, in one line without control characters")
     return note or None
+
+
+class RefundablePayment(msgspec.Struct, frozen=True):
+    """A payment of which a part, or all, can be refunded."""
+
+    checkout: CheckoutMixin
+    arrived: Amount
+    left: Amount
+    """The part that refunds have not taken."""
+
+    refunds: tuple[PayoutMixin, ...]
+    """The refunds so far, oldest first."""
+
+    @property
+    def seen(self) -> str:
+        """The refunds so far, in a text that any further refund changes."""
+        return _seen(len(self.refunds), self.checkout.refunded_amount)
+
+
+class Refunds:
+    """Makes the refunds of one app that a person asks for.
+
+    :param scope: opens an application context with a session of its own.
+    """
+
+    def __init__(
+        self, scope: Scope, models: Models, checkouts: Checkouts, payouts: Payouts, requests: PayoutRequests
+    ) -> None:
+        self._scope = scope
+        self._models = models
+        self._checkouts = checkouts
+        self._payouts = payouts
+        self._requests = requests
+
+    def of(self, checkout_id: str) -> RefundablePayment | None:
+        """The payment of a checkout with its refunds; None when it is unknown, or has no money to refund."""
+        checkout = self._checkouts.find(checkout_id)
+        if checkout is None or checkout.status in OPEN or checkout.payback == PAID_BACK:
+            return None
+        paid = checkout.payment and checkout.payment.paid
+        if not paid or paid.amount <= 0:
+            return None
+        left = Amount(rest_of(paid.amount, checkout.refunded_amount), paid.currency)
+        return RefundablePayment(checkout, paid, left, tuple(self._payouts.of_checkout(checkout_id)))
+
+    def make(
+        self, checkout_id: str, amount: Decimal | int | str | None, by: str, why: str, seen: str | None
+    ) -> PayoutMixin | None:
+        """Make a refund and commit it; arguments and errors as for `PayCheckout.refund`.
+
+        :param seen: `RefundablePayment.seen` as the person saw it.
+        :returns: None when there were other refunds since then; nothing is stored.
+        """
+        with self._scope() as scoped:
+            session: Session = scoped()
+            try:
+                made = self._requests.refund(checkout_id, amount, by, why, None)
+                # The checkout's row is locked by now, so nobody else can add a refund before the commit.
+                if seen is not None and self._seen_before(session, made) != seen:
+                    session.rollback()
+                    return None
+                reference = made.reference
+                session.commit()
+            except BaseException:
+                session.rollback()
+                raise
+        return self._payouts.find(reference)
+
+    def _seen_before(self, session: Session, made: PayoutMixin) -> str:
+        payout: Any = self._models.Payout
+        checkout: Any = self._models.Checkout
+        count = session.scalars(select(func.count()).where(payout.refund_of == made.refund_of)).one() - 1
+        total = session.scalars(select(checkout.refunded_amount).where(checkout.checkout_id == made.refund_of)).one()
+        return _seen(count, str(rest_of(Decimal(total), made.exact_amount)))
+
+
+def _seen(count: int, refunded: str | None) -> str:
+    return f"{count}:{Decimal(refunded or 0).normalize(EXACT):f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,10 +16,9 @@ from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.events import HeldEvent
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
-from flask_paycheckout.payouts.differences import Made
+from flask_paycheckout.payouts.calls import Made
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
-from flask_paycheckout.payouts.payout_report import PayoutReport
 from flask_paycheckout.payouts.payout_schedule import FIRST_READ, SECOND_LOOK_UP, try_again
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.stored import Payouts
@@ -26,7 +26,50 @@ from flask_paycheckout.service.logs import FailureLog, about_payout
 from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.text import visible
 
-__all__ = ["PayoutResults"]
+
+@dataclass(frozen=True)
+class PayoutReport:
+    """The counts of one round of sending, looking up and reading payouts."""
+
+    sent: int = 0
+    """The number of payouts that the service has taken."""
+
+    completed: int = 0
+    """The number of bank transfers that the service has completed."""
+
+    failed: int = 0
+    """The number of payouts that the service refused, or that have failed there."""
+
+    unknown: int = 0
+    """The number of payouts that a person has to look at, since nobody knows whether they were sent."""
+
+    left: int = 0
+    """The number of payouts that are still ready to be sent, for instance because there is no access token."""
+
+    failed_calls: int = 0
+    """The number of calls without a usable answer, and of refusals."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether every call was answered, and no payout failed or became unknown."""
+        return not (self.failed or self.unknown or self.failed_calls)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a payout has reached another state."""
+        return bool(self.sent or self.completed or self.failed or self.unknown)
+
+    def __add__(self, later: PayoutReport) -> PayoutReport:
+        """The counts of this round and of a later one, whose `left` counts."""
+        return PayoutReport(
+            self.sent + later.sent,
+            self.completed + later.completed,
+            self.failed + later.failed,
+            self.unknown + later.unknown,
+            later.left,
+            self.failed_calls + later.failed_calls,
+        )
+
 
 # Changes by other processes that storing a late answer is repeated for.
 _MAX_ROUNDS = 20

@@ -8,19 +8,15 @@ from flask_paycheckout.clock import Clock
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.payouts.calls import AccessToken, PayoutCalls
-from flask_paycheckout.payouts.following import Following
-from flask_paycheckout.payouts.look_ups import LookUps
+from flask_paycheckout.payouts.following import Following, LookUps
 from flask_paycheckout.payouts.payout_moves import PayoutMoves
 from flask_paycheckout.payouts.payout_queue import PayoutQueue
-from flask_paycheckout.payouts.payout_report import PayoutReport
-from flask_paycheckout.payouts.results import PayoutResults
+from flask_paycheckout.payouts.results import PayoutReport, PayoutResults
 from flask_paycheckout.payouts.sending import Sending
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.logs import FailureLog
 from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
-
-__all__ = ["PayoutSender"]
 
 
 class PayoutSender:

@@ -19,8 +19,6 @@ from flask_paycheckout.payouts.destinations import Destination, ToBank, destinat
 if TYPE_CHECKING:
     from cryptography.fernet import MultiFernet
 
-__all__ = ["Sealing", "Unreadable"]
-
 _SEALED = "sealed:"
 _PURPOSE = b"paycheckout.destination"
 

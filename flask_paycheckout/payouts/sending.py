@@ -12,23 +12,22 @@ from flask_paycheckout.payouts.calls import (
     PAYOUT,
     AccessToken,
     Addressed,
+    Made,
     PayoutCalls,
+    difference,
     is_refusal,
     keys_gone_text,
     words_of,
 )
-from flask_paycheckout.payouts.differences import Made, difference
-from flask_paycheckout.payouts.look_ups import LookUps, Missing
-from flask_paycheckout.payouts.pauses import Pauses
+from flask_paycheckout.payouts.following import LookUps, Missing
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_queue import PayoutQueue, ReadyPayout
+from flask_paycheckout.payouts.payout_schedule import Pauses
 from flask_paycheckout.payouts.payout_states import PayoutEvidence
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.payouts.sealing import Unreadable
 from flask_paycheckout.service.logs import FailureLog, about, about_payout
 from flask_paycheckout.service.record import ServiceRecord
-
-__all__ = ["Sending"]
 
 _SENDS = "sends of payouts"
 _NOT_NAMED = "the service's answer does not name it"

@@ -17,8 +17,6 @@ from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
 
-__all__ = ["Payouts", "RefundState"]
-
 
 class RefundState(NamedTuple):
     """A state in which refunds of one amount of a payment are."""

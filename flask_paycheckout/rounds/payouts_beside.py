@@ -9,7 +9,7 @@ from threading import Event, Thread
 import msgspec
 
 from flask_paycheckout.events.receiver_runs import Delivery
-from flask_paycheckout.payouts.payout_report import PayoutReport
+from flask_paycheckout.payouts.results import PayoutReport
 from flask_paycheckout.service.logs import FailureLog, about
 
 __all__ = ["Paid", "PayoutRun", "PayoutsBeside"]

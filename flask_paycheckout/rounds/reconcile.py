@@ -20,7 +20,7 @@ from flask_paycheckout.clock import Clock
 from flask_paycheckout.events.events import HeldEvent
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
-from flask_paycheckout.payouts.payout_report import PayoutReport
+from flask_paycheckout.payouts.results import PayoutReport
 from flask_paycheckout.service.limits import AccountLimits
 from flask_paycheckout.service.logs import FailureLog, about_checkout
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from flask import Response, current_app, request
 
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.payouts.countries import countries
+from flask_paycheckout.payouts.refund_forms import countries
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import moment_text, visible
 from flask_paycheckout.totals import decimals_of

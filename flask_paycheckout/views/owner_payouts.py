@@ -25,7 +25,7 @@ from flask_paycheckout.errors import (
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
-from flask_paycheckout.payouts.refunds import RefundablePayment
+from flask_paycheckout.payouts.requests import RefundablePayment
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.text import trimmed, visible
 from flask_paycheckout.views.order_urls import refund_url

@@ -15,10 +15,9 @@ from flask_paycheckout.database.troubles import is_unavailable
 from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
-from flask_paycheckout.payouts.countries import countries
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm, fields_of, read_form
+from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm, countries, fields_of, read_form
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import REFUND
 from flask_paycheckout.service.calls import NotAsked

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import SETTINGS
-from flask_paycheckout.payouts.pauses import Pauses
+from flask_paycheckout.payouts.payout_schedule import Pauses
 from tests.accounts.conftest import Sellers, SigningService
 from tests.conftest import OpenShop
 from tests.payouts.claiming import Customer
@@ -202,7 +202,7 @@ def test_reads_that_fail_for_one_account_hold_up_no_other(market: Sellers, servi
 def test_look_ups_that_fail_for_one_account_hold_up_no_other(
     market: Sellers, service: SigningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flask_paycheckout.payouts.look_ups._PORTION", 4)
+    monkeypatch.setattr("flask_paycheckout.payouts.following._LOOK_UPS", 4)
     shop, service.keeps_answers = market.shop, True
     service.refused = {"id-ada", "id-bo"}
     for number in range(6):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout.checkouts.matching import compare, order_disagreement
+from flask_paycheckout.checkouts.ruling import compare, order_disagreement
 from flask_paycheckout.client import Deposit
 from flask_paycheckout.totals import Pay, Receive, Total
 

@@ -48,11 +48,11 @@ _FINDING, _COMMANDS = "sandbox/inspector", "sandbox/terminal/test_commands.py"
 #: By promise, or by threat with the defence against it.
 FAULTS: dict[str, dict[str, Planted]] = {
     "Only the right money pays an order.": {
-        "the amount is not compared": (_COMPARED, Swap("checkouts.matching:compare", "amount == total.amount", "True")),
+        "the amount is not compared": (_COMPARED, Swap("checkouts.ruling:compare", "amount == total.amount", "True")),
         "the currency is not compared": (
             _COMPARED,
             Swap(
-                "checkouts.matching:compare",
+                "checkouts.ruling:compare",
                 '_same(f"{side}Currency", total.currency, currency)',
                 '_same(f"{side}Currency", str(currency), currency)',
             ),
@@ -69,7 +69,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "webhooks about no checkout make payouts due without back-off": (
             "payouts/test_hints.py::test_webhooks_have_an_effect_ever_more_rarely_while_they_change_nothing",
-            Swap("payouts.payout_hints:PayoutHints._has_effect", "max(self._cooldown, longer)", "self._cooldown"),
+            Swap("payouts.payout_queue:PayoutHints._has_effect", "max(self._cooldown, longer)", "self._cooldown"),
         ),
         "the page of an order whose payment was not accepted asks for a payment as if nothing had come": (
             "views/test_order.py::test_money_that_was_not_accepted_is_told_with_what_becomes_of_it",
@@ -81,12 +81,12 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "amounts are compared as floats": (
             "money/test_spellings.py::test_each_spelling",
-            Swap("checkouts.matching:compare", "amount == total.amount", "float(amount) == float(total.amount)"),
+            Swap("checkouts.ruling:compare", "amount == total.amount", "float(amount) == float(total.amount)"),
         ),
         "the deposit's own id is not compared": (
             _COMPARED,
             Swap(
-                "checkouts.matching:compare",
+                "checkouts.ruling:compare",
                 '_same("depositId", checkout_id, deposit.deposit_id)',
                 '_same("depositId", str(deposit.deposit_id), deposit.deposit_id)',
             ),
@@ -915,7 +915,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "Nothing is paid out twice: a lost answer is looked up, whole, before anything is sent again.": {
         "an outage costs a token in every round": (
             "payouts/test_reconcile.py::test_an_outage_does_not_cost_a_token_in_every_round",
-            Swap("payouts.pauses:Pauses.accounts", "until > now", "False"),
+            Swap("payouts.payout_schedule:Pauses.accounts", "until > now", "False"),
         ),
         "a payout is looked up on one page only": (
             "client/test_find.py::test_payouts_on_every_page_are_found[paged]",
@@ -945,7 +945,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a link makes any number of recipients": (
             f"{_CLAIMS}::test_a_link_makes_at_most_twenty_recipients_however_many_ask_at_once[sqlite]",
-            Swap("payouts.claim_counts:ClaimCounts._take", "c.claims < MAX_CLAIMS", "c.claims < 30"),
+            Swap("payouts.claims:ClaimCounts._take", "c.claims < MAX_CLAIMS", "c.claims < 30"),
         ),
         "a call that the service was not reached with is counted": (
             f"{_CLAIMS}::test_a_claim_counts_unless_it_was_certainly_not_carried_out",
@@ -1024,7 +1024,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "People decide on payouts once, on what they saw; what waits for them is told.": {
         "a refund's form that is sent twice makes two": (
             f"{_DESK}::test_a_form_that_is_sent_twice_makes_one_refund",
-            Swap("payouts.refunds:Refunds.make", "self._seen_before(session, made) != seen", "False"),
+            Swap("payouts.requests:Refunds.make", "self._seen_before(session, made) != seen", "False"),
         ),
         "an approval on the owner's page is of whatever is stored": (
             f"{_DESK}::test_an_approval_is_of_what_the_person_saw",
@@ -1132,7 +1132,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the time between two look-ups goes by the host's own clock": (
             f"{_TRIES}::test_the_minute_between_two_look_ups_is_the_databases[70]",
-            Swap("payouts.look_ups:LookUps.look_up", "self._database_clock()", "self._clock()"),
+            Swap("payouts.following:LookUps.look_up", "self._database_clock()", "self._clock()"),
         ),
         "a look-up ends a minute before a known payout": (
             "client/test_find.py::test_a_look_up_ends_an_hour_before_a_known_payout_by_the_services_own_times",
@@ -1161,11 +1161,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a retry is sent while the earlier try cannot be read": (
             f"{_TRIES}::test_a_retry_waits_while_an_earlier_try_cannot_be_read",
-            Swap("payouts.look_ups:LookUps.ask_earlier", "self._calls.reading(payout, one)()", "None"),
+            Swap("payouts.following:LookUps.ask_earlier", "self._calls.reading(payout, one)()", "None"),
         ),
         "what other keys do not find counts as missed": (
             f"{_SELLERS}::test_what_other_keys_do_not_find_is_unknown_and_never_sent_again",
-            Swap("payouts.look_ups:LookUps.look_up", "looked_up.proves_absence", "True"),
+            Swap("payouts.following:LookUps.look_up", "looked_up.proves_absence", "True"),
         ),
         "a payout in doubt is sent again with other keys": (
             f"{_SELLERS}::test_one_that_may_have_been_sent_is_sent_again_with_the_same_keys_only",
@@ -1246,7 +1246,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a look-up that fails counts as one that misses": (
             f"{_ONCE}::test_look_ups_that_fail_prove_nothing",
             Swap(
-                "payouts.look_ups:LookUps.look_up",
+                "payouts.following:LookUps.look_up",
                 'results.unread(payout, f"it could not be looked up: {words_of(error)}")',
                 "missing(payout, began, began)",
             ),
@@ -1270,7 +1270,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a token whose sender died is sent again": (
             f"{_LATE}::test_a_sender_that_sleeps_past_its_lease_makes_no_call[sqlite-token]",
             Swap(
-                "payouts.look_ups:LookUps.run",
+                "payouts.following:LookUps.run",
                 "results.in_doubt(payout, _IN_DOUBT)",
                 "results.not_carried_out(payout, _IN_DOUBT)",
             ),
@@ -1295,12 +1295,12 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "the sum of refunds is compared outside the lock and the statement that changes it": (
             f"{_REFUNDS}::test_refunds_at_once_are_together_never_more_than_what_arrived[sqlite]",
             Swap(
-                "payouts.refund_limits:RefundLimits._locked",
+                "payouts.paybacks:RefundLimits._locked",
                 'connection.execute(self._lock_row, {"of_checkout_id": checkout_id}).rowcount == 0',
                 "False",
             ),
             Swap(
-                "payouts.refund_limits:RefundLimits._set",
+                "payouts.paybacks:RefundLimits._set",
                 'update(self.table).where(c.id == row["id"], before)',
                 'update(self.table).where(c.id == row["id"])',
             ),

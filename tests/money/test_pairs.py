@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from flask_paycheckout import Pay, Receive
-from flask_paycheckout.checkouts.matching import compare
+from flask_paycheckout.checkouts.ruling import compare
 from flask_paycheckout.client import PaymentsClient, PaymentsError
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop

@@ -12,7 +12,7 @@ import pytest
 from flask_paycheckout import PayoutReport, payout_sent
 from flask_paycheckout.client import FiatBank, FiatRecipient
 from flask_paycheckout.client.hidden import AccountNumber
-from flask_paycheckout.payouts.differences import Made
+from flask_paycheckout.payouts.calls import Made
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, WALLET, Payer
 

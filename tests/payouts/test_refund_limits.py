@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection
 
 from flask_paycheckout.errors import RefundTooLarge
-from flask_paycheckout.payouts.refund_limits import RefundLimits
+from flask_paycheckout.payouts.paybacks import RefundLimits
 from tests.chance import seed_of, stream
 from tests.scripted import Shop, number
 

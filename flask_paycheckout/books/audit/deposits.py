@@ -9,9 +9,8 @@ from typing import Any
 
 from flask_paycheckout.books.audit.findings import Facts, Finding, Kind, Verdict
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.matching import compare
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, payment_columns
-from flask_paycheckout.checkouts.ruling import COMPLETED, status_of
+from flask_paycheckout.checkouts.ruling import COMPLETED, compare, status_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import Deposit
 from flask_paycheckout.text import moment_text

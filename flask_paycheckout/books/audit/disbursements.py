@@ -8,8 +8,8 @@ from datetime import datetime
 from flask_paycheckout.books.audit.deposits import same_value
 from flask_paycheckout.books.audit.findings import Facts, Finding, Kind, Verdict
 from flask_paycheckout.client import FiatDisbursement
+from flask_paycheckout.payouts.calls import goes_elsewhere, is_same_number
 from flask_paycheckout.payouts.destinations import Destination, masked_account
-from flask_paycheckout.payouts.differences import goes_elsewhere, is_same_number
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.text import moment_text
