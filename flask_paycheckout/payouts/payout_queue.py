@@ -39,6 +39,7 @@ from flask_paycheckout.database.database_errors import is_lost_race
 from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.parameters import is_of, new_values, parameter
+from flask_paycheckout.payouts.installation_key import installation_key
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.totals import is_token
@@ -87,9 +88,18 @@ class PayoutQueue:
         self._table: Table = models.payouts
         self._lease = lease
         self._batch = batch
+        self._has_key = False
 
     def backlog(self, due_by: datetime) -> Backlog:
-        """Count the work that waits."""
+        """Count the work that waits.
+
+        A shop reconciles before it pays out, so that each backup from which it forgets payouts has the key of their
+        service references.
+        """
+        if not self._has_key:
+            with self._engine().begin() as connection:
+                installation_key(connection, self._models.services)
+            self._has_key = True
         with self._single.connect() as connection:
             due, ready = connection.execute(self._select_backlog, {"of_next_attempt_at": due_by}).one()
         return Backlog(bool(due), int(ready))

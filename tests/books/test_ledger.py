@@ -1,8 +1,13 @@
-"""Random histories of orders on two hosts whose clocks differ: the books equal an oracle that counts in whole cents."""
+"""Random histories of orders on two hosts whose clocks differ: the books equal an oracle that counts in whole cents.
+
+In the middle keys change and come back, and a restored backup forgets what happened since it was made.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from random import Random
@@ -12,16 +17,21 @@ from typing import Any
 import httpx
 import pytest
 
-from flask_paycheckout import Pay, order_paid
+from flask_paycheckout import SETTINGS, Account, Pay, order_paid
 from flask_paycheckout.books.audit import second_look
+from flask_paycheckout.payouts.payout_tries import tries_of
 from flask_paycheckout.testing import Sandbox
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
-from tests.payouts.paying import ADA, Payer
+from tests.payouts.paying import BANK, FIAT, LIST, Payer
 from tests.test_cli import runs
 
 AHEAD = timedelta(minutes=4)
+# Orders whose steps are made together; every second time a backup is restored.
+BATCH = 6
+# The sellers of half of the orders: one has keys of its own, the other one uses those of the settings.
+OWN, HOSTED = "own", "hosted"
 
 
 class Ahead(httpx.BaseTransport):
@@ -39,18 +49,82 @@ class Ahead(httpx.BaseTransport):
         return now + AHEAD
 
 
-class Histories:
-    """Two hosts of one shop, and what each kind of line must come to, in cents."""
+@dataclass
+class Out:
+    """Money that leaves, and what becomes of each try at the bank."""
 
-    def __init__(self, hosts: list[Payer], chance: Random) -> None:
-        self.hosts = hosts
-        self.sandbox = hosts[0].sandbox
+    cents: int
+    ends: list[Any]
+
+    @property
+    def rests_as(self) -> str:
+        return {"stays": "sent", "completed": "completed", "failed": "cancelled"}[self.ends[-1]]
+
+    @staticmethod
+    def drawn(chance: Random) -> Out:
+        ends = chance.choices(["stays", "completed", "failed"], k=2)
+        return Out(chance.randrange(200, 600), ends if ends[0] == "failed" and chance.random() < 0.5 else ends[:1])
+
+
+@dataclass
+class Story:
+    """One order, and all that is going to happen to it, whatever is forgotten meanwhile."""
+
+    order_id: str
+    account: str
+    cents: int
+    accepted: bool | None
+    refund: Out | None
+    payout: Out | None
+    checkout_id: str = ""
+
+    @property
+    def payment(self) -> str:
+        return "payment" if self.cents == 1250 or self.accepted else "held"
+
+    def count(self, oracle: Counter[str]) -> None:
+        oracle[self.payment] += self.cents
+        for kind, out in (("refund", self.refund), ("payout", self.payout)):
+            if out is not None:
+                oracle[kind] -= out.cents * len(out.ends)
+                oracle[f"{kind}_returned"] += out.cents * out.ends.count("failed")
+
+
+class Histories:
+    """Two hosts of one shop, which are started again with other keys or on a restored database."""
+
+    def __init__(self, open_shop: OpenShop, database: str, chance: Random) -> None:
+        self.sandbox = Sandbox()
         self.chance = chance
         self.oracle: Counter[str] = Counter()
         self.failing = False
-        for host in hosts:
-            host.shop.paycheckout.atomic(self.close)
-            order_paid.connect(self.close, sender=host.shop.app)
+        self.finished: set[str] = set()
+        self._open_shop = open_shop
+        self._database = with_patience(database, 30)
+        self.hosts: list[Payer] = []
+        self.totals: dict[str, Any] = {}
+        own = self.sandbox.account(OWN)
+        own_keys = Account(own.client_id, own.client_secret, access_token=own.access_token)
+        settings = self.sandbox.account("default")
+        hosted = Account(settings.client_id, settings.client_secret, access_token=SETTINGS)
+        self.keys: dict[str, Account | None] = {OWN: own_keys, HOSTED: hosted}
+        self.restarts()
+
+    def restarts(self, **config: Any) -> None:
+        for host in self.hosts:
+            with host.shop.app.app_context():
+                host.shop.db.engine.dispose()
+        ahead: Any = SimpleNamespace(config=self.sandbox.config, transport=Ahead(self.sandbox))
+        config = {"SQLALCHEMY_DATABASE_URI": self._database, "PAYCHECKOUT_ACCOUNT_CACHE": 0} | config
+        self.hosts = [Payer(self._open_shop(sandbox=one, **config), self.sandbox) for one in (self.sandbox, ahead)]
+        for host in self.hosts:
+            shop = host.shop
+            shop.totals = self.totals
+            shop.paycheckout.order_total(self.totals.get)
+            shop.paycheckout.account_of(lambda order_id: order_id.split("-")[0])
+            shop.paycheckout.account(lambda name: self.keys[name])
+            shop.paycheckout.atomic(self.close)
+            order_paid.connect(self.close, sender=shop.app)
 
     def close(self, app: object, **facts: object) -> None:
         if self.failing:
@@ -60,53 +134,151 @@ class Histories:
     def host(self) -> Payer:
         return self.chance.choice(self.hosts)
 
-    def happens_to(self, order_id: str) -> None:
-        for host in self.hosts:
-            host.shop.totals[order_id] = Pay("12.50", "USD")
-        checkout_id = self.host.shop.starts(order_id)
-        cents = self.chance.choice([1250, 1250, 1250, 700])
-        self.sandbox.pay(checkout_id, f"{cents / 100:.2f}")
-        self.failing = self.chance.random() < 0.3
-        status = self.host.shop.settles(checkout_id).status
-        self.failing = False
-        status = self.host.shop.settles(checkout_id).status
-        if status == "held" and self.chance.random() < 0.7:
-            status = self.host.shop.resolves(checkout_id, accept=self.chance.random() < 0.5).status
-        self.oracle["payment" if status == "paid" else "held"] += cents
-        if status in ("paid", "rejected") and self.chance.random() < 0.6:
-            self.goes_out("refund", self.refunds(checkout_id, back := self.chance.randrange(200, 600)), back)
-        if self.chance.random() < 0.4:
-            amount = self.chance.randrange(200, 900)
-            self.goes_out("payout", self.host.owes(f"maker-{order_id}", f"{amount / 100:.2f}"), amount)
+    def batch(self, orders: range) -> None:
+        stories = [self.drawn(number) for number in orders]
+        began = self.sandbox.now
+        self.begin(stories)
+        steps: list[Callable[[list[Story]], None]] = [self.settle, self.ask, self.send, self.follow]
+        changed_before = self.chance.choice([self.settle, self.follow])
+        backup_before = self.chance.randrange(len(steps))
+        for number, step in enumerate(steps):
+            if number == backup_before:
+                backup = self.backup()
+            if step == changed_before:
+                self.with_other_keys(stories)
+            step(stories)
+        if orders.start % (2 * BATCH) == 0:
+            self.restore(backup, began)
+            for step in steps:
+                step(stories)
+        for story in stories:
+            story.count(self.oracle)
 
-    def refunds(self, checkout_id: str, cents: int) -> str:
-        shop = self.host.shop
-        with shop.app.app_context():
-            amount = f"{cents / 100:.2f}"
-            made = shop.paycheckout.refund(checkout_id, amount, by="Ada", why="broken", to=ADA).reference
-            shop.db.session.commit()
-        return made
+    def drawn(self, number: int) -> Story:
+        chance = self.chance
+        account = chance.choice(["", "", OWN, HOSTED])
+        cents, accepted = chance.choice([1250, 1250, 1250, 700]), chance.choice([True, False, None])
+        refund = Out.drawn(chance) if (cents == 1250 or accepted is not None) and chance.random() < 0.6 else None
+        payout = Out.drawn(chance) if chance.random() < 0.4 else None
+        return Story(f"{account}-{number}", account, cents, accepted, refund, payout)
 
-    def goes_out(self, kind: str, reference: str, cents: int) -> None:
-        """It is sent, and may fail at the bank, and may then be sent again."""
-        for _ in range(self.chance.choice([1, 1, 2])):
+    # Steps, each of which may be repeated after a restore
+
+    def begin(self, stories: list[Story]) -> None:
+        for story in stories:
+            self.totals[story.order_id] = Pay("12.50", "USD")
+            story.checkout_id = self.host.shop.starts(story.order_id)
+            self.sandbox.pay(story.checkout_id, f"{story.cents / 100:.2f}")
+
+    def settle(self, stories: list[Story]) -> None:
+        for story in stories:
+            shop = self.host.shop
+            self.failing = self.chance.random() < 0.3
+            shop.settles(story.checkout_id)
+            self.failing = False
+            status = shop.settles(story.checkout_id).status
+            if status == "held" and story.accepted is not None:
+                shop.resolves(story.checkout_id, accept=story.accepted)
+
+    def ask(self, stories: list[Story]) -> None:
+        for story in stories:
+            shop = self.host.shop
+            if story.refund is not None and not shop.runtime.payouts.of_checkout(story.checkout_id):
+                with shop.app.app_context():
+                    amount = f"{story.refund.cents / 100:.2f}"
+                    shop.paycheckout.refund(story.checkout_id, amount, by="Ada", why="broken", to=BANK)
+                    shop.db.session.commit()
+            if story.payout is not None:
+                amount = f"{story.payout.cents / 100:.2f}"
+                self.host.owes(f"maker{story.order_id}", amount, BANK, account=story.account)
+
+    def send(self, stories: list[Story]) -> None:
+        """Some answers are lost, and the first look-up after them fails."""
+        for kind in self.chance.choices(["lose_response", "drop", None], k=2):
+            if kind is not None:
+                self.sandbox.fault(FIAT, kind)
+                self.sandbox.fault(LIST, "error", statusCode=403)
+        self.host.sends()
+        self.sandbox.control("DELETE", "faults")
+
+    def follow(self, stories: list[Story]) -> None:
+        """The bank does what is planned, and people decide what waits for them, until all is at rest."""
+        for _ in range(20):
             # What the host ahead has made due is due for the other one, too.
-            self.sandbox.advance(minutes=5)
-            self.host.sends()
-            assert self.host.status(reference) == "sent"
-            self.oracle[kind] -= cents
-            ends: Any = self.chance.choice(["stays", "completed", "failed"])
-            if ends == "stays":
-                return
-            self.sandbox.finish(self.host.payout(reference), ends)
             self.sandbox.advance(minutes=45)
             self.host.sends()
-            assert self.host.status(reference) == ends
-            if ends == "completed":
+            rest = [self.rests(reference, out) for story in stories for reference, out in self.outs(story)]
+            if all(rest):
                 return
-            self.oracle[f"{kind}_returned"] += cents
+        raise AssertionError([self.host.payout(one) for story in stories for one, _ in self.outs(story)])
+
+    def outs(self, story: Story) -> list[tuple[str, Out]]:
+        found = []
+        if story.refund is not None:
+            [refund] = self.host.shop.runtime.payouts.of_checkout(story.checkout_id)
+            found.append((refund.reference, story.refund))
+        if story.payout is not None:
+            found.append((f"maker{story.order_id}", story.payout))
+        return found
+
+    def rests(self, reference: str, out: Out) -> bool:
+        payout = self.host.payout(reference)
+        sent, number = payout.service_reference, len(tries_of(payout.earlier))
+        if payout.status == out.rests_as and number >= len(out.ends) - 1:
+            return True
+        if payout.status == "unknown":
+            is_there = any(one.reference == sent for one in self.sandbox.payouts)
+            self.host.decides("resolve_payout", is_there, reference=reference)
+        elif payout.status == "sent" and sent not in self.finished:
+            self.sandbox.finish(payout, out.ends[number])
+            self.finished.add(sent)
+        elif payout.status == "failed":
             self.host.decides("retry_payout", reference=reference)
-        self.host.decides("cancel_payout", reference=reference)
+            if number + 1 == len(out.ends):
+                self.host.decides("cancel_payout", reference=reference)
+        return False
+
+    # Keys, and the database
+
+    def with_other_keys(self, stories: list[Story]) -> None:
+        """For some time the installation or a seller has other keys; then those before come back."""
+        before, other = dict(self.keys), self.sandbox.account("elsewhere")
+        # What was never sent may well be sent with the new keys, which stay its keys then.
+        token = None if self.host.statuses.get("ready") else other.access_token
+        changed = self.chance.choice(["", OWN, HOSTED])
+        if changed:
+            others = Account(other.client_id, other.client_secret, access_token=token)
+            self.keys[changed] = self.chance.choice([others, None])
+        else:
+            self.restarts(**other.config | {"PAYCHECKOUT_ACCESS_TOKEN": token})
+        for minutes in (17, 2, 2):
+            self.sandbox.advance(minutes=minutes)
+            shop = self.host.shop
+            shop.reconciles()
+            found = {one.order_id: shop.attempt(one.checkout_id).status for one in stories}
+            assert "abandoned" not in found.values(), (changed, found)
+        self.keys = before
+        if not changed:
+            self.restarts()
+
+    def backup(self) -> list[tuple[Any, list[dict[str, Any]]]]:
+        shop = self.hosts[0].shop
+        with shop.app.app_context(), shop.db.engine.connect() as connection:
+            tables = shop.db.metadata.sorted_tables
+            return [(one.name, [dict(row) for row in connection.execute(one.select()).mappings()]) for one in tables]
+
+    def restore(self, backup: list[tuple[Any, list[dict[str, Any]]]], since: datetime) -> None:
+        """Set the database back, and run the commands of the page "After a restore"."""
+        shop = self.hosts[0].shop
+        with shop.app.app_context(), shop.db.engine.begin() as connection:
+            for name, _ in reversed(backup):
+                connection.execute(shop.db.metadata.tables[name].delete())
+            for name, rows in backup:
+                if rows:
+                    connection.execute(shop.db.metadata.tables[name].insert(), rows)
+        self.restarts()
+        for command in (["doctor"], ["reconcile"], ["audit", "--from", since.isoformat()], ["report"]):
+            assert runs(self.hosts[0].shop, *command).exit_code in (0, 1, 2)
 
     def booked(self) -> Counter[str]:
         shop = self.hosts[0].shop
@@ -122,21 +294,22 @@ class Histories:
         return sums
 
 
+def nonzero(sums: Counter[str]) -> dict[str, int]:
+    return {kind: cents for kind, cents in sums.items() if cents}
+
+
 def run(open_shop: OpenShop, database: str, chance: Random, orders: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(second_look, "_CALM", 0.0)
-    sandbox = Sandbox()
-    ahead: Any = SimpleNamespace(config=sandbox.config, transport=Ahead(sandbox))
-    config = {"SQLALCHEMY_DATABASE_URI": with_patience(database, 30)}
-    hosts = [Payer(open_shop(sandbox=one, **config), sandbox) for one in (sandbox, ahead)]
-    histories = Histories(hosts, chance)
-    for number in range(orders):
-        histories.happens_to(f"h-{number}")
-    assert {kind: cents for kind, cents in histories.booked().items() if cents} == dict(histories.oracle)
-    at_service = sum(Decimal(one.amount) for one in sandbox.payouts if one.status != "failed")
+    histories = Histories(open_shop, database, chance)
+    histories.host.shop.reconciles()
+    for first in range(0, orders, BATCH):
+        histories.batch(range(first, min(first + BATCH, orders)))
+    assert nonzero(histories.booked()) == nonzero(histories.oracle)
+    at_service = sum(Decimal(one.amount) for one in histories.sandbox.payouts if one.status != "failed")
     out = sum(cents for kind, cents in histories.oracle.items() if kind not in ("payment", "held"))
     assert -at_service * 100 == out, "and the service's own books"
-    sandbox.advance(minutes=60)
-    audit = runs(hosts[0].shop, "audit")
+    histories.sandbox.advance(minutes=60)
+    audit = runs(histories.hosts[0].shop, "audit")
     assert audit.exit_code == 0, audit.output
 
 
@@ -144,7 +317,7 @@ def run(open_shop: OpenShop, database: str, chance: Random, orders: int, monkeyp
 def test_the_books_of_random_histories_equal_the_oracle(
     open_shop: OpenShop, new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
 ) -> None:
-    run(open_shop, new_database("ledger"), stream(seed_of(pytestconfig), "ledger"), 12, monkeypatch)
+    run(open_shop, new_database("ledger"), stream(seed_of(pytestconfig), "ledger"), 2 * BATCH, monkeypatch)
 
 
 @pytest.mark.soak

@@ -1147,6 +1147,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_TRIES}::test_an_answer_that_comes_after_a_person_resolved_it_is_kept_for_people",
             Drop("payouts.results:PayoutResults._answered", "_keep_as_history"),
         ),
+        "the installation's key is made with the first payout, which an earlier backup does not have": (
+            f"{_TRIES}::test_a_restored_database_asks_for_the_same_reference_again[sqlite]",
+            Never("payouts.payout_queue:PayoutQueue.backlog", "self"),
+        ),
         "a restored database asks for another service reference": (
             f"{_TRIES}::test_a_restored_database_asks_for_the_same_reference_again[sqlite]",
             Swap(

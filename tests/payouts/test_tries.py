@@ -152,13 +152,19 @@ def test_no_clock_of_the_service_hides_a_payout_from_its_look_up(shop: Shop, boo
 
 @pytest.mark.on_each_database
 def test_a_restored_database_asks_for_the_same_reference_again(open_shop: OpenShop, books: Books) -> None:
+    """Also one whose backup is from before the first payout."""
     shop = open_shop(**CONFIG)
+    shop.reconciles()
+    models = shop.runtime.models
+    with shop.app.app_context(), shop.db.engine.connect() as connection:
+        backup = [dict(row) for row in connection.execute(models.services.select()).mappings()]
     before = pays_out(shop).service_reference
     sends(shop)
-    models = shop.runtime.models
     with shop.app.app_context(), shop.db.engine.begin() as connection:
-        for table in (models.payouts, models.bookings, models.events):
+        for table in (models.payouts, models.bookings, models.events, models.services):
             connection.execute(table.delete())
+        for row in backup:
+            connection.execute(models.services.insert(), row)
     again = open_shop(**CONFIG)
     assert pays_out(again).service_reference == before
     sends(again)
