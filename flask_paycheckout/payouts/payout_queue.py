@@ -39,9 +39,9 @@ from flask_paycheckout.database.database_errors import is_lost_race
 from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.parameters import is_of, new_values, parameter
-from flask_paycheckout.payouts.installation_key import installation_key
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
+from flask_paycheckout.payouts.payout_tries import installation_key
 from flask_paycheckout.totals import is_token
 
 if TYPE_CHECKING:
