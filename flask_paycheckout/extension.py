@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, TypeVar
 
-from flask import Blueprint, Flask, current_app, has_app_context
+from flask import Blueprint, Flask, current_app, g, has_app_context, has_request_context
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import load_settings
+from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.database.shop_session import watch_sessions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.receivers import mark_atomic
 from flask_paycheckout.models import Models, make_models, require_one_database
-from flask_paycheckout.operations.payments import PaymentOperations
-from flask_paycheckout.operations.payouts import PayoutOperations
 from flask_paycheckout.parts import AccountKeys, AccountOf, Callbacks, OrderTotal, OrderUrl
+from flask_paycheckout.payouts.destinations import ByHand, Destination
 from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.results import PayoutReport
 from flask_paycheckout.runtime import KEY, Runtime, make_parts, runtime
 from flask_paycheckout.service.accounts import require_account_name
 from flask_paycheckout.service.observations import Observer
@@ -33,6 +37,10 @@ from flask_paycheckout.views.order import paycheckout_button
 if TYPE_CHECKING:
     import httpx
 
+    from flask_paycheckout.books.explain import Explanation
+    from flask_paycheckout.books.ledger import Line
+    from flask_paycheckout.rounds.reconcile import ReconcileReport
+
 __all__ = ["PayCheckout"]
 
 # A decorated function keeps its own type.
@@ -42,7 +50,7 @@ NameAccount = TypeVar("NameAccount", bound=AccountOf)
 GiveKeys = TypeVar("GiveKeys", bound=AccountKeys)
 
 
-class PayCheckout(PaymentOperations, PayoutOperations):
+class PayCheckout:
     """Hosted checkout for a Flask shop.
 
         paycheckout = PayCheckout()
@@ -100,6 +108,8 @@ class PayCheckout(PaymentOperations, PayoutOperations):
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button
         self._add_commands(app)
         note_new_app()
+
+    # What the shop registers
 
     def order_total(self, callback: PriceOrder) -> PriceOrder:
         """Register the function that says what an order costs now; None means: not payable.
@@ -185,6 +195,259 @@ class PayCheckout(PaymentOperations, PayoutOperations):
         with app.app_context():
             runtime().observers.add(refuse_generator(observer))
 
+    # Money in
+
+    def start(self, order_id: str) -> CheckoutMixin:
+        """Make a checkout, or return the one still usable for an unchanged total.
+
+        :returns: the checkout; send the customer to its `url`.
+        :raises OrderNotPayable: `order_total` returned None.
+        :raises OrderSettled: the order is paid, or a payment of it is held.
+        :raises UncommittedChanges: `db.session` holds changes that are not committed.
+        :raises UnsafeCheckoutUrl: the service's URL is outside PAYCHECKOUT_CHECKOUT_ORIGINS.
+        :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
+        """
+        shop = runtime().for_writing(f"start({order_id!r})", only_if_blocking=False)
+        return shop.starter.start(order_id)
+
+    def settle(self, checkout_id: str) -> CheckoutMixin:
+        """Read the deposit now and apply what it says. Idempotent; safe to call from anywhere, at the same time.
+
+        :returns: the checkout as it stands now.
+        :raises UnknownCheckout: no such checkout is stored.
+        :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
+        :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
+        """
+        return runtime().for_writing(f"settle({checkout_id!r})").settlement.settle(checkout_id)
+
+    def reconcile(self, limit: int | None = None) -> ReconcileReport:
+        """Settle every checkout that is due, deliver every undelivered event, send payouts and follow them.
+
+        Payouts are sent when PAYCHECKOUT_ACCESS_TOKEN is set. They and the deposits do not wait for each other; the
+        call ends when both are done.
+
+        :param limit: read at most this many checkouts; None for all that are due.
+        :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
+        :raises ValueError: `limit` is no whole number from 0 on.
+        """
+        if limit is not None and not _is_count(limit):
+            raise ValueError(f"limit must be a whole number from 0 on, or None for all that are due, not {limit!r}")
+        return runtime().for_writing("reconcile()").reconciler.run(limit)
+
+    def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
+        """Decide a held payment; who and why are recorded, and `payment_resolved` fires.
+
+        An accepted payment pays the order, and `order_paid` fires, unless another payment paid it already. A rejected
+        payment, and an accepted second one, stays listed until it is refunded, or `mark_paid_back` says what became of
+        the money.
+
+        :param by: who decides; 255 characters at most.
+        :param why: the reason; 1,000 characters at most.
+        :returns: the checkout, now paid or rejected.
+        :raises UnknownCheckout: no such checkout is stored.
+        :raises TransitionRefused: the checkout is not held.
+        :raises ReceiverFailed: an atomic receiver raised; nothing was recorded.
+        :raises ValueError: `by` or `why` is empty or too long.
+        """
+        return runtime().for_writing(f"resolve({checkout_id!r})").resolutions.resolve(checkout_id, accept, by, why)
+
+    def mark_paid_back(self, checkout_id: str, *, by: str, why: str, kept: bool = False) -> CheckoutMixin:
+        """Record that money which paid no order was paid back, or is kept. No money is moved by this.
+
+        :param by: who says so; 255 characters at most.
+        :param why: how it was paid back, or why it is kept; 1,000 characters at most.
+        :param kept: it is kept; it may still be marked as paid back later.
+        :returns: the checkout, no longer listed.
+        :raises UnknownCheckout: no such checkout is stored.
+        :raises PaybackRefused: this money paid an order, is not decided yet, or is marked so already.
+        :raises ValueError: `by` or `why` is empty or too long.
+        """
+        return runtime().for_writing(f"mark_paid_back({checkout_id!r})").paybacks.mark(checkout_id, by, why, kept)
+
+    # Orders
+
+    def order_status(self, order_id: str) -> str:
+        """The order's status: unpaid, created, pending, paid, held or abandoned.
+
+        One indexed query, without any history; nothing is read from the service. Inside a transaction of `db.session`
+        it sees what that transaction has written.
+
+        :raises TypeError: the id is not a string.
+        :raises ValueError: the id is empty, too long, or holds control characters.
+        """
+        return self.order_statuses([order_id])[order_id]
+
+    def order_statuses(self, order_ids: Iterable[str]) -> dict[str, str]:
+        """The status of many orders, each by its id, with one query for every 500 of them.
+
+        :raises TypeError: `order_ids` is a single string, or one of the ids is not a string.
+        :raises ValueError: one of the ids is empty, too long, or holds control characters.
+        """
+        if isinstance(order_ids, (str, bytes)):
+            raise TypeError(
+                f"order_ids must be several order ids, not one {type(order_ids).__name__};"
+                " for a single order call order_status(order_id)"
+            )
+        wanted = [require_order_id(order_id) for order_id in order_ids]
+        found = runtime().order_statuses(wanted)
+        if has_request_context():
+            # For the pay buttons of this request, so that a list of orders needs this query alone.
+            g.setdefault("paycheckout_statuses", {}).update(found)
+        return found
+
+    def explain(self, order_id: str) -> Explanation:
+        """Explain an order: every attempt, webhook, read and comparison, the rule that decided, refunds and payouts.
+
+        :raises TypeError: the id is not a string.
+        :raises ValueError: the id is empty, too long, or holds control characters.
+        """
+        # Late, like all reports: a web process seldom makes one, and would load them at its start.
+        from flask_paycheckout.books.explain import explain
+
+        require_order_id(order_id)
+        shop = runtime().for_reading(f"explain({order_id!r})")
+        return explain(shop.engine(), shop.models, shop.checkouts, shop.payouts, order_id)
+
+    def books(
+        self,
+        start: datetime | date | str | None = None,
+        end: datetime | date | str | None = None,
+        account: str | None = None,
+    ) -> list[Line]:
+        """The lines of the books, oldest first, as `flask paycheckout export` writes them.
+
+        :param start: the first date or time that is included, in PAYCHECKOUT_TIME_ZONE where it names no zone;
+            None for the beginning.
+        :param end: the first date or time that is not included; None for now.
+        :param account: only those of this merchant account; "" is the one of the settings, None for all.
+        :raises ValueError: a text is no date or time.
+        """
+        from flask_paycheckout.books.periods import Period, moment_of
+
+        books = runtime().for_reading("books()").books
+        since, until = (None if at is None else moment_of(at, books.zone) for at in (start, end))
+        return list(books.read(Period(since, until, account)))
+
+    # Money out
+
+    def pay_out(
+        self,
+        reference: str,
+        amount: Decimal | int | str,
+        currency: str,
+        to: Destination,
+        *,
+        note: str | None = None,
+        order_id: str | None = None,
+        account: str = "",
+        approve: bool | None = None,
+    ) -> PayoutMixin:
+        """Add a payout to `db.session`; it exists if the shop commits, and nothing is sent before.
+
+        The same reference with the same content gives the stored payout, so that the call may be repeated.
+
+        :param reference: the shop's own, one for each payment; 255 characters at most.
+        :param amount: Decimal, int or str; never a float.
+        :param currency: an ISO 4217 code, or a token id of the service, which is paid to a wallet.
+        :param note: a text for the recipient; 255 characters at most.
+        :param order_id: the order that it belongs to, whose explanation then tells it.
+        :param account: the merchant account that pays; the one of the settings by default.
+        :param approve: True: it waits for a person's approval; False: it does not; None: as PAYCHECKOUT_APPROVE_OVER
+            says.
+        :raises PayoutConflict: the reference belongs to a payout with another amount, currency, destination or account.
+        :raises TypeError: the amount is a float, or another argument has the wrong type.
+        :raises ValueError: an argument cannot be used; the message names it.
+        """
+        return runtime().payout_requests.pay_out(reference, amount, currency, to, note, order_id, account, approve)
+
+    def refund(
+        self,
+        checkout_id: str,
+        amount: Decimal | int | str | None = None,
+        *,
+        by: str,
+        why: str,
+        to: Destination | ByHand | None = None,
+    ) -> PayoutMixin:
+        """Pay a customer's money back, in the currency that was paid; added to `db.session` like `pay_out`.
+
+        A held payment is rejected by it. Without `to`, send the customer `refund_url(refund.reference)`.
+
+        :param amount: Decimal, int or str; what is left of the payment by default.
+        :param by: who decides; 255 characters at most.
+        :param why: the reason; 1,000 characters at most.
+        :param to: the destination; by default the customer says it. `ByHand()` records that the money was given back
+            outside of the service: the refund is completed at once.
+        :raises UnknownCheckout: no such checkout is stored.
+        :raises NothingToRefund: no money of it arrived.
+        :raises RefundTooLarge: with the other refunds it would be more than what arrived.
+        :raises PaybackRefused: the money is recorded as paid back by hand.
+        :raises TypeError: the amount is a float, or another argument has the wrong type.
+        :raises ValueError: an argument cannot be used; the message names it.
+        """
+        return runtime().payout_requests.refund(checkout_id, amount, by, why, to)
+
+    def approve_payout(
+        self, reference: str, *, by: str, why: str | None = None, seen: int | None = None
+    ) -> PayoutMixin:
+        """Release a payout that waits for a person.
+
+        :param seen: the `revision` of the payout that the person saw; another one is refused.
+        :raises UnknownPayout: no such payout is stored.
+        :raises TransitionRefused: it does not wait, or its destination changed since the person saw it.
+        :raises ValueError: `by` or `why` is blank or too long.
+        """
+        call = f"approve_payout({reference!r})"
+        return runtime().for_writing(call).payout_decisions.approve(reference, by, why, seen)
+
+    def cancel_payout(self, reference: str, *, by: str, why: str) -> PayoutMixin:
+        """Cancel a payout of which nothing was sent.
+
+        :raises UnknownPayout: no such payout is stored.
+        :raises TransitionRefused: it is being sent, or was sent.
+        :raises ValueError: `by` or `why` is blank or too long.
+        """
+        return runtime().for_writing(f"cancel_payout({reference!r})").payout_decisions.cancel(reference, by, why)
+
+    def retry_payout(self, reference: str, *, by: str, why: str) -> PayoutMixin:
+        """Have a payout that failed sent again, once the service has said what became of its earlier tries.
+
+        :raises UnknownPayout: no such payout is stored.
+        :raises TransitionRefused: it has not failed, or its account number was wiped.
+        :raises RefundTooLarge: it is a refund, and others have taken its money meanwhile.
+        :raises ValueError: `by` or `why` is blank or too long.
+        """
+        return runtime().for_writing(f"retry_payout({reference!r})").payout_decisions.retry(reference, by, why)
+
+    def resolve_payout(self, reference: str, sent: bool, *, by: str, why: str) -> PayoutMixin:
+        """Record whether a payout was sent, as a person found out at the service or on the chain.
+
+        :param sent: False sends an unknown payout (again), so look first; a sent or completed one has failed, and its
+            money is back. True completes one that the service reports with another amount, with that amount.
+        :raises UnknownPayout: no such payout is stored.
+        :raises TransitionRefused: its state does not allow this.
+        :raises RefundTooLarge: it is a refund, and with the amount that the service reports it is too large.
+        :raises ValueError: `by` or `why` is blank or too long.
+        """
+        return (
+            runtime().for_writing(f"resolve_payout({reference!r})").payout_decisions.resolve(reference, sent, by, why)
+        )
+
+    def send_payouts(self, access_token: str | Callable[[], str] | None = None) -> PayoutReport:
+        """Send the payouts that are ready, look up those whose answer was lost, and read those that were sent.
+
+        Any number of processes may do so at once. What gets no answer is tried again by a later call.
+
+        :param access_token: the service's access token, or a function that returns it; the one of
+            PAYCHECKOUT_ACCESS_TOKEN by default. Without any, nothing is sent.
+        :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
+        :raises ValueError: the access token cannot stand in a header.
+        """
+        access_token = concealed(access_token)
+        return runtime().for_writing("send_payouts()").payout_sender.run(access_token)
+
+    # Addresses and pages
+
     def pay_url(self, order_id: str) -> str:
         """Absolute URL that a form posts to in order to pay this order; it carries a sealed token."""
         return order_urls.pay_url(order_id)
@@ -227,6 +490,8 @@ class PayCheckout(PaymentOperations, PayoutOperations):
 
         return make_owner_view(permission)
 
+    # The service, and the tables
+
     @property
     def client(self) -> PaymentsClient:
         """The current app's client of the whole service."""
@@ -254,10 +519,6 @@ class PayCheckout(PaymentOperations, PayoutOperations):
         """The mapped class of `paycheckout_payout` on the shop's database."""
         return self._models().Payout
 
-    @property
-    def _runtime(self) -> Runtime:
-        return runtime()
-
     def _models(self) -> Models:
         if has_app_context() and KEY in current_app.extensions:
             return runtime().models
@@ -272,6 +533,10 @@ class PayCheckout(PaymentOperations, PayoutOperations):
         from flask_paycheckout.cli import paycheckout
 
         app.cli.add_command(paycheckout)
+
+
+def _is_count(limit: object) -> bool:
+    return isinstance(limit, int) and limit >= 0
 
 
 def _require_keys(app: Flask) -> None:

@@ -36,7 +36,6 @@ from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import seconds_of
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.runtime import KEY as RUNTIME, Runtime, runtime
 from flask_paycheckout.service.calls import CREATE, READ
@@ -294,7 +293,7 @@ class _Database(Collector):
     def _read(self, kept: _Kept, reading: threading.Event) -> None:
         gauges, shop, began = None, self._shop, time.perf_counter()
         try:
-            gauges = read_gauges(AppOperations(shop).look(), self._accounts)
+            gauges = read_gauges(shop.look(), self._accounts)
         except Exception:
             shop.log.exception("reads of metrics", "the gauges could not be read from the database", extra=about())
         finally:

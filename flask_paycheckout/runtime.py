@@ -13,6 +13,7 @@ from flask import Flask, current_app
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Connection, Engine, QueuePool, SingletonThreadPool, StaticPool
 
+from flask_paycheckout.books.account_names import Merchants
 from flask_paycheckout.books.ledger import Bookings
 from flask_paycheckout.checkouts.decisions import Resolutions
 from flask_paycheckout.checkouts.due_reads import DueReads
@@ -32,7 +33,7 @@ from flask_paycheckout.database.autocommit import commits_each_statement
 from flask_paycheckout.database.database_clock import DatabaseClock
 from flask_paycheckout.database.failover import replace_read_only_connections
 from flask_paycheckout.database.lock_limit import LockWaits
-from flask_paycheckout.database.shop_session import open_connection, own_session
+from flask_paycheckout.database.shop_session import allow_reading, open_connection, own_session, refuse_uncommitted
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.event_writer import EventWriter
@@ -64,8 +65,10 @@ from flask_paycheckout.shop_functions import shop_caller
 if TYPE_CHECKING:
     import httpx
 
+    from flask_paycheckout.books.alarms import Look
     from flask_paycheckout.books.export import Books
-    from flask_paycheckout.payouts.calls import PayoutCalls
+    from flask_paycheckout.books.pruning import Pruning
+    from flask_paycheckout.payouts.calls import PayoutCalls, TransferProofs
     from flask_paycheckout.payouts.payout_queue import PayoutQueue
     from flask_paycheckout.payouts.rounds import PayoutSender
     from flask_paycheckout.rounds.reconcile import Reconciler
@@ -108,6 +111,29 @@ class Runtime:
         self.callbacks = parts.callbacks
         self.client: PaymentsClient = self.clients.of_settings
         self._queue = queue
+
+    def for_writing(self, call: str, *, only_if_blocking: bool = True) -> Runtime:
+        """The runtime, for a call that writes on a connection of its own, not on that of the shop's session.
+
+        :param call: named in the error.
+        :param only_if_blocking: allow changes in `db.session` that are not committed, unless SQLite has one writer.
+        :raises UncommittedChanges: `db.session` holds changes that are not committed.
+        """
+        refuse_uncommitted(self.db, call, only_if_blocking=only_if_blocking)
+        return self
+
+    def for_reading(self, call: str) -> Runtime:
+        """The runtime, for a call that reads; end an open transaction of the shop that would block it.
+
+        :param call: named in the error.
+        :raises UncommittedChanges: that transaction has written something.
+        """
+        allow_reading(self.db, call, self.engine())
+        return self
+
+    def order_statuses(self, order_ids: list[str]) -> dict[str, str]:
+        """The status of each order; inside a transaction of `db.session`, as that transaction sees it."""
+        return self.checkouts.order_statuses(order_ids, open_connection(self.db, self.models.Checkout))
 
     # The service
 
@@ -322,6 +348,29 @@ class Runtime:
             self.log,
         )
 
+    # The books
+
+    @made_once
+    def merchants(self) -> Merchants:
+        return Merchants(self.engine, self.models, self.accounts, self.settings.access_token is not None)
+
+    @made_once
+    def pruning(self) -> Pruning:
+        from flask_paycheckout.books.pruning import Pruning
+
+        # As long as a link to its order's page may be valid, an abandoned checkout tells what became of it.
+        readable = max(self.settings.watch_for, self.settings.token_max_age)
+        return Pruning(self.engine, self.models, self.clock, readable)
+
+    def look(self, account: str | None = None) -> Look:
+        """What alarms are found in.
+
+        :param account: only what is about this merchant account.
+        """
+        from flask_paycheckout.books.alarms import Look
+
+        return Look(self.engine(), self.models, self.clock(), account, self.merchants.lacks_token)
+
     # Money out
 
     @made_once
@@ -404,6 +453,12 @@ class Runtime:
 
         scheme = self.settings.authorization_scheme
         return PayoutCalls(self.accounts, self.payouts, self.sealing, self.record, scheme)
+
+    @made_once
+    def transfer_proofs(self) -> TransferProofs:
+        from flask_paycheckout.payouts.calls import TransferProofs
+
+        return TransferProofs(self.payouts, self.service)
 
     @made_once
     def payout_sender(self) -> PayoutSender:

@@ -15,10 +15,10 @@ from typing import Any
 from celery import Celery, shared_task  # type: ignore[import-untyped]
 from flask import has_app_context
 
+from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import ConfigurationError, UnknownCheckout
-from flask_paycheckout.operations.app import AppOperations, operations
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.service.logs import about
 
 __all__ = ["RECONCILE", "SEND_PAYOUTS", "SETTLE", "ask_broker", "queue_settle", "reconcile", "send_payouts", "settle"]
@@ -63,8 +63,8 @@ def settle(checkout_id: str, webhook: bool = False) -> str | None:
     :param webhook: whether a webhook caused this read.
     """
     try:
-        shop = _shop()
-        return (shop.settle_for_webhook if webhook else shop.settle)(checkout_id).status
+        settlement = _shop(f"settle({checkout_id!r})").settlement
+        return settlement.settle(checkout_id, FoundBy.WEBHOOK if webhook else FoundBy.SETTLE).status
     except (PaymentsError, UnknownCheckout) as error:
         fields, text = about(checkout_id=checkout_id), "checkout %s was not settled by its task: %s"
         runtime().log.warning("tasks", text, checkout_id, error, extra=fields, error=error)
@@ -79,7 +79,7 @@ def settle(checkout_id: str, webhook: bool = False) -> str | None:
 )
 def reconcile(limit: int | None = None) -> dict[str, Any]:
     """Run one reconcile round, like `PayCheckout.reconcile`, and return its counts. Rounds may overlap."""
-    return asdict(_shop().reconcile(limit))
+    return asdict(_shop("reconcile()").reconciler.run(limit))
 
 
 @shared_task(  # type: ignore[untyped-decorator]  # Celery has no types
@@ -93,7 +93,7 @@ def send_payouts() -> dict[str, int]:
 
     `reconcile` does it too; this is for a shop that sends payouts on workers of their own.
     """
-    return asdict(_shop().send_payouts())
+    return asdict(_shop("send_payouts()").payout_sender.run())
 
 
 def queue_settle(celery_app: Celery, checkout_id: str) -> None:
@@ -119,10 +119,10 @@ def _connection(celery_app: Celery) -> Any:
     return celery_app.connection_for_write(connect_timeout=_PATIENCE, transport_options=_ONE_QUICK_TRY)
 
 
-def _shop() -> AppOperations:
+def _shop(call: str) -> Runtime:
     if not has_app_context():
         raise ConfigurationError(
             "the task runs without an application context. Make the Celery app with a task class that opens one,"
             " as docs/production.md of flask_paycheckout and Flask's documentation show."
         )
-    return operations()
+    return runtime().for_writing(call)

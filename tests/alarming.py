@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from flask_paycheckout.books.alarms import Alarm, Severity
-from flask_paycheckout.books.report import Report, report_lines
-from flask_paycheckout.operations.app import AppOperations
+from flask_paycheckout.books.report import Report, report, report_lines
 from tests.scripted import Shop
 
 
 def told(shop: Shop, account: str | None = None) -> Report:
     with shop.app.app_context():
-        return AppOperations(shop.runtime).report(account)
+        return report(shop.runtime.look(account))
 
 
 def alarms_of(shop: Shop, account: str | None = None) -> dict[str, Alarm]:

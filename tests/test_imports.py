@@ -26,7 +26,6 @@ LAYERS = (
     {"parts"},
     {"rounds"},
     {"runtime"},
-    {"operations"},
     {"views", "doctor", "cli", "tasks", "admin", "metrics"},
     {"extension"},
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, exists, func, or_, select
 
 from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.service.accounts import SETTINGS, Accounts, AccountUnavailable, require_account_name
 
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LISTED_ACCOUNTS",
     "AccountCounts",
+    "Merchants",
     "count_by_account",
     "count_by_status",
     "is_stored",
@@ -47,6 +51,58 @@ class AccountCounts:
 
     payouts: dict[str, int]
     """The number of payouts and refunds in each state, zeros included."""
+
+
+@dataclass(frozen=True)
+class Merchants:
+    """The merchant accounts of one app: those that are stored, and those that the shop gives keys for."""
+
+    engine: Callable[[], Engine]
+    models: Models
+    accounts: Accounts
+    has_token: bool
+    """Whether the settings have an access token."""
+
+    def names(self) -> list[str]:
+        """The names that checkouts or payouts are stored with; 1,000 at most."""
+        with self.engine().connect() as connection:
+            return stored_accounts(connection, self.models)
+
+    def require(self, name: str) -> str:
+        """Return the name of an account that is stored with a checkout or payout, or has keys in the shop.
+
+        :raises ValueError: there is no such account.
+        """
+        require_account_name(name)
+        with self.engine().connect() as connection:
+            known = name == "" or is_stored(connection, self.models, name)
+        if not known and not self._has_keys(name):
+            raise ValueError(
+                f"account {name!r} is unknown: no checkout or payout has it, and the shop gives it no keys"
+            )
+        return name
+
+    def _has_keys(self, name: str) -> bool:
+        try:
+            self.accounts.client_of(name)
+        except AccountUnavailable:
+            return False
+        return True
+
+    def without_token(self) -> list[str]:
+        """The accounts with payouts to be sent that have no access token."""
+        with self.engine().connect() as connection:
+            names = sending_accounts(connection, self.models)
+        return [name for name in names if self.lacks_token(name)]
+
+    def lacks_token(self, name: str) -> bool:
+        """Whether an account has no access token to send payouts with."""
+        try:
+            token = self.accounts.access_token_of(name)
+        except PaymentsError:
+            # The shop has no keys for this account. The report names it already, because its calls fail.
+            return False
+        return not self.has_token if token is SETTINGS else token is None
 
 
 def stored_accounts(connection: Connection, models: Models, limit: int = LISTED_ACCOUNTS) -> list[str]:

@@ -114,6 +114,12 @@ class Starter:
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
         """
         require_order_id(order_id)
+        try:
+            return self._start(order_id)
+        finally:
+            self._record.write()
+
+    def _start(self, order_id: str) -> CheckoutMixin:
         for _ in range(_MAX_ROUNDS):
             ended_before = self._starting.last_ended
             counts = self._checkouts.counts(order_id)

@@ -22,7 +22,6 @@ from flask_paycheckout.books.audit.rows import AuditRows, Scope
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.options import period_options, read_period
-from flask_paycheckout.operations.app import operations
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import account_text, visible
 
@@ -45,7 +44,7 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
     used.
     """
     period = read_period(start, end, account)
-    operations().allow_reading("the audit")
+    runtime().for_reading("the audit")
     with _JsonOutput() if as_json else _TextOutput() as output, _until_stopped() as stopped:
         done = _run(compared := _audit(period, stopped), output)
     if done and keep:

@@ -15,17 +15,18 @@ import click
 from flask.cli import with_appcontext
 
 from flask_paycheckout.books.alarms import Severity
-from flask_paycheckout.books.report import report_lines
+from flask_paycheckout.books.explain import explain
+from flask_paycheckout.books.report import report as find_report, report_lines
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.logging_in import log_in
 from flask_paycheckout.cli.options import known_account
+from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.database.troubles import trouble_of
 from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.events.receiver_runs import Delivery
-from flask_paycheckout.operations.app import operations
-from flask_paycheckout.rounds.reconcile import Progress, ReconcileReport, ReconcileWatch
+from flask_paycheckout.rounds.reconcile import Progress, Reconciler, ReconcileReport, ReconcileWatch
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import moment_text, visible
 
@@ -84,12 +85,12 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
 
     Exit code 0: no event waits any more. 1: some still do.
     """
-    shop = operations()
+    shop = runtime()
     try:
         done = _deliver(order_id, now)
     except ValueError as error:
         raise click.ClickException(visible(str(error))) from None
-    waiting = shop.count_waiting(order_id)
+    waiting = shop.outbox.count_waiting(order_id)
     if as_json:
         click.echo(json.dumps({"delivered": done.delivered, "failed": done.failed, "waiting": waiting}))
     else:
@@ -101,11 +102,12 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
 
 def _deliver(order_id: str | None, now: bool) -> Delivery:
     stream = sys.stderr
-    waiting = operations().count_waiting(order_id) if stream.isatty() else 0
+    outbox = runtime().for_writing("deliver()").outbox
+    waiting = outbox.count_waiting(order_id) if stream.isatty() else 0
     if not waiting:
-        return operations().deliver(order_id, now=now)
+        return outbox.deliver_waiting(order_id, now=now)
     with click.progressbar(length=waiting, label="Delivering events", file=stream) as bar:
-        return operations().deliver(order_id, now=now, progress=lambda turns: bar.update(1))
+        return outbox.deliver_waiting(order_id, now=now, progress=lambda turns: bar.update(1))
 
 
 @paycheckout.command(short_help="Explain the payment of an order.")
@@ -118,7 +120,8 @@ def show(order_id: str, as_json: bool) -> None:
     Exit code 0: printed. 1: nothing of this order is stored. 2: this is not a valid order id.
     """
     try:
-        explanation = operations().explain(order_id)
+        shop = runtime().for_reading(f"explain({order_id!r})")
+        explanation = explain(shop.engine(), shop.models, shop.checkouts, shop.payouts, require_order_id(order_id))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="ORDER_ID") from None
     click.echo(json.dumps(explanation.as_dict(), indent=2) if as_json else str(explanation))
@@ -150,7 +153,8 @@ def resolve(checkout_id: str, accept: bool, reject: bool, by: str, why: str, as_
         # Two options instead of an on-off switch, which would have a default when it is left out.
         raise click.UsageError("Give either --accept or --reject.")
     try:
-        checkout = operations().resolve(checkout_id, accept, by, why)
+        shop = runtime().for_writing(f"resolve({checkout_id!r})")
+        checkout = shop.resolutions.resolve(checkout_id, accept, by, why)
     except (PayCheckoutError, ValueError) as error:
         raise click.ClickException(visible(str(error))) from None
     if as_json:
@@ -177,7 +181,8 @@ def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str, as_json
     if done is kept:
         raise click.UsageError("Give either --done or --kept.")
     try:
-        checkout = operations().mark_paid_back(checkout_id, by=by, why=why, kept=kept)
+        shop = runtime().for_writing(f"mark_paid_back({checkout_id!r})")
+        checkout = shop.paybacks.mark(checkout_id, by, why, kept)
     except (PayCheckoutError, ValueError) as error:
         raise click.ClickException(visible(str(error))) from None
     if as_json:
@@ -202,7 +207,8 @@ def report(account: str | None, least: str, as_json: bool) -> None:
 
     Exit code 2: an alarm of now, or there is no such account. 1: one of today. 0: nothing needs a person.
     """
-    found = operations().report(known_account(account), Severity(least))
+    known = known_account(account)
+    found = find_report(runtime().for_reading("the report").look(known), Severity(least))
     if as_json:
         shown = found.as_dict() | {"webhook_url": webhook_address(runtime(), masked=True)}
         click.echo(json.dumps(shown, indent=2))
@@ -267,7 +273,7 @@ def _echo_facts(checkout: CheckoutMixin, *more: str) -> None:
 
 def _round(limit: int | None, as_json: bool, run: Round | None = None, *, watching: bool) -> ReconcileReport:
     if as_json:
-        report = (run or operations().reconcile_with_progress)(limit, None)
+        report = (run or _reconciler().run)(limit, None)
         moment = {"at": runtime().clock().isoformat(timespec="seconds")} if watching else {}
         click.echo(json.dumps(moment | asdict(report)))
         return report
@@ -282,15 +288,19 @@ def _round(limit: int | None, as_json: bool, run: Round | None = None, *, watchi
     return report
 
 
+def _reconciler() -> Reconciler:
+    return runtime().for_writing("reconcile()").reconciler
+
+
 def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
 
 
 def _with_progress(limit: int | None, run: Round | None = None) -> ReconcileReport:
     """Reconcile with a progress bar on a terminal; a log gets one line per round only."""
-    run = run or operations().reconcile_with_progress
+    run = run or _reconciler().run
     stream = sys.stderr
-    due = operations().count_due() if stream.isatty() else 0
+    due = runtime().due_reads.count_due(runtime().clock()) if stream.isatty() else 0
     if not due:
         return run(limit, None)
     with click.progressbar(length=min(due, limit or due), label="Reading deposits", file=stream) as bar:
@@ -300,7 +310,7 @@ def _with_progress(limit: int | None, run: Round | None = None) -> ReconcileRepo
 @contextmanager
 def _watching() -> Iterator[ReconcileWatch]:
     """Yield the rounds of a watch; at its end payouts that are under way end after their present call."""
-    rounds = operations().watch()
+    rounds = _reconciler().watch()
     try:
         yield rounds
     finally:

@@ -14,7 +14,7 @@ from flask.cli import with_appcontext
 from flask_paycheckout.books.export import Export, Format, Totals
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.options import period_options, read_period
-from flask_paycheckout.operations.app import operations
+from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import moment_text, visible
 
 
@@ -39,7 +39,7 @@ def export(start: str | None, end: str | None, account: str | None, form: str) -
     Exit code 0: exported. 2: the dates, or the account, cannot be used.
     """
     period = read_period(start, end, account)
-    found = operations().export(period.start, period.end, period.account)
+    found = runtime().for_reading("the export").books.export(period)
     _write(found, Format(form))
     for line in (*_totals(found), *_notes(found)):
         click.echo(visible(line), err=True)

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import click
 
 from flask_paycheckout.books.periods import Period, moment_of
-from flask_paycheckout.operations.app import operations
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import visible
 
@@ -59,6 +58,6 @@ def known_account(name: str | None) -> str | None:
     if name is None:
         return None
     try:
-        return operations().require_account(name)
+        return runtime().for_reading("the merchant account").merchants.require(name)
     except ValueError as error:
         raise click.BadParameter(visible(str(error)), param_hint="--account") from None

@@ -14,15 +14,17 @@ import click
 from flask.cli import with_appcontext
 
 from flask_paycheckout.books.payout_alarms import missing_token_text, payout_text
-from flask_paycheckout.books.payout_overview import ListedPayout
+from flask_paycheckout.books.payout_overview import ListedPayout, PayoutOverview
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.logging_in import log_in
 from flask_paycheckout.cli.options import known_account
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.operations.app import operations
+from flask_paycheckout.client.hidden import concealed
+from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.results import PayoutReport
+from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import plain, visible
 from flask_paycheckout.views.order_urls import refund_url
 
@@ -51,7 +53,7 @@ def refund(checkout_id: str, amount: str | None, by: str, why: str, as_json: boo
     Exit code 0: stored. 1: there is no such money, or less of it is left. 2: an argument cannot be used.
     """
     with _usable({"amount": "--amount", "checkout_id": "CHECKOUT_ID", "by": "--by", "why": "--why"}):
-        made = operations().make_refund(checkout_id, amount, by=by, why=why)
+        made = runtime().for_writing(f"refund({checkout_id!r})").refunds.make(checkout_id, amount, by, why, None)
     if made is None:
         raise click.ClickException("Nothing was stored. Try again.")
     url = refund_url(made.reference)
@@ -76,9 +78,11 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
     """
     if context.invoked_subcommand is not None:
         return
-    page = operations().list_payouts(
-        PayoutStatus(status) if status else None, None, None, limit, known_account(account)
-    )
+    known = known_account(account)
+    shop = runtime().for_reading("the list of payouts")
+    with shop.engine().connect() as connection:
+        overview = PayoutOverview(connection, shop.models, known)
+        page = overview.page(PayoutStatus(status) if status else None, None, None, limit)
     if as_json:
         click.echo(json.dumps([plain(asdict(one)) for one in page.payouts], indent=2))
     else:
@@ -110,7 +114,7 @@ def send(login: bool, as_json: bool) -> None:
     if not report.clean:
         click.echo("What to do about it: flask paycheckout report", err=True)
         raise SystemExit(1)
-    lacking = operations().accounts_without_token() if report.left else []
+    lacking = runtime().merchants.without_token() if report.left else []
     without = [name for name in lacking if name or token is None]
     if without:
         click.echo(visible(f"Payouts are left. {missing_token_text(without)}"), err=True)
@@ -133,7 +137,7 @@ def approve(reference: str, seen: int, by: str, why: str | None, as_json: bool) 
 
     Exit code 0: approved. 1: not stored, does not wait, or has changed. 2: an argument cannot be used.
     """
-    _decide(as_json, lambda: operations().approve_payout(reference, by=by, why=why, seen=seen))
+    _decide(as_json, lambda: _decisions("approve").approve(reference, by, why, seen))
 
 
 @payouts.command(short_help="Cancel a payout of which nothing was sent.")
@@ -147,7 +151,7 @@ def cancel(reference: str, by: str, why: str, as_json: bool) -> None:
 
     Exit code 0: cancelled. 1: not stored, or sent already. 2: an argument cannot be used.
     """
-    _decide(as_json, lambda: operations().cancel_payout(reference, by=by, why=why))
+    _decide(as_json, lambda: _decisions("cancel").cancel(reference, by, why))
 
 
 @payouts.command(short_help="Have a payout that failed sent again.")
@@ -162,7 +166,7 @@ def retry(reference: str, by: str, why: str, as_json: bool) -> None:
     Exit code 0: it is ready. 1: not stored, has not failed, or its money is refunded otherwise. 2: an argument cannot
     be used.
     """
-    _decide(as_json, lambda: operations().retry_payout(reference, by=by, why=why))
+    _decide(as_json, lambda: _decisions("retry").retry(reference, by, why))
 
 
 @payouts.command(short_help="Record whether a payout was sent, or came back.")
@@ -184,7 +188,7 @@ def resolve(reference: str, sent: bool, not_sent: bool, by: str, why: str, as_js
     if sent is not_sent:
         # Two options instead of an on-off switch, which would have a default when it is left out.
         raise click.UsageError("Give either --sent or --not-sent.")
-    _decide(as_json, lambda: operations().resolve_payout(reference, sent, by=by, why=why))
+    _decide(as_json, lambda: _decisions("resolve").resolve(reference, sent, by, why))
 
 
 @payouts.command(short_help="Save the transfer proof of a completed bank transfer.")
@@ -198,7 +202,7 @@ def proof(reference: str, file: Path, as_json: bool) -> None:
     Exit code 0: saved. 1: there is none, the service did not answer, or FILE cannot be written.
     """
     try:
-        document = operations().read_transfer_proof(reference)
+        document = runtime().for_reading("the transfer proof").transfer_proofs.read(reference)
         file.write_bytes(document)
     except (PaymentsError, OSError) as error:
         raise click.ClickException(visible(str(error))) from None
@@ -210,12 +214,26 @@ def proof(reference: str, file: Path, as_json: bool) -> None:
 
 def _send(token: str | None) -> PayoutReport:
     """Send with a progress bar on a terminal."""
-    shop, stream = operations(), sys.stderr
-    ready = shop.count_ready_payouts() if stream.isatty() else 0
+    shop, stream = runtime().for_writing("send_payouts()"), sys.stderr
+    sender, given = shop.payout_sender, concealed(token)
+
+    def count_ready() -> int:
+        return shop.payout_queue.backlog(shop.clock()).ready
+
+    ready = count_ready() if stream.isatty() else 0
     if not ready:
-        return shop.send_payouts(token)
+        return sender.run(given)
     with click.progressbar(length=ready, label="Sending payouts", file=stream) as bar:
-        return shop.send_with_progress(token, lambda left: bar.update(ready - left - bar.pos))
+
+        def advance() -> bool:
+            bar.update(ready - count_ready() - bar.pos)
+            return False
+
+        return sender.run_round(given, advance)[0]
+
+
+def _decisions(call: str) -> PayoutDecisions:
+    return runtime().for_writing(f"{call}_payout()").payout_decisions
 
 
 def _decide(as_json: bool, decision: Callable[[], PayoutMixin]) -> None:

@@ -14,7 +14,7 @@ from flask.cli import with_appcontext
 
 from flask_paycheckout.books.pruning import Progress, Pruned
 from flask_paycheckout.cli.group import paycheckout
-from flask_paycheckout.operations.app import operations
+from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import moment_text, plain
 
 __all__ = ["prune"]
@@ -48,7 +48,7 @@ def prune(days: int, dry_run: bool, as_json: bool) -> None:
     Exit code 0: removed, or counted.
     """
     with _progress() as progress:
-        pruned = operations().prune(timedelta(days=days), dry_run=dry_run, progress=progress)
+        pruned = runtime().for_writing("prune()").pruning.run(timedelta(days=days), dry_run=dry_run, progress=progress)
     click.echo(json.dumps(plain(asdict(pruned))) if as_json else _text(pruned))
 
 

@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.payout_alarms import missing_token_text
 from flask_paycheckout.books.payout_overview import PayoutOverview
+from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.client import NotFound, PaymentsError, Probe, RequestRefused, Unauthorized
 from flask_paycheckout.database.shop_session import refuse_uncommitted
 from flask_paycheckout.doctor.accounts import Progress, check_accounts, needs_default
@@ -22,7 +23,6 @@ from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database, database_text
 from flask_paycheckout.doctor.receivers import check_receivers
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
 from flask_paycheckout.service.accounts import SETTINGS
@@ -328,7 +328,7 @@ def _deferred(shop: Runtime) -> Iterator[Check]:
 def _alarms(shop: Runtime, account: str | None) -> Iterator[Check]:
     """Give each alarm of the report: a failure, or a warning for a mere note."""
     try:
-        alarms = AppOperations(shop).alarms(account)
+        alarms = find_alarms(shop.look(account))
     except SQLAlchemyError as error:
         yield failure("alarms", database_text(error), "See database, above.")
         return

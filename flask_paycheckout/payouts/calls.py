@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
@@ -24,13 +25,16 @@ from flask_paycheckout.client import (
 )
 from flask_paycheckout.client.hidden import hide
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.payouts.destinations import Destination, ToBank, ToRecipient, ToWallet
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import CLOCKS_DIFFER
+from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.payout_tries import Try, present_try
 from flask_paycheckout.payouts.sealing import Sealing, Unreadable
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.accounts import SETTINGS, Accounts, AccountUnavailable
+from flask_paycheckout.service.calls import PROOF, Service
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.text import visible
 
@@ -276,6 +280,31 @@ def _read(keys: _Keys, client: PaymentsClient, sent: Try, after: str | None) -> 
 def keys_gone_text(client_id: str | None) -> str:
     """The reason why nobody can find out about a payout, for people."""
     return f"it was sent with the client id {client_id!r}, and no account has its keys now"
+
+
+@dataclass(frozen=True)
+class TransferProofs:
+    """Gets the transfer proofs of one app's payouts from the service."""
+
+    payouts: Payouts
+    service: Service
+
+    def read(self, reference: str) -> bytes:
+        """The transfer proof of a completed bank transfer, as a PDF.
+
+        :raises UnknownPayout: no such payout is stored.
+        :raises PayoutRefused: it is not completed, or was paid in a token.
+        :raises flask_paycheckout.client.PaymentsError: there was no usable answer.
+        """
+        payout = self.payouts.find(reference)
+        if payout is None:
+            raise UnknownPayout(reference)
+        disbursement_id = payout.disbursement_id
+        if payout.is_token or payout.status != PayoutStatus.COMPLETED or not disbursement_id:
+            remedy = "Only a completed bank transfer has one."
+            raise PayoutRefused(reference, payout.status, "give the transfer proof", remedy)
+        with self.service.permit(PROOF, payout.account if payout.paid_by is None else payout.paid_by) as permit:
+            return permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id))
 
 
 def is_refusal(error: Exception) -> bool:

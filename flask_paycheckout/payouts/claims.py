@@ -132,11 +132,14 @@ class RefundClaims:
         :raises flask_paycheckout.client.PaymentsError: the service refused the bank account, or could not be reached.
         """
         to: Destination | None = form.wallet
-        if to is None:
-            to = self._make_recipient(reference, form)
-        else:
-            self._count(reference)
-        return self._store(reference, to, form.masked)
+        try:
+            if to is None:
+                to = self._make_recipient(reference, form)
+            else:
+                self._count(reference)
+            return self._store(reference, to, form.masked)
+        finally:
+            self._record.write()
 
     def _count(self, reference: str) -> PayoutMixin:
         counted = self._counts.take(reference)

@@ -161,6 +161,15 @@ class Paybacks:
         self._models = models
         self._clock = clock
 
+    def listed(self, limit: int) -> tuple[int, tuple[MoneyToPayBack, ...]]:
+        """Payments that paid no order, until a person says whether they were paid back or are kept.
+
+        :param limit: list at most this many, the oldest first.
+        :returns: how many there are, and the list.
+        """
+        with self._engine().connect() as connection:
+            return count_to_pay_back(connection, self._models), list_to_pay_back(connection, self._models, limit)
+
     def mark(self, checkout_id: str, by: str, why: str, kept: bool) -> CheckoutMixin:
         """Record that this money was paid back, or is kept, with name and reason.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import Connection, Engine, Table, func, select
 
 from flask_paycheckout.database.autocommit import autocommit
+from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.database.parameters import is_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
@@ -48,6 +49,8 @@ class Payouts:
 
         :param connection: the connection of the caller's transaction; None for one of its own.
         """
+        if not is_order_id(reference):
+            return None
         if connection is None:
             return next(iter(self._loaded(self._select_by_reference, of_reference=reference)), None)
         row = connection.execute(self._select_by_reference, {"of_reference": reference}).mappings().one_or_none()

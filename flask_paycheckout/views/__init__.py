@@ -8,7 +8,8 @@ from flask import Blueprint, Flask, Response, current_app, request, send_from_di
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.config import Settings
-from flask_paycheckout.operations.app import operations
+from flask_paycheckout.database.shop_session import let_clean_go
+from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views import order, refund, webhook
 from flask_paycheckout.views.headers import exempt_from_csrf, harden, harden_unrouted
 from flask_paycheckout.views.pages import answer_customer
@@ -24,7 +25,7 @@ def add_routes(app: Flask, settings: Settings) -> None:
 
 def _release_session() -> None:
     if request.endpoint != "paycheckout.static":
-        operations().release_session()
+        let_clean_go(runtime().db)
 
 
 def _make_blueprint() -> Blueprint:

@@ -27,8 +27,7 @@ from flask_paycheckout.errors import (
     TooManyAttempts,
     UnsafeCheckoutUrl,
 )
-from flask_paycheckout.operations.app import operations
-from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds
+from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, read_refunds
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAY, STATUS
 from flask_paycheckout.service.calls import NotAsked
@@ -55,14 +54,14 @@ def order_page(token: str) -> Response:
     link = link_of(STATUS, token)
     if link is None:
         return bad_link_page()
-    current = operations().read_order_status(link.order_id)
+    current = _read_status(link)
     settled = current.status in (Status.PAID, Status.HELD)
     total, failed = (None, False) if settled else _ask_total(link.order_id)
     # No link to the refund page, which decides where money goes: the status link may have been passed on.
     refunds = _refunds(current, link)
     receipt = Receipt()
     if runtime().settings.show_total:
-        arrived = operations().read_payments(link.order_id) if settled or current.refundable else []
+        arrived = runtime().checkouts.payments(link.order_id) if settled or current.refundable else []
         receipt = Receipt(total, arrived, refunds.paid_back)
     # While order_total fails, the page must not claim that there is nothing to pay.
     wanted = total is not None or failed
@@ -88,7 +87,7 @@ def order_page(token: str) -> Response:
 def unpayable_page(link: Link) -> Response:
     """Show the status of an order that the shop wants no payment for: the answer to an outdated pay button."""
     # The page's address accepts only POST and cannot be fetched again, so this page does not update itself.
-    current = msgspec.structs.replace(operations().read_order_status(link.order_id), final=True, poll_after=0)
+    current = msgspec.structs.replace(_read_status(link), final=True, poll_after=0)
     return page(
         "order.html",
         link.order_id,
@@ -113,12 +112,18 @@ def order_status(token: str) -> Response:
     if link is None:
         # A forged link, an expired one and an unknown order must look alike.
         abort(404)
-    current = operations().read_order_status(link.order_id)
+    current = _read_status(link)
     return jsonify(status=current.status, final=current.final, pollAfter=current.poll_after)
 
 
 def _refunds(current: OrderStatus, link: Link) -> OrderRefunds:
-    return operations().read_refunds(link.order_id) if current.refundable else NO_REFUNDS
+    if not current.refundable:
+        return NO_REFUNDS
+    return read_refunds(runtime().payouts, runtime().checkouts, link.order_id)
+
+
+def _read_status(link: Link) -> OrderStatus:
+    return runtime().for_writing("the status page").statuses.of(link.order_id)
 
 
 def _ask_total(order_id: str) -> tuple[Total | None, bool]:
@@ -144,7 +149,8 @@ def create_checkout(token: str) -> BaseResponse:
     if link is None:
         return bad_link_page()
     try:
-        checkout = operations().start(link.order_id)
+        shop = runtime().for_writing(f"start({link.order_id!r})", only_if_blocking=False)
+        checkout = shop.starter.start(link.order_id)
     except OrderNotPayable:
         return unpayable_page(link)
     except OrderSettled:
@@ -209,7 +215,7 @@ def paycheckout_button(order_id: str, label: str | None = None, *, new_tab: bool
 def _status_of(order_id: str) -> str | None:
     asked: dict[str, str] = g.get("paycheckout_statuses", {})
     try:
-        return asked.get(require_order_id(order_id)) or operations().order_status(order_id)
+        return asked.get(require_order_id(order_id)) or runtime().order_statuses([order_id])[order_id]
     except SQLAlchemyError:
         # The form asks again when it is sent, so a database that is away costs no shop its page.
         return None

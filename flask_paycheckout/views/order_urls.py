@@ -9,8 +9,9 @@ from typing import NamedTuple
 from flask import current_app, has_request_context, url_for
 
 from flask_paycheckout.database.order_ids import is_order_id, require_order_id
-from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.operations.app import operations
+from flask_paycheckout.database.shop_session import open_connection
+from flask_paycheckout.errors import ConfigurationError, UnknownPayout
+from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAY, REFUND, STATUS
 
@@ -45,8 +46,15 @@ def refund_url(reference: str) -> str:
     :raises UnknownPayout: no such payout is stored.
     :raises ValueError: it is no refund.
     """
-    token = runtime().signed_links.sign(REFUND, operations().require_refund(reference).reference)
-    return _absolute("refund", token=token)
+    require_order_id(reference, "reference")
+    shop = runtime()
+    # Inside a transaction of `db.session` also one that it has just stored.
+    payout = shop.payouts.find(reference, open_connection(shop.db, shop.models.Payout))
+    if payout is None:
+        raise UnknownPayout(reference)
+    if payout.kind != PayoutKind.REFUND:
+        raise ValueError(f"payout {reference!r} is no refund, so no customer says where it goes")
+    return _absolute("refund", token=shop.signed_links.sign(REFUND, payout.reference))
 
 
 def webhook_url() -> str:

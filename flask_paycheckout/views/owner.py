@@ -12,12 +12,16 @@ from flask.blueprints import BlueprintSetupState
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response
 
+from flask_paycheckout.books import order_list
+from flask_paycheckout.books.explain import explain
+from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.checkouts.decisions import accepting, rejecting
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.order_ids import is_order_id
+from flask_paycheckout.database.shop_session import let_clean_go
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused, UnknownCheckout
-from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.paybacks import sums_of
+from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, name_of, require_callable
 from flask_paycheckout.security.signed_links import RESOLVE
 from flask_paycheckout.text import visible
@@ -81,19 +85,20 @@ def _exempt_from_csrf(state: BlueprintSetupState) -> None:
 
 def list_orders() -> str | tuple[str, int] | Response:
     """List the orders, newest first, below the alarms that need a person."""
-    shop = operations()
+    shop = runtime()
     search = request.args.get("search", "").strip()
     if search:
-        order_id = shop.find_order_id(search)
+        order_id = order_list.find_order_id(shop.engine(), shop.models, search)
         if order_id is not None:
             return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
     status = _status_asked_for()
     account, accounts = account_asked_for()
-    page = shop.list_orders(status, request.args.get("after"), account)
+    statuses, after = shop.checkouts.order_statuses, request.args.get("after")
+    page = order_list.page_of_orders(shop.engine(), shop.models, statuses, status, after, account=account)
     shown = owner_page(
         "orders",
         page=page,
-        alarms=shop.alarms(account),
+        alarms=find_alarms(shop.look(account)),
         lists=_LISTS_OF_ALARMS,
         account=account,
         accounts=accounts,
@@ -112,21 +117,22 @@ def show_order() -> str | tuple[str, int]:
 
 def list_paybacks() -> str:
     """List the money that paid no order, until a person records that it was paid back or is kept."""
-    count, listed = operations().list_money_to_pay_back(_LISTED)
+    count, listed = runtime().paybacks.listed(_LISTED)
     return owner_page("paybacks", count=count, listed=listed, sums=sums_of(listed))
 
 
 def resolve(token: str) -> str | tuple[str, int] | Response:
     """Record a decision on a held payment, with name and reason."""
     checkout_id = subject_of_form(RESOLVE, token)
-    attempt = operations().find_checkout(checkout_id)
+    attempt = runtime().checkouts.find(checkout_id)
     if attempt is None:
         abort(404)
     decision, why = request.form.get("decision"), why_given()
     if decision not in ("accept", "reject") or not why:
         return _story(attempt.order_id, "Say whether you accept or reject the payment, and why.", 400)
     try:
-        operations().resolve(checkout_id, decision == "accept", owner(), why)
+        shop = runtime().for_writing(f"resolve({checkout_id!r})")
+        shop.resolutions.resolve(checkout_id, decision == "accept", owner(), why)
     except UnknownCheckout:
         abort(404)
     except TransitionRefused:
@@ -139,14 +145,15 @@ def resolve(token: str) -> str | tuple[str, int] | Response:
 def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
     """Record that money was paid back, or is kept, with name and reason."""
     checkout_id = subject_of_form(RESOLVE, token)
-    attempt = operations().find_checkout(checkout_id)
+    attempt = runtime().checkouts.find(checkout_id)
     if attempt is None:
         abort(404)
     became, why = request.form.get("became"), why_given()
     if became not in ("done", "kept") or not why:
         return _story(attempt.order_id, "Say whether the money was paid back or is kept, and how or why.", 400)
     try:
-        operations().mark_paid_back(checkout_id, by=owner(), why=why, kept=became == "kept")
+        shop = runtime().for_writing(f"mark_paid_back({checkout_id!r})")
+        shop.paybacks.mark(checkout_id, owner(), why, became == "kept")
     except UnknownCheckout:
         abort(404)
     except PaybackRefused:
@@ -162,8 +169,8 @@ def _require_permission(permission: Permission) -> None:
     g.paycheckout_owner = who
     # The permission function may have read through db.session: end that read, or these pages would need a second
     # connection beside it, and its lock could block them.
-    operations().release_session()
-    operations().allow_reading("the owner's page")
+    let_clean_go(runtime().db)
+    runtime().for_reading("the owner's page")
     if request.method == "POST":
         require_same_site("Please decide on the owner's own page.")
 
@@ -176,7 +183,9 @@ def _status_asked_for() -> Status | None:
 
 
 def _story(order_id: str, fault: str | None = None, code: int = 200) -> tuple[str, int]:
-    story = operations().explain(order_id) if is_order_id(order_id) else None
+    shop = runtime()
+    asked = shop.engine(), shop.models, shop.checkouts, shop.payouts, order_id
+    story = explain(*asked) if is_order_id(order_id) else None
     if story is None or not story.attempts:
         abort(404, "No payment of such an order was ever started.")
     facts = {"story": story, "fault": fault, "accepting": accepting, "rejecting": rejecting}

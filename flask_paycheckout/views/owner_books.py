@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import date
 
 from flask import Response, request
@@ -12,7 +11,6 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from flask_paycheckout.books.export import Export, Format
 from flask_paycheckout.books.periods import month_period
-from flask_paycheckout.operations.app import operations
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views.owner_forms import account_asked_for, owner_page
 
@@ -37,7 +35,7 @@ def download_month() -> AnyResponse | tuple[str, int]:
         period = month_period(month, runtime().settings.time_zone, account)
     except ValueError:
         return _page("Choose a month, and CSV or JSON lines.", 400)
-    found = operations().export(period.start, period.end, account)
+    found = runtime().books.export(period)
     count = found.books.count(found.period)
     if count > _MOST_MOVEMENTS:
         return _page(
@@ -59,12 +57,12 @@ def _parts(found: Export, form: Format) -> Iterator[bytes]:
 
 def _page(fault: str | None = None, code: int = 200) -> tuple[str, int]:
     account, accounts = account_asked_for()
-    books = operations().export(None, None, account)
-    months = books.books.months(account)
-    zone = books.books.zone
+    books = runtime().books
+    months = books.months(account)
     # The last two may not be closed yet.
     closed = [
-        place > 1 or replace(books, period=month_period(month, zone)).closed() for place, month in enumerate(months)
+        place > 1 or books.export(month_period(month, books.zone, account)).closed()
+        for place, month in enumerate(months)
     ]
     shown = owner_page(
         "books",

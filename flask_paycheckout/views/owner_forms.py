@@ -5,7 +5,6 @@ from __future__ import annotations
 from flask import abort, g, render_template, request, url_for
 
 from flask_paycheckout.checkouts.decisions import MAX_BY, MAX_WHY
-from flask_paycheckout.operations.app import operations
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import moment_text, trimmed, visible
 
@@ -25,12 +24,12 @@ def owner_page(template: str, **facts: object) -> str:
 
 def account_asked_for() -> tuple[str | None, list[str]]:
     """The merchant account that a list is limited to, if any, and the names of all when the shop has more than one."""
-    names = operations().stored_accounts()
+    names = runtime().merchants.names()
     if len(names) < 2:
         return None, []
     asked = request.args.get("account")
     try:
-        return None if asked is None else operations().require_account(asked), names
+        return None if asked is None else runtime().merchants.require(asked), names
     except ValueError:
         abort(404, "There is no such account.")
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 from flask import abort, make_response, redirect, request, url_for
 from werkzeug.wrappers import Response
 
+from flask_paycheckout.books.payout_overview import PayoutOverview
 from flask_paycheckout.books.payout_story import payout_steps
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import (
@@ -22,10 +23,11 @@ from flask_paycheckout.errors import (
     UnknownCheckout,
     UnknownPayout,
 )
-from flask_paycheckout.operations.app import operations
+from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.requests import RefundablePayment
+from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.text import trimmed, visible
 from flask_paycheckout.views.order_urls import refund_url
@@ -46,6 +48,7 @@ _FILE_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 _EXPONENT = re.compile(r"[0-9]e", re.IGNORECASE)
 # Longer than any amount; a longer text is no number.
 _MAX_AMOUNT = 100
+_LISTED = 25
 
 
 @dataclass(frozen=True)
@@ -61,23 +64,27 @@ class _Decision:
 
 def _approve(reference: str, why: str, seen: int | None) -> PayoutMixin:
     # A form without a revision shows nothing, so it approves nothing.
-    return operations().approve_payout(reference, by=owner(), why=why or None, seen=-1 if seen is None else seen)
+    return _decisions("approve").approve(reference, owner(), why or None, -1 if seen is None else seen)
 
 
 def _cancel(reference: str, why: str, seen: int | None) -> PayoutMixin:
-    return operations().cancel_payout(reference, by=owner(), why=why)
+    return _decisions("cancel").cancel(reference, owner(), why)
 
 
 def _retry(reference: str, why: str, seen: int | None) -> PayoutMixin:
-    return operations().retry_payout(reference, by=owner(), why=why)
+    return _decisions("retry").retry(reference, owner(), why)
 
 
 def _resolve_sent(reference: str, why: str, seen: int | None) -> PayoutMixin:
-    return operations().resolve_payout(reference, True, by=owner(), why=why)
+    return _decisions("resolve").resolve(reference, True, owner(), why)
 
 
 def _resolve_unsent(reference: str, why: str, seen: int | None) -> PayoutMixin:
-    return operations().resolve_payout(reference, False, by=owner(), why=why)
+    return _decisions("resolve").resolve(reference, False, owner(), why)
+
+
+def _decisions(call: str) -> PayoutDecisions:
+    return runtime().for_writing(f"{call}_payout()").payout_decisions
 
 
 _DECISIONS = {
@@ -100,9 +107,12 @@ def list_payouts() -> str:
     """List payouts and refunds, newest first."""
     status, kind = _chosen(PayoutStatus, "status"), _chosen(PayoutKind, "kind")
     account, accounts = account_asked_for()
+    with runtime().engine().connect() as connection:
+        overview = PayoutOverview(connection, runtime().models, account)
+        page = overview.page(status, kind, request.args.get("after"), _LISTED)
     return owner_page(
         "payouts",
-        page=operations().list_payouts(status, kind, request.args.get("after"), account=account),
+        page=page,
         account=account,
         accounts=accounts,
         status=status,
@@ -153,7 +163,7 @@ def give_proof() -> _Page:
     """Give the service's transfer proof of a completed bank transfer, as a PDF to save."""
     payout = _require_payout(request.args.get("reference", ""))
     try:
-        document = operations().read_transfer_proof(payout.reference)
+        document = runtime().transfer_proofs.read(payout.reference)
     except PayoutRefused:
         return _shown(payout, "There is no transfer proof: only a completed bank transfer has one.", 409)
     except PaymentsError as error:
@@ -183,7 +193,7 @@ def refund(token: str) -> _Page:
         return _refund_form(payment, "Say why, for the record.", 400, wrong="why")
     try:
         seen = request.form.get("seen", "")
-        made = operations().make_refund(checkout_id, amount, by=owner(), why=why, seen=seen)
+        made = runtime().for_writing(f"refund({checkout_id!r})").refunds.make(checkout_id, amount, owner(), why, seen)
     except ValueError as error:
         fault = visible(str(error))
         return _refund_form(payment, f"{fault[:1].upper()}{fault[1:]}.", 400, wrong="amount")
@@ -237,14 +247,14 @@ def _refund_form(payment: RefundablePayment, fault: str | None = None, code: int
 
 
 def _require_payout(reference: str) -> PayoutMixin:
-    payout = operations().find_payout(reference)
+    payout = runtime().payouts.find(reference)
     if payout is None:
         abort(404, "There is no such payout.")
     return payout
 
 
 def _require_refundable(checkout_id: str) -> RefundablePayment:
-    payment = operations().find_refundable(checkout_id)
+    payment = runtime().refunds.of(checkout_id)
     if payment is None:
         abort(404, "No money of such a payment can be refunded.")
     return payment

@@ -13,7 +13,6 @@ from flask_paycheckout.client import Invalid, PaymentsError
 from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.troubles import is_unavailable
 from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
-from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
@@ -74,7 +73,7 @@ def refund(token: str) -> BaseResponse:
     if posted:
         require_same_site(_REMEDY)
     reference = runtime().signed_links.read(REFUND, token)
-    found = None if reference is None else operations().find_refund(reference)
+    found = None if reference is None else runtime().refund_claims.find(reference)
     if found is None:
         return bad_link_page()
     if not posted:
@@ -87,9 +86,9 @@ def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> BaseResponse:
     if form.faults:
         return _show(payout, 422, Problem.FAULTS, form) if claims_left(payout) else _closed(payout)
     try:
-        operations().claim_refund(payout.reference, form)
+        runtime().for_writing("the refund page").refund_claims.claim(payout.reference, form)
     except (PayoutRefused, TooManyClaims) as error:
-        again = operations().find_refund(payout.reference) or payout
+        again = runtime().refund_claims.find(payout.reference) or payout
         # Unless so many others changed it at once that this one never had its turn.
         return _unreachable(again, form, error, str(error)) if claims_left(again) else _closed(again)
     except Invalid as error:
@@ -132,7 +131,9 @@ def _show_again(
     when: str = "",
 ) -> Response:
     """Show a refund as it stands after a form that changed nothing."""
-    return _show(operations().find_refund(payout.reference) or payout, status, problem, form, detail=detail, when=when)
+    return _show(
+        runtime().refund_claims.find(payout.reference) or payout, status, problem, form, detail=detail, when=when
+    )
 
 
 def _show(

@@ -11,7 +11,6 @@ import msgspec
 from flask import Response, abort, request
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.operations.app import operations
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.service.observations import Observed
@@ -53,9 +52,9 @@ def webhook(secret: str | None = None) -> Response:
         return _answer(400, '{"error":"send a JSON object with a string orderId"}')
     try:
         if isinstance(payload.order_id, str):
-            _observe(shop, operations().receive_webhook(payload.order_id))
+            _observe(shop, shop.for_writing("the webhook").webhooks.receive(payload.order_id))
         else:
-            operations().receive_payout_webhook()
+            shop.for_writing("the webhook").payout_hints.receive()
             _observe(shop, "payout")
     except SQLAlchemyError:
         named = payload.order_id if isinstance(payload.order_id, str) else None

@@ -14,8 +14,8 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import Pay, order_paid
+from flask_paycheckout.books.order_list import page_of_orders
 from flask_paycheckout.checkouts.states import Status
-from flask_paycheckout.operations.app import AppOperations
 from tests.accounts.conftest import SECRETS, Sellers, SigningService
 from tests.alarming import alarms_of, urgent
 from tests.conftest import OpenShop
@@ -232,8 +232,10 @@ def test_no_question_about_one_account_looks_at_every_row(busy: Sellers) -> None
         told(shop, "report", "--account", "ada")
         told(shop, "payouts", "--account", "ada")
         with shop.app.app_context():
-            AppOperations(shop.runtime).list_orders(None, None, "ada")
-            AppOperations(shop.runtime).list_orders(Status.HELD, None, "ada")
+            for status in (None, Status.HELD):
+                runtime = shop.runtime
+                statuses = runtime.checkouts.order_statuses
+                page_of_orders(runtime.engine(), runtime.models, statuses, status, None, account="ada")
     assert len(seen) > 20
     # The few rows of failing calls, and those that wait to be paid back, are read as a whole.
     few = r"SCAN paycheckout_(service|checkout USING INDEX ix_paycheckout_checkout_payback)"

@@ -16,7 +16,6 @@ from flask_paycheckout import Pay, order_paid
 from flask_paycheckout.books.gauges import read_gauges
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import UnsafeCheckoutUrl
-from flask_paycheckout.operations.app import AppOperations
 from tests.alarming import told, urgent
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
@@ -335,7 +334,7 @@ class Day:
 def gauged(shop: Shop) -> Mapping[str, int]:
     """The alarms as monitoring gets them, by kind."""
     with shop.app.app_context():
-        counted = read_gauges(AppOperations(shop.runtime).look(), 50).alarms
+        counted = read_gauges(shop.runtime.look(), 50).alarms
     return {kind: count for (kind, _), count in counted.items() if count}
 
 

@@ -16,7 +16,6 @@ from flask_paycheckout import order_paid
 from flask_paycheckout.books import pruning
 from flask_paycheckout.books.pruning import Pruned
 from flask_paycheckout.errors import OrderSettled, PayoutConflict
-from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.testing import Signals
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, refunds, stands
@@ -68,7 +67,7 @@ def completes(shop: Shop, reference: str, **columns: Any) -> None:
 
 def prunes(shop: Shop, *, dry_run: bool = False) -> Pruned:
     with shop.app.app_context():
-        return AppOperations(shop.runtime).prune(DAYS, dry_run=dry_run)
+        return shop.runtime.pruning.run(DAYS, dry_run=dry_run)
 
 
 def counts(pruned: Pruned) -> tuple[int, int, int, int, int]:
@@ -403,9 +402,7 @@ def test_transactions_are_small_and_ids_that_are_missing_cost_nothing(
     shop.clock.now += AGES
     steps: list[tuple[int, int]] = []
     with shop.app.app_context():
-        pruned = AppOperations(shop.runtime).prune(
-            DAYS, dry_run=False, progress=lambda place, end: steps.append((place, end))
-        )
+        pruned = shop.runtime.pruning.run(DAYS, dry_run=False, progress=lambda place, end: steps.append((place, end)))
     assert counts(pruned) == (5, 0, 10, 0, 0)
     assert len(steps) < 20
     assert steps == sorted(steps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from flask_paycheckout.operations.app import AppOperations
 from tests.scripted import Shop
 
 
@@ -10,7 +9,7 @@ def test_a_rejected_payment_leaves_the_order_unpaid(shop: Shop) -> None:
     checkout_id = shop.has_held()
     shop.resolves(checkout_id, accept=False)
     with shop.app.app_context():
-        status = AppOperations(shop.runtime).read_order_status("o-1")
+        status = shop.runtime.statuses.of("o-1")
     assert (status.status, status.final) == ("unpaid", False)
 
 
@@ -22,5 +21,5 @@ def test_a_replaced_attempt_is_read_by_the_schedule_only(shop: Shop) -> None:
     second = shop.starts()
     shop.service.reads.clear()
     with shop.app.app_context():
-        AppOperations(shop.runtime).read_order_status("o-1")
+        shop.runtime.statuses.of("o-1")
     assert shop.service.reads == [second]

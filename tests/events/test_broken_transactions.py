@@ -13,7 +13,8 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy.orm import Session
 
 from flask_paycheckout import Pay, order_paid
-from flask_paycheckout.operations.app import operations
+from flask_paycheckout.books.report import report
+from flask_paycheckout.runtime import runtime
 from tests.conftest import NewDatabase, OpenShop
 from tests.races.effects import add_effects, counts, writes
 from tests.scripted import Shop
@@ -209,7 +210,7 @@ def has_failed_and_runs_again(shop: Shop, order_id: str, way: Way, *, atomic: bo
 
 def alarms(shop: Shop) -> str:
     with shop.app.app_context():
-        return str(operations().report("").as_dict())
+        return str(report(runtime().look("")).as_dict())
 
 
 @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])

@@ -404,7 +404,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_WEBHOOK}::test_what_the_webhook_itself_says_is_not_evidence",
             Before(
                 "views.webhook:webhook",
-                "receive_webhook",
+                "receive",
                 "from flask_paycheckout.checkouts.states import Status\n"
                 "attempts, found = runtime().attempts, runtime().attempts.find(payload.order_id)\n"
                 "if found is not None and b'completed' in body:\n"
@@ -478,7 +478,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a page that another thread has made meanwhile is not seen": (
             f"{_START}::test_a_page_that_another_thread_makes_while_the_shop_is_asked_is_used[sqlite-a first page]",
-            Swap("checkouts.start:Starter.start", "self._starting.last_ended is not ended_before", "False"),
+            Swap("checkouts.start:Starter._start", "self._starting.last_ended is not ended_before", "False"),
         ),
         "a session in which the shop is asked waits for locks for ever": (
             "database/test_own_session.py::test_order_total_waits_for_locks_no_longer_than_ten_seconds[of_app_context]",
@@ -498,7 +498,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "starts of one order go side by side": (
             "test_bounds.py::test_sixteen_starts_of_one_order_make_one_checkout",
-            Swap("checkouts.start:Starter.start", "self._starting.join(order_id)", "self._starting.join(object())"),
+            Swap("checkouts.start:Starter._start", "self._starting.join(order_id)", "self._starting.join(object())"),
         ),
     },
     "A token that is forged, altered, too old or made for something else: sealed, with a key for each purpose.": {
@@ -966,7 +966,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a proof is read with the settings' keys": (
             "accounts/test_payouts.py::test_a_transfer_proof_is_read_with_the_keys_that_can_read_it",
             Swap(
-                "operations.staff:StaffOperations.read_transfer_proof",
+                "payouts.calls:TransferProofs.read",
                 "payout.account if payout.paid_by is None else payout.paid_by",
                 "''",
             ),

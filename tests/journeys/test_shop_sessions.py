@@ -11,9 +11,9 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import event, text
 
 from flask_paycheckout import UncommittedChanges, order_paid
+from flask_paycheckout.books.report import report
 from flask_paycheckout.doctor.checks import Check, Level
 from flask_paycheckout.doctor.shop import examine
-from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
@@ -89,7 +89,7 @@ def call(shop: Shop, name: str, checkout_id: str) -> Any:
         "settle": lambda: ours.settle(checkout_id),
         "reconcile": ours.reconcile,
         "explain": lambda: ours.explain("o-1").status,
-        "report": lambda: AppOperations(runtime).report().checkouts["created"],
+        "report": lambda: report(runtime.for_reading("the report").look()).checkouts["created"],
         "examine": lambda: (
             Check("database", Level.OK, f"{shop.db.engine.dialect.name} answers") in examine(runtime).checks
         ),

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 import pytest
 
 from flask_paycheckout import ReconcileReport
-from flask_paycheckout.operations.app import AppOperations
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience, write_locked
 from tests.races.effects import add_effects
@@ -110,7 +109,7 @@ def test_reconcile_counts_what_it_cannot_store_and_goes_on(shop: Shop) -> None:
         shop.service.says(checkout_id, "completed")
     with ExitStack() as held, shop.app.app_context():
         locks_meanwhile(shop, held)
-        report = AppOperations(shop.runtime).reconcile_with_progress(None, lambda report: held.close())
+        report = shop.runtime.reconciler.run(None, lambda report: held.close())
     assert report == ReconcileReport(checked=2, changed=1, delivered=1, failed=1)
     # Which of two accounts is read first is not promised.
     assert sorted(shop.attempt(checkout_id).status for checkout_id in (first, second)) == ["created", "paid"]
