@@ -13,7 +13,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from flask_paycheckout.sandbox.auth.endpoints import auth
 from flask_paycheckout.sandbox.checkouts.endpoints import checkouts
-from flask_paycheckout.sandbox.control.calls import control
+from flask_paycheckout.sandbox.control import control
 from flask_paycheckout.sandbox.control.hosted_page import health, hosted_page, identity_page
 from flask_paycheckout.sandbox.control.sender import SENDER, TICK, WORLD_TICK, WebhookSender
 from flask_paycheckout.sandbox.control.start_state import StartOptions, prepare_world

@@ -22,13 +22,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.sandbox.app import create_sandbox
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.control.accounts import describe_account
-from flask_paycheckout.sandbox.control.calls import RESTORE
 from flask_paycheckout.sandbox.control.sender import SENDER, WebhookSender
 from flask_paycheckout.sandbox.control.snapshots import MAX_BYTES as MAX_SNAPSHOT_BYTES
+from flask_paycheckout.sandbox.control.state_calls import RESTORE
 from flask_paycheckout.sandbox.control.worlds import MAX_WORLDS, WORLDS, Worlds
 from flask_paycheckout.sandbox.hooks import CONTROL, MAX_BODY_BYTES
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.terminal.commands import COMMANDS, TOKEN_VARIABLE, command_of, run
+from flask_paycheckout.sandbox.wire.schemas import to_wire
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
 from flask_paycheckout.sandbox.world.clock import RUNNING, ClockError
 from flask_paycheckout.sandbox.world.context import world
@@ -231,7 +232,7 @@ def facts(app: Flask) -> dict[str, Any]:
     """Addresses and credentials of a sandbox."""
     here = world(app)
     with app.app_context(), transaction() as session:
-        first = describe_account(session, ACCOUNT_NAME)
+        first = to_wire(describe_account(session, ACCOUNT_NAME))
     return {
         "baseUrl": here.base_url,
         "inspector": f"{here.base_url}/",

@@ -76,6 +76,7 @@ def _begin() -> ResponseReturnValue | None:
         raise NotFound
     if any("\0" in value for name, value in request.environ.items() if name.startswith(_HEADERS)):
         raise BadRequest("A header holds a NUL.")
+    g.undeclared = []
     g.nonce = secrets.token_urlsafe(16)
     if not _is_observed():
         _follow_settings()

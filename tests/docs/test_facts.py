@@ -18,15 +18,18 @@ from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.cli import load_commands, paycheckout
 from flask_paycheckout.config import Settings
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.control.document import ANSWERS, BODIES, CALLS, control_document
 from flask_paycheckout.sandbox.control.triggers import EVENTS
 from flask_paycheckout.sandbox.terminal.commands import COMMANDS
+from flask_paycheckout.sandbox.wire.openapi import document
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.testing import Sandbox
 from tests.docs.pages import PAGES, ROOT, read
 from tests.scripted import make_app
 from tests.test_imports import LAYERS
 from tests.test_testing import client
+
+
+PAGE = "docs/sandbox.md"
 
 
 def rows(page: str) -> dict[str, list[str]]:
@@ -85,12 +88,6 @@ def test_every_call_of_the_control_interface_is_documented_and_exists() -> None:
         if str(rule).startswith("/_sandbox/")
     }
     assert told == routes
-    described = {
-        (method.upper(), re.sub(r"{\w+}", "<id>", path.removeprefix("/_sandbox")))
-        for path, calls in control_document(create_sandbox())["paths"].items()
-        for method in calls
-    }
-    assert described == routes
 
 
 def test_the_page_and_the_document_of_the_control_interface_tell_the_same() -> None:
@@ -98,18 +95,26 @@ def test_the_page_and_the_document_of_the_control_interface_tell_the_same() -> N
     told = set(re.findall(r"`(\w+)`", section))
     # Another table tells the names of the switches.
     told |= {unknown.name for unknown in ASSUMPTIONS}
-    assert fields_in(control_document(create_sandbox())["components"]["schemas"]) <= told
-    effects = {name: cells[0].replace("`", "") for name, cells in rows("docs/sandbox.md").items()}
-    for name, call in CALLS.items():
-        # The page writes every variable but the account's as an id.
-        assert effects[name.replace("{", "<").replace("}", ">")] == call.summary, name
-        query = re.findall(r"`(\w+)`", rows("docs/sandbox.md")[name.replace("{", "<").replace("}", ">")][1])
-        assert set(call.query) <= set(query), name
+    described = document(create_sandbox(), control=True)
+    own = {name: schema for name, schema in described["components"]["schemas"].items() if name not in _OF_DEPOSITS}
+    assert fields_in(own) <= told
+    effects = {name: cells[0].replace("`", "") for name, cells in rows(PAGE).items()}
+    told_queries = {name: set(re.findall(r"`(\w+)`", "".join(cells[1:2]))) for name, cells in rows(PAGE).items()}
+    for path, calls in described["paths"].items():
+        for method, call in calls.items():
+            # The page writes every variable but a name as an id.
+            path = re.sub(r"{(\w+)}", lambda found: "<name>" if found[1] == "name" else "<id>", path)
+            name = f"{method.upper()} {path.removeprefix('/_sandbox')}"
+            assert effects[name] == call["summary"], name
+            assert {one["name"] for one in call["parameters"] if one["in"] == "query"} <= told_queries[name], name
 
 
-def fields_in(schemas: dict[str, Any]) -> set[str]:
-    """The names of all fields of the control interface's own schemas."""
-    own = {name: schema for name, schema in schemas.items() if name in ANSWERS or name in BODIES}
+#: Records of the service that answers hold.
+_OF_DEPOSITS = {"DepositActivityRecord", "DepositFee", "DepositRecord", "ExchangeInfo", "PaymentCrypto", "PaymentFiat"}
+
+
+def fields_in(own: dict[str, Any]) -> set[str]:
+    """The names of all fields of these schemas."""
 
     def names(schema: Any) -> set[str]:
         if isinstance(schema, list):

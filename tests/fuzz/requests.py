@@ -14,7 +14,6 @@ from flask import Flask
 from werkzeug.datastructures import Headers
 
 from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN
-from flask_paycheckout.sandbox.control.document import control_document
 from flask_paycheckout.sandbox.control.hosted_page import _FORM, ACTIONS
 from flask_paycheckout.sandbox.wire.callers import form_token
 from flask_paycheckout.sandbox.wire.openapi import document
@@ -72,7 +71,7 @@ class Requests:
                 self.values.learns(name, value)
         with app.test_request_context():
             self._tokens = {"inspector": form_token(), "hosted": form_token(_FORM)}
-            self._documents = {"service": document(app), "control": control_document(app)}
+            self._documents = {"service": document(app), "control": document(app, control=True)}
         self._operations = {
             part: [(path, method) for path, calls in described["paths"].items() for method in calls]
             for part, described in self._documents.items()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 from flask import Flask, Response, g, request
 from openapi_schema_validator import OAS31Validator
 
-from flask_paycheckout.sandbox.control.document import control_document
 from flask_paycheckout.sandbox.wire.forms import is_served
 from flask_paycheckout.sandbox.wire.openapi import document, path_of
 from flask_paycheckout.sandbox.wire.operations import operation_of
@@ -30,46 +28,26 @@ class Departures:
     def check(self, app: Flask, response: Response, **extra: object) -> None:
         """To be called as a receiver of `request_finished`."""
         rule = request.url_rule
-        if rule is not None and rule.endpoint.startswith("control."):
-            self._check_control(app, response, str(rule))
-            return
+        control = rule is not None and rule.endpoint.startswith("control.")
         # An ordered fault is there to be off the document.
-        if rule is None or operation_of(app, rule.endpoint) is None or g.get("fault_kind") is not None:
+        if rule is None or g.get("fault_kind") is not None or not operation_of(app, rule.endpoint, control=control):
             return
         # Nor is a form of an operation that this sandbox does not serve.
         if not is_served(request.method, rule.rule, world(app).unknowns):
             return
         self.checked += 1
-        described = _document_of(app)
+        described = _document_of(app, control=control)
         operation = described["paths"].get(path_of(rule), {}).get(request.method.lower())
         fault = "not in the document" if operation is None else fault_of(operation, described["components"], response)
         if fault is not None:
             self.seen.append(f"{request.method} {rule.rule} answered {response.status_code}: {fault}")
 
-    def _check_control(self, app: Flask, response: Response, rule: str) -> None:
-        self.checked += 1
-        described = _control_document_of(app)
-        paths = {without_names(path): calls for path, calls in described["paths"].items()}
-        call = paths.get(without_names(rule), {}).get(request.method.lower())
-        fault = "not in the document" if call is None else fault_of(call, described["components"], response)
-        if fault is not None:
-            self.seen.append(f"{request.method} {rule} answered {response.status_code}: {fault}")
 
-
-def without_names(path: str) -> str:
-    """A path with all its variables alike."""
-    return re.sub(r"<\w+>|{\w+}", "{}", path)
-
-
-def _control_document_of(app: Flask) -> dict[str, Any]:
-    return _KEPT.setdefault("control", control_document(app))
-
-
-def _document_of(app: Flask) -> dict[str, Any]:
+def _document_of(app: Flask, *, control: bool) -> dict[str, Any]:
     """The document of a world; those with the same unknowns have the same one."""
-    key = json.dumps(dict(world(app).unknowns))
+    key = json.dumps([control, dict(world(app).unknowns)])
     if key not in _KEPT:
-        _KEPT[key] = document(app)
+        _KEPT[key] = document(app, control=control)
     return _KEPT[key]
 
 

@@ -1,22 +1,23 @@
-"""The calls below `/_sandbox/accounts`, which are documented in `calls.py`."""
+"""The calls below `/_sandbox/accounts`, and those of the first account without its name."""
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated
 
-from flask import Blueprint, Response
+import msgspec
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.payment_methods import all_conversions, all_methods
 from flask_paycheckout.sandbox.checkouts.tables import Conversion, ConversionSwitch, MethodSwitch, PaymentMethod
 from flask_paycheckout.sandbox.control.accounts import (
+    AccountRecord,
+    AccountWithSecrets,
     NewAccount,
+    NewKeys,
     change_keys,
-    check_name,
-    check_webhook_url,
     describe_account,
     find_account,
     list_accounts,
@@ -24,189 +25,169 @@ from flask_paycheckout.sandbox.control.accounts import (
     remove_account,
     without_secrets,
 )
-from flask_paycheckout.sandbox.control.pages import answer
+from flask_paycheckout.sandbox.control.calls import call
+from flask_paycheckout.sandbox.outgoing.webhook_sender import WebhookUrl
 from flask_paycheckout.sandbox.outgoing.webhooks import set_webhook_url, webhook_url
 from flask_paycheckout.sandbox.wire.callers import CallRefused
-from flask_paycheckout.sandbox.wire.field_types import EmailAddress
-from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_boolean, optional_text, read_object, read_text
-from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.wire.field_types import Boolean, NestedList, Text
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.schemas import Record
 
 _MAX_ITEMS = 200
 
 
-def read_switches(session: Session, account: Account) -> dict[str, Any]:
-    """All switches of an account, with fees, limits and rates."""
-    return {
-        "checkoutEnabled": account.checkout_enabled,
-        "paymentMethods": [_method(method) for method in all_methods(session, account.user_id)],
-        "conversions": [_conversion(conversion) for conversion in all_conversions(session, account.user_id)],
-    }
+@dataclass(frozen=True)
+class MethodChange:
+    """A payment method that is switched."""
+
+    code: Annotated[str, Text()]
+    enabled: Annotated[bool, Boolean()]
 
 
-def set_switches(session: Session, account: Account, body: dict[str, Any]) -> None:
-    """Set the switches of an account that the body names, all of them or none. The caller has locked the account."""
-    enabled = optional_boolean(body, "checkoutEnabled")
-    if enabled is not None:
-        account.checkout_enabled = enabled
-    for item in _items(body, "paymentMethods"):
-        code = read_text(item, "code")
-        _check_exists(session.get(PaymentMethod, code), f"code {code}")
-        session.merge(MethodSwitch(user_id=account.user_id, code=code, enabled=_enabled(item)))
-    for item in _items(body, "conversions"):
-        pair = read_text(item, "inputCurrency"), read_text(item, "outputCurrency")
-        _check_exists(session.get(Conversion, pair), f"conversions {pair[0]}-{pair[1]}")
-        session.merge(
-            ConversionSwitch(
-                user_id=account.user_id, input_currency=pair[0], output_currency=pair[1], enabled=_enabled(item)
-            )
-        )
+@dataclass(frozen=True)
+class ConversionChange:
+    """A conversion that is switched."""
+
+    input_currency: Annotated[str, Text()]
+    output_currency: Annotated[str, Text()]
+    enabled: Annotated[bool, Boolean()]
+
+
+@dataclass(frozen=True)
+class NewSwitches:
+    """Switches of an account to change; the others stay."""
+
+    checkout_enabled: Annotated[bool | None, Boolean()] = None
+    payment_methods: Annotated[tuple[MethodChange, ...], NestedList(MethodChange, _MAX_ITEMS, 0)] = ()
+    conversions: Annotated[tuple[ConversionChange, ...], NestedList(ConversionChange, _MAX_ITEMS, 0)] = ()
+
+
+@dataclass(frozen=True)
+class NewEndpoint:
+    """Where webhooks go from now on; None for nowhere."""
+
+    url: Annotated[str | None, WebhookUrl()] = None
+
+
+class WebhookEndpoint(Record, frozen=True):
+    """Where webhooks go."""
+
+    url: str | None
+
+
+class MethodRecord(Record, frozen=True):
+    """A payment method with its fees and limits."""
+
+    code: str
+    name: str
+    group: str
+    currency: str
+    flat_fee: Decimal = msgspec.field(name="flatFeeAmount")
+    percent_fee: Decimal = msgspec.field(name="percentFeeAmount")
+    min_amount: Decimal
+    max_amount: Decimal
+    enabled: bool
+
+
+class ConversionRecord(Record, frozen=True):
+    """A conversion with its rate."""
+
+    input_currency: str
+    output_currency: str
+    rate: Decimal
+    enabled: bool
+
+
+class Switches(Record, frozen=True):
+    """What an account may do."""
+
+    checkout_enabled: bool
+    payment_methods: list[MethodRecord]
+    conversions: list[ConversionRecord]
+
+
+@call("GET /accounts", "lists the accounts: the first one, then the others by name")
+def read_accounts(session: Session) -> list[AccountRecord]:
+    return [without_secrets(shown) for shown in list_accounts(session)]
+
+
+@call("POST /accounts", "makes an account", exclusive=True)
+def add_account(session: Session, sent: NewAccount) -> AccountWithSecrets:
+    make_account(session, sent)
+    return describe_account(session, sent.name)
+
+
+@call("GET /accounts/<name>", "reads one account")
+def read_account(session: Session, name: str) -> AccountWithSecrets:
+    return describe_account(session, name)
+
+
+@call(
+    "DELETE /accounts/<name>",
+    "removes an account with all that it has; its lines in the request log stay",
+    exclusive=True,
+)
+def delete_account(session: Session, name: str) -> AccountRecord:
+    if name == ACCOUNT_NAME:
+        raise CallRefused(409, "name", "is that of the first account, which always exists", "Name another account.")
+    shown = describe_account(session, name)
+    remove_account(session, find_account(session, name))
+    return without_secrets(shown)
+
+
+@call(
+    "POST /accounts/<name>/keys",
+    "gives an account another client secret and access token; the old ones are refused at once",
+    exclusive=True,
+    may_be_empty=True,
+)
+def replace_keys(session: Session, name: str, sent: NewKeys) -> AccountWithSecrets:
+    change_keys(session, find_account(session, name), sent)
+    return describe_account(session, name)
+
+
+@call("GET /webhook-endpoint", "reads where webhooks of the first account are sent")
+@call("GET /accounts/<name>/webhook-endpoint", "reads where webhooks of an account are sent")
+def read_webhook_endpoint(session: Session, name: str = ACCOUNT_NAME) -> WebhookEndpoint:
+    return WebhookEndpoint(webhook_url(session, find_account(session, name).user_id))
+
+
+@call("PUT /webhook-endpoint", "sets where webhooks of the first account are sent; null for nowhere")
+@call("PUT /accounts/<name>/webhook-endpoint", "sets where webhooks of an account are sent; null for nowhere")
+def set_webhook_endpoint(session: Session, sent: NewEndpoint, name: str = ACCOUNT_NAME) -> WebhookEndpoint:
+    set_webhook_url(session, find_account(session, name, for_change=True).user_id, sent.url)
+    return WebhookEndpoint(sent.url)
+
+
+@call("GET /account", "reads what the first account may do")
+@call("GET /accounts/<name>/switches", "reads what an account may do")
+def read_switches(session: Session, name: str = ACCOUNT_NAME) -> Switches:
+    account = find_account(session, name)
+    return Switches(
+        account.checkout_enabled,
+        msgspec.convert(all_methods(session, account.user_id), list[MethodRecord], from_attributes=True),
+        msgspec.convert(all_conversions(session, account.user_id), list[ConversionRecord], from_attributes=True),
+    )
+
+
+@call("POST /account", "switches parts of the first account on or off")
+@call("POST /accounts/<name>/switches", "switches parts of an account on or off")
+def switch_account(session: Session, sent: NewSwitches, name: str = ACCOUNT_NAME) -> Switches:
+    """Set the switches that the body names, all of them or none."""
+    account = find_account(session, name, for_change=True)
+    if sent.checkout_enabled is not None:
+        account.checkout_enabled = sent.checkout_enabled
+    for method in sent.payment_methods:
+        _check_exists(session.get(PaymentMethod, method.code), f"code {method.code}")
+        session.merge(MethodSwitch(user_id=account.user_id, **vars(method)))
+    for pair in sent.conversions:
+        key = pair.input_currency, pair.output_currency
+        _check_exists(session.get(Conversion, key), f"conversions {'-'.join(key)}")
+        session.merge(ConversionSwitch(user_id=account.user_id, **vars(pair)))
     session.flush()
-
-
-def _enabled(item: dict[str, Any]) -> bool:
-    enabled = optional_boolean(item, "enabled")
-    if enabled is None:
-        raise FieldError("enabled is required.")
-    return enabled
+    return read_switches(session, name)
 
 
 def _check_exists(found: object, name: str) -> None:
     if found is None:
         raise FieldError(f"{name} does not exist; GET /_sandbox/account lists them.")
-
-
-def _items(body: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    items = body.get(name) or []
-    if not isinstance(items, list) or len(items) > _MAX_ITEMS or not all(isinstance(item, dict) for item in items):
-        raise FieldError(f"{name} must be a list of at most {_MAX_ITEMS} objects.")
-    return items
-
-
-def _method(method: PaymentMethod) -> dict[str, Any]:
-    return {
-        "code": method.code,
-        "name": method.name,
-        "group": method.group,
-        "currency": method.currency,
-        "flatFeeAmount": method.flat_fee,
-        "percentFeeAmount": method.percent_fee,
-        "minAmount": method.min_amount,
-        "maxAmount": method.max_amount,
-        "enabled": method.enabled,
-    }
-
-
-def _conversion(conversion: Conversion) -> dict[str, Any]:
-    return {
-        "inputCurrency": conversion.input_currency,
-        "outputCurrency": conversion.output_currency,
-        "rate": conversion.rate,
-        "enabled": conversion.enabled,
-    }
-
-
-accounts = Blueprint("accounts", __name__, url_prefix="/accounts")
-
-# Both are sent in headers, and all three are pasted into shells and settings.
-_CREDENTIAL = re.compile(r"[!-~]{1,80}")
-
-
-@accounts.get("")
-def read_accounts() -> Response:
-    with transaction() as session:
-        return answer([without_secrets(shown) for shown in list_accounts(session)])
-
-
-@accounts.post("")
-def make() -> Response:
-    """Make an account; what the body does not give is generated."""
-    asked = _read_account(read_object())
-    with transaction(exclusive=True) as session:
-        make_account(session, asked)
-        return answer(describe_account(session, asked.name))
-
-
-def _read_account(body: dict[str, Any]) -> NewAccount:
-    url = body.get("webhookUrl")
-    return NewAccount(
-        name=check_name(read_text(body, "name")),
-        client_id=_credential(body, "clientId"),
-        client_secret=_credential(body, "clientSecret"),
-        access_token=_credential(body, "accessToken"),
-        email=EmailAddress().read("email", body.get("email")),
-        password=optional_text(body, "password"),
-        webhook_url=None if url is None else read_url("webhookUrl", url),
-    )
-
-
-def _credential(body: dict[str, Any], field: str) -> str | None:
-    value = body.get(field)
-    if value is not None and not (isinstance(value, str) and _CREDENTIAL.fullmatch(value)):
-        raise FieldError(f"{field} must be 1 to 80 visible characters of ASCII.")
-    return value
-
-
-@accounts.get("/<name>")
-def read_account(name: str) -> Response:
-    with transaction() as session:
-        return answer(describe_account(session, name))
-
-
-@accounts.delete("/<name>")
-def remove(name: str) -> Response:
-    """Remove an account with all that it has."""
-    if name == ACCOUNT_NAME:
-        raise CallRefused(409, "name", "is that of the first account, which always exists", "Name another account.")
-    with transaction(exclusive=True) as session:
-        shown = describe_account(session, name)
-        remove_account(session, find_account(session, name))
-    return answer(without_secrets(shown))
-
-
-@accounts.post("/<name>/keys")
-def replace_keys(name: str) -> Response:
-    """Give an account a new client secret and access token; the old ones are refused. The client id may change too."""
-    body = read_object(empty={})
-    given = {field: _credential(body, field) for field in ("clientId", "clientSecret", "accessToken")}
-    with transaction(exclusive=True) as session:
-        change_keys(session, find_account(session, name), *given.values())
-        return answer(describe_account(session, name))
-
-
-@accounts.get("/<name>/webhook-endpoint")
-def read_webhook_endpoint(name: str) -> Response:
-    with transaction() as session:
-        return answer({"url": webhook_url(session, find_account(session, name).user_id)})
-
-
-@accounts.put("/<name>/webhook-endpoint")
-def set_webhook_endpoint(name: str) -> Response:
-    """Set where webhooks of the account go from now on; null for nowhere."""
-    url = read_object().get("url")
-    if url is not None:
-        read_url("url", url)
-    with transaction() as session:
-        set_webhook_url(session, find_account(session, name, for_change=True).user_id, url)
-    return answer({"url": url})
-
-
-def read_url(field: str, url: object) -> str:
-    """Read an address of webhooks."""
-    if not isinstance(url, str):
-        raise FieldError(f"{field} must be a string or null.")
-    return check_webhook_url(field, url)
-
-
-@accounts.get("/<name>/switches")
-def read_account_switches(name: str) -> Response:
-    with transaction() as session:
-        return answer(read_switches(session, find_account(session, name)))
-
-
-@accounts.post("/<name>/switches")
-def switch_account(name: str) -> Response:
-    body = read_object()
-    with transaction() as session:
-        account = find_account(session, name, for_change=True)
-        set_switches(session, account, body)
-        return answer(read_switches(session, account))

@@ -6,30 +6,34 @@ nothing of each other; what the service calls unique, such as a reference, is un
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
+import msgspec
 from sqlalchemy import ColumnElement, Table as AnyTable, delete, exists, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME, Merchant, add_lasting_token, add_merchant
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of
-from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint
+from flask_paycheckout.sandbox.outgoing.webhook_sender import WebhookUrl
 from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webhook_url
 from flask_paycheckout.sandbox.recipients.start_state import COUNT, add_start_recipients
 from flask_paycheckout.sandbox.wire.callers import CallRefused
-from flask_paycheckout.sandbox.wire.field_types import key_of
-from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.wire.field_types import EmailAddress, Matching, Text, key_of
+from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.database import Table
 from flask_paycheckout.sandbox.world.ids import new_ids
 
 MAX_ACCOUNTS = 1000
 """The most accounts of a sandbox, those that registered included."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
-_SECRETS = ("clientSecret", "accessToken", "password")
+NAME = Matching(
+    "[A-Za-z0-9][A-Za-z0-9._-]{0,39}",
+    "a name of 1 to 40 letters, digits, dots, hyphens and underscores of ASCII that begins with a letter or a digit",
+)
+"""The name of an account or a world."""
+# Both are sent in headers, and all three are pasted into shells and settings.
+_CREDENTIAL = Matching("[!-~]{1,80}", "1 to 80 visible characters of ASCII")
 # User, organization and policy; two each for secret and token, one for the password.
 _OWN_IDS = 8
 
@@ -42,30 +46,40 @@ class NoSuchAccount(CallRefused):
 
 
 @dataclass(frozen=True, repr=False)
-class NewAccount:
-    """An account as a tester asks for it; what is None is generated. It has no repr, because it holds secrets."""
+class NewKeys:
+    """Credentials that a tester asks for; what is None is generated. It has no repr, because it holds secrets."""
+
+    client_id: Annotated[str | None, _CREDENTIAL] = None
+    client_secret: Annotated[str | None, _CREDENTIAL] = None
+    access_token: Annotated[str | None, _CREDENTIAL] = None
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class NewAccount(NewKeys):
+    """An account as a tester asks for it."""
+
+    name: Annotated[str, NAME]
+    email: Annotated[str | None, EmailAddress()] = None
+    password: Annotated[str | None, Text()] = None
+    webhook_url: Annotated[str | None, WebhookUrl()] = None
+
+
+class AccountRecord(Record, frozen=True):
+    """An account as a list shows it."""
 
     name: str
-    client_id: str | None = None
-    client_secret: str | None = None
-    access_token: str | None = None
-    email: str | None = None
-    password: str | None = None
-    webhook_url: str | None = None
+    user_id: str
+    client_id: str
+    email: str | None
+    webhook_url: str | None
 
 
-def check_name(name: str) -> str:
-    """Return a name that an account or a world can have. :raises FieldError: says why this one cannot."""
-    if not is_name(name):
-        raise FieldError(
-            f"name {name[:60]!r} cannot be the name of an account or a world; write 1 to 40 letters, digits, dots,"
-            " hyphens and underscores of ASCII, and begin with a letter or a digit."
-        )
-    return name
+class AccountWithSecrets(AccountRecord, frozen=True):
+    """An account as its owner sees it."""
 
-
-def is_name(name: str) -> bool:
-    return _NAME.fullmatch(name) is not None
+    client_secret: str
+    access_token: str | None
+    password: str | None
 
 
 def make_account(session: Session, asked: NewAccount) -> Account:
@@ -105,9 +119,7 @@ def make_account(session: Session, asked: NewAccount) -> Account:
     return account
 
 
-def change_keys(
-    session: Session, account: Account, client_id: str | None, client_secret: str | None, access_token: str | None
-) -> None:
+def change_keys(session: Session, account: Account, given: NewKeys) -> None:
     """Replace secret and token of an account, and the client id when one is given; None is generated.
 
     The transaction must be exclusive. Tokens from logins stay.
@@ -115,14 +127,14 @@ def change_keys(
     :raises CallRefused: another account has a value that is given.
     """
     ids = new_ids(session, 4)
-    client_secret, access_token = client_secret or ids[0] + ids[1], access_token or ids[2] + ids[3]
+    access_token = given.access_token or ids[2] + ids[3]
     if account.access_token is not None:
         session.execute(delete(AccessToken).where(AccessToken.token_digest == digest_of(account.access_token)))
-    if client_id not in {None, account.client_id}:
-        _check_free(session, clientId=Account.client_id == client_id)
+    if given.client_id not in {None, account.client_id}:
+        _check_free(session, clientId=Account.client_id == given.client_id)
     _check_free(session, accessToken=AccessToken.token_digest == digest_of(access_token))
-    account.client_id = client_id or account.client_id
-    account.client_secret, account.access_token = client_secret, access_token
+    account.client_id = given.client_id or account.client_id
+    account.client_secret, account.access_token = given.client_secret or ids[0] + ids[1], access_token
     add_lasting_token(session, account.user_id, access_token)
     session.flush()
 
@@ -147,42 +159,29 @@ def find_account(session: Session, name: str, *, for_change: bool = False) -> Ac
     return account
 
 
-def list_accounts(session: Session, *conditions: ColumnElement[bool]) -> list[dict[str, Any]]:
+def list_accounts(session: Session, *conditions: ColumnElement[bool]) -> list[AccountWithSecrets]:
     """The accounts that fulfil the conditions, with their secrets: the first one, then by name."""
     rows = session.execute(
-        select(Account, User.email, WebhookAddress.url)
+        select(Account.__table__, User.email, WebhookAddress.url.label("webhook_url"))
         .outerjoin(User, User.id == Account.user_id)
         .outerjoin(WebhookAddress, WebhookAddress.user_id == Account.user_id)
         .where(*conditions)
         .limit(MAX_ACCOUNTS)
     )
-    shown = [_describe(account, email, url) for account, email, url in rows]
-    return sorted(shown, key=lambda one: (one["name"] != ACCOUNT_NAME, one["name"]))
+    shown = msgspec.convert(rows.all(), list[AccountWithSecrets], from_attributes=True)
+    return sorted(shown, key=lambda one: (one.name != ACCOUNT_NAME, one.name))
 
 
-def describe_account(session: Session, name: str) -> dict[str, Any]:
-    """One account as the control interface shows it, with its secrets. :raises NoSuchAccount: there is none."""
+def describe_account(session: Session, name: str) -> AccountWithSecrets:
+    """One account with its secrets. :raises NoSuchAccount: there is none."""
     for shown in list_accounts(session, Account.name == name):
         return shown
     raise NoSuchAccount
 
 
-def without_secrets(shown: dict[str, Any]) -> dict[str, Any]:
+def without_secrets(shown: AccountRecord) -> AccountRecord:
     """An account as a list shows it."""
-    return {field: value for field, value in shown.items() if field not in _SECRETS}
-
-
-def _describe(account: Account, email: str | None, url: str | None) -> dict[str, Any]:
-    return {
-        "name": account.name,
-        "userId": account.user_id,
-        "clientId": account.client_id,
-        "clientSecret": account.client_secret,
-        "accessToken": account.access_token,
-        "email": email,
-        "password": account.password,
-        "webhookUrl": url,
-    }
+    return msgspec.convert(shown, AccountRecord, from_attributes=True)
 
 
 def remove_account(session: Session, account: Account) -> None:
@@ -201,12 +200,3 @@ def _rows_of(table: AnyTable, user_id: str) -> Iterator[ColumnElement[bool]]:
     for key in table.foreign_keys:
         for owned in _rows_of(key.column.table, user_id):
             yield key.parent.in_(select(key.column).where(owned))
-
-
-def check_webhook_url(field: str, url: str) -> str:
-    """Return an address of webhooks. :raises FieldError: none can be sent there."""
-    try:
-        check_endpoint(url, loopback_only=world().loopback_webhooks_only)
-    except EndpointError as wrong:
-        raise FieldError(f"{field} {wrong}.") from None
-    return url

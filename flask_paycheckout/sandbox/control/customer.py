@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import ROUND_DOWN, Decimal
-from typing import Any
 
-from sqlalchemy import ColumnElement, select
+import msgspec
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import Account
@@ -22,13 +22,12 @@ from flask_paycheckout.sandbox.deposits.transitions import (
     pay,
     pick,
 )
-from flask_paycheckout.sandbox.disbursements.tables import FAILED, Disbursement
+from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import finish_disbursement
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
 from flask_paycheckout.sandbox.money.currencies import EXACT, unit_of
 from flask_paycheckout.sandbox.wire.callers import CallRefused
-from flask_paycheckout.sandbox.wire.envelope import iso
-from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock
@@ -137,56 +136,54 @@ def _picked(checkout_id: str) -> Deposit:
     return deposit
 
 
-def list_disbursements(session: Session, *conditions: ColumnElement[bool]) -> list[dict[str, Any]]:
+class DisbursementRecord(Record, frozen=True):
+    """A disbursement of either kind, as the control interface shows it."""
+
+    disbursement_id: str
+    account: str
+    kind: str
+    reference: str | None
+    amount: Decimal
+    currency: str
+    to: str | None
+    """The id of a saved recipient, the account number of another one, or the address of a wallet."""
+    status: str
+    created_at: Timestamp
+
+
+def list_disbursements(session: Session, *conditions: ColumnElement[bool]) -> list[DisbursementRecord]:
     """The disbursements that fulfil the conditions, of both kinds, oldest first."""
+    to = func.coalesce(WalletTransfer.receiver_address, BankTransfer.recipient_id, BankTransfer.account_number)
     rows = session.execute(
-        select(Disbursement, BankTransfer, WalletTransfer, Account.name)
+        select(
+            Disbursement.__table__,
+            Disbursement.id.label("disbursement_id"),
+            Account.name.label("account"),
+            to.label("to"),
+        )
         .join(Account, Account.user_id == Disbursement.user_id)
         .where(*conditions)
         .outerjoin(BankTransfer, BankTransfer.disbursement_id == Disbursement.id)
         .outerjoin(WalletTransfer, WalletTransfer.disbursement_id == Disbursement.id)
         .order_by(Disbursement.number)
     )
-    return [_describe_disbursement(*row) for row in rows]
+    return msgspec.convert(rows.all(), list[DisbursementRecord], from_attributes=True)
 
 
-def finishes(disbursement_id: str, status: object) -> dict[str, Any]:
+def finishes(disbursement_id: str, status: str) -> DisbursementRecord:
     """Carry out a pending disbursement or let it fail, and send its webhook.
 
-    :raises FieldError: the status is neither `completed` nor `failed`.
     :raises CallRefused: there is none with this id, or it is not pending any more.
     """
-    if status not in (COMPLETED, FAILED):
-        raise FieldError(f"status must be {COMPLETED} or {FAILED}.")
     with transaction() as session:
         made = session.scalars(select(Disbursement).where(Disbursement.id == disbursement_id)).one_or_none()
         if made is None:
             raise CallRefused(404, "disbursement", "does not exist", "GET /_sandbox/disbursements lists them.")
         try:
-            finish_disbursement(session, made, str(status))
+            finish_disbursement(session, made, status)
         except NotPossible as wrong:
             remedy = "PATCH /v1/disbursement/{disbursementId} may change it; or trigger a new one."
             raise CallRefused(409, "disbursement", str(wrong), remedy) from None
-        bank, wallet = session.get(BankTransfer, made.id), session.get(WalletTransfer, made.id)
-        finished = _describe_disbursement(made, bank, wallet, session.get_one(Account, made.user_id).name)
+        [finished] = list_disbursements(session, Disbursement.id == made.id)
     send_and_wait()
     return finished
-
-
-def _describe_disbursement(
-    made: Disbursement, bank: BankTransfer | None, wallet: WalletTransfer | None, account: str
-) -> dict[str, Any]:
-    to = wallet.receiver_address if wallet is not None else None
-    if bank is not None:
-        to = bank.recipient_id or bank.account_number
-    return {
-        "disbursementId": made.id,
-        "account": account,
-        "kind": made.kind,
-        "reference": made.reference,
-        "amount": made.amount,
-        "currency": made.currency,
-        "to": to,
-        "status": made.status,
-        "createdAt": iso(made.created_at),
-    }

@@ -7,11 +7,11 @@ reset the sandbox has begun anew, and so have the numbers.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+import msgspec
+from sqlalchemy import ColumnElement, Select, String, cast, func, literal, null, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
@@ -20,108 +20,106 @@ from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositActivity
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement, DisbursementActivity
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt
 from flask_paycheckout.sandbox.payments.tables import Payment, PaymentActivity
-from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 
 MAX_EVENTS = 200
 """The most events of one kind that an answer holds."""
 _CURSOR = re.compile(r"[0-9]{1,18}(-[0-9]{1,18}){5}")
 
 
-@dataclass(frozen=True)
-class Source:
-    """One kind of events: the number that orders it, its rows, its account's name, and the event of a row."""
+class Event(Record, frozen=True):
+    """An event of the feed."""
 
     kind: str
+    number: int
+    at: Timestamp
+    account: str | None
+    about: str | None
+    text: str
+    outcome: str
+    detail: str
+
+
+class Events(Record, frozen=True):
+    """A part of the feed, and where the next one begins."""
+
+    events: list[Event]
+    cursor: str
+    more: bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """One kind of events: the number that orders it, its account's name, and a select of its events."""
+
     number: InstrumentedAttribute[int]
-    rows: Any
-    """A select of the row itself, what it is about, and the name of its account."""
     account: InstrumentedAttribute[Any]
-    describe: Callable[[Any], dict[str, Any]]
+    rows: Select[Any]
 
 
-def _call(row: Any) -> dict[str, Any]:
-    entry = row[0]
-    return {
-        "at": entry.at,
-        "about": None,
-        "text": f"{entry.method} {entry.target}",
-        "outcome": "no answer" if entry.status is None else str(entry.status),
-        "detail": f"fault: {entry.fault}" if entry.fault else "",
-    }
+def _source(
+    kind: str, number: Any, at: Any, account: Any, about: Any, text: Any, outcome: Any, detail: Any, *joins: Any
+) -> Source:
+    columns = {"at": at, "account": account, "about": about, "text": text, "outcome": outcome, "detail": detail}
+    named = [column.label(name) for name, column in columns.items()]
+    rows = select(literal(kind).label("kind"), number.label("number"), *named)
+    for joined, condition in joins:
+        rows = rows.join(joined, condition)
+    return Source(number, account, rows)
 
 
-def _move(row: Any) -> dict[str, Any]:
-    moved, about = row[0], row[1]
-    return {
-        "at": moved.updated_at,
-        "about": about,
-        "text": moved.activity,
-        "outcome": moved.status,
-        "detail": moved.description,
-    }
-
-
-def _attempt(row: Any) -> dict[str, Any]:
-    attempt, about = row[0], row[1]
-    return {
-        "at": attempt.sent_at,
-        "about": about,
-        "text": f"POST {attempt.url}",
-        "outcome": "no answer" if attempt.answer_status is None else str(attempt.answer_status),
-        "detail": attempt.error or "",
-    }
+def _status(status: Any) -> ColumnElement[str]:
+    return func.coalesce(cast(status, String), "no answer")
 
 
 def _moves(kind: str, activity: Any, owner: Any, link: ColumnElement[bool]) -> Source:
-    rows = select(activity, owner.id, Account.name).join(owner, link).join(Account, Account.user_id == owner.user_id)
-    return Source(kind, activity.number, rows, Account.name, _move)
+    told = activity.activity, activity.status, activity.description
+    joins = (owner, link), (Account, Account.user_id == owner.user_id)
+    return _source(kind, activity.number, activity.updated_at, Account.name, owner.id, *told, *joins)
 
 
-SOURCES = (
-    Source(
-        "call",
-        LoggedRequest.number,
-        select(LoggedRequest, LoggedRequest.number, LoggedRequest.account),
-        LoggedRequest.account,
-        _call,
+_LOG = LoggedRequest
+SOURCES = {
+    "call": _source(
+        *("call", _LOG.number, _LOG.at, _LOG.account, null(), _LOG.method + " " + _LOG.target),
+        *(_status(_LOG.status), func.coalesce("fault: " + _LOG.fault, "")),
     ),
-    _moves("deposit", DepositActivity, Deposit, Deposit.id == DepositActivity.deposit_id),
-    _moves("disbursement", DisbursementActivity, Disbursement, Disbursement.id == DisbursementActivity.disbursement_id),
-    _moves("payment", PaymentActivity, Payment, Payment.id == PaymentActivity.payment_id),
-    Source(
-        "webhook",
-        WebhookAttempt.number,
-        select(WebhookAttempt, Webhook.order_id, Account.name)
-        .join(Webhook, Webhook.id == WebhookAttempt.webhook_id)
-        .join(Account, Account.user_id == Webhook.user_id),
-        Account.name,
-        _attempt,
+    "deposit": _moves("deposit", DepositActivity, Deposit, Deposit.id == DepositActivity.deposit_id),
+    "disbursement": _moves(
+        "disbursement", DisbursementActivity, Disbursement, Disbursement.id == DisbursementActivity.disbursement_id
     ),
-)
-KINDS = tuple(source.kind for source in SOURCES)
+    "payment": _moves("payment", PaymentActivity, Payment, Payment.id == PaymentActivity.payment_id),
+    "webhook": _source(
+        *("webhook", WebhookAttempt.number, WebhookAttempt.sent_at, Account.name, Webhook.order_id),
+        *("POST " + WebhookAttempt.url, _status(WebhookAttempt.answer_status), func.coalesce(WebhookAttempt.error, "")),
+        (Webhook, Webhook.id == WebhookAttempt.webhook_id),
+        (Account, Account.user_id == Webhook.user_id),
+    ),
+}
+KINDS = tuple(SOURCES)
 
 
-def read_events(session: Session, after: str | None, last: int, account: str | None) -> dict[str, Any]:
+def read_events(session: Session, after: str | None, last: int, account: str | None) -> Events:
     """The events after a cursor, at most `MAX_EVENTS` of each kind; without a cursor, the newest `last`.
 
     :raises FieldError: the cursor is none that an answer gave.
     """
-    newest = [session.scalar(select(func.max(source.number))) or 0 for source in SOURCES]
+    newest = [session.scalar(select(func.max(source.number))) or 0 for source in SOURCES.values()]
     beginning = _beginning(session)
-    places = None if after is None else _places(after, beginning, newest)
-    found, reached, more = [], [], False
-    for place, (source, until) in enumerate(zip(SOURCES, newest, strict=True)):
-        rows = _rows(session, source, None if places is None else places[place], until, last, account)
-        found += [_event(source, row) for row in rows]
-        is_full = places is not None and len(rows) == MAX_EVENTS
+    places = [None] * len(newest) if after is None else _places(after, beginning, newest)
+    found: list[Event] = []
+    reached, more = [], False
+    for place, source, until in zip(places, SOURCES.values(), newest, strict=True):
+        rows = session.execute(_wanted(source, place, until, last, account)).all()
+        found += msgspec.convert(rows, list[Event], from_attributes=True)
+        is_full = place is not None and len(rows) == MAX_EVENTS
         more = more or is_full
-        reached.append(rows[-1][0].number if is_full else until)
-    found.sort(key=lambda one: (one["at"], KINDS.index(one["kind"]), one["number"]))
-    kept = found if places is not None else found[len(found) - min(last, len(found)) :]
-    cursor = "-".join(map(str, [beginning, *reached]))
-    return {"events": [one | {"at": iso(one["at"])} for one in kept], "cursor": cursor, "more": more}
+        reached.append(found[-1].number if is_full else until)
+    found.sort(key=lambda one: (one.at, KINDS.index(one.kind), one.number))
+    kept = found[max(0, len(found) - last) :] if after is None else found
+    return Events(kept, "-".join(map(str, [beginning, *reached])), more)
 
 
 def _beginning(session: Session) -> int:
@@ -140,16 +138,11 @@ def _places(after: str, beginning: int, newest: list[int]) -> list[int]:
     return [min(place, until) for place, until in zip(places, newest, strict=True)]
 
 
-def _rows(session: Session, source: Source, place: int | None, until: int, last: int, account: str | None) -> list[Any]:
+def _wanted(source: Source, place: int | None, until: int, last: int, account: str | None) -> Select[Any]:
     # Nothing beyond the cursor that is given back, even if it was committed in the meantime.
     wanted = source.rows.where(source.number <= until)
     if account is not None:
         wanted = wanted.where(source.account == account)
     if place is not None:
-        wanted = wanted.where(source.number > place).order_by(source.number).limit(MAX_EVENTS)
-        return list(session.execute(wanted))
-    return list(session.execute(wanted.order_by(source.number.desc()).limit(last)))
-
-
-def _event(source: Source, row: Any) -> dict[str, Any]:
-    return {"kind": source.kind, "number": row[0].number, "account": row[2]} | source.describe(row)
+        return wanted.where(source.number > place).order_by(source.number).limit(MAX_EVENTS)
+    return wanted.order_by(source.number.desc()).limit(last)

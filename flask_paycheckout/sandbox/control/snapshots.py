@@ -46,7 +46,9 @@ class SnapshotRefused(Exception):
     """It is no snapshot, or it is damaged or of another version; the message says which."""
 
 
-class _Snapshot(msgspec.Struct):
+class SnapshotFile(msgspec.Struct):
+    """A snapshot as it is written."""
+
     format: str
     version: str
     digest: str
@@ -122,7 +124,7 @@ def restore_snapshot(session: Session, world: World, content: bytes) -> None:
 
 def _read(content: bytes) -> _State:
     try:
-        snapshot = msgspec.json.decode(content, type=_Snapshot)
+        snapshot = msgspec.json.decode(content, type=SnapshotFile)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise SnapshotRefused("is no snapshot of a sandbox, or is cut off") from None
     if snapshot.format != FORMAT:

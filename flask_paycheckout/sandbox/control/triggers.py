@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Annotated
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -21,99 +21,92 @@ from flask_paycheckout.sandbox.checkouts.rules import (
 )
 from flask_paycheckout.sandbox.control import customer
 from flask_paycheckout.sandbox.control.accounts import find_account
-from flask_paycheckout.sandbox.control.delivery_log import describe_webhook
+from flask_paycheckout.sandbox.control.message_calls import send_again
 from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, pick
 from flask_paycheckout.sandbox.disbursements.tables import FAILED, Disbursement
 from flask_paycheckout.sandbox.fiat_disbursements.rules import disburse_v2
 from flask_paycheckout.sandbox.fiat_disbursements.schemas import ITEMS, FiatPaymentV2, NewFiatDisbursementsV2
-from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, redeliver
+from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.wire.callers import CallRefused
-from flask_paycheckout.sandbox.wire.field_types import Choice
-from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_amount, optional_text
+from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, Text, declared_fields
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 _AMOUNT, _CURRENCY = Decimal("12.50"), "USD"
+_FOR_NEW = frozenset({"account", "amount", "currency"})
+
+
+class Triggered(Record, frozen=True):
+    """What an event happened to."""
+
+    event: str
+    id: str
+    account: str
+    status: str
+    url: str | None
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a tester asks for beside the event's name. Without `id`, the event begins with something new."""
+class Event:
+    """How an event is caused, and which fields it takes."""
 
-    id: str | None
-    account: str | None
-    amount: Decimal | None
-    currency: str | None
-    payment_method: str | None
+    cause: Callable[[Trigger], Triggered]
+    for_new: frozenset[str] | None
+    """Fields that are taken without an id, when it begins with something new; None: it needs an id."""
+    for_named: frozenset[str] | None
+    """Fields that are taken with an id; None: it takes no id."""
 
 
-def trigger(body: dict[str, Any]) -> dict[str, Any]:
+def trigger(asked: Trigger) -> Triggered:
     """Cause an event, and return what it happened to.
 
-    :raises FieldError: the event does not exist, or does not take one of the fields.
+    :raises FieldError: the event does not take one of the fields.
     :raises NotPossible: the state of the checkout or disbursement does not allow it.
     """
-    event = Choice(tuple(EVENTS)).read("event", body.get("event"))
-    wanted = Wanted(
-        optional_text(body, "id"),
-        optional_text(body, "account"),
-        optional_amount(body, "amount"),
-        optional_text(body, "currency"),
-        optional_text(body, "paymentMethod"),
-    )
-    return {"event": event} | EVENTS[event](wanted)
+    event = EVENTS[asked.event]
+    taken = event.for_new if asked.id is None else event.for_named
+    if taken is None:
+        raise FieldError(f"id is {'required' if asked.id is None else 'not taken'} for this event.")
+    for field in declared_fields(Trigger):
+        if field.name not in {"event", "id", *taken} and getattr(asked, field.attribute) is not None:
+            raise FieldError(f"{field.name} is not taken for this event {'with' if asked.id else 'without'} an id.")
+    return event.cause(asked)
 
 
-def _checkout(then: Callable[[str], object] | None, *, picked: bool = True) -> Callable[[Wanted], dict[str, Any]]:
+def _checkout(then: Callable[[str], object] | None, *, picked: bool = True) -> Event:
     """An event of a checkout: of the one that is named, else of a new one."""
 
-    def cause(wanted: Wanted) -> dict[str, Any]:
-        if not picked:
-            _refuse_field("paymentMethod", wanted.payment_method, "is for events that pick one; leave it out")
-        checkout_id = _named_checkout(wanted)
+    def cause(asked: Trigger) -> Triggered:
+        checkout_id = asked.id
         if checkout_id is None:
-            checkout_id = _make_checkout(wanted, pick_too=picked)
+            checkout_id = _make_checkout(asked, pick_too=picked)
         elif picked:
-            _pick(checkout_id, wanted.payment_method)
+            _pick(checkout_id, asked.payment_method)
         if then is not None:
             then(checkout_id)
-        return _tell_checkout(checkout_id)
+        return _tell_checkout(asked.event, checkout_id)
 
-    return cause
-
-
-def _named_checkout(wanted: Wanted) -> str | None:
-    if wanted.id is not None:
-        for name in ("account", "amount", "currency"):
-            _refuse_field(name, getattr(wanted, name), "is for a new checkout; leave it out, or leave out the id")
-    return wanted.id
+    of_picking = frozenset({"paymentMethod"} if picked else ())
+    return Event(cause, _FOR_NEW | of_picking, of_picking)
 
 
-def _refuse_field(name: str, value: object, why: str) -> None:
-    if value is not None:
-        raise FieldError(f"{name} {why}.")
-
-
-def _make_checkout(wanted: Wanted, *, pick_too: bool) -> str:
+def _make_checkout(asked: Trigger, *, pick_too: bool) -> str:
     with transaction() as session:
-        account = _account_of(session, wanted)
+        account = find_account(session, asked.account or ACCOUNT_NAME)
         if not account.checkout_enabled:
             raise NotPossible("the account may not create checkouts")
-        asked = NewCheckout(wanted.currency or _CURRENCY, wanted.amount or _AMOUNT)
-        checkout_id = store_checkout(session, account.user_id, requested_amounts(asked))
+        new = NewCheckout(asked.currency or _CURRENCY, asked.amount or _AMOUNT)
+        checkout_id = store_checkout(session, account.user_id, requested_amounts(new))
         if pick_too:
             # Together, so that a method that cannot be picked leaves no checkout behind.
-            pick(session, checkout_id, wanted.payment_method)
+            pick(session, checkout_id, asked.payment_method)
         return checkout_id
-
-
-def _account_of(session: Session, wanted: Wanted) -> Account:
-    return find_account(session, wanted.account or ACCOUNT_NAME)
 
 
 def _pick(checkout_id: str, method: str | None) -> None:
@@ -137,47 +130,31 @@ def _expire(checkout_id: str) -> None:
     run_due()
 
 
-def _tell_checkout(checkout_id: str) -> dict[str, Any]:
+def _tell_checkout(event: str, checkout_id: str) -> Triggered:
     with transaction() as session:
         checkout, deposit = find_checkout(session, checkout_id), session.get(Deposit, checkout_id)
         if checkout is None:
             raise NoSuchCheckout(checkout_id)
         unpicked = "not_picked" if checkout.expires_at > world().clock.now() else "page_expired"
+        account = session.scalars(select(Account.name).where(Account.user_id == checkout.user_id)).one()
         status = unpicked if deposit is None else deposit.status
-        return _told(session, checkout.user_id, checkout_id, status, page_url(checkout_id))
+        return Triggered(event, checkout_id, account, status, page_url(checkout_id))
 
 
-def _told(session: Session, user_id: str, id_: str, status: str, url: str | None = None) -> dict[str, Any]:
-    return {"id": id_, "account": _name_of(session, user_id), "status": status, "url": url}
-
-
-def _name_of(session: Session, user_id: str) -> str:
-    return str(session.scalars(select(Account.name).where(Account.user_id == user_id)).one())
-
-
-def _payout(status: str | None) -> Callable[[Wanted], dict[str, Any]]:
+def _payout(status: str | None) -> Event:
     """An event of a disbursement: of the one that is named, else of a new one to a saved recipient."""
 
-    def cause(wanted: Wanted) -> dict[str, Any]:
-        _refuse_field("paymentMethod", wanted.payment_method, "is for checkouts; leave it out")
-        if wanted.id is not None and status is None:
-            raise FieldError("id is not taken: this event makes a payout.")
-        payout_id = wanted.id or _pay_out(wanted)
-        if wanted.id is not None:
-            for name in ("account", "amount", "currency"):
-                _refuse_field(name, getattr(wanted, name), "is for a new payout; leave it out, or leave out the id")
+    def cause(asked: Trigger) -> Triggered:
+        payout_id = asked.id
+        if payout_id is None:
+            with transaction() as session:
+                user_id = find_account(session, asked.account or ACCOUNT_NAME).user_id
+                payout_id = _disburse(session, user_id, asked.amount or _AMOUNT, asked.currency or _CURRENCY, None)
         if status is not None:
             customer.finishes(payout_id, status)
-        return _tell_disbursement(payout_id)
+        return _tell_disbursement(asked.event, payout_id)
 
-    return cause
-
-
-def _pay_out(wanted: Wanted) -> str:
-    with transaction() as session:
-        account = _account_of(session, wanted)
-        amount, currency = wanted.amount or _AMOUNT, wanted.currency or _CURRENCY
-        return _disburse(session, account.user_id, amount, currency, None)
+    return Event(cause, _FOR_NEW, None if status is None else frozenset())
 
 
 def _disburse(session: Session, user_id: str, amount: Decimal, currency: str, reference: str | None) -> str:
@@ -194,20 +171,16 @@ def _disburse(session: Session, user_id: str, amount: Decimal, currency: str, re
     return batch.disburse_data[0].disbursement_id
 
 
-def _refund(wanted: Wanted) -> dict[str, Any]:
+def _refund(asked: Trigger) -> Triggered:
     """Ask for a disbursement of what a customer paid; its reference is `refund-` and the checkout's id."""
-    for name in ("account", "currency", "payment_method"):
-        field = "paymentMethod" if name == "payment_method" else name
-        _refuse_field(field, getattr(wanted, name), "is that of the checkout; leave it out")
-    if wanted.id is None:
-        raise FieldError("id is required: that of the paid checkout.")
+    checkout_id = str(asked.id)
     with transaction() as session:
-        if find_checkout(session, wanted.id) is None:
-            raise NoSuchCheckout(wanted.id)
-        deposit = session.get(Deposit, wanted.id)
+        if find_checkout(session, checkout_id) is None:
+            raise NoSuchCheckout(checkout_id)
+        deposit = session.get(Deposit, checkout_id)
         if deposit is None or deposit.status != COMPLETED:
             raise NotPossible("the checkout is not paid")
-        amount = wanted.amount or deposit.input_amount
+        amount = asked.amount or deposit.input_amount
         if amount > deposit.input_amount:
             raise FieldError(f"amount is more than the {deposit.input_amount:f} that the customer paid.")
         reference = f"refund-{deposit.id}"
@@ -217,35 +190,25 @@ def _refund(wanted: Wanted) -> dict[str, Any]:
         if session.scalars(used.limit(1)).one_or_none() is not None:
             raise NotPossible("the checkout was refunded already")
         refund = _disburse(session, deposit.user_id, amount, deposit.input_currency, reference)
-    return _tell_disbursement(refund)
+    return _tell_disbursement(asked.event, refund)
 
 
-def _tell_disbursement(disbursement_id: str) -> dict[str, Any]:
+def _tell_disbursement(event: str, disbursement_id: str) -> Triggered:
     with transaction() as session:
-        made = session.scalars(select(Disbursement).where(Disbursement.id == disbursement_id)).one()
-        return _told(session, made.user_id, made.id, made.status)
+        [made] = customer.list_disbursements(session, Disbursement.id == disbursement_id)
+    return Triggered(event, disbursement_id, made.account, made.status, None)
 
 
-def _webhook(wanted: Wanted) -> dict[str, Any]:
+def _webhook(asked: Trigger) -> Triggered:
     """Send a webhook again: the one with the id, or the newest about the deposit or disbursement with the id."""
-    for name, value in vars(wanted).items():
-        if name != "id":
-            _refuse_field("paymentMethod" if name == "payment_method" else name, value, "is not taken for a webhook")
-    if wanted.id is None:
-        raise FieldError("id is required: that of a webhook, a checkout or a disbursement.")
     with transaction() as session:
-        about = select(Webhook.id).where(Webhook.order_id == wanted.id)
+        about = select(Webhook.id).where(Webhook.order_id == asked.id)
         newest = session.scalars(about.order_by(Webhook.created_at.desc(), Webhook.id.desc()).limit(1)).one_or_none()
-        webhook_id = newest or wanted.id
-        if not redeliver(session, webhook_id):
-            raise CallRefused(404, "webhook", "does not exist", "GET /_sandbox/webhooks lists them.")
-    run_due()
-    with transaction() as session:
-        shown = describe_webhook(session, webhook_id)
-    return {"id": webhook_id, "account": shown["account"], "status": shown["state"], "url": None}
+    sent = send_again(newest or str(asked.id))
+    return Triggered(asked.event, sent.id, sent.account, sent.state, None)
 
 
-EVENTS: dict[str, Callable[[Wanted], dict[str, Any]]] = {
+EVENTS = {
     "checkout": _checkout(None, picked=False),
     "abandoned": _checkout(customer.picks_nothing, picked=False),
     "picked": _checkout(None),
@@ -258,7 +221,19 @@ EVENTS: dict[str, Callable[[Wanted], dict[str, Any]]] = {
     "payout": _payout(None),
     "payout-completed": _payout(COMPLETED),
     "payout-failed": _payout(FAILED),
-    "refund": _refund,
-    "webhook": _webhook,
+    "refund": Event(_refund, None, frozenset({"amount"})),
+    "webhook": Event(_webhook, None, frozenset()),
 }
-"""What causes each event, by its name."""
+"""All events, by name."""
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """An event that a tester asks for. Without `id`, it begins with something new."""
+
+    event: Annotated[str, Choice(tuple(EVENTS))]
+    id: Annotated[str | None, Text()] = None
+    account: Annotated[str | None, Text()] = None
+    amount: Annotated[Decimal | None, Amount()] = None
+    currency: Annotated[str | None, Text()] = None
+    payment_method: Annotated[str | None, Text()] = None

@@ -14,21 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
-from flask import Blueprint, Flask, Response, current_app
+from flask import Flask, current_app
 from sqlalchemy import text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.schema import CreateSchema, DropSchema
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
-from flask_paycheckout.sandbox.control.accounts import check_name, describe_account, is_name
-from flask_paycheckout.sandbox.control.pages import answer
+from flask_paycheckout.sandbox.control.accounts import NAME, describe_account
+from flask_paycheckout.sandbox.control.calls import call
 from flask_paycheckout.sandbox.control.sender import SENDER, WebhookSender
 from flask_paycheckout.sandbox.wire.callers import CallRefused
-from flask_paycheckout.sandbox.wire.parsing import read_object, read_text
+from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import db, is_memory, read_url, transaction
 
@@ -42,8 +42,6 @@ IDLE_SECONDS = 600.0
 WORLDS = "paycheckout_sandbox_worlds"
 """Key of the `Worlds` among the extensions of the operator's application."""
 _ADDRESS = re.compile(r"/w/([^/]+)(/.*)?", re.DOTALL)
-
-worlds = Blueprint("worlds", __name__, url_prefix="/worlds")
 
 
 class WorldExists(Exception):
@@ -168,7 +166,7 @@ class Worlds:
     def _opened(self, name: str) -> Flask | None:
         with self._lock:
             self._put_away()
-            if not is_name(name) or not self._databases.exists(name):
+            if not _is_name(name) or not self._databases.exists(name):
                 self._forget(name)
                 return None
             if name not in self._open:
@@ -210,11 +208,15 @@ class Worlds:
     def remove(self, name: str) -> bool:
         """Throw a world away; False when there is none."""
         with self._lock:
-            is_there = is_name(name) and self._databases.exists(name)
+            is_there = _is_name(name) and self._databases.exists(name)
             self._forget(name)
             if is_there:
                 self._databases.remove(name)
             return is_there
+
+
+def _is_name(name: str) -> bool:
+    return re.fullmatch(NAME.pattern, name) is not None
 
 
 def close_world(app: Flask) -> None:
@@ -226,46 +228,61 @@ def close_world(app: Flask) -> None:
         db.engine.dispose()
 
 
-@worlds.before_request
-def check_operator() -> None:
-    """Refuse the token of a named world, which is for that world only."""
-    if WORLDS not in current_app.extensions:
-        raise CallRefused(403, "worlds", "are made by the operator of this sandbox", "Ask the operator.")
+class WorldRecord(Record, frozen=True):
+    """A world as the list shows it."""
+
+    name: str
+    base_url: str
+
+
+class NewWorldRecord(WorldRecord, frozen=True):
+    """A new world with all that a shop and its tests need."""
+
+    control_token: str
+    client_id: str
+    client_secret: str
+    access_token: str
+
+
+@dataclass(frozen=True)
+class WorldName:
+    """The body of `POST /worlds`."""
+
+    name: Annotated[str, NAME]
 
 
 def _worlds() -> Worlds:
-    found: Worlds = current_app.extensions[WORLDS]
+    """The worlds of the operator. A named world has none, and its token is for that world only."""
+    found: Worlds | None = current_app.extensions.get(WORLDS)
+    if found is None:
+        raise CallRefused(403, "worlds", "are made by the operator of this sandbox", "Ask the operator.")
     return found
 
 
-@worlds.get("")
-def read_worlds() -> Response:
-    return answer([_describe(name) for name in _worlds().names()])
+def _base_url(name: str) -> str:
+    return f"{world().base_url}/w/{name}"
 
 
-@worlds.post("")
-def make_world() -> Response:
-    """Make a world in its start state, with credentials of its own."""
-    name = check_name(read_text(read_object(), "name"))
+@call("GET /worlds", "lists the worlds by name, for the operator")
+def read_worlds() -> list[WorldRecord]:
+    return [WorldRecord(name, _base_url(name)) for name in _worlds().names()]
+
+
+@call("POST /worlds", "makes a world with credentials of its own, for the operator", status=201)
+def make_world(sent: WorldName) -> NewWorldRecord:
+    base_url = _base_url(sent.name)
     try:
-        made = _worlds().add(name)
+        made = _worlds().add(sent.name)
     except WorldExists:
         raise CallRefused(409, "name", "is that of another world", "Give another name, or throw it away.") from None
-    described = _describe(name)
     with made.app_context(), transaction() as session:
-        account = describe_account(session, ACCOUNT_NAME)
-        described["controlToken"] = world().control_token
-    return answer(described | {field: account[field] for field in ("clientId", "clientSecret", "accessToken")}, 201)
+        first = describe_account(session, ACCOUNT_NAME)
+        keys = first.client_id, first.client_secret, str(first.access_token)
+        return NewWorldRecord(sent.name, base_url, world().control_token, *keys)
 
 
-@worlds.delete("/<name>")
-def remove_world(name: str) -> Response:
-    """Throw a world away with all that it has."""
-    described = _describe(name)
+@call("DELETE /worlds/<name>", "throws a world away with all that it has, for the operator")
+def remove_world(name: str) -> WorldRecord:
     if not _worlds().remove(name):
         raise CallRefused(404, "world", "does not exist", "GET /_sandbox/worlds lists them.")
-    return answer(described)
-
-
-def _describe(name: str) -> dict[str, Any]:
-    return {"name": name, "baseUrl": f"{world().base_url}/w/{name}"}
+    return WorldRecord(name, _base_url(name))

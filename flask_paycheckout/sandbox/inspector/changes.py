@@ -13,7 +13,6 @@ from sqlalchemy import select
 from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.control.accounts import NoSuchAccount, find_account
-from flask_paycheckout.sandbox.control.fault_parsing import limit_fault, operations, read_fault
 from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.control.start_state import reset_world
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, redirect_to, show
@@ -21,13 +20,16 @@ from flask_paycheckout.sandbox.outgoing.faults import (
     OPERATION_KINDS,
     WEBHOOK,
     WEBHOOK_KINDS,
-    active_faults,
-    add_fault,
+    NewFault,
     clear_faults,
-    describe,
+    operations,
+    plan_fault,
+    planned_faults,
 )
 from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
+from flask_paycheckout.sandbox.wire.field_types import load_object
 from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.schemas import to_wire
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, choose
 from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import assumption, world
@@ -55,14 +57,13 @@ def show_control() -> Response:
 def _show_control(status: int = 200, problem: str = "", form: str = "") -> Response:
     """Render the page; after a refusal with the problem beside its form, which keeps its input."""
     with transaction() as session:
-        faults = active_faults(session)
-        listed = [describe(fault) for fault in faults[:MAX_FAULTS]]
+        faults = planned_faults(session)
     return show(
         "control",
         status,
         steps=STEPS,
         units=UNITS,
-        faults=listed,
+        faults=to_wire(faults[:MAX_FAULTS]),
         count=len(faults),
         operations=[WEBHOOK, *operations()],
         kinds={"For operations": OPERATION_KINDS, "For webhooks": WEBHOOK_KINDS},
@@ -89,11 +90,10 @@ def advance() -> AnyResponse:
 def order_fault() -> AnyResponse:
     sent = _order(request.form)
     try:
-        fault = read_fault(sent)
+        asked = load_object(NewFault, sent)
         with transaction() as session:
-            if "account" in sent:
-                limit_fault(fault, find_account(session, sent["account"].replace("\0", "")))
-            add_fault(session, fault)
+            user_id = None if asked.account is None else find_account(session, asked.account).user_id
+            plan_fault(session, asked, user_id)
     except FieldError as wrong:
         return _show_control(400, str(wrong), "fault")
     except NoSuchAccount:

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, select
 
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.tables import Checkout
-from flask_paycheckout.sandbox.control.delivery_log import list_webhooks
+from flask_paycheckout.sandbox.control.message_calls import list_webhooks
 from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
 from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import expire_due
@@ -27,6 +27,7 @@ from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAddress
 from flask_paycheckout.sandbox.payments.tables import Payment
 from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.wire.schemas import to_wire
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction
@@ -142,7 +143,7 @@ def show_webhooks() -> Response:
     with transaction() as session:
         accounts = read_filter(session)
         page = read_page(session, newest.where(*about, *in_state, *accounts.of(Webhook.user_id)))
-        found = list_webhooks(session, Webhook.id.in_([row.id for row in page.rows]))
+        found = to_wire(list_webhooks(session, Webhook.id.in_([row.id for row in page.rows])))
     return show(
         "webhooks",
         page=page,

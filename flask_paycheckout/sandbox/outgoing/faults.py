@@ -8,14 +8,22 @@ seed the draw is repeatable. A fault of an account applies to the calls and webh
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+from flask import current_app
 from sqlalchemy import ForeignKey, String, Text, delete, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from flask_paycheckout.sandbox.wire import field_types as types
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed
 from flask_paycheckout.sandbox.world.ids import derived
@@ -26,9 +34,12 @@ OPERATION_KINDS = ("error", "delay", "drop", "lose_response", "garbage")
 WEBHOOK_KINDS = ("drop", "duplicate", "delay", "reorder", "before_response")
 
 MAX_SECONDS_OF_DELAY = 60
-"""The longest delay of a request."""
+"""The longest delay of a request, in real time."""
+_MAX_WEBHOOK_DELAY = 30 * 24 * 3600
+_MAX_TIMES = 1_000_000
 # Bytes of a random draw.
 _DRAWN = 6
+_VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
 GARBAGE = "<!doctype html><title>502 Bad Gateway</title><h1>502 Bad Gateway</h1><p>This is not the envelope."
 
 
@@ -41,10 +52,11 @@ class Fault(Table):
     account: Mapped[str | None] = mapped_column(String(40))
     """Name of the account that it is limited to; None for all."""
     kind: Mapped[str] = mapped_column(String(20))
-    remaining: Mapped[int]
+    times: Mapped[int]
+    """How often it still applies."""
     status_code: Mapped[int | None]
     message: Mapped[str | None] = mapped_column(Text)
-    seconds: Mapped[str | None] = mapped_column(String(40))
+    seconds: Mapped[Decimal | None]
     retry_after: Mapped[int | None]
     share: Mapped[Decimal | None]
     """Above 0, at most 1; None applies always."""
@@ -52,32 +64,98 @@ class Fault(Table):
     """How often it was drawn, when it has a share."""
 
 
-def describe(fault: Fault) -> dict[str, Any]:
-    """Convert a fault to the JSON of the control interface."""
-    shown = {
-        "id": fault.number,
-        "operation": fault.operation,
-        "account": fault.account,
-        "kind": fault.kind,
-        "times": fault.remaining,
-        "statusCode": fault.status_code,
-        "message": fault.message,
-        "seconds": None if fault.seconds is None else float(fault.seconds),
-        "retryAfter": fault.retry_after,
-        "share": None if fault.share is None else float(fault.share),
-    }
-    return {name: value for name, value in shown.items() if value is not None}
+class FaultRecord(Record, frozen=True):
+    """A fault as the control interface shows it."""
+
+    number: int = msgspec.field(name="id")
+    operation: str
+    kind: str
+    times: int
+    account: str | None = None
+    status_code: int | None = None
+    message: str | None = None
+    seconds: Decimal | None = None
+    retry_after: int | None = None
+    share: Decimal | None = None
+
+
+class _Share(types.Amount):
+    """A number above 0, and at most 1."""
+
+    def read(self, name: str, value: Any) -> Any:
+        share = super().read(name, value)
+        if share > 1:
+            raise FieldError(f"{name} must be a number above 0, and at most 1.")
+        return share
+
+    def schema(self, schema_of: types.SchemaOf) -> types.Schema:
+        return super().schema(schema_of) | {"maximum": 1}
+
+
+@dataclass(frozen=True)
+class NewFault:
+    """A fault as a tester asks for it."""
+
+    operation: Annotated[str, types.Text()]
+    kind: Annotated[str, types.Choice(tuple(sorted({*OPERATION_KINDS, *WEBHOOK_KINDS})))]
+    times: Annotated[int, types.Integer(1, _MAX_TIMES)] = 1
+    status_code: Annotated[int | None, types.Integer(200, 599)] = None
+    message: Annotated[str | None, types.Text()] = None
+    seconds: Annotated[Decimal | None, types.Range(0, _MAX_WEBHOOK_DELAY)] = None
+    retry_after: Annotated[int | None, types.Integer(0, 3600)] = None
+    share: Annotated[Decimal | None, _Share()] = None
+    account: Annotated[str | None, types.Text()] = None
+
+
+def plan_fault(session: Session, asked: NewFault, user_id: str | None) -> FaultRecord:
+    """Append a fault to the plan; one that could never apply is refused.
+
+    :param user_id: that of the account that is asked for.
+    :raises FieldError: naming the field at fault.
+    """
+    callers = {name: one for name, one in _callers().items() if matches(name, *asked.operation.partition(" ")[::2])}
+    is_webhook = asked.operation == WEBHOOK
+    if not (is_webhook or callers):
+        raise FieldError(f"operation must be one of: {', '.join([WEBHOOK, *operations()])}; or a concrete path of one.")
+    kinds = WEBHOOK_KINDS if is_webhook else OPERATION_KINDS
+    if asked.kind not in kinds:
+        raise FieldError(f"kind must be one of: {', '.join(kinds)}.")
+    maximum = _MAX_WEBHOOK_DELAY if is_webhook else MAX_SECONDS_OF_DELAY
+    if asked.kind == "delay" and (asked.seconds is None or asked.seconds > maximum):
+        raise FieldError(f"seconds must be a number from 0 to {maximum} for a delay.")
+    if user_id is not None and callers and set(callers.values()) == {Credentials.NONE}:
+        raise FieldError("account can only be given for webhooks and for operations that need credentials.")
+    fault = Fault(**vars(asked) | {"seconds": asked.seconds if asked.kind == "delay" else None}, user_id=user_id)
+    world().known.any_fault_added = True
+    session.add(fault)
+    session.flush()
+    return msgspec.convert(fault, FaultRecord, from_attributes=True)
+
+
+def operations() -> list[str]:
+    """All operations that a fault can apply to, as `METHOD /path/{name}`: those of the service and its hosted pages."""
+    return sorted(_callers())
+
+
+def _callers() -> dict[str, Credentials]:
+    """The credentials of each operation that a fault can apply to."""
+    found = {}
+    for rule in current_app.url_map.iter_rules():
+        if rule.rule.startswith(("/v1/", "/v2/", "/checkout/")):
+            declared, path = operation_of(current_app, rule.endpoint), _VARIABLE.sub(r"{\1}", rule.rule)
+            for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
+                found[f"{method} {path}"] = Credentials.NONE if declared is None else declared.credentials
+    return found
+
+
+def planned_faults(session: Session) -> list[FaultRecord]:
+    """The faults that still apply, oldest first, as the control interface shows them."""
+    return msgspec.convert(active_faults(session), list[FaultRecord], from_attributes=True)
 
 
 def active_faults(session: Session) -> list[Fault]:
     """The faults that still apply, oldest first."""
-    return list(session.execute(select(Fault).where(Fault.remaining > 0).order_by(Fault.number)).scalars())
-
-
-def add_fault(session: Session, fault: Fault) -> None:
-    """Append a fault to the plan."""
-    world().known.any_fault_added = True
-    session.add(fault)
+    return list(session.execute(select(Fault).where(Fault.times > 0).order_by(Fault.number)).scalars())
 
 
 def clear_faults(session: Session) -> None:
@@ -111,9 +189,7 @@ def _take(session: Session, candidates: Iterable[Fault]) -> Fault | None:
     for fault in candidates:
         if fault.share is not None and not _is_drawn(session, fault, fault.share):
             continue
-        use_up = (
-            update(Fault).where(Fault.number == fault.number, Fault.remaining > 0).values(remaining=Fault.remaining - 1)
-        )
+        use_up = update(Fault).where(Fault.number == fault.number, Fault.times > 0).values(times=Fault.times - 1)
         if rows_changed(session, use_up):
             return fault
     return None

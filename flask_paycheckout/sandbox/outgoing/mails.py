@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
+import msgspec
 from sqlalchemy import ColumnElement, ForeignKey, String, Text, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.wire.envelope import iso
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, ordered_text
 
@@ -33,6 +33,16 @@ class Mail(Table):
     sent_at: Mapped[datetime]
 
 
+class MailRecord(Record, frozen=True):
+    """A mail as the control interface shows it."""
+
+    to: str
+    subject: str
+    text: str
+    otp: str | None
+    sent_at: Timestamp
+
+
 def store_mail(session: Session, user_id: str, to: str, subject: str, text: str, otp: str | None = None) -> None:
     """Store a mail to an account's user in the current transaction."""
     mail = Mail(
@@ -50,12 +60,9 @@ def store_mail(session: Session, user_id: str, to: str, subject: str, text: str,
         session.execute(delete(Mail).where(Mail.number <= mail.number - KEPT))
 
 
-def list_mails(session: Session, *conditions: ColumnElement[bool], to: str | None = None) -> list[dict[str, Any]]:
-    """Mails to one recipient or to all, newest first, as the control interface shows them."""
+def list_mails(session: Session, *conditions: ColumnElement[bool], to: str | None = None) -> list[MailRecord]:
+    """Mails to one recipient or to all, newest first."""
     wanted = select(Mail).where(*conditions).order_by(Mail.number.desc()).limit(KEPT)
     if to is not None:
         wanted = wanted.where(Mail.address == to.casefold())
-    return [
-        {"to": mail.to, "subject": mail.subject, "text": mail.text, "otp": mail.otp, "sentAt": iso(mail.sent_at)}
-        for mail in session.scalars(wanted)
-    ]
+    return msgspec.convert(session.scalars(wanted).all(), list[MailRecord], from_attributes=True)

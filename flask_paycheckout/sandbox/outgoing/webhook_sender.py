@@ -13,7 +13,12 @@ from contextlib import closing
 from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPException
 from ipaddress import ip_address
 from threading import Event, Timer
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
+
+from flask_paycheckout.sandbox.wire.field_types import FieldType, Schema, SchemaOf
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.world.context import world
 
 TIME_BUDGET = 10.0
 """Seconds that a delivery may take, from connecting to the end of the response's headers."""
@@ -35,6 +40,22 @@ def check_endpoint(url: str, *, loopback_only: bool) -> None:
         raise EndpointError(f"holds credentials, or is longer than {_MAX_URL} characters")
     if loopback_only and not _names_this_machine(parts.hostname or ""):
         raise EndpointError("is not on this machine")
+
+
+class WebhookUrl(FieldType):
+    """The type of fields with an address to which webhooks may be sent."""
+
+    def read(self, name: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise FieldError(f"{name} must be a string or null.")
+        try:
+            check_endpoint(value, loopback_only=world().loopback_webhooks_only)
+        except EndpointError as wrong:
+            raise FieldError(f"{name} {wrong}.") from None
+        return value
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return {"type": "string"}
 
 
 def make_sender(*, loopback_only: bool, budget: float = TIME_BUDGET) -> Callable[[str, dict[str, str], bytes], int]:

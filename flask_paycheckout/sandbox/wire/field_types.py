@@ -7,28 +7,24 @@ A request is declared as a frozen dataclass whose fields are annotated with thei
         input_currency: Annotated[str, Text()]
         input_amount: Annotated[Decimal | None, Amount()] = None
 
-A field without a default is required. In bodies, null equals an absent field, and undeclared fields are ignored.
+A field without a default is required. In bodies, null equals an absent field. Names of undeclared fields are collected
+in `g.undeclared`.
 `operations` reads requests by these declarations, and `openapi` documents them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
-from typing import Any, Protocol, TypeVar, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_type_hints
+
+from flask import g
 
 from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible, is_token, rounded
-from flask_paycheckout.sandbox.wire.parsing import (
-    MAX_DIGITS,
-    FieldError,
-    optional_amount,
-    optional_boolean,
-    optional_number,
-    optional_text,
-)
+from flask_paycheckout.sandbox.wire.parsing import MAX_DIGITS, UNSEEN_SIGNS, FieldError
 from flask_paycheckout.sandbox.world.context import assumption
 
 Shape = TypeVar("Shape")
@@ -36,32 +32,39 @@ Schema = dict[str, Any]
 SchemaOf = Callable[[type], Schema]
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?")
+_UNSEEN = str.maketrans(dict.fromkeys(UNSEEN_SIGNS))
+_LINES = _UNSEEN | str.maketrans(dict.fromkeys("\n\r\t"))
 
 
-class FieldType(Protocol):
+class FieldType:
     """A type of fields."""
 
     def read(self, name: str, value: Any) -> Any:
-        """Validate the value of a JSON field. :raises FieldError: it is not of this type."""
+        """Validate the value of a JSON field, which is not null. :raises FieldError: it is not of this type."""
+        raise NotImplementedError
 
     def parse(self, name: str, text: str) -> Any:
         """Convert a query parameter to a JSON value; other text is returned unchanged, for `read` to refuse."""
+        return text
 
     def schema(self, schema_of: SchemaOf) -> Schema:
         """The JSON Schema of the type; `schema_of` returns that of a declared class."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Text:
+class Text(FieldType):
     """A non-empty string of printable characters."""
 
     maximum: int = 200
+    ignored: ClassVar[Mapping[int, str | None]] = {}
+    """Characters that need not be printable."""
 
-    def read(self, name: str, value: Any) -> str | None:
-        return optional_text({name: value}, name, self.maximum)
-
-    def parse(self, name: str, text: str) -> Any:
-        return text
+    def read(self, name: str, value: Any) -> str:
+        seen = value.translate(self.ignored) if isinstance(value, str) and len(value) <= self.maximum else ""
+        if not (seen.strip() and seen.isprintable()):
+            raise FieldError(f"{name} must be a non-empty string of at most {self.maximum} printable characters.")
+        return str(value)
 
     def schema(self, schema_of: SchemaOf) -> Schema:
         return {"type": "string", "minLength": 1, "maxLength": self.maximum, "pattern": r"\S"}
@@ -70,19 +73,33 @@ class Text:
 class FreeText(Text):
     """Text that people write, such as names, which may contain invisible joiners and direction marks."""
 
-    def read(self, name: str, value: Any) -> str | None:
-        return optional_text({name: value}, name, self.maximum, unseen=True)
+    ignored = _UNSEEN
 
 
 class Note(Text):
     """Free text of any length up to the maximum, which may also contain line breaks and tabs."""
 
-    def read(self, name: str, value: Any) -> str | None:
-        return optional_text({name: value}, name, self.maximum, unseen=True, lines=True)
+    ignored = _LINES
 
 
 @dataclass(frozen=True)
-class Choice:
+class Matching(FieldType):
+    """A text that matches a pattern, which its meaning explains."""
+
+    pattern: str
+    meaning: str
+
+    def read(self, name: str, value: Any) -> str:
+        if not (isinstance(value, str) and re.fullmatch(self.pattern, value)):
+            raise FieldError(f"{name} must be {self.meaning}.")
+        return value
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return {"type": "string", "pattern": f"^{self.pattern}$"}
+
+
+@dataclass(frozen=True)
+class Choice(FieldType):
     """One of several words."""
 
     words: tuple[str, ...]
@@ -92,18 +109,20 @@ class Choice:
             raise FieldError(f"{name} must be one of: {', '.join(self.words)}.")
         return value
 
-    def parse(self, name: str, text: str) -> Any:
-        return text
-
     def schema(self, schema_of: SchemaOf) -> Schema:
         return {"type": "string", "enum": list(self.words)}
 
 
-class Number:
+class Number(FieldType):
     """A number, taken exactly as written."""
 
-    def read(self, name: str, value: Any) -> Decimal | None:
-        return optional_number({name: value}, name)
+    def read(self, name: str, value: Any) -> Any:
+        if not isinstance(value, Decimal):
+            raise FieldError(f"{name} must be a number.")
+        exponent = value.as_tuple().exponent
+        if not isinstance(exponent, int) or exponent < -MAX_DIGITS or value.adjusted() >= MAX_DIGITS:
+            raise FieldError(f"{name} must have at most {MAX_DIGITS} digits before and after the decimal point.")
+        return value
 
     def parse(self, name: str, text: str) -> Any:
         return Decimal(text) if _NUMBER.fullmatch(text) else text
@@ -116,37 +135,56 @@ class Number:
 class Amount(Number):
     """A positive number."""
 
-    def read(self, name: str, value: Any) -> Decimal | None:
-        return optional_amount({name: value}, name)
+    def read(self, name: str, value: Any) -> Any:
+        number = super().read(name, value)
+        if number <= 0:
+            raise FieldError(f"{name} must be a positive number.")
+        return number
 
     def schema(self, schema_of: SchemaOf) -> Schema:
         return super().schema(schema_of) | {"exclusiveMinimum": 0}
 
 
 @dataclass(frozen=True)
-class Integer:
-    """A whole number between two bounds."""
+class Range(Number):
+    """A number between two bounds."""
 
     minimum: int
     maximum: int
+    kind: ClassVar[str] = "number"
+
+    def read(self, name: str, value: Any) -> Any:
+        if not isinstance(value, Decimal) or not self.minimum <= value <= self.maximum:
+            raise FieldError(f"{name} must be a {self.kind} from {self.minimum} to {self.maximum}.")
+        return super().read(name, value)
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return {"type": "number", "minimum": self.minimum, "maximum": self.maximum}
+
+
+class Integer(Range):
+    """A whole number between two bounds."""
+
+    kind = "whole number"
 
     def read(self, name: str, value: Any) -> int:
-        if not isinstance(value, Decimal) or not self.minimum <= value <= self.maximum or value != int(value):
-            raise FieldError(f"{name} must be a whole number from {self.minimum} to {self.maximum}.")
-        return int(value)
+        is_whole = isinstance(value, Decimal) and value == value.to_integral_value()
+        return int(super().read(name, value if is_whole else None))
 
     def parse(self, name: str, text: str) -> Any:
         return Decimal(text) if text.isascii() and text.isdigit() else text
 
     def schema(self, schema_of: SchemaOf) -> Schema:
-        return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+        return super().schema(schema_of) | {"type": "integer"}
 
 
-class Boolean:
+class Boolean(FieldType):
     """True or false."""
 
-    def read(self, name: str, value: Any) -> bool | None:
-        return optional_boolean({name: value}, name)
+    def read(self, name: str, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise FieldError(f"{name} must be true or false.")
+        return value
 
     def parse(self, name: str, text: str) -> Any:
         return {"true": True, "false": False}.get(text, text)
@@ -156,7 +194,7 @@ class Boolean:
 
 
 @dataclass(frozen=True)
-class Nested:
+class Nested(FieldType):
     """An object within the body, declared by a class of its own."""
 
     shape: type
@@ -166,31 +204,27 @@ class Nested:
             raise FieldError(f"{name} must be an object.")
         return load_object(self.shape, value, f"{name}.")
 
-    def parse(self, name: str, text: str) -> Any:
-        return text
-
     def schema(self, schema_of: SchemaOf) -> Schema:
         return schema_of(self.shape)
 
 
 @dataclass(frozen=True)
-class NestedList:
-    """A list of such objects, neither empty nor longer than `most`."""
+class NestedList(FieldType):
+    """A list of such objects, from `minimum` to `maximum` of them."""
 
     shape: type
     maximum: int
+    minimum: int = 1
 
     def read(self, name: str, value: Any) -> list[Any]:
-        if not isinstance(value, list) or not 0 < len(value) <= self.maximum:
-            raise FieldError(f"{name} must be a list of 1 to {self.maximum} objects.")
+        if not isinstance(value, list) or not self.minimum <= len(value) <= self.maximum:
+            raise FieldError(f"{name} must be a list of {self.minimum} to {self.maximum} objects.")
         item = Nested(self.shape)
         return [item.read(f"{name}[{number}]", held) for number, held in enumerate(value)]
 
-    def parse(self, name: str, text: str) -> Any:
-        return text
-
     def schema(self, schema_of: SchemaOf) -> Schema:
-        return {"type": "array", "items": schema_of(self.shape), "minItems": 1, "maxItems": self.maximum}
+        items = schema_of(self.shape)
+        return {"type": "array", "items": items, "minItems": self.minimum, "maxItems": self.maximum}
 
 
 @dataclass(frozen=True)
@@ -212,11 +246,10 @@ def declared_fields(shape: type) -> tuple[DeclaredField, ...]:
 @cache
 def _declared_fields(shape: type) -> tuple[DeclaredField, ...]:
     hints = get_type_hints(shape, include_extras=True)
-    return tuple(_declared(field, hints[field.name].__metadata__[0]) for field in fields(shape))
-
-
-def _declared(field: Field[Any], kind: FieldType) -> DeclaredField:
-    return DeclaredField(field.name, wire_name(field), kind, field.default is MISSING, field.default)
+    return tuple(
+        DeclaredField(one.name, wire_name(one), hints[one.name].__metadata__[0], one.default is MISSING, one.default)
+        for one in fields(shape)
+    )
 
 
 def wire_name(field: Field[Any]) -> str:
@@ -227,6 +260,8 @@ def wire_name(field: Field[Any]) -> str:
 
 def load_object(shape: type[Shape], values: dict[str, Any], within: str = "") -> Shape:
     """A JSON object as the class it is declared by. :raises FieldError: naming the first field at fault."""
+    known = {field.name for field in declared_fields(shape)}
+    g.setdefault("undeclared", []).extend(f"{within}{name}" for name in values if name not in known)
     return shape(**{field.attribute: _read(field, values.get(field.name), within) for field in declared_fields(shape)})
 
 
@@ -252,9 +287,9 @@ class EmailAddress(Text):
 
     maximum: int = MAX_ADDRESS
 
-    def read(self, name: str, value: object) -> str | None:
-        address = optional_text({name: value}, name, self.maximum)
-        if address is not None and assumption("email_format") == "checked" and not _ADDRESS.fullmatch(address):
+    def read(self, name: str, value: Any) -> str:
+        address = super().read(name, value)
+        if assumption("email_format") == "checked" and not _ADDRESS.fullmatch(address):
             raise FieldError(f"{name} must be an e-mail address such as name@example.com.")
         return address
 
@@ -308,8 +343,8 @@ class FiatCode(Text):
 
     maximum: int = 3
 
-    def read(self, name: str, value: object) -> str | None:
-        code = optional_text({name: value}, name)
-        if code is not None:
-            check_fiat(name, code)
+    def read(self, name: str, value: Any) -> str:
+        # A longer one is an unknown code, too.
+        code = Text().read(name, value)
+        check_fiat(name, code)
         return code

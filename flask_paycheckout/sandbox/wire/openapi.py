@@ -1,21 +1,23 @@
-"""The OpenAPI document of the service, assembled from what the operations of an application declare.
+"""The OpenAPI documents of the service and of the control interface, assembled from what their views declare.
 
 Requests are described from the classes that they are validated by, answers from the structs that they are encoded from.
-The document follows the unknowns that change the shape of answers.
+The document of the service follows the unknowns that change the shape of answers.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING
+from dataclasses import MISSING, is_dataclass
 from types import UnionType
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 from flask import Flask
 from werkzeug.routing import Rule
 
+from flask_paycheckout.sandbox.wire.callers import CONTROL_HEADER
 from flask_paycheckout.sandbox.wire.field_types import DeclaredField, Schema, declared_fields
 from flask_paycheckout.sandbox.wire.forms import is_served
 from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, operation_of
@@ -23,43 +25,43 @@ from flask_paycheckout.sandbox.world.context import world
 
 _REF = "#/components/schemas/{name}"
 _VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
-_ERROR = {
-    "type": "object",
-    "properties": {"statusCode": {"type": "integer"}, "error": {"type": "string"}, "message": {"type": "string"}},
-    "required": ["statusCode", "error", "message"],
-    "additionalProperties": False,
-}
+_TEXT = {"type": "string"}
 _SIGNATURE_HEADERS = ("X-Signature", "X-Timestamp", "X-Client-ID")
 _SECURITY: dict[Credentials, list[dict[str, list[str]]]] = {
     Credentials.NONE: [],
     Credentials.SIGNATURE: [{name: [] for name in _SIGNATURE_HEADERS}],
     Credentials.ACCESS_TOKEN: [{"Authorization": []}],
+    Credentials.CONTROL_TOKEN: [{CONTROL_HEADER: []}],
 }
 
 
-def document(app: Flask) -> dict[str, Any]:
-    """The OpenAPI 3.1 document of a sandbox's service."""
-    writer = _Writer(world(app).unknowns)
+def document(app: Flask, *, control: bool = False) -> dict[str, Any]:
+    """The OpenAPI 3.1 document of a sandbox's service, or of its control interface."""
+    writer = _Writer(world(app).unknowns, control=control)
     paths: dict[str, dict[str, Any]] = {}
-    for path, method, view, declared in operations(app):
-        paths.setdefault(path, {})[method.lower()] = writer.operation(path, view, declared)
+    for path, method, endpoint, declared in operations(app, control=control):
+        written = writer.operation(path, endpoint, app.view_functions[endpoint], declared)
+        paths.setdefault(path, {})[method.lower()] = written
+    headers = (CONTROL_HEADER,) if control else _SIGNATURE_HEADERS
+    schemes: dict[str, Any] = {name: {"type": "apiKey", "in": "header", "name": name} for name in headers}
+    if not control:
+        schemes["Authorization"] = {"type": "http", "scheme": "bearer"}
+    title = "Control interface of the payments sandbox" if control else "Payments service (sandbox)"
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Payments service (sandbox)", "version": "1"},
+        "info": {"title": title, "version": "1"},
         "servers": [{"url": world(app).base_url}],
         "paths": dict(sorted(paths.items())),
-        "components": {"schemas": dict(sorted(writer.schemas.items())), "securitySchemes": _security_schemes()},
+        "components": {"schemas": dict(sorted(writer.schemas.items())), "securitySchemes": schemes},
     }
 
 
-def operations(app: Flask) -> Iterator[tuple[str, str, str, Operation]]:
-    """Path, method, view name and declaration of every operation that the sandbox serves."""
+def operations(app: Flask, *, control: bool = False) -> Iterator[tuple[str, str, str, Operation]]:
+    """Path, method, endpoint and declaration of every operation that the sandbox serves."""
     for rule in app.url_map.iter_rules():
-        declared = operation_of(app, rule.endpoint)
-        if declared is not None:
-            for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
-                if not is_served(method, rule.rule, world(app).unknowns):
-                    continue
+        declared = operation_of(app, rule.endpoint, control=control)
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
+            if declared is not None and is_served(method, rule.rule, world(app).unknowns):
                 yield path_of(rule), method, rule.endpoint, declared
 
 
@@ -73,39 +75,51 @@ def _braced(variable: re.Match[str]) -> str:
     return f"{{{head}{''.join(word.title() for word in tail)}}}"
 
 
-def _security_schemes() -> dict[str, Any]:
-    signed = {name: {"type": "apiKey", "in": "header", "name": name} for name in _SIGNATURE_HEADERS}
-    return signed | {"Authorization": {"type": "http", "scheme": "bearer"}}
+def _record(**properties: Schema) -> Schema:
+    """An object with exactly these fields."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 class _Writer:
     """Describes operations, and collects the schemas that they refer to."""
 
-    def __init__(self, unknowns: Mapping[str, str]) -> None:
-        self.schemas: dict[str, Schema] = {"Error": _ERROR}
-        self.unknowns = unknowns
-        self.always_200 = unknowns["http_status"] == "always_200"
-        self.either_scheme = unknowns["access_scheme"] == "either"
+    def __init__(self, unknowns: Mapping[str, str], *, control: bool) -> None:
+        of_control = _record(error=_record(field=_TEXT, fault=_TEXT, remedy=_TEXT))
+        of_service = _record(statusCode={"type": "integer"}, error=_TEXT, message=_TEXT)
+        self.schemas: dict[str, Schema] = {"Error": of_control if control else of_service}
+        self.unknowns, self.control = unknowns, control
+        self.always_200 = not control and unknowns["http_status"] == "always_200"
 
-    def operation(self, path: str, view: str, declared: Operation) -> dict[str, Any]:
+    def operation(self, path: str, endpoint: str, view: Any, declared: Operation) -> dict[str, Any]:
+        summary, _, description = inspect.cleandoc(view.__doc__ or "").partition("\n")
+        variable = {"in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        query = () if declared.query is None else declared_fields(declared.query)
         written = {
-            "operationId": _operation_id(path, view),
+            "operationId": re.sub(r"\W+", "_", f"{endpoint.rpartition('.')[2]}{path}").strip("_"),
             "deprecated": declared.deprecated,
-            "summary": declared.summary,
-            "description": declared.description,
-            "parameters": [*_path_parameters(path), *map(self._query_parameter, _query_of(declared))],
+            "summary": summary,
+            "description": description.strip(),
+            "parameters": [
+                *({"name": name} | variable for name in re.findall(r"{(\w+)}", path)),
+                *map(self._query_parameter, query),
+            ],
             "security": self._security(declared),
-            "responses": self._responses(declared),
+            "responses": self._responses(declared, get_type_hints(view)["return"]),
         }
         if declared.body is not None:
             content = {"application/json": {"schema": self.request_schema(declared.body)}}
-            written["requestBody"] = {"required": True, "content": content}
+            written["requestBody"] = {"required": not declared.may_be_empty, "content": content}
         return written
 
     def _security(self, declared: Operation) -> list[dict[str, list[str]]]:
         schemes = _SECURITY[declared.credentials]
-        if self.either_scheme and declared.credentials is not Credentials.NONE:
-            schemes = _SECURITY[Credentials.SIGNATURE] + _SECURITY[Credentials.ACCESS_TOKEN]
+        if declared.credentials in _TWO_SCHEMES and self.unknowns["access_scheme"] == "either":
+            schemes = [scheme for one in _TWO_SCHEMES for scheme in _SECURITY[one]]
         return [*schemes, {"X-Client-ID": []}] if declared.client_id_alone else schemes
 
     def _query_parameter(self, field: DeclaredField) -> dict[str, Any]:
@@ -114,8 +128,10 @@ class _Writer:
             schema["default"] = field.default
         return {"name": field.name, "in": "query", "required": field.is_required, "schema": schema}
 
-    def request_schema(self, shape: type) -> Schema:
+    def request_schema(self, shape: Any) -> Any:
         """Add the schema of a declared class, and return a reference to it."""
+        if not (isinstance(shape, type) and is_dataclass(shape)):
+            return self._answer_schema(shape)
         properties, required = {}, []
         for field in declared_fields(shape):
             schema = field.kind.schema(self.request_schema)
@@ -125,45 +141,41 @@ class _Writer:
         self._keep(shape.__name__, {"type": "object", "properties": properties, "required": required})
         return {"$ref": _REF.format(name=shape.__name__)}
 
-    def _responses(self, declared: Operation) -> dict[str, Any]:
+    def _responses(self, declared: Operation, returns: Any) -> dict[str, Any]:
         error = {"$ref": _REF.format(name="Error")}
-        good = {str(code): self._success(declared, code) for code in declared.codes}
+        good = {str(code): self._success(declared, code, returns) for code in declared.codes}
         if not self.always_200:
             responses = {code: _response("Success", declared.media_type, schema) for code, schema in good.items()}
             return responses | {"4XX": _response("Refused", "application/json", error)}
-        content = {"application/json": {"schema": {"anyOf": [*good.values(), error]}}}
-        return {"200": {"description": "Success, or refused: the body says which", "content": content}}
+        anything = {"anyOf": [*good.values(), error]}
+        return {"200": _response("Success, or refused: the body says which", "application/json", anything)}
 
-    def _success(self, declared: Operation, code: int) -> Schema:
+    def _success(self, declared: Operation, code: int, returns: Any) -> Any:
         if declared.media_type != "application/json":
             return {"type": "string", "format": "binary"}
-        properties: dict[str, Schema] = {declared.code_field: {"const": code}, "message": {"type": "string"}}
-        data = declared.data if declared.data_of is None else declared.data_of[1][self.unknowns[declared.data_of[0]]]
+        if self.control:
+            return self._answer_schema(returns)
+        properties: dict[str, Schema] = {declared.code_field: {"const": code}, "message": _TEXT}
+        [data] = get_args(returns)
+        data = data if declared.data_of is None else declared.data_of[1][self.unknowns[declared.data_of[0]]]
         if data not in (None, type(None)):
             properties["data"] = self._answer_schema(data)
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
+        return _record(**properties)
 
-    def _answer_schema(self, answers: Any) -> Schema:
+    def _answer_schema(self, answers: Any) -> Any:
         # One after the other, because a union of records can be encoded but not decoded.
-        schemas, components = answer_schemas(get_args(answers) if isinstance(answers, UnionType) else (answers,))
+        kinds = get_args(answers) if isinstance(answers, UnionType) else (answers,)
+        schemas, components = msgspec.json.schema_components(kinds, ref_template=_REF)
         for name, held in components.items():
-            self._keep(name, held)
-        return schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
+            self._keep(name, _on_the_wire(held))
+        return _on_the_wire(schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)})
 
     def _keep(self, name: str, schema: Schema) -> None:
         if self.schemas.setdefault(name, schema) != schema:
             raise LookupError(f"two different declarations are named {name}")
 
 
-def answer_schemas(kinds: tuple[Any, ...]) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
-    """The schemas of these types of answers, and of the records that they refer to, by name."""
-    schemas, components = msgspec.json.schema_components(kinds, ref_template=_REF)
-    return schemas, {name: _on_the_wire(held) for name, held in components.items()}
+_TWO_SCHEMES = (Credentials.SIGNATURE, Credentials.ACCESS_TOKEN)
 
 
 def _on_the_wire(schema: Any) -> Any:
@@ -174,20 +186,9 @@ def _on_the_wire(schema: Any) -> Any:
         return schema
     if schema.get("format") == "decimal":
         return {"type": "number"}
-    return {name: _on_the_wire(held) for name, held in schema.items() if name != "default"}
-
-
-def _operation_id(path: str, view: str) -> str:
-    return f"{view.rpartition('.')[2]}_{path.strip('/').replace('/', '_')}".replace("{", "").replace("}", "")
-
-
-def _path_parameters(path: str) -> list[dict[str, Any]]:
-    parameter = {"in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-    return [{"name": name} | parameter for name in re.findall(r"{(\w+)}", path)]
-
-
-def _query_of(declared: Operation) -> tuple[DeclaredField, ...]:
-    return () if declared.query is None else declared_fields(declared.query)
+    fields = {name: _on_the_wire(held) for name, held in schema.get("properties", {}).items()}
+    rest = {name: _on_the_wire(held) for name, held in schema.items() if name not in ("default", "properties")}
+    return rest | ({"properties": fields} if fields else {})
 
 
 def _response(description: str, media_type: str, schema: Schema) -> dict[str, Any]:

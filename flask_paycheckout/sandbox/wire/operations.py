@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar
 
-from flask import Flask, current_app, request
+from flask import Flask, current_app, g, request
 from flask.typing import ResponseReturnValue
 
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
-from flask_paycheckout.sandbox.wire.field_types import DeclaredField, declared_fields, load_object
+from flask_paycheckout.sandbox.wire.field_types import declared_fields, load_object
 from flask_paycheckout.sandbox.wire.parsing import FieldError, read_object
 from flask_paycheckout.sandbox.world.context import assumption
 
@@ -36,78 +36,44 @@ class Credentials(Enum):
     NONE = "none"
     SIGNATURE = "signature"
     ACCESS_TOKEN = "access token"  # noqa: S105
+    CONTROL_TOKEN = "control token"  # noqa: S105
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Operation:
-    """The declaration of one operation."""
+    """The declaration of one operation, with which its view is decorated."""
 
-    summary: str
-    description: str
     credentials: Credentials
-    body: type | None
-    query: type | None
-    data: Any
-    """The type of `data`; None for an envelope without it."""
-    data_of: tuple[str, Mapping[str, Any]] | None
-    """An unknown, and the type of `data` under each of its values, where that differs."""
-    codes: tuple[int, ...]
-    code_field: str
-    media_type: str
-    deprecated: bool
-    client_id_alone: bool
+    body: Any = None
+    """The dataclass of its JSON body."""
+    query: type | None = None
+    """The dataclass of its query parameters."""
+    codes: tuple[int, ...] = (200,)
+    """Status codes that a success can have under any unknowns."""
+    code_field: str = "statusCode"
+    """The envelope's name for the status code."""
+    media_type: str = _JSON
+    deprecated: bool = False
+    client_id_alone: bool = False
+    """Whether the client id without a signature can be enough."""
+    data_of: tuple[str, Mapping[str, Any]] | None = None
+    """An unknown, and the type of the answer's data under each of its values, where that differs."""
+    may_be_empty: bool = False
+    """Whether the body may be missing."""
 
-
-def operation(
-    *,
-    credentials: Credentials,
-    body: type | None = None,
-    query: type | None = None,
-    codes: tuple[int, ...] = (200,),
-    code_field: str = "statusCode",
-    media_type: str = "application/json",
-    deprecated: bool = False,
-    client_id_alone: bool = False,
-    data_of: tuple[str, Mapping[str, Any]] | None = None,
-) -> Callable[[View], View]:
-    """Declare a view.
-
-    :param body: the dataclass of its JSON body.
-    :param query: the dataclass of its query parameters.
-    :param codes: status codes that a success can have under any unknowns.
-    :param client_id_alone: whether the client id without a signature can be enough.
-    :param code_field: the envelope's name for the status code.
-    :param data_of: an unknown, and the type of the answer's data under each of its values.
-    """
-
-    def declare(view: View) -> View:
-        summary, _, description = (view.__doc__ or "").strip().partition("\n")
-        data = next(iter(get_args(get_type_hints(view)["return"])), None)
-        declared = Operation(
-            summary,
-            description.strip(),
-            credentials,
-            body,
-            query,
-            data,
-            data_of,
-            codes,
-            code_field,
-            media_type,
-            deprecated,
-            client_id_alone,
-        )
-        setattr(view, _MARK, declared)
+    def __call__(self, view: View) -> View:
+        setattr(view, _MARK, self)
         return view
 
-    return declare
+
+operation = Operation
 
 
-def operation_of(app: Flask, endpoint: str | None) -> Operation | None:
-    """The declaration of a view; None when it is no operation of the service."""
-    view = app.view_functions.get(endpoint or "")
-    declared = getattr(view, _MARK, None)
-    return declared if isinstance(declared, Operation) else None
+def operation_of(app: Flask, endpoint: str | None, *, control: bool = False) -> Operation | None:
+    """The declaration of a view; None when it is no operation of the service, or with `control`, no control call."""
+    declared = getattr(app.view_functions.get(endpoint or ""), _MARK, None)
+    is_wanted = isinstance(declared, Operation) and control is (declared.credentials is Credentials.CONTROL_TOKEN)
+    return declared if is_wanted else None
 
 
 def read_body(shape: type[Shape]) -> Shape:
@@ -121,24 +87,33 @@ def read_body(shape: type[Shape]) -> Shape:
         raise unspecified_refusal(
             int(assumption("content_type_error")), f"The body must be sent with the Content-Type {_JSON}."
         )
-    return load_object(shape, read_object())
+    return _strictly(load_object(shape, read_object()))
 
 
 def read_query(shape: type[Shape]) -> Shape:
     """Read the query parameters of the current request. :raises FieldError: they are not as declared."""
     _check_declared(shape, "query")
-    sent = {}
-    for field in declared_fields(shape):
-        given = request.args.getlist(field.name)
-        if len(given) > 1:
-            raise FieldError(f"{field.name} must be given once.")
-        if given and not _is_as_good_as_absent(field, given[0]):
-            sent[field.name] = field.kind.parse(field.name, given[0])
+    return _strictly(load_query(shape))
+
+
+def load_query(shape: type[Shape]) -> Shape:
+    """The query parameters as the class they are declared by. :raises FieldError: naming the first one at fault."""
+    kinds = {field.name: field for field in declared_fields(shape)}
+    sent: dict[str, Any] = {}
+    for name, given in request.args.lists():
+        field = kinds.get(name)
+        if field is not None and len(given) > 1:
+            raise FieldError(f"{name} must be given once.")
+        if field is None or given[0] or field.is_required or assumption("empty_query_values") != "absent":
+            sent[name] = given[0] if field is None else field.kind.parse(name, given[0])
     return load_object(shape, sent)
 
 
-def _is_as_good_as_absent(field: DeclaredField, given: str) -> bool:
-    return not given and not field.is_required and assumption("empty_query_values") == "absent"
+def _strictly(read: Shape) -> Shape:
+    """Refuse a request with fields that its operation does not have, if the unknown `unknown_fields` says so."""
+    if g.undeclared and assumption("unknown_fields") == "refused":
+        raise FieldError(f"{g.undeclared[0][:100]} is not a field of this request.")
+    return read
 
 
 def _check_declared(shape: type, where: str) -> None:

@@ -10,11 +10,12 @@ from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import msgspec
 from flask import Response, g, request
 from sqlalchemy import ColumnElement, String, Text, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.wire.envelope import iso
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, transaction
 
@@ -61,6 +62,8 @@ class LoggedRequest(Table):
     fault: Mapped[str | None] = mapped_column(String(20))
     signed_string: Mapped[str | None] = mapped_column(Text)
     """The string that the sandbox signed, when it did not accept the caller's signature."""
+    unknown_fields: Mapped[str | None] = mapped_column(Text)
+    """Names of fields that the operation does not have, which the service may ignore or refuse."""
 
 
 def log_request(response: Response | None, within: Session | None = None) -> None:
@@ -80,6 +83,7 @@ def log_request(response: Response | None, within: Session | None = None) -> Non
         answer_body="" if response is None else _answer_text(response),
         fault=g.get("fault_kind"),
         signed_string=_signed(g.get("rejected_string")),
+        unknown_fields=_text(", ".join(g.get("undeclared", ())).encode(errors="replace")[:500]) or None,
     )
     with transaction() if within is None else nullcontext(within) as session:
         session.add(entry)
@@ -138,27 +142,27 @@ def _text(content: bytes) -> str:
     return content[:_MAX_TEXT].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def logged_requests(session: Session, *conditions: ColumnElement[bool]) -> list[LoggedRequest]:
+class RequestRecord(Record, frozen=True):
+    """A logged request as the control interface shows it."""
+
+    number: int = msgspec.field(name="id")
+    at: Timestamp
+    method: str
+    target: str
+    client_id: str | None
+    account: str | None
+    request_body: str
+    status: int | None
+    answer_body: str
+    fault: str | None
+    signed_string: str | None
+    unknown_fields: str | None
+
+
+def logged_requests(session: Session, *conditions: ColumnElement[bool]) -> list[RequestRecord]:
     """The requests that fulfil the conditions, newest first."""
-    rows = session.execute(select(LoggedRequest).where(*conditions).order_by(LoggedRequest.number.desc()).limit(KEPT))
-    return list(rows.scalars())
-
-
-def describe(entry: LoggedRequest) -> dict[str, Any]:
-    """Convert an entry to the JSON of the control interface."""
-    return {
-        "id": entry.number,
-        "at": iso(entry.at),
-        "method": entry.method,
-        "target": entry.target,
-        "clientId": entry.client_id,
-        "account": entry.account,
-        "requestBody": entry.request_body,
-        "status": entry.status,
-        "answerBody": entry.answer_body,
-        "fault": entry.fault,
-        "signedString": entry.signed_string,
-    }
+    wanted = select(LoggedRequest).where(*conditions).order_by(LoggedRequest.number.desc()).limit(KEPT)
+    return msgspec.convert(session.scalars(wanted).all(), list[RequestRecord], from_attributes=True)
 
 
 Given = ParamSpec("Given")

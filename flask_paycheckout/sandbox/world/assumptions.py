@@ -5,9 +5,10 @@ The code asks `assumption(name)` wherever the interface is silent. A program und
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -24,199 +25,181 @@ class Assumption:
         return (self.default, *self.alternatives)
 
 
-ASSUMPTIONS = (
-    Assumption(
-        "http_status", "mirror", ("always_200",), "The HTTP status repeats the body's statusCode, or is always 200."
-    ),
-    Assumption("signature", "on", ("off",), "Whether X-Signature, X-Timestamp and X-Client-ID are checked."),
-    Assumption("timestamp_window", "300", ("60", "900", "off"), "Seconds that X-Timestamp may be away from the clock."),
-    Assumption(
-        "signature_formula",
-        "request",
-        ("request_base64", "timestamp_and_body"),
-        "What is signed: method, target, timestamp and body's digest, in hex or base64; or timestamp, dot and body.",
-    ),
-    Assumption(
-        "timestamp_unit", "seconds", ("milliseconds", "iso8601"), "How X-Timestamp is written: Unix time, or as a date."
-    ),
-    Assumption("signature_error", "401", ("403",), "The statusCode of a request whose signature is not accepted."),
-    Assumption("content_type_error", "415", ("400",), "The statusCode of a body that is not sent as application/json."),
-    Assumption(
-        "rate_limit",
-        "off",
-        ("1000", "300"),
-        "Calls that one client may make in a minute; one more is refused with 429.",
-    ),
-    Assumption("empty_strings", "refused", ("absent",), "An empty text in an optional field, or it counts as absent."),
-    Assumption(
-        "empty_query_values", "refused", ("absent",), "An optional query parameter without a value, such as ?search=."
-    ),
-    Assumption(
-        "surplus_decimals",
-        "refused",
-        ("rounded",),
-        "An amount with more decimals than its currency has, half rounds up.",
-    ),
-    Assumption("address_checksum", "checked", ("ignored",), "Whether a wrong checksum of a wallet address is refused."),
-    Assumption(
-        "text_filters",
-        "whole",
-        ("part",),
-        "Filters of lists by id, country, reason and names compare the whole text, or look for a part in any case.",
-    ),
-    Assumption("checkout_status_code", "200", ("201",), "The statusCode of an accepted POST /v1/checkout."),
-    Assumption("conversion_refused", "400", ("403", "422"), "The statusCode when a pair's conversion is not enabled."),
-    Assumption("unspecified_messages", "worded", ("empty",), "The message of errors whose wording is not given."),
-    Assumption("absent_fields", "omitted", ("null",), "Record fields without a value are left out, or null."),
-    Assumption(
-        "deposit_type", "checkout", ("method",), "A deposit's depositType: always checkout, or the method's group."
-    ),
-    Assumption(
-        "payment_crypto",
-        "transfer",
-        ("wallet", "empty"),
-        "A deposit's paymentCrypto: token, network, address and amount; wallet and blockchain instead; or no field.",
-    ),
-    Assumption("deposit_lifetime", "24h", ("15m", "checkout_end"), "How long after the pick a deposit's expiredAt is."),
-    Assumption(
-        "deposit_after_expiry", "pending", ("expired", "failed", "cancelled"), "A pending deposit past expiredAt."
-    ),
-    Assumption("late_payment", "completes", ("refused",), "A payment that arrives after the deposit's expiredAt."),
-    Assumption("forced_status", "any", ("known",), "Which status strings PATCH /v1/deposit/{id} takes."),
-    Assumption("forced_update_of_completed", "accepted", ("refused",), "PATCH on a deposit that is completed already."),
-    Assumption("disbursement_status_code", "200", ("201",), "The statusCode of an accepted disbursement create."),
-    Assumption("batch_maximum", "1000", ("500", "100"), "How many items one disbursement create takes."),
-    Assumption(
-        "known_reference",
-        "refused",
-        ("idempotent",),
-        "A disbursement with a reference that was used: refused, or the same one again if nothing differs.",
-    ),
-    Assumption(
-        "fiat_list",
-        "paged",
-        ("array", "record"),
-        "GET /v1/disbursement/fiat answers a paged envelope, the page as an array, or the page's first record alone.",
-    ),
-    Assumption(
-        "activity_updated_at",
-        "timestamp",
-        ("object",),
-        "The updatedAt in a disbursement's activityHistory: a time, or an object with the time as $date.",
-    ),
-    Assumption("report_of_unfinished", "400", ("404", "409"), "The statusCode of a proof asked for before completion."),
-    Assumption("estimate_amount", "integer", ("decimal",), "Whether the crypto estimate takes fractions of a token."),
-    Assumption("disbursement_progress", "forced", ("completed", "failed"), "A disbursement pending for ten minutes."),
-    Assumption("disbursement_progress_webhook", "none", ("sent",), "Whether such a move by itself sends the webhook."),
-    Assumption(
-        "disbursement_webhook", "minimal", ("full",), "The disbursement webhook holds id and status, or all of it."
-    ),
-    Assumption(
-        "forced_disbursement_status", "known", ("any", "completed"), "Which statuses PATCH /v1/disbursement/{id} takes."
-    ),
-    Assumption(
-        "forced_update_of_settled", "accepted", ("refused",), "PATCH on a disbursement that is not pending any more."
-    ),
-    Assumption("webhook_payload", "minimal", ("full",), "The deposit webhook holds orderId only, or the deposit too."),
-    Assumption(
-        "webhook_signature",
-        "none",
-        ("body", "timestamp_and_body"),
-        "Whether webhooks have X-Signature, keyed with the client secret, over the body or X-Timestamp, dot and body.",
-    ),
-    Assumption(
-        "webhook_headers", "plain", ("event",), "Whether webhooks tell event, id and attempt in X-Webhook- headers."
-    ),
-    Assumption("webhook_retries", "on", ("off",), "Whether a webhook that was not answered with 2xx is sent again."),
-    Assumption("limit_maximum", "100", ("1000", "25"), "The most items that one page of a list holds."),
-    Assumption("limit_above_maximum", "clamped", ("refused",), "A limit above the maximum counts as it, or is a 400."),
-    Assumption(
-        "access_scheme", "as_shown", ("either",), "Credentials an operation takes: those shown, or either kind."
-    ),
-    Assumption(
-        "authorization_format", "both", ("bearer", "raw"), "Authorization is Bearer <token>, or the token alone."
-    ),
-    Assumption("access_token_error", "401", ("403",), "The statusCode for a missing, wrong or expired access token."),
-    Assumption(
-        "access_token_minutes", "1440", ("60", "10080"), "Minutes that an access token lives unless told not to."
-    ),
-    Assumption(
-        "wrong_password_error", "401", ("400", "403"), "The statusCode for a wrong password or unknown address."
-    ),
-    Assumption("wrong_otp_error", "401", ("400", "403"), "The statusCode for a wrong one-time password."),
-    Assumption("verification_token_error", "401", ("400", "410"), "The statusCode for an unusable verification token."),
-    Assumption("otp_digits", "6", ("4", "8"), "How many digits a one-time password has."),
-    Assumption("otp_minutes", "10", ("5", "60"), "Minutes that a one-time password and its verification token live."),
-    Assumption(
-        "otp_attempts", "5", ("3", "1"), "How often a one-time password may be tried for one verification token."
-    ),
-    Assumption(
-        "earlier_verification_tokens", "valid", ("revoked",), "Running logins when the same user begins another."
-    ),
-    Assumption("email_taken_error", "409", ("400", "422"), "The statusCode of registering an e-mail address again."),
-    Assumption("email_format", "checked", ("any",), "Whether text that is no e-mail address is refused as one."),
-    Assumption("email_case", "ignored", ("significant",), "Whether A@b.example and a@b.example are the same user."),
-    Assumption("register_status_code", "200", ("201",), "The statusCode of an accepted POST /v1/auth/register."),
-    Assumption("user_role", "admin", ("owner", "member", "id"), "The role of a user: a word, or the id of a role."),
-    Assumption("user_policy", "id", ("uuid", "name"), "The policy of a user: an id, a UUID, or a name."),
-    Assumption(
-        "user_fields",
-        "all",
-        ("known",),
-        "Whether a user has every field, or only those with a value; absent_fields says how the others look.",
-    ),
-    Assumption("user_credentials", "empty", ("client",), "A user's credentials: nothing, or client id and secret."),
-    Assumption("recipient_status_code", "200", ("201",), "The statusCode of an accepted POST /v1/recipient."),
-    Assumption("recipient_not_found", "404", ("400",), "The statusCode for a recipient that does not exist."),
-    Assumption("recipient_changes", "ignored", ("refused", "applied"), "PATCH with changes of more than the name."),
-    Assumption(
-        "recipient_delete", "both", ("path", "query"), "DELETE /v1/recipient/{id}, DELETE /v1/recipient?id=, or both."
-    ),
-    Assumption(
-        "recipient_search", "substring", ("prefix", "exact"), "How search compares with name and e-mail address."
-    ),
-    Assumption(
-        "account_number_type", "number", ("string",), "How answers write an accountNumber that reads as a number."
-    ),
-    Assumption("bank_ifsc", "shown", ("hidden",), "Whether a recipient's bank shows the ifsc that was sent."),
-    Assumption(
-        "quote_credentials", "client_id", ("signature",), "What a quote with withLimit=true asks for, at least."
-    ),
-    Assumption("quote_without_limit_flag", "pure", ("limited",), "A quote that says nothing about withLimit."),
-    Assumption("daily_limit", "100000", ("1000", "off"), "What the payments of one day (UTC) may be worth, in USD."),
-    Assumption("quote_above_daily_limit", "status_false", ("refused",), "A quote above the daily limit, or a 400."),
-    Assumption(
-        "payments_path",
-        "both",
-        ("payments", "payment"),
-        "The list of payments: GET /v2/payments, GET /v2/payment, or both.",
-    ),
-    Assumption(
-        "transaction_hash",
-        "empty",
-        ("null",),
-        "A payment's transactionHash until there is one: an empty text, or null.",
-    ),
-    Assumption(
-        "onramp_payments", "accepted", ("refused",), "POST /v2/payment from a currency to a token, an onramp payment."
-    ),
-    Assumption(
-        "payment_progress",
-        "completed",
-        ("processed", "failed", "pending"),
-        "What a payment becomes by itself: processed after 5 minutes, then completed or failed after 10.",
-    ),
-    Assumption("payment_not_found", "404", ("400",), "The statusCode for a payment that does not exist."),
-    Assumption("pages_of_nothing", "1", ("0",), "The totalPages of a list without items."),
-)
+_TABLE = """
+http_status = mirror | always_200
+    The HTTP status repeats the body's statusCode, or is always 200.
+signature = on | off
+    Whether X-Signature, X-Timestamp and X-Client-ID are checked.
+timestamp_window = 300 | 60 | 900 | off
+    Seconds that X-Timestamp may be away from the clock.
+signature_formula = request | request_base64 | timestamp_and_body
+    What is signed: method, target, timestamp and body's digest, in hex or base64; or timestamp, dot and body.
+timestamp_unit = seconds | milliseconds | iso8601
+    How X-Timestamp is written: Unix time, or as a date.
+signature_error = 401 | 403
+    The statusCode of a request whose signature is not accepted.
+content_type_error = 415 | 400
+    The statusCode of a body that is not sent as application/json.
+rate_limit = off | 1000 | 300
+    Calls that one client may make in a minute; one more is refused with 429.
+empty_strings = refused | absent
+    An empty text in an optional field, or it counts as absent.
+empty_query_values = refused | absent
+    An optional query parameter without a value, such as ?search=.
+unknown_fields = ignored | refused
+    A field of a body, or a query parameter, that the operation does not have.
+surplus_decimals = refused | rounded
+    An amount with more decimals than its currency has, half rounds up.
+address_checksum = checked | ignored
+    Whether a wrong checksum of a wallet address is refused.
+text_filters = whole | part
+    Filters of lists by id, country, reason and names compare the whole text, or look for a part in any case.
+checkout_status_code = 200 | 201
+    The statusCode of an accepted POST /v1/checkout.
+conversion_refused = 400 | 403 | 422
+    The statusCode when a pair's conversion is not enabled.
+unspecified_messages = worded | empty
+    The message of errors whose wording is not given.
+absent_fields = omitted | null
+    Record fields without a value are left out, or null.
+deposit_type = checkout | method
+    A deposit's depositType: always checkout, or the method's group.
+payment_crypto = transfer | wallet | empty
+    A deposit's paymentCrypto: token, network, address and amount; wallet and blockchain instead; or no field.
+deposit_lifetime = 24h | 15m | checkout_end
+    How long after the pick a deposit's expiredAt is.
+deposit_after_expiry = pending | expired | failed | cancelled
+    A pending deposit past expiredAt.
+late_payment = completes | refused
+    A payment that arrives after the deposit's expiredAt.
+forced_status = any | known
+    Which status strings PATCH /v1/deposit/{id} takes.
+forced_update_of_completed = accepted | refused
+    PATCH on a deposit that is completed already.
+disbursement_status_code = 200 | 201
+    The statusCode of an accepted disbursement create.
+batch_maximum = 1000 | 500 | 100
+    How many items one disbursement create takes.
+known_reference = refused | idempotent
+    A disbursement with a reference that was used: refused, or the same one again if nothing differs.
+fiat_list = paged | array | record
+    GET /v1/disbursement/fiat answers a paged envelope, the page as an array, or the page's first record alone.
+activity_updated_at = timestamp | object
+    The updatedAt in a disbursement's activityHistory: a time, or an object with the time as $date.
+report_of_unfinished = 400 | 404 | 409
+    The statusCode of a proof asked for before completion.
+estimate_amount = integer | decimal
+    Whether the crypto estimate takes fractions of a token.
+disbursement_progress = forced | completed | failed
+    A disbursement pending for ten minutes.
+disbursement_progress_webhook = none | sent
+    Whether such a move by itself sends the webhook.
+disbursement_webhook = minimal | full
+    The disbursement webhook holds id and status, or all of it.
+forced_disbursement_status = known | any | completed
+    Which statuses PATCH /v1/disbursement/{id} takes.
+forced_update_of_settled = accepted | refused
+    PATCH on a disbursement that is not pending any more.
+webhook_payload = minimal | full
+    The deposit webhook holds orderId only, or the deposit too.
+webhook_signature = none | body | timestamp_and_body
+    Whether webhooks have X-Signature, keyed with the client secret, over the body or X-Timestamp, dot and body.
+webhook_headers = plain | event
+    Whether webhooks tell event, id and attempt in X-Webhook- headers.
+webhook_retries = on | off
+    Whether a webhook that was not answered with 2xx is sent again.
+limit_maximum = 100 | 1000 | 25
+    The most items that one page of a list holds.
+limit_above_maximum = clamped | refused
+    A limit above the maximum counts as it, or is a 400.
+access_scheme = as_shown | either
+    Credentials an operation takes: those shown, or either kind.
+authorization_format = both | bearer | raw
+    Authorization is Bearer <token>, or the token alone.
+access_token_error = 401 | 403
+    The statusCode for a missing, wrong or expired access token.
+access_token_minutes = 1440 | 60 | 10080
+    Minutes that an access token lives unless told not to.
+wrong_password_error = 401 | 400 | 403
+    The statusCode for a wrong password or unknown address.
+wrong_otp_error = 401 | 400 | 403
+    The statusCode for a wrong one-time password.
+verification_token_error = 401 | 400 | 410
+    The statusCode for an unusable verification token.
+otp_digits = 6 | 4 | 8
+    How many digits a one-time password has.
+otp_minutes = 10 | 5 | 60
+    Minutes that a one-time password and its verification token live.
+otp_attempts = 5 | 3 | 1
+    How often a one-time password may be tried for one verification token.
+earlier_verification_tokens = valid | revoked
+    Running logins when the same user begins another.
+email_taken_error = 409 | 400 | 422
+    The statusCode of registering an e-mail address again.
+email_format = checked | any
+    Whether text that is no e-mail address is refused as one.
+email_case = ignored | significant
+    Whether A@b.example and a@b.example are the same user.
+register_status_code = 200 | 201
+    The statusCode of an accepted POST /v1/auth/register.
+user_role = admin | owner | member | id
+    The role of a user: a word, or the id of a role.
+user_policy = id | uuid | name
+    The policy of a user: an id, a UUID, or a name.
+user_fields = all | known
+    Whether a user has every field, or only those with a value; absent_fields says how the others look.
+user_credentials = empty | client
+    A user's credentials: nothing, or client id and secret.
+recipient_status_code = 200 | 201
+    The statusCode of an accepted POST /v1/recipient.
+recipient_not_found = 404 | 400
+    The statusCode for a recipient that does not exist.
+recipient_changes = ignored | refused | applied
+    PATCH with changes of more than the name.
+recipient_delete = both | path | query
+    DELETE /v1/recipient/{id}, DELETE /v1/recipient?id=, or both.
+recipient_search = substring | prefix | exact
+    How search compares with name and e-mail address.
+account_number_type = number | string
+    How answers write an accountNumber that reads as a number.
+bank_ifsc = shown | hidden
+    Whether a recipient's bank shows the ifsc that was sent.
+quote_credentials = client_id | signature
+    What a quote with withLimit=true asks for, at least.
+quote_without_limit_flag = pure | limited
+    A quote that says nothing about withLimit.
+daily_limit = 100000 | 1000 | off
+    What the payments of one day (UTC) may be worth, in USD.
+quote_above_daily_limit = status_false | refused
+    A quote above the daily limit, or a 400.
+payments_path = both | payments | payment
+    The list of payments: GET /v2/payments, GET /v2/payment, or both.
+transaction_hash = empty | null
+    A payment's transactionHash until there is one: an empty text, or null.
+onramp_payments = accepted | refused
+    POST /v2/payment from a currency to a token, an onramp payment.
+payment_progress = completed | processed | failed | pending
+    What a payment becomes by itself: processed after 5 minutes, then completed or failed after 10.
+payment_not_found = 404 | 400
+    The statusCode for a payment that does not exist.
+pages_of_nothing = 1 | 0
+    The totalPages of a list without items.
+"""
+"""Name and values, the default first, and the meaning, as `--list-unknowns` prints them."""
+_ENTRY = re.compile(r"^(\w+) = (.+)\n    (.+)$", re.MULTILINE)
+
+
+def _read(entry: re.Match[str]) -> Assumption:
+    default, *alternatives = entry[2].split(" | ")
+    return Assumption(entry[1], default, tuple(alternatives), entry[3])
+
+
+ASSUMPTIONS = tuple(map(_read, _ENTRY.finditer(_TABLE)))
 
 
 def assumptions_as_text(indent: str = "") -> str:
     """All switches as text: a line with name and values, the default first, and a line with the meaning."""
-    return "\n".join(
-        f"{indent}{unknown.name} = {' | '.join(unknown.values)}\n{indent}    {unknown.meaning}"
-        for unknown in ASSUMPTIONS
-    )
+    return textwrap.indent(_TABLE.strip("\n"), indent)
 
 
 class AssumptionError(ValueError):
@@ -275,18 +258,3 @@ class Switches(Mapping[str, str]):
     def changes(self, values: Mapping[str, str]) -> dict[str, str]:
         """Those of these values that differ from the start."""
         return {name: value for name, value in values.items() if value != self.started_with[name]}
-
-    def describe(self) -> list[dict[str, Any]]:
-        """All unknowns as JSON for testers, with the values in force and at the start."""
-        values = self._values
-        return [
-            {
-                "name": unknown.name,
-                "value": values[unknown.name],
-                "startValue": self.started_with[unknown.name],
-                "default": unknown.default,
-                "alternatives": list(unknown.alternatives),
-                "meaning": unknown.meaning,
-            }
-            for unknown in ASSUMPTIONS
-        ]

@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.control import calls, snapshots
+from flask_paycheckout.sandbox.control import snapshots, state_calls
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, tables_of_world
 from tests.sandbox.actors import ACCOUNTS_URL, CONTROL_TOKEN, Merchant, Receiver, Tester
@@ -235,7 +235,7 @@ def test_what_cannot_be_restored_is_refused_and_changes_nothing(sandbox: Flask, 
 def test_a_large_one_is_neither_taken_nor_read(sandbox: Flask, tester: Tester, monkeypatch: pytest.MonkeyPatch) -> None:
     content = taken(sandbox)
     monkeypatch.setattr(snapshots, "MAX_BYTES", len(content) - 100)
-    monkeypatch.setattr(calls, "MAX_BYTES", len(content) - 100)
+    monkeypatch.setattr(state_calls, "MAX_BYTES", len(content) - 100)
     assert tester.refuses("GET", "snapshot") == (409, "snapshot")
     assert "larger" in restores(sandbox, content, 413)
     monkeypatch.undo()

@@ -8,7 +8,9 @@ import pytest
 from flask import Flask
 
 from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.inspector.developer import Developer
+from tests.sandbox.recipients.payees import bank, creates
 
 SECRET = "hunter2-hunter2"
 HIDDEN = b'{"pass\\u0077ord": "' + SECRET.encode() + b'", "a": %s}'
@@ -35,6 +37,19 @@ def test_an_entry_is_bounded_whatever_is_sent(merchant: Merchant, tester: Tester
     (entry,) = tester.requests()
     assert len(json.dumps(entry)) < MOST
     assert len(Developer(sandbox).opens(f"/inspector/requests/{entry['id']}")) < 2 * MOST
+
+
+def test_a_field_that_the_operation_does_not_have_is_told_and_refused_on_demand(
+    merchant: Merchant, tester: Tester, make_sandbox: MakeSandbox
+) -> None:
+    misspelled = {"inputCurrency": "USD", "inputAmount": 5, "webhookurl": "x"}
+    assert merchant.asks_checkout(**misspelled).code == creates(merchant, bank=bank(iban="x")).code == 200
+    merchant.calls("GET", "/v1/recipient?Limit=5")
+    told = [entry["unknownFields"] for entry in tester.requests()]
+    assert told == ["Limit", "bank.iban", "webhookurl"]
+    strict = Merchant(make_sandbox(unknown_fields="refused"))
+    assert strict.asks_checkout(**misspelled).code == strict.gets("/v1/recipient?Limit=5").status_code == 400
+    assert strict.makes_checkout()
 
 
 @pytest.mark.each_database

@@ -1,0 +1,123 @@
+"""Calls that let a customer or a bank act, and those about disbursements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated
+
+from flask import Response
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.control import customer
+from flask_paycheckout.sandbox.control.calls import call
+from flask_paycheckout.sandbox.control.customer import DisbursementRecord
+from flask_paycheckout.sandbox.control.message_calls import OfAccount
+from flask_paycheckout.sandbox.control.state_calls import Time, read_time
+from flask_paycheckout.sandbox.control.triggers import Trigger, Triggered, trigger
+from flask_paycheckout.sandbox.deposits.schemas import DepositRecord, represent
+from flask_paycheckout.sandbox.deposits.tables import Deposit
+from flask_paycheckout.sandbox.disbursements.tables import COMPLETED, FAILED, FIAT, Disbursement
+from flask_paycheckout.sandbox.disbursements.transitions import settle_due
+from flask_paycheckout.sandbox.transfer_proofs.endpoints import proof_of
+from flask_paycheckout.sandbox.wire.callers import CallRefused
+from flask_paycheckout.sandbox.wire.envelope import Refusal
+from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, Text
+from flask_paycheckout.sandbox.wire.schemas import Record
+from flask_paycheckout.sandbox.world.database import transaction
+
+
+@dataclass(frozen=True)
+class Pick:
+    """What the customer picks: by default the first usable method."""
+
+    payment_method: Annotated[str | None, Text()] = None
+    reference: Annotated[str | None, Text()] = None
+
+
+@dataclass(frozen=True)
+class Pay:
+    """What the customer pays: by default the exact amount."""
+
+    amount: Annotated[Decimal | None, Amount()] = None
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What becomes of a disbursement."""
+
+    status: Annotated[str, Choice((COMPLETED, FAILED))]
+
+
+class Picked(Record, frozen=True):
+    """A deposit with its payment method."""
+
+    payment_method: str
+    deposit: DepositRecord
+
+
+def _picked(deposit: Deposit) -> Picked:
+    with transaction() as session:
+        return Picked(deposit.method, represent(session, deposit))
+
+
+@call("POST /checkouts/<checkout_id>/pick", "the customer chooses a payment method", may_be_empty=True)
+def pick(checkout_id: str, sent: Pick) -> Picked:
+    return _picked(customer.picks(checkout_id, sent.payment_method, sent.reference))
+
+
+@call("POST /checkouts/<checkout_id>/pay", "the customer pays", may_be_empty=True)
+def pay(checkout_id: str, sent: Pay) -> Picked:
+    return _picked(customer.pays(checkout_id, sent.amount))
+
+
+@call("POST /checkouts/<checkout_id>/fail", "the bank refuses the payment")
+def fail(checkout_id: str) -> Picked:
+    return _picked(customer.fails(checkout_id))
+
+
+@call(
+    "POST /checkouts/<checkout_id>/leave",
+    "the customer leaves without choosing; the clock moves past the page's end",
+)
+def leave(checkout_id: str) -> Time:
+    customer.picks_nothing(checkout_id)
+    return read_time()
+
+
+@call("POST /trigger", "brings a checkout or a payout into a state, or sends a webhook again")
+def cause_event(sent: Trigger) -> Triggered:
+    return trigger(sent)
+
+
+@call("GET /disbursements", "lists what is to be paid out, oldest first")
+def read_disbursements(session: Session, query: OfAccount) -> list[DisbursementRecord]:
+    return customer.list_disbursements(session, *query.conditions(session, Disbursement.user_id))
+
+
+@call(
+    "POST /disbursements/<disbursement_id>/finish",
+    "the bank completes a pending disbursement, or lets it fail",
+)
+def finish(disbursement_id: str, sent: Finish) -> DisbursementRecord:
+    return customer.finishes(disbursement_id, sent.status)
+
+
+@call(
+    "GET /disbursements/<disbursement_id>/proof",
+    "reads the transfer proof of a completed fiat disbursement",
+    media_type="application/pdf",
+)
+def read_proof(disbursement_id: str) -> Response:
+    with transaction() as session:
+        settle_due(session)
+        owner = select(Disbursement.user_id).where(Disbursement.id == disbursement_id, Disbursement.kind == FIAT)
+        user_id = session.scalar(owner)
+    if user_id is None:
+        raise CallRefused(404, "disbursement", "does not exist, or is none of a bank", "GET /_sandbox/disbursements.")
+    try:
+        return proof_of(user_id, disbursement_id)
+    except Refusal as refused:
+        remedy = "POST /_sandbox/disbursements/{id}/finish completes it."
+        raise CallRefused(409, "disbursement", f"has no proof: {refused.message}", remedy) from None

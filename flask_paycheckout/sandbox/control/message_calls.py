@@ -1,0 +1,181 @@
+"""Calls about what a sandbox receives and sends: mails, webhooks, planned faults, the request log, the feed."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Annotated
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.control.accounts import find_account
+from flask_paycheckout.sandbox.control.calls import call
+from flask_paycheckout.sandbox.control.events import MAX_EVENTS, Events, read_events
+from flask_paycheckout.sandbox.control.sender import run_due
+from flask_paycheckout.sandbox.outgoing.faults import FaultRecord, NewFault, clear_faults, plan_fault, planned_faults
+from flask_paycheckout.sandbox.outgoing.mails import Mail, MailRecord, list_mails
+from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt, redeliver
+from flask_paycheckout.sandbox.wire.callers import CallRefused
+from flask_paycheckout.sandbox.wire.field_types import FieldType, Integer, Schema, SchemaOf, Text
+from flask_paycheckout.sandbox.wire.request_log import LoggedRequest, RequestRecord, logged_requests
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.world.database import transaction
+
+MAX_SHOWN = 1000
+"""The most webhooks that are shown."""
+
+
+class Sought(FieldType):
+    """A text that is looked for, without NUL characters, which PostgreSQL cannot compare."""
+
+    def read(self, name: str, value: str) -> str:
+        return value.replace("\0", "")
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return {"type": "string"}
+
+
+@dataclass(frozen=True)
+class OfAccount:
+    """A query for what belongs to one account."""
+
+    account: Annotated[str | None, Sought()] = None
+
+    def conditions(self, session: Session, column: InstrumentedAttribute[str]) -> list[ColumnElement[bool]]:
+        return [] if self.account is None else [column == find_account(session, self.account).user_id]
+
+
+@dataclass(frozen=True)
+class MailQuery(OfAccount):
+    to: Annotated[str | None, Sought()] = None
+
+
+@dataclass(frozen=True)
+class EventQuery(OfAccount):
+    after: Annotated[str | None, Text()] = None
+    last: Annotated[int, Integer(0, MAX_EVENTS)] = 20
+
+
+class SentRequest(Record, frozen=True):
+    """The request of one attempt to send a webhook."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: str
+
+
+class Answered(Record, frozen=True):
+    """The answer to an attempt."""
+
+    status: int
+
+
+class AttemptRecord(Record, frozen=True):
+    """One attempt to send a webhook."""
+
+    at: Timestamp
+    request: SentRequest
+    answer: Answered | None
+    error: str | None
+
+
+class WebhookRecord(Record, frozen=True):
+    """A webhook with its attempts."""
+
+    id: str
+    account: str
+    order_id: str
+    state: str
+    created_at: Timestamp
+    due_at: Timestamp
+    attempts: list[AttemptRecord]
+
+
+def list_webhooks(session: Session, *conditions: ColumnElement[bool], limit: int = MAX_SHOWN) -> list[WebhookRecord]:
+    """The newest webhooks that fulfil the conditions, oldest first."""
+    rows = session.execute(
+        select(Webhook, Account.name)
+        .join(Account, Account.user_id == Webhook.user_id)
+        .where(*conditions)
+        .order_by(Webhook.created_at.desc(), Webhook.id.desc())
+        .limit(limit)
+    )
+    found = [(webhook, account) for webhook, account in reversed(rows.all())]
+    attempts: defaultdict[str, list[WebhookAttempt]] = defaultdict(list)
+    of_these = select(WebhookAttempt).where(WebhookAttempt.webhook_id.in_([webhook.id for webhook, _ in found]))
+    for attempt in session.scalars(of_these.order_by(WebhookAttempt.number)):
+        attempts[attempt.webhook_id].append(attempt)
+    return [
+        WebhookRecord(
+            webhook.id,
+            account,
+            webhook.order_id,
+            webhook.state,
+            webhook.created_at,
+            webhook.due_at,
+            [_attempt(webhook, attempt) for attempt in attempts[webhook.id]],
+        )
+        for webhook, account in found
+    ]
+
+
+def _attempt(webhook: Webhook, attempt: WebhookAttempt) -> AttemptRecord:
+    request = SentRequest("POST", attempt.url, json.loads(attempt.headers), webhook.payload)
+    answered = None if attempt.answer_status is None else Answered(attempt.answer_status)
+    return AttemptRecord(attempt.sent_at, request, answered, attempt.error)
+
+
+def send_again(webhook_id: str) -> WebhookRecord:
+    """Send a webhook once more. :raises CallRefused: it does not exist."""
+    with transaction() as session:
+        if not redeliver(session, webhook_id):
+            raise CallRefused(404, "webhook", "does not exist", "GET /_sandbox/webhooks lists them.")
+    run_due()
+    with transaction() as session:
+        return list_webhooks(session, Webhook.id == webhook_id)[0]
+
+
+call("POST /webhooks/<webhook_id>/redeliver", "sends a webhook again")(send_again)
+
+
+@call("GET /webhooks", "lists the last 1,000 webhooks, oldest first")
+def read_webhooks(session: Session, query: OfAccount) -> list[WebhookRecord]:
+    return list_webhooks(session, *query.conditions(session, Webhook.user_id))
+
+
+@call("GET /mails", 'lists the mails that were "sent", newest first; to selects an address')
+def read_mails(session: Session, query: MailQuery) -> list[MailRecord]:
+    return list_mails(session, *query.conditions(session, Mail.user_id), to=query.to)
+
+
+@call("GET /faults", "lists the faults that are still armed, oldest first")
+def read_faults(session: Session) -> list[FaultRecord]:
+    return planned_faults(session)
+
+
+@call("POST /faults", "arms a fault")
+def order_fault(session: Session, sent: NewFault) -> FaultRecord:
+    user_id = None if sent.account is None else find_account(session, sent.account).user_id
+    return plan_fault(session, sent, user_id)
+
+
+@call("DELETE /faults", "removes all faults")
+def forget_faults(session: Session) -> list[FaultRecord]:
+    clear_faults(session)
+    return []
+
+
+@call("GET /events", "calls, moves of states and webhooks after a cursor, oldest first")
+def follow_events(session: Session, query: EventQuery) -> Events:
+    name = None if query.account is None else find_account(session, query.account).name
+    return read_events(session, query.after, query.last, name)
+
+
+@call("GET /requests", "lists the last 1,000 calls of the service, newest first, with secrets masked")
+def read_requests(session: Session, query: OfAccount) -> list[RequestRecord]:
+    # By the name that is in the log, which also finds calls of accounts that are gone.
+    return logged_requests(session, *([] if query.account is None else [LoggedRequest.account == query.account]))

@@ -1,0 +1,167 @@
+"""Calls about the sandbox as a whole: reset, clock, snapshots, switches, and the documents of both interfaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Annotated, Any
+
+from flask import Response, current_app, request
+from sqlalchemy.orm import Session
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from flask_paycheckout.sandbox.control.calls import call
+from flask_paycheckout.sandbox.control.sender import run_due
+from flask_paycheckout.sandbox.control.snapshots import (
+    MAX_BYTES,
+    SnapshotFile,
+    SnapshotRefused,
+    SnapshotTooLarge,
+    restore_snapshot,
+    take_snapshot,
+)
+from flask_paycheckout.sandbox.control.start_state import reset_world
+from flask_paycheckout.sandbox.wire.callers import CallRefused
+from flask_paycheckout.sandbox.wire.field_types import Range
+from flask_paycheckout.sandbox.wire.openapi import document
+from flask_paycheckout.sandbox.wire.parsing import read_object
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, choose
+from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.settings import advance_clock, change_unknowns
+
+RESTORE = "restore"
+"""The path of the call that takes a snapshot, below that of the control interface."""
+_LIMIT = f"larger than {MAX_BYTES // 1024**2} MiB"
+_UNKNOWNS_REMEDY = "GET /_sandbox/unknowns lists names and values; nothing was changed."
+
+
+class Reset(Record, frozen=True):
+    """The answer of a reset."""
+
+    reset: bool
+
+
+class Time(Record, frozen=True):
+    """The sandbox's time."""
+
+    now: Timestamp
+    offset_seconds: float
+
+
+class UnknownRecord(Record, frozen=True):
+    """A switch with its values."""
+
+    name: str
+    value: str
+    start_value: str
+    default: str
+    alternatives: tuple[str, ...]
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Advance:
+    """The body of `POST /clock`."""
+
+    advance_seconds: Annotated[Decimal, Range(0, MAX_SECONDS)]
+
+
+@call(
+    "POST /reset",
+    "returns to the start state, with the switches of the start; control token and seed stay",
+    exclusive=True,
+)
+def reset(session: Session) -> Reset:
+    reset_world(session, world())
+    return Reset(reset=True)
+
+
+@call("GET /clock", "reads the clock")
+def read_time() -> Time:
+    return Time(world().clock.now(), world().clock.offset.total_seconds())
+
+
+@call("POST /clock", "moves the clock forward and does what falls due, such as webhook retries")
+def advance(sent: Advance) -> Time:
+    with transaction() as session:
+        advance_clock(session, world().clock, timedelta(seconds=float(sent.advance_seconds)))
+    run_due()
+    return read_time()
+
+
+@call(
+    "GET /snapshot",
+    "gives the whole state as a file, with all secrets of the sandbox",
+    exclusive=True,
+    answers=SnapshotFile,
+)
+def take_state(session: Session) -> Response:
+    try:
+        return Response(take_snapshot(session, world()), content_type="application/json")
+    except SnapshotTooLarge:
+        remedy = "Remove accounts that you do not need, or copy the database with its own tools."
+        raise CallRefused(409, "snapshot", f"would be {_LIMIT}", remedy) from None
+
+
+@call(
+    f"POST /{RESTORE}",
+    "returns to the state of a snapshot, which is the body, of at most 32 MiB",
+    body=SnapshotFile,
+)
+def restore_state() -> Time:
+    request.max_content_length = MAX_BYTES
+    try:
+        content = request.get_data()
+    except RequestEntityTooLarge:
+        raise CallRefused(413, "snapshot", f"is {_LIMIT}", "Send the file that GET /_sandbox/snapshot gave.") from None
+    try:
+        with transaction(exclusive=True) as session:
+            restore_snapshot(session, world(), content)
+    except SnapshotRefused as refused:
+        remedy = "Send the whole file as it was taken, by a sandbox of this version; nothing was changed."
+        raise CallRefused(400, "snapshot", str(refused), remedy) from None
+    return read_time()
+
+
+@call("GET /unknowns", "lists the switches with their values")
+def read_unknowns() -> list[UnknownRecord]:
+    here = world().unknowns
+    return [
+        UnknownRecord(one.name, here[one.name], here.started_with[one.name], one.default, one.alternatives, one.meaning)
+        for one in ASSUMPTIONS
+    ]
+
+
+@call("POST /unknowns", "changes the switches that it names, for all processes", body=dict[str, str | None])
+def change_some_unknowns(session: Session) -> list[UnknownRecord]:
+    """Change all of them or none; null stands for the value at the start."""
+    asked = read_object()
+    for name, value in asked.items():
+        if value is not None and not isinstance(value, str):
+            raise CallRefused(400, name[:60], "must be a text or null", _UNKNOWNS_REMEDY)
+        try:
+            choose({name: world().unknowns.get(name, "") if value is None else value})
+        except AssumptionError as wrong:
+            raise CallRefused(400, name[:60], f"cannot be set: {str(wrong)[:300]}", _UNKNOWNS_REMEDY) from None
+    change_unknowns(session, world(), asked)
+    return read_unknowns()
+
+
+@call("DELETE /unknowns", "returns all switches to their values at the start")
+def return_unknowns(session: Session) -> list[UnknownRecord]:
+    change_unknowns(session, world(), dict.fromkeys(world().unknowns))
+    return read_unknowns()
+
+
+@call("GET /openapi.json", "describes the service, without the control interface")
+def describe_service() -> dict[str, Any]:
+    return document(current_app)
+
+
+@call("GET /control-openapi.json", "describes the control interface")
+def describe_control() -> dict[str, Any]:
+    return document(current_app, control=True)
