@@ -28,7 +28,6 @@ from tests.scripted import make_app
 from tests.test_imports import LAYERS
 from tests.test_testing import client
 
-
 PAGE = "docs/sandbox.md"
 
 

@@ -782,7 +782,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a name is not looked at": (
             f"{_WORLDS}::test_a_name_that_could_be_something_else_is_refused[..]",
-            Never("sandbox.control.accounts:check_name", "is_name"),
+            Swap("sandbox.wire.field_types:Matching.read", "re.fullmatch(self.pattern, value)", "True"),
         ),
         "a world's token comes with a snapshot": (
             f"{_WORLDS}::test_a_snapshot_of_another_world_brings_neither_token_nor_address[memory]",
