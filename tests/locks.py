@@ -21,7 +21,7 @@ def with_patience(address: str, seconds: float) -> str:
 def with_option(address: str, option: str) -> str:
     """The same PostgreSQL database for a shop whose connections set this."""
     url = sa.make_url(address)
-    options = f"{url.query['options']} -c{option}"
+    options = f"{url.query.get('options', '')} -c{option}"
     return url.update_query_dict({"options": options}).render_as_string(hide_password=False)
 
 

@@ -203,7 +203,8 @@ class PayoutQueue:
 
     @cached_property
     def _take_one(self) -> Any:
-        return self._taking(is_of(self._table, "id"), self._table.c.status == _READY, self._is_due)
+        one = select(self._table.c.id).where(is_of(self._table, "id"))
+        return self._taking(self._unlocked(one), self._table.c.status == _READY, self._is_due)
 
     @cached_property
     def _take_batch(self) -> Any:
@@ -227,7 +228,7 @@ class PayoutQueue:
         c = self._table.c
         held = c.next_attempt_at > parameter(self._table, "now", "next_attempt_at")
         mine = is_of(self._table, "lease_token"), c.status == _SENDING, held
-        return self._claiming(*mine).returning(*c)
+        return self._claiming(self._unlocked(select(c.id).where(*mine)), *mine).returning(*c)
 
     @property
     def _is_due(self) -> ColumnElement[bool]:
@@ -242,18 +243,17 @@ class PayoutQueue:
     def _first(self, status: str, *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
         """Whether a row is among the longest waiting ones in a state."""
         c = self._table.c
-        due = (
-            select(c.id)
-            .where(c.status == status, self._is_due, *conditions)
-            .order_by(c.next_attempt_at, c.id)
-            .limit(bindparam("limit", type_=Integer()))
-            # Skip rows locked by another transaction; it is already handling them. SQLite has no such clause, and one
-            # writer.
-            .with_for_update(skip_locked=True)
-        )
+        waiting = select(c.id).where(c.status == status, self._is_due, *conditions).order_by(c.next_attempt_at, c.id)
+        return self._unlocked(waiting.limit(bindparam("limit", type_=Integer())))
+
+    def _unlocked(self, ids: Any) -> ColumnElement[bool]:
+        """Whether a row is one of these that no other transaction has locked: it is already handling the others.
+
+        SQLite has no such locks, and one writer.
+        """
         # As a common table expression, which PostgreSQL runs once: it may repeat a plain subquery with LIMIT, and then
         # skip the rows that it has just locked.
-        return c.id.in_(select(due.cte("due").c.id))
+        return self._table.c.id.in_(select(ids.with_for_update(skip_locked=True).cte("due").c.id))
 
     def _claiming(self, *conditions: ColumnElement[bool]) -> Any:
         values = new_values(self._table, _LEASED) | {"changes": self._table.c.changes + 1}

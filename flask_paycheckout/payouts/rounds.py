@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.events.outbox import Outbox
@@ -14,9 +15,11 @@ from flask_paycheckout.payouts.payout_queue import PayoutQueue
 from flask_paycheckout.payouts.results import PayoutReport, PayoutResults
 from flask_paycheckout.payouts.sending import Sending
 from flask_paycheckout.payouts.stored import Payouts
-from flask_paycheckout.service.logs import FailureLog
+from flask_paycheckout.service.logs import FailureLog, about
 from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
+
+T = TypeVar("T")
 
 
 class PayoutSender:
@@ -82,13 +85,24 @@ class PayoutSender:
             return results.report(before.ready), results.delivery
         token = self._access_token if access_token is None else access_token
         try:
-            self._look_ups.run(results, at_once=at_once)
-            self._sending.run(token, results, stopped, at_once=at_once)
-            self._following.run(results, stopped, at_once=at_once)
+            self._step(results, lambda: self._look_ups.run(results, at_once=at_once))
+            self._step(results, lambda: self._sending.run(token, results, stopped, at_once=at_once))
+            self._step(results, lambda: self._following.run(results, stopped, at_once=at_once))
         finally:
             self._record.write()
             results.deliver()
-        return results.report(self._queue.backlog(results.started).ready), results.delivery
+        left = self._step(results, lambda: self._queue.backlog(results.started)) or before
+        return results.report(left.ready), results.delivery
+
+    def _step(self, results: PayoutResults, step: Callable[[], T]) -> T | None:
+        """Run a step of a round; None when it failed, which must not keep the round from the next one."""
+        try:
+            return step()
+        except Exception:
+            results.call_failed()
+            text = "a step of the round of payouts failed; the next round tries it again"
+            self._log.exception("rounds of payouts", text, extra=about())
+            return None
 
     def idle(self) -> PayoutReport | None:
         """The report of a round that finds nothing due; None when something is."""

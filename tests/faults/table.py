@@ -1179,6 +1179,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_TRIES}::test_a_refusal_after_doubt_is_looked_up_again_and_then_unknown",
             Swap("payouts.results:PayoutResults.missed", "payout.refused and not payout.doubted", "payout.refused"),
         ),
+        "a database error in one step of a round of payouts ends the round": (
+            "payouts/test_sending.py::test_a_database_error_in_one_step_of_a_round_stops_no_other_step",
+            First("payouts.rounds:PayoutSender._step", "return step()"),
+        ),
+        "a sender waits for a row that the shop has locked": (
+            "payouts/test_leases.py::test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting",
+            Swap("payouts.payout_queue:PayoutQueue._unlocked", "ids.with_for_update(skip_locked=True)", "ids"),
+        ),
         "a payout that cannot be stored ends the round": (
             "payouts/test_sending.py::test_one_whose_answer_cannot_be_stored_stops_no_other_in_any_step",
             Swap("payouts.results:PayoutResults._answered", "Exception", "ReceiverFailed"),

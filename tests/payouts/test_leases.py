@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 
 from flask_paycheckout import PayoutReport
 from flask_paycheckout.database.history import lines
+from tests.locks import with_patience
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
 from tests.payouts.shop import one_conflict
@@ -37,6 +39,29 @@ def test_a_sender_whose_renewal_a_conflict_rolled_back_sends_nothing(payer: Paye
         payer.sandbox.advance(minutes=5)
         payer.sends()
     assert (payer.status(), len(payer.at_service)) == ("sent", 1)
+
+
+def test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting(
+    open_payer: OpenPayer, postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payer = open_payer(SQLALCHEMY_DATABASE_URI=with_patience(postgres_database, 2))
+    queue, table = payer.shop.runtime.payout_queue, payer.shop.runtime.models.payouts
+
+    def while_locked(act: Any) -> Any:
+        def acts(*arguments: Any, **more: Any) -> Any:
+            with payer.shop.runtime.engine().connect() as other:
+                other.execute(table.select().where(table.c.reference.startswith("locked")).with_for_update())
+                return act(*arguments, **more)
+
+        return acts
+
+    for reference, to in {"locked": ADA, "free": ADA, "locked token": WALLET}.items():
+        payer.owes(reference, to=to)
+    for step in ("renew", "take"):
+        monkeypatch.setattr(queue, step, while_locked(getattr(queue, step)))
+        payer.sends()
+        assert [payer.status(one) for one in ("locked", "free")] == ["sending", "sent"]
+    assert payer.status("locked token") in ("ready", "sending")
 
 
 def test_a_sender_that_slept_alone_sends_nothing_either(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:

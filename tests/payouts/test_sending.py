@@ -337,3 +337,24 @@ def test_one_whose_answer_cannot_be_stored_stops_no_other_in_any_step(
     payer.sandbox.advance(minutes=2)
     assert payer.sends().sent == 1
     assert len(payer.at_service) == 3
+
+
+@pytest.mark.parametrize("broken", ["take_look_ups", "next_ready", "take_reads"])
+def test_a_database_error_in_one_step_of_a_round_stops_no_other_step(
+    payer: Payer, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def breaks(*arguments: object) -> None:
+        raise OperationalError("SELECT", None, Exception("the index is damaged"))
+
+    ends = {"take_look_ups": ("doubted", "sent"), "next_ready": ("new", "sent"), "take_reads": ("known", "completed")}
+    payer.owes("known")
+    payer.sends()
+    payer.sandbox.finish(payer.payout("known"), "completed")
+    payer.owes("doubted")
+    payer.carried_out_unseen("doubted", doubtful=True)
+    payer.owes("new")
+    payer.sandbox.advance(minutes=2)
+    monkeypatch.setattr(payer.shop.runtime.payout_queue, broken, breaks)
+    assert payer.sends().failed_calls == 1
+    done = {step for step, (reference, status) in ends.items() if payer.status(reference) == status}
+    assert done == ends.keys() - {broken}
