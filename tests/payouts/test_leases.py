@@ -55,8 +55,9 @@ def test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting(
 
         return acts
 
-    for reference, to in {"locked": ADA, "free": ADA, "locked token": WALLET}.items():
-        payer.owes(reference, to=to)
+    payer.owes("locked")
+    payer.owes("free")
+    payer.owes("locked token", to=WALLET)
     for step in ("renew", "take"):
         monkeypatch.setattr(queue, step, while_locked(getattr(queue, step)))
         payer.sends()
