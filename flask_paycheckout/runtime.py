@@ -358,9 +358,7 @@ class Runtime:
     def pruning(self) -> Pruning:
         from flask_paycheckout.books.pruning import Pruning
 
-        # As long as a link to its order's page may be valid, an abandoned checkout tells what became of it.
-        readable = max(self.settings.watch_for, self.settings.token_max_age)
-        return Pruning(self.engine, self.models, self.clock, readable)
+        return Pruning(self.parts)
 
     def look(self, account: str | None = None) -> Look:
         """What alarms are found in.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.books.payout_story import PayoutStory, payout_lines, payout_story
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.decisions import accepting, rejecting
 from flask_paycheckout.checkouts.payments import Payment
@@ -18,10 +19,12 @@ from flask_paycheckout.checkouts.states import best_of
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.history import lines
-from flask_paycheckout.events.event_model import EventMixin
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.text import (
     PRUNED_EVENTS_TEXT,
+    PRUNED_PAYOUT_TEXT,
     PRUNED_TEXT,
     account_text,
     moment_text,
@@ -32,7 +35,19 @@ from flask_paycheckout.text import (
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
 
-__all__ = ["AttemptStory", "EventStory", "Explanation", "Happening", "explain", "total_text"]
+__all__ = [
+    "AttemptStory",
+    "EventStory",
+    "Explanation",
+    "Happening",
+    "PayoutStory",
+    "explain",
+    "payout_steps",
+    "total_text",
+]
+
+Facts = Mapping[str, Any]
+Story = TypeVar("Story")
 
 _STATUS_TEXT = {
     "unpaid": "Nobody has started to pay this order. (Abandoned attempts may have been pruned.)",
@@ -59,10 +74,30 @@ _MOVE_TEXT = {
     "rejected": "Rejected",
 }
 
+_DECISIONS: dict[str, str] = {
+    PayoutEvidence.APPROVED: "approved it",
+    PayoutEvidence.CANCELLED: "cancelled it",
+    PayoutEvidence.RETRIED: "had it tried again, under a new reference for the service",
+    PayoutEvidence.SEEN_SENT: "found that it was sent",
+    PayoutEvidence.SEEN_UNSENT: "found that it was not sent",
+    PayoutEvidence.RETURNED: "found that it came back, or never left",
+    PayoutEvidence.AMENDED: "accepted the amount that the service reports",
+    PayoutEvidence.BY_HAND: "gave the money back by hand",
+}
+
+_WHAT_TO_DO: dict[str, str] = {
+    PayoutStatus.CLAIMABLE: "Waits for the customer, who says where the money goes on the page of refund_url.",
+    PayoutStatus.WAITING: "Waits for a person. Approve with: flask paycheckout payouts approve {0.reference}"
+    " --seen {0.revision} --by YOU",
+    PayoutStatus.FAILED: "FAILED. Try again with: flask paycheckout payouts retry {0.reference} --by YOU --why REASON",
+    PayoutStatus.UNKNOWN: "UNKNOWN whether it was sent. Look at the service, then say:"
+    " flask paycheckout payouts resolve {0.reference} --sent (or --not-sent) --by YOU --why REASON",
+}
+
 
 @dataclass(frozen=True)
 class Happening:
-    """One entry of an attempt's history, with its wording for people."""
+    """One entry of the history of an attempt, or of a payout, with its wording for people."""
 
     at: datetime
     what: str
@@ -112,8 +147,54 @@ class AttemptStory:
     @property
     def decision(self) -> Happening | None:
         """The entry for a person's decision on this held payment; None when there was no decision."""
-        decisions = [happening for happening in self.happenings if happening.what == "resolved"]
-        return decisions[-1] if decisions else None
+        return next((one for one in reversed(self.happenings) if one.what == "resolved"), None)
+
+
+@dataclass(frozen=True)
+class PayoutStory:
+    """One payout or refund of an order, with its whole history."""
+
+    reference: str
+    service_reference: str
+    """The reference that the service is given."""
+
+    kind: PayoutKind
+    status: PayoutStatus
+    amount: Decimal
+    currency: str
+    destination: str | None
+    """Where the money goes, with a masked account number; None until the customer has said it."""
+
+    revision: int
+    """The number of changes of the destination; an approval names the one that the person saw."""
+
+    refund_of: str | None
+    """The id of the checkout whose money a refund pays back."""
+
+    note: str | None
+    account: str
+    disbursement_id: str | None
+    """The service's id, known once it was sent."""
+
+    created_at: datetime
+    next_attempt_at: datetime | None
+    """The time of the next step: a send, a look-up or a read; None when nothing is planned."""
+
+    problem: str | None
+    """The last error; None after a success."""
+
+    problem_since: datetime | None
+    happenings: tuple[Happening, ...]
+    """The history, oldest first."""
+
+    pruned_at: datetime | None = None
+    """The time when `flask paycheckout prune` removed its earlier history and events; None while they are whole."""
+
+    fee: Decimal | None = None
+    """The fee that the service reported, in `currency`; None until it did."""
+
+    client_id: str | None = None
+    """The client id of the keys that it was sent with."""
 
 
 @dataclass(frozen=True)
@@ -172,27 +253,28 @@ class Explanation:
             return "The order is not paid: each payment of it was rejected."
         decision = next((attempt.decision for attempt in self.attempts if attempt.pays_order), None)
         if self.status == "paid" and decision is not None:
-            return f"The order is paid: a payment was held, and {_accepted_text(decision.facts)}."
+            by, why = decision.facts.get("by"), decision.facts.get("why")
+            return f"The order is paid: a payment was held, and {by} accepted it: {why}."
         return _STATUS_TEXT[self.status]
 
     @property
     def is_pruned(self) -> bool:
         """Whether `flask paycheckout prune` has removed a part of it."""
-        pruned = [attempt.pruned_at for attempt in self.attempts] + [payout.pruned_at for payout in self.payouts]
-        return any(at is not None for at in pruned)
+        return any(one.pruned_at is not None for one in (*self.attempts, *self.payouts))
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
-        return {name: plain(value) for name, value in asdict(self).items()}
+        values: dict[str, Any] = plain(asdict(self))
+        return values
 
     def __str__(self) -> str:
         text = [f"Order {self.order_id}: {self.status}. {self.meaning}"]
         for number, attempt in enumerate(self.attempts, start=1):
             text += ["", *_attempt_lines(number, attempt, order_is_paid=self.status == "paid")]
         for payout in self.payouts:
-            text += ["", *payout_lines(payout)]
+            text += ["", *_payout_lines(payout)]
         if self.events or self.is_pruned:
-            text += ["", "Events:", *(_event_line(event) for event in self.events)]
+            text += ["", "Events:", *map(_event_line, self.events)]
         if self.is_pruned:
             text.append(f"  {PRUNED_EVENTS_TEXT}")
         return "\n".join(map(visible, text))
@@ -202,45 +284,50 @@ def explain(engine: Engine, models: Models, checkouts: Checkouts, payouts: Payou
     """Explain an order from the stored rows alone; the service is not called."""
     stored = checkouts.of_order(order_id)
     with Session(engine) as session:
-        model = models.Event
-        events = session.scalars(select(model).where(model.order_id == order_id).order_by(model.id)).all()
-        stories = tuple(_event_story(event) for event in events)
+        event = models.Event
+        events = session.scalars(select(event).where(event.order_id == order_id).order_by(event.id)).all()
+        stories = [
+            _story(EventStory, one, receivers_done=tuple(one.done), leased_until=one.lease_until) for one in events
+        ]
     return Explanation(
         order_id,
         best_of({attempt.status for attempt in stored}),
-        tuple(_attempt_story(attempt) for attempt in stored),
-        tuple(payout_story(payout) for payout in payouts.of_order(order_id)),
-        stories,
+        tuple(map(_attempt_story, stored)),
+        tuple(_payout_story(payout) for payout in payouts.of_order(order_id)),
+        tuple(stories),
     )
+
+
+def _story(made: type[Story], stored: Any, /, **others: Any) -> Story:
+    """Copy the fields of a story from a stored object.
+
+    :param others: the fields that are no attributes of it.
+    """
+    names = [part.name for part in fields(made) if part.name not in others]  # type: ignore[arg-type]
+    return made(**{name: getattr(stored, name) for name in names}, **others)
 
 
 def _attempt_story(attempt: CheckoutMixin) -> AttemptStory:
-    return AttemptStory(
-        attempt.checkout_id,
-        attempt.account,
-        attempt.status,
-        attempt.reason,
-        total_text(attempt),
-        attempt.created_at,
-        attempt.deposit_status,
-        attempt.next_read_at,
-        attempt.webhooks,
-        attempt.reads,
-        attempt.found_by,
-        attempt.payment,
-        attempt.paid_order_id is not None,
-        _payback(attempt),
-        attempt.problem,
-        attempt.problem_since,
-        tuple(_happening(entry, attempt.created_at) for entry in lines(attempt.history)),
-        attempt.pruned_at,
+    pays_order = attempt.paid_order_id is not None
+    waits = attempt.status in ("paid", "rejected") and not pays_order
+    return _story(
+        AttemptStory,
+        attempt,
+        total=total_text(attempt),
+        pays_order=pays_order,
+        payback=(attempt.payback or "waiting") if waits else None,
+        happenings=_happenings(attempt, _CHECKOUT_TEXT),
     )
 
 
-def _payback(attempt: CheckoutMixin) -> str | None:
-    if attempt.status not in ("paid", "rejected") or attempt.paid_order_id is not None:
-        return None
-    return attempt.payback or "waiting"
+def _payout_story(payout: PayoutMixin) -> PayoutStory:
+    kind, status = PayoutKind(payout.kind), PayoutStatus(payout.status)
+    return _story(PayoutStory, payout, kind=kind, status=status, happenings=payout_steps(payout))
+
+
+def payout_steps(payout: PayoutMixin) -> tuple[Happening, ...]:
+    """Each entry of a payout's history, oldest first."""
+    return _happenings(payout, _PAYOUT_TEXT)
 
 
 def total_text(attempt: CheckoutMixin) -> str:
@@ -254,133 +341,128 @@ def total_text(attempt: CheckoutMixin) -> str:
         return f"{attempt.total_amount} {attempt.total_currency} (no total)"
 
 
-def _event_story(event: EventMixin) -> EventStory:
-    return EventStory(
-        event.event_id,
-        event.name,
-        event.checkout_id,
-        event.payout_reference,
-        event.occurred_at,
-        event.delivered_at,
-        event.superseded_at,
-        event.attempts,
-        event.last_error,
-        tuple(event.done),
-        event.next_attempt_at,
-        event.lease_until,
-    )
+# Entries of histories
 
 
-def _happening(entry: dict[str, Any], default_at: datetime) -> Happening:
-    """One entry for people; also one of a kind that this version does not know.
-
-    :param default_at: the time of an entry that was stored without one.
-    """
-    facts = {name: value for name, value in entry.items() if name not in ("at", "what")}
-    if not isinstance(facts.get("compared", []), list):
-        facts["compared"] = [facts["compared"]]
-    what = str(entry["what"])
-    try:
-        text = _TEXT_OF[what](facts)
-    except KeyError:
-        text = f"{what}: {json.dumps(facts)}"
-    at = as_utc(datetime.fromisoformat(entry["at"])) if "at" in entry else default_at
-    return Happening(at, what, facts, text)
-
-
-def _created_text(facts: dict[str, Any]) -> str:
-    replaced = f", which replaces {facts['replaces']}" if "replaces" in facts else ""
-    return f"Checkout made for {facts['total']}{replaced}"
+def _happenings(stored: Any, texts: Mapping[str, Callable[[Facts], str]]) -> tuple[Happening, ...]:
+    """Each entry of a history for people; also those of a kind that this version does not know."""
+    happenings = []
+    for entry in lines(stored.history):
+        facts = {name: value for name, value in entry.items() if name not in ("at", "what")}
+        if not isinstance(facts.get("compared", []), list):
+            facts["compared"] = [facts["compared"]]
+        what = str(entry["what"])
+        at = as_utc(datetime.fromisoformat(entry["at"])) if "at" in entry else stored.created_at
+        try:
+            text = texts[what](facts)
+        except KeyError:
+            text = f"{what}: {json.dumps(facts)}"
+        happenings.append(Happening(at, what, facts, text))
+    return tuple(happenings)
 
 
-def _webhook_text(facts: dict[str, Any]) -> str:
-    return "Webhook received; it is only a hint to read the deposit"
-
-
-def _read_text(facts: dict[str, Any]) -> str:
-    return f"Deposit read ({facts['via']}): {facts['deposit']}; nothing to change"
-
-
-def _no_answer_text(facts: dict[str, Any]) -> str:
-    return f"No reliable answer, so nothing changed: {facts['error']}"
-
-
-def _not_applied_text(facts: dict[str, Any]) -> str:
-    return f"Deposit read, but its result could not be applied, and is tried again: {facts['error']}"
-
-
-def _moved_text(facts: dict[str, Any]) -> str:
+def _moved_text(facts: Facts) -> str:
     reason = f" because {_REASON_TEXT.get(facts['reason'], facts['reason'])}" if "reason" in facts else ""
     return f"{_MOVE_TEXT[facts['to']]}{reason}. Deposit read ({facts['via']}): {facts['deposit']}; {facts['rule']}"
 
 
-def _resolved_text(facts: dict[str, Any]) -> str:
-    decision = "accepted" if facts["to"] == "paid" else "rejected"
-    return f"{facts['by']} {decision} the held payment: {facts['why']}"
+def _payout_moved_text(facts: Facts) -> str:
+    rule, to = str(facts["rule"]), str(facts["to"]).capitalize()
+    if rule in _DECISIONS and "by" in facts:
+        return f"{to}: {facts['by']} {_DECISIONS[rule]}{_if_any(': {why}', facts)}"
+    return f"{to}: {rule}{_if_any(': {destination}', facts) or _answer_text(facts)}"
 
 
-def _accepted_text(facts: dict[str, Any]) -> str:
-    return f"{facts.get('by')} accepted it: {facts.get('why')}"
+def _answer_text(facts: Facts) -> str:
+    """What the service or the network said about a move."""
+    return _if_any("; as {disbursement_id}", facts) + _if_any("; {problem}", facts)
 
 
-def _payback_text(facts: dict[str, Any]) -> str:
-    outcome = "says that the money is kept" if facts["to"] == "kept" else "says that the money was paid back"
-    return f"{facts['by']} {outcome}: {facts['why']}"
+def _if_any(form: str, facts: Facts) -> str:
+    """A form filled with facts; empty where they are not all there."""
+    try:
+        return form.format(**facts)
+    except KeyError:
+        return ""
 
 
-_TEXT_OF = {
-    "created": _created_text,
-    "webhook": _webhook_text,
-    "read": _read_text,
-    "no answer": _no_answer_text,
-    "not applied": _not_applied_text,
+_CHECKOUT_TEXT: dict[str, Callable[[Facts], str]] = {
+    "created": lambda facts: f"Checkout made for {facts['total']}{_if_any(', which replaces {replaces}', facts)}",
+    "webhook": lambda facts: "Webhook received; it is only a hint to read the deposit",
+    "read": lambda facts: f"Deposit read ({facts['via']}): {facts['deposit']}; nothing to change",
+    "no answer": lambda facts: f"No reliable answer, so nothing changed: {facts['error']}",
+    "not applied": lambda facts: (
+        f"Deposit read, but its result could not be applied, and is tried again: {facts['error']}"
+    ),
     "moved": _moved_text,
-    "resolved": _resolved_text,
-    "payback": _payback_text,
+    "resolved": lambda facts: (
+        f"{facts['by']} {'accepted' if facts['to'] == 'paid' else 'rejected'} the held payment: {facts['why']}"
+    ),
+    "payback": lambda facts: (
+        f"{facts['by']} says that the money {'is kept' if facts['to'] == 'kept' else 'was paid back'}: {facts['why']}"
+    ),
+}
+
+_PAYOUT_TEXT: dict[str, Callable[[Facts], str]] = {
+    "created": lambda facts: f"Made for {facts['total']}{_if_any(' by {by}: {why}', facts)}",
+    "moved": _payout_moved_text,
+    "read": lambda facts: f"Looked up: {facts['result']}",
+    "no answer": lambda facts: f"No reliable answer: {facts['problem']}",
+    "not applied": lambda facts: (
+        f"An answer that could not be stored, or came late: {facts['rule']}{_answer_text(facts)}"
+    ),
 }
 
 
-def _attempt_lines(number: int, attempt: AttemptStory, *, order_is_paid: bool) -> list[str]:
+# Text
+
+
+def _attempt_lines(number: int, attempt: AttemptStory, *, order_is_paid: bool) -> Iterator[str]:
     reason = f" ({attempt.reason})" if attempt.reason else ""
     checkout = f"checkout {attempt.checkout_id}{account_text(attempt.account)}"
-    text = [f"Attempt {number}: {checkout}, {attempt.total}: {attempt.status}{reason}"]
+    yield f"Attempt {number}: {checkout}, {attempt.total}: {attempt.status}{reason}"
     if attempt.payment is not None:
-        seen = moment_text(attempt.payment.completed_at)
-        text.append(f"  Money: {attempt.payment}; seen as completed {seen}")
-    if attempt.pruned_at is not None:
-        text.append(f"  {moment_text(attempt.pruned_at)}  {PRUNED_TEXT}")
-    for happening in attempt.happenings:
-        text.append(f"  {moment_text(happening.at)}  {happening.text}")
-        text += [f"{'':24}- {fact}" for fact in happening.facts.get("compared", [])]
+        yield f"  Money: {attempt.payment}; seen as completed {moment_text(attempt.payment.completed_at)}"
+    yield from _history_lines(attempt, PRUNED_TEXT)
     if attempt.problem is not None and attempt.problem_since is not None:
-        text.append(f"  NOT SETTLED since {moment_text(attempt.problem_since)}: {attempt.problem}")
+        yield f"  NOT SETTLED since {moment_text(attempt.problem_since)}: {attempt.problem}"
     if attempt.next_read_at is not None:
-        text.append(f"  Read next by reconcile after {moment_text(attempt.next_read_at)}")
+        yield f"  Read next by reconcile after {moment_text(attempt.next_read_at)}"
+    who = "--by YOU --why REASON"
     if attempt.status == "held":
-        command = f"flask paycheckout resolve {attempt.checkout_id}"
-        text.append(f"  Decide with: {command} --accept (or --reject) --by YOU --why REASON")
-        text.append(f"    --accept: {accepting(attempt.reason, order_is_paid=order_is_paid)}")
-        text.append(f"    --reject: {rejecting()}")
+        yield f"  Decide with: flask paycheckout resolve {attempt.checkout_id} --accept (or --reject) {who}"
+        yield f"    --accept: {accepting(attempt.reason, order_is_paid=order_is_paid)}"
+        yield f"    --reject: {rejecting()}"
     if attempt.payback == "waiting":
         command = f"flask paycheckout payback {attempt.checkout_id}"
-        text.append(f"  TO PAY BACK OR KEEP. When it is done: {command} --done (or --kept) --by YOU --why REASON")
-        refund = f"flask paycheckout refund {attempt.checkout_id}"
-        text.append(f"    Or refund it: {refund} --by YOU --why REASON")
-    return text
+        yield f"  TO PAY BACK OR KEEP. When it is done: {command} --done (or --kept) {who}"
+        yield f"    Or refund it: flask paycheckout refund {attempt.checkout_id} {who}"
 
 
-def _waiting_text(event: EventStory) -> str:
-    times = "time" if event.attempts == 1 else "times"
-    text = [f"not delivered yet, tried {event.attempts} {times}"]
-    if event.last_error:
-        text.append(" ".join(event.last_error.split()))
-    if event.receivers_done:
-        text.append(f"done: {', '.join(event.receivers_done)}")
-    if event.leased_until is not None:
-        text.append(f"leased to a process until {moment_text(event.leased_until)}")
-    elif event.next_attempt_at is not None:
-        text.append(f"tried next after {moment_text(event.next_attempt_at)}, or by flask paycheckout deliver --now")
-    return "; ".join(text)
+def _payout_lines(story: PayoutStory) -> Iterator[str]:
+    of = f" of checkout {story.refund_of}" if story.refund_of is not None else ""
+    about = f"{story.reference}{of}{account_text(story.account)}"
+    fee = f", fee {story.fee:f}" if story.fee is not None else ""
+    yield f"{story.kind.capitalize()} {about}, {story.amount:f} {story.currency}{fee}: {story.status}"
+    yield f"  To: {story.destination or 'not said yet'}"
+    if story.note:
+        yield f"  Note: {story.note}"
+    yield from _history_lines(story, PRUNED_PAYOUT_TEXT)
+    if story.problem is not None:
+        since = "" if story.problem_since is None else f" since {moment_text(story.problem_since)}"
+        yield f"  PROBLEM{since}: {story.problem}"
+    if story.next_attempt_at is not None:
+        yield f"  Next step after {moment_text(story.next_attempt_at)}"
+    if story.status in _WHAT_TO_DO:
+        yield "  " + _WHAT_TO_DO[story.status].format(story)
+
+
+def _history_lines(story: AttemptStory | PayoutStory, pruned_text: str) -> Iterator[str]:
+    if story.pruned_at is not None:
+        yield f"  {moment_text(story.pruned_at)}  {pruned_text}"
+    for happening in story.happenings:
+        yield f"  {moment_text(happening.at)}  {happening.text}"
+        yield from (f"{'':24}- {fact}" for fact in happening.facts.get("compared", []))
 
 
 def _event_line(event: EventStory) -> str:
@@ -392,3 +474,16 @@ def _event_line(event: EventStory) -> str:
         delivery = _waiting_text(event)
     about = event.payout_reference or event.checkout_id
     return f"  {moment_text(event.occurred_at)}  {event.name} of {about}: {delivery}"
+
+
+def _waiting_text(event: EventStory) -> str:
+    text = [f"not delivered yet, tried {event.attempts} {'time' if event.attempts == 1 else 'times'}"]
+    if event.last_error:
+        text.append(" ".join(event.last_error.split()))
+    if event.receivers_done:
+        text.append(f"done: {', '.join(event.receivers_done)}")
+    if event.leased_until is not None:
+        text.append(f"leased to a process until {moment_text(event.leased_until)}")
+    elif event.next_attempt_at is not None:
+        text.append(f"tried next after {moment_text(event.next_attempt_at)}, or by flask paycheckout deliver --now")
+    return "; ".join(text)

@@ -1,5 +1,9 @@
 """Removal of histories, delivered events, and abandoned checkouts that never had money, beside a working shop.
 
+Money is never removed: not a row with any, nor a column of it, nor a payout's row, whose reference keeps the same
+payout from being made again, nor the unique columns that keep an order from being paid twice. An abandoned checkout
+whose deposit the service ever showed stays as well, because the service may still complete that deposit.
+
 Rows are looked for in windows of ids, without a lock. What was found is then removed by short transactions of few rows,
 in which each statement repeats all conditions, so that a row that has changed meanwhile stays as it is. Rows that
 another transaction holds are left to the next run. A run that was interrupted is continued by another one.
@@ -8,18 +12,32 @@ another transaction holds are left to the next run. A run that was interrupted i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-from sqlalchemy import Connection, Engine, Table, bindparam, delete, func, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from flask_paycheckout.books.prunable import Condition, Prunable
-from flask_paycheckout.clock import Clock
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
+from flask_paycheckout.checkouts.ruling import COMPLETED
+from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.autocommit import autocommit
 from flask_paycheckout.database.database_errors import is_passing
 from flask_paycheckout.database.history import Entry, without
@@ -28,6 +46,7 @@ from flask_paycheckout.payouts.payout_states import PayoutStatus
 
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
+    from flask_paycheckout.parts import Parts
 
 __all__ = ["Pruned", "Pruning"]
 
@@ -41,8 +60,11 @@ _LONGEST_PAUSE = 1.0
 # The longest time that a datetime can be ahead of; no shop is older.
 _LONGEST = timedelta(days=36_500)
 
+_PAID = (Status.PAID, Status.REJECTED)
+_FINAL_PAYOUTS = (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED)
 _MONEY_MOVED = frozenset({PayoutStatus.SENT.value, PayoutStatus.FAILED.value})
 
+Condition = ColumnElement[bool]
 Progress = Callable[[int, int], object]
 """Called with how far the run is, and with the end."""
 
@@ -82,142 +104,112 @@ class _Removed(NamedTuple):
 _Removal = Callable[[Connection], _Removed]
 
 
-class _Run(msgspec.Struct, frozen=True):
-    """One run: its conditions, its time, and how it reports progress."""
+class _Kind(NamedTuple):
+    """Rows that are removed in one way."""
 
-    prunable: Prunable
-    now: datetime
-    dry_run: bool
-    step: Callable[[int], object]
+    counted_as: str
+    """The field of `Pruned`."""
+
+    table: Table
+    condition: Condition
+    removal: Callable[[Sequence[int]], _Removal]
+    """Returns the transaction that removes the rows of these ids."""
 
 
+@dataclass(frozen=True)
 class Pruning:
     """Prunes the tables of one app.
 
-    :param engine: returns the engine of the payment tables, when first needed.
-    :param keep_checkouts: abandoned checkouts are removed as a whole only after this time.
     :param pause: waits for so many seconds.
     """
 
-    def __init__(
-        self,
-        engine: Callable[[], Engine],
-        models: Models,
-        clock: Clock,
-        keep_checkouts: timedelta,
-        pause: Callable[[float], object] = time.sleep,
-    ) -> None:
-        self._engine = engine
-        self._models = models
-        self._clock = clock
-        self._keep_checkouts = keep_checkouts
-        self._pause = pause
+    parts: Parts
+    pause: Callable[[float], object] = time.sleep
 
     def run(self, older_than: timedelta, *, dry_run: bool = False, progress: Progress | None = None) -> Pruned:
-        """Remove what was decided and delivered longer ago than this time.
+        """Remove what ended, and was told to every receiver, longer ago than this time.
 
         :param dry_run: only count it.
         :param progress: called after each window of ids.
         """
-        now = self._clock()
+        now, settings = self.parts.clock(), self.parts.settings
         before = now - min(older_than, _LONGEST)
-        prunable = Prunable(self._models, before, now - min(self._keep_checkouts, _LONGEST))
-        models = self._models
-        tables = (models.checkouts, models.payouts, models.events, models.checkouts)
-        ends = [self._last_id(table) for table in tables]
-        ahead, done = sum(ends), 0
-        result = Pruned(before, dry_run)
-        removals = (self._prune_checkouts, self._prune_payouts, self._remove_events, self._remove_checkouts)
-        for remove, end in zip(removals, ends, strict=True):
-            behind = done
-
-            def step(place: int, behind: int = behind) -> None:
+        # As long as a link to its order's page may be valid, an abandoned checkout tells what became of it.
+        readable = max(settings.watch_for, settings.token_max_age)
+        kinds = self._kinds(Prunable(self.parts.models, before, now - min(readable, _LONGEST)), now, dry_run=dry_run)
+        ends = [self._last_id(kind.table) for kind in kinds]
+        counts: Counter[str] = Counter()
+        behind = 0
+        for kind, end in zip(kinds, ends, strict=True):
+            for ids, place in self._found(kind, end):
+                # A dry run has counted the events of checkouts with the others.
+                removed = _Removed(len(ids)) if dry_run else self._removed_each(kind, ids)
+                counts[kind.counted_as] += removed.rows
+                counts["events"] += removed.events
+                counts["left"] += len(ids) - removed.rows
                 if progress is not None:
-                    progress(behind + place, ahead)
+                    progress(behind + place, sum(ends))
+            behind += end
+        return Pruned(before, dry_run, **counts)
 
-            result = remove(_Run(prunable, now, dry_run, step), result, end)
-            done += end
-        return result
+    def _kinds(self, prunable: Prunable, now: datetime, *, dry_run: bool) -> list[_Kind]:
+        models = self.parts.models
+        checkout, told = prunable.checkout(), prunable.event(dry_run=dry_run)
 
-    # Histories
+        def history(name: str, table: Table, condition: Condition, is_kept: Callable[[dict[str, Any]], bool]) -> _Kind:
+            return _Kind(name, table, condition, lambda ids: self._shorten(table, condition, ids, is_kept, now))
 
-    def _prune_checkouts(self, run: _Run, result: Pruned, end: int) -> Pruned:
-        condition = run.prunable.checkout_history()
-        found, removed = self._prune_histories(run, self._models.checkouts, condition, end, _is_decision)
-        return replace(result, checkout_histories=removed, left=result.left + found - removed)
+        return [
+            history("checkout_histories", models.checkouts, prunable.checkout_history(), _is_decision),
+            history("payout_histories", models.payouts, prunable.payout_history(), _is_decision_or_money),
+            _Kind("events", models.events, told, lambda ids: self._remove_events(told, ids)),
+            _Kind("checkouts", models.checkouts, checkout, lambda ids: self._remove_checkouts(prunable, ids)),
+        ]
 
-    def _prune_payouts(self, run: _Run, result: Pruned, end: int) -> Pruned:
-        condition = run.prunable.payout_history()
-        found, removed = self._prune_histories(run, self._models.payouts, condition, end, _is_decision_or_money)
-        return replace(result, payout_histories=removed, left=result.left + found - removed)
-
-    def _prune_histories(
-        self, run: _Run, table: Table, condition: Condition, end: int, is_kept: Callable[[dict[str, Any]], bool]
-    ) -> tuple[int, int]:
-        """Remove histories; returns the number of rows found, and of histories removed."""
+    def _shorten(
+        self,
+        table: Table,
+        condition: Condition,
+        ids: Sequence[int],
+        is_kept: Callable[[dict[str, Any]], bool],
+        now: datetime,
+    ) -> _Removal:
+        """Remove all entries of histories that are not kept."""
+        with self._single.connect() as connection:
+            histories = connection.execute(select(table.c.id, table.c.history).where(table.c.id.in_(ids))).all()
+        changes = [
+            {"of_id": row.id, "of_history": row.history, "new_pruned_at": now}
+            | {"new_history": without(row.history, is_kept)}
+            for row in histories
+        ]
         # The history only grows, and is compared: an entry that was added meanwhile must not be lost.
         same = update(table).where(is_of(table, "id"), is_of(table, "history"), condition)
         statement = same.values(new_values(table, ("history", "pruned_at")))
 
-        def removal(ids: Sequence[int]) -> _Removal:
-            with self._single.connect() as connection:
-                histories = connection.execute(select(table.c.id, table.c.history).where(table.c.id.in_(ids))).all()
-            changes = [
-                {"of_id": row.id, "of_history": row.history, "new_pruned_at": run.now}
-                | {"new_history": without(row.history, is_kept)}
-                for row in histories
-            ]
+        def remove(connection: Connection) -> _Removed:
+            free = _lock_free(connection, table, ids)
+            mine = [change for change in changes if change["of_id"] in free]
+            return _Removed(connection.execute(statement, mine).rowcount if mine else 0)
 
-            def remove(connection: Connection) -> _Removed:
-                free = self._lock_free(connection, table, ids)
-                mine = [change for change in changes if change["of_id"] in free]
-                return _Removed(connection.execute(statement, mine).rowcount if mine else 0)
+        return remove
 
-            return remove
+    def _remove_events(self, condition: Condition, ids: Sequence[int]) -> _Removal:
+        table = self.parts.models.events
+        mine = delete(table).where(table.c.id.in_(ids), condition)
+        return lambda connection: _Removed(connection.execute(mine).rowcount)
 
-        found = removed = 0
-        for ids in self._found(run, table, condition, end):
-            found += len(ids)
-            removed += len(ids) if run.dry_run else self._removed(removal(ids)).rows
-        return found, removed
+    def _remove_checkouts(self, prunable: Prunable, ids: Sequence[int]) -> _Removal:
+        """Remove checkouts as a whole, and their events."""
+        table, events = self.parts.models.checkouts, self.parts.models.events
 
-    # Events
+        def remove(connection: Connection) -> _Removed:
+            mine = delete(table).where(table.c.id.in_(_lock_free(connection, table, ids)), prunable.checkout())
+            gone = connection.execute(mine.returning(table.c.order_id, table.c.checkout_id)).all()
+            of_orders = events.c.order_id.in_({row.order_id for row in gone})
+            about = (of_orders, events.c.checkout_id.in_({row.checkout_id for row in gone}), prunable.is_delivered())
+            return _Removed(len(gone), connection.execute(delete(events).where(*about)).rowcount if gone else 0)
 
-    def _remove_events(self, run: _Run, result: Pruned, end: int) -> Pruned:
-        table, condition = self._models.events, run.prunable.event(dry_run=run.dry_run)
-
-        def removal(ids: Sequence[int]) -> _Removal:
-            mine = delete(table).where(table.c.id.in_(ids), condition)
-            return lambda connection: _Removed(connection.execute(mine).rowcount)
-
-        for ids in self._found(run, table, condition, end):
-            removed = len(ids) if run.dry_run else self._removed_each(ids, removal).rows
-            result = replace(result, events=result.events + removed, left=result.left + len(ids) - removed)
-        return result
-
-    # Checkouts
-
-    def _remove_checkouts(self, run: _Run, result: Pruned, end: int) -> Pruned:
-        condition, table, e = run.prunable.checkout(), self._models.checkouts, self._models.events.c
-
-        def removal(ids: Sequence[int]) -> _Removal:
-            def remove(connection: Connection) -> _Removed:
-                mine = delete(table).where(table.c.id.in_(self._lock_free(connection, table, ids)), condition)
-                gone = connection.execute(mine.returning(table.c.order_id, table.c.checkout_id)).all()
-                of_orders = e.order_id.in_({row.order_id for row in gone})
-                about = (of_orders, e.checkout_id.in_({row.checkout_id for row in gone}), run.prunable.is_delivered())
-                events = delete(self._models.events).where(*about)
-                return _Removed(len(gone), connection.execute(events).rowcount if gone else 0)
-
-            return remove
-
-        for ids in self._found(run, table, condition, end):
-            # A dry run has counted their events with the others.
-            removed = _Removed(len(ids)) if run.dry_run else self._removed_each(ids, removal)
-            left = result.left + len(ids) - removed.rows
-            checkouts, events = result.checkouts + removed.rows, result.events + removed.events
-            result = replace(result, checkouts=checkouts, events=events, left=left)
-        return result
+        return remove
 
     # Windows and transactions
 
@@ -225,13 +217,12 @@ class Pruning:
         with self._single.connect() as connection:
             return int(connection.execute(select(func.max(table.c.id))).scalar() or 0)
 
-    def _found(self, run: _Run, table: Table, condition: Condition, end: int) -> Iterator[list[int]]:
-        """The ids of the rows for which the condition holds, as many at once as a transaction takes."""
-        c: Any = table.c
-        after = bindparam("after", type_=c.id.type)
-        upto = bindparam("upto", type_=c.id.type)
+    def _found(self, kind: _Kind, end: int) -> Iterator[tuple[list[int], int]]:
+        """The ids of the rows for which the condition holds, as many at once as a transaction takes, and the place."""
+        c: Any = kind.table.c
+        after, upto = (bindparam(name, type_=c.id.type) for name in ("after", "upto"))
         following = select(func.min(c.id)).where(c.id > after)
-        rows = select(c.id).where(c.id > after, c.id <= upto, condition).order_by(c.id)
+        rows = select(c.id).where(c.id > after, c.id <= upto, kind.condition).order_by(c.id)
         place = 0
         while place < end:
             with self._single.connect() as connection:
@@ -241,26 +232,20 @@ class Pruning:
                 last = min(first - 1 + _WINDOW, end)
                 ids = list(connection.execute(rows, {"after": first - 1, "upto": last}).scalars())
             for number in range(0, len(ids), _ROWS):
-                yield ids[number : number + _ROWS]
+                yield ids[number : number + _ROWS], place
             place = last
-            run.step(place)
-        run.step(end)
+        yield [], end
 
-    def _lock_free(self, connection: Connection, table: Table, ids: Sequence[int]) -> set[int]:
-        """Lock rows that no other transaction has locked, without waiting; SQLite has one writer, and no such locks."""
-        if connection.dialect.name == "sqlite":
-            return set(ids)
-        locked = select(table.c.id).where(table.c.id.in_(ids)).order_by(table.c.id)
-        return set(connection.execute(locked.with_for_update(skip_locked=True)).scalars())
-
-    def _removed_each(self, ids: Sequence[int], removal: Callable[[Sequence[int]], _Removal]) -> _Removed:
+    def _removed_each(self, kind: _Kind, ids: Sequence[int]) -> _Removed:
         """Remove rows in one transaction, or one by one where a row of the shop's own refers to some of them."""
+        if not ids:
+            return _Removed()
         try:
-            return self._removed(removal(ids))
+            return self._removed(kind.removal(ids))
         except IntegrityError:
             if len(ids) == 1:
                 return _Removed()
-        removed = [self._removed_each([one], removal) for one in ids]
+        removed = [self._removed_each(kind, [one]) for one in ids]
         return _Removed(sum(one.rows for one in removed), sum(one.events for one in removed))
 
     def _removed(self, remove: _Removal) -> _Removed:
@@ -268,21 +253,29 @@ class Pruning:
         for _ in range(_TRIES):
             began = time.monotonic()
             try:
-                with self._engine().begin() as connection:
+                with self.parts.engine().begin() as connection:
                     removed = remove(connection)
             except DBAPIError as error:
                 if not is_passing(error):
                     raise
-                self._pause(_AGAIN)
+                self.pause(_AGAIN)
             else:
-                self._pause(min(time.monotonic() - began, _LONGEST_PAUSE))
+                self.pause(min(time.monotonic() - began, _LONGEST_PAUSE))
                 return removed
         return _Removed()
 
     @cached_property
     def _single(self) -> Engine:
         """The engine for single statements."""
-        return autocommit(self._engine())
+        return autocommit(self.parts.engine())
+
+
+def _lock_free(connection: Connection, table: Table, ids: Sequence[int]) -> set[int]:
+    """Lock rows that no other transaction has locked, without waiting; SQLite has one writer, and no such locks."""
+    if connection.dialect.name == "sqlite":
+        return set(ids)
+    locked = select(table.c.id).where(table.c.id.in_(ids)).order_by(table.c.id)
+    return set(connection.execute(locked.with_for_update(skip_locked=True)).scalars())
 
 
 def _is_decision(entry: dict[str, Any]) -> bool:
@@ -294,3 +287,100 @@ def _is_decision_or_money(entry: dict[str, Any]) -> bool:
     """Whether an entry of a payout names a person, or says when its money moved, or may have."""
     moved = entry["what"] == Entry.MOVED and entry.get("to") in _MONEY_MOVED
     return "by" in entry or moved or entry["what"] == Entry.NOT_APPLIED
+
+
+@dataclass(frozen=True)
+class Prunable:
+    """What may be removed once it is old, as conditions on rows.
+
+    :param before: only what was decided, and delivered, before this time.
+    :param abandoned_before: only checkouts that were abandoned before this time are removed as a whole.
+    """
+
+    models: Models
+    before: datetime
+    abandoned_before: datetime
+
+    def checkout_history(self) -> Condition:
+        """A checkout whose history may go; not one that goes as a whole."""
+        return and_(self._is_unpruned(self.models.checkouts), self._checkout_is_decided(), ~self.checkout())
+
+    def payout_history(self) -> Condition:
+        """A payout whose history may go."""
+        return and_(self._is_unpruned(self.models.payouts), self._payout_is_decided())
+
+    def event(self, *, dry_run: bool) -> Condition:
+        """An event that may go: its receivers have run, and the row that it is about says that it was pruned.
+
+        :param dry_run: whether the row need not say so yet.
+        """
+        e, checkouts, payouts = self.models.events.c, self.models.checkouts, self.models.payouts
+        of_checkout: Condition = checkouts.c.pruned_at.is_not(None)
+        of_payout: Condition = payouts.c.pruned_at.is_not(None)
+        if dry_run:
+            of_checkout = or_(of_checkout, self._checkout_is_decided())
+            of_payout = or_(of_payout, self._payout_is_decided())
+        about_checkout = exists().where(checkouts.c.checkout_id == e.checkout_id, of_checkout)
+        about_payout = exists().where(payouts.c.reference == e.payout_reference, of_payout)
+        no_payout = e.payout_reference.is_(None)
+        about = or_(and_(no_payout, about_checkout), and_(~no_payout, about_payout))
+        return and_(self.is_delivered(), about)
+
+    def is_delivered(self) -> Condition:
+        """An event whose last receiver ran long ago, or that was superseded then."""
+        e = self.models.events.c
+        return and_(e.next_attempt_at.is_(None), func.coalesce(e.delivered_at, e.superseded_at) < self.before)
+
+    def checkout(self) -> Condition:
+        """A checkout that may go as a whole: nobody ever picked a payment method, so that there is no deposit.
+
+        Nor is there anything that knows it: no refund, no webhook, and no event that is younger or not delivered.
+        """
+        c, e, p = self.models.checkouts.c, self.models.events.c, self.models.payouts.c
+        never = ("paid_order_id", "payback", "refunded_amount", "found_by", "deposit_status", *PAYMENT_COLUMNS)
+        told = and_(
+            e.order_id == c.order_id, e.checkout_id == c.checkout_id, ~func.coalesce(self.is_delivered(), False)
+        )
+        return and_(
+            self._is_over(),
+            c.moved_at < min(self.before, self.abandoned_before),
+            c.webhooks == 0,
+            *(c[name].is_(None) for name in never),
+            ~exists().where(told),
+            ~exists().where(p.refund_of == c.checkout_id),
+        )
+
+    def _checkout_is_decided(self) -> Condition:
+        c = self.models.checkouts.c
+        # Money that paid no order waits for a person.
+        settled = and_(_is_one_of(c.status, _PAID), or_(c.paid_order_id.is_not(None), c.payback.is_not(None)))
+        e = self.models.events.c
+        waiting = (e.order_id == c.order_id, e.checkout_id == c.checkout_id, e.next_attempt_at.is_not(None))
+        return and_(c.moved_at < self.before, or_(settled, self._is_over()), ~exists().where(*waiting))
+
+    def _is_over(self) -> Condition:
+        """An abandoned checkout that nothing reads any more."""
+        c = self.models.checkouts.c
+        unread = [c[name].is_(None) for name in ("next_read_at", "webhook_due_at", "problem", "problem_since")]
+        never_arrived = and_(c.payment_completed_at.is_(None), c.payment_paid_amount.is_(None))
+        no_money = and_(never_arrived, func.coalesce(c.deposit_status, "") != COMPLETED)
+        return and_(c.status == Status.ABANDONED.value, no_money, *unread)
+
+    def _payout_is_decided(self) -> Condition:
+        p, e = self.models.payouts.c, self.models.events.c
+        # A token transfer that was sent has no next step, and is at its end.
+        ended = and_(p.status == PayoutStatus.SENT.value, p.next_attempt_at.is_(None))
+        idle = [p[name].is_(None) for name in ("lease_token", "problem", "problem_since")]
+        waiting = exists().where(e.payout_reference == p.reference, e.next_attempt_at.is_not(None))
+        return and_(p.moved_at < self.before, or_(_is_one_of(p.status, _FINAL_PAYOUTS), ended), *idle, ~waiting)
+
+    @staticmethod
+    def _is_unpruned(table: Table) -> Condition:
+        """Not pruned since the row was last moved."""
+        c: Any = table.c
+        return or_(c.pruned_at.is_(None), c.pruned_at <= c.moved_at)
+
+
+def _is_one_of(column: ColumnElement[Any], statuses: Iterable[str]) -> Condition:
+    """Like IN, which a statement that is run with many rows cannot have."""
+    return or_(*(column == str(status) for status in statuses))

@@ -11,8 +11,8 @@ from typing import TypeVar
 from flask import abort, make_response, redirect, request, url_for
 from werkzeug.wrappers import Response
 
+from flask_paycheckout.books.explain import payout_steps
 from flask_paycheckout.books.payout_overview import PayoutOverview
-from flask_paycheckout.books.payout_story import payout_steps
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import (
     NothingToRefund,

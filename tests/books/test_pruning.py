@@ -334,7 +334,7 @@ def test_rows_that_others_hold_are_left_without_waiting(shop: Shop) -> None:
         with engine.connect() as connection, connection.begin():
             connection.execute(sa.text("PRAGMA busy_timeout = 0"))
     waits: list[float] = []
-    patient = pruning.Pruning(shop.runtime.engine, shop.runtime.models, shop.clock, DAYS, waits.append)
+    patient = pruning.Pruning(shop.runtime.parts, waits.append)
     with engine.connect() as connection, connection.begin():
         connection.execute(table.update().where(table.c.checkout_id == held).values(revision=table.c.revision))
         if engine.dialect.name == "postgresql":
@@ -378,8 +378,7 @@ def test_a_run_that_was_stopped_is_continued_by_the_next(shop: Shop, monkeypatch
     def stop(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    runtime = shop.runtime
-    stopped = pruning.Pruning(runtime.engine, runtime.models, shop.clock, DAYS, stop)
+    stopped = pruning.Pruning(shop.runtime.parts, stop)
     for _ in range(4):
         with pytest.raises(KeyboardInterrupt):
             stopped.run(DAYS)

@@ -129,21 +129,21 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a checkout whose deposit was seen is pruned": (
             f"{_PRUNING}::test_of_abandoned_checkouts_only_those_that_nobody_can_pay_any_more_go[sqlite]",
             Swap(
-                "books.prunable:Prunable.checkout",
+                "books.pruning:Prunable.checkout",
                 '("paid_order_id", "payback", "refunded_amount", "found_by", "deposit_status", *PAYMENT_COLUMNS)',
                 '("paid_order_id", "payback", "refunded_amount", "found_by", *PAYMENT_COLUMNS)',
             ),
         ),
         "the history of an abandoned checkout with money is pruned": (
             f"{_PRUNING}::test_histories_stay_of_what_is_not_decided[sqlite]",
-            Swap("books.prunable:Prunable._is_over", "never_arrived", "c.id > 0"),
+            Swap("books.pruning:Prunable._is_over", "never_arrived", "c.id > 0"),
         ),
         "a checkout whose money comes while it is pruned is removed": (
             f"{_PRUNING}::test_money_that_comes_between_count_and_removal_is_kept[sqlite]",
             Swap(
                 "books.pruning:Pruning._remove_checkouts",
-                "delete(table).where(table.c.id.in_(self._lock_free(connection, table, ids)), condition)",
-                "delete(table).where(table.c.id.in_(self._lock_free(connection, table, ids)))",
+                "delete(table).where(table.c.id.in_(_lock_free(connection, table, ids)), prunable.checkout())",
+                "delete(table).where(table.c.id.in_(_lock_free(connection, table, ids)))",
             ),
         ),
         "the event is stored in a second transaction": (
