@@ -19,6 +19,7 @@ __all__ = [
     "csv_text",
     "moment_text",
     "plain",
+    "table_lines",
     "trimmed",
     "visible",
 ]
@@ -69,6 +70,19 @@ def visible(line: str) -> str:
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in line
     )
+
+
+def table_lines(rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Lay out rows as lines of a table, the first of which names the columns.
+
+    :param left: how many columns hold text, aligned to the left; the others hold numbers.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    cells = [
+        [cell.ljust(width) if place < left else cell.rjust(width) for place, (cell, width) in enumerate(pairs)]
+        for pairs in (zip(row, widths, strict=True) for row in rows)
+    ]
+    return ["  ".join(row).rstrip() for row in cells]
 
 
 def plain(value: Any) -> Any:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
-import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 
 import click
@@ -21,7 +17,7 @@ from flask_paycheckout.books.audit.results import AuditResult, store_audit
 from flask_paycheckout.books.audit.rows import AuditRows, Scope
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli.group import paycheckout
-from flask_paycheckout.cli.options import period_options, read_period
+from flask_paycheckout.cli.options import period_options, progress_bar, read_period, until_stopped
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import account_text, visible
 
@@ -45,8 +41,11 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
     """
     period = read_period(start, end, account)
     runtime().for_reading("the audit")
-    with _JsonOutput() if as_json else _TextOutput() as output, _until_stopped() as stopped:
-        done = _run(compared := _audit(period, stopped), output)
+    output = _Output(as_json)
+    with until_stopped() as stopped:
+        compared = _audit(period, stopped)
+        done = _run(compared, output)
+    output.end()
     if done and keep:
         shop, counts = runtime(), {verdict.value: output.counts[verdict] for verdict in Verdict}
         result = AuditResult(shop.clock(), period.start, compared.rows.scope.until, period.account, counts)
@@ -57,16 +56,16 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
 def _run(compared: Audit, output: _Output) -> bool:
     """Run an audit, and print its findings as they come; whether it came to its end."""
     try:
-        with _progress(compared, output) as advance:
+        with progress_bar("Reading the service", compared.count) as bar:
             for findings, count in compared.run():
                 for finding in findings:
-                    output.add(finding)
-                advance(count)
+                    output.add(finding, over_bar=bar is not None)
+                if bar is not None:
+                    bar.update(count)
     except Stopped:
         output.notes.append("It was stopped before everything was compared. Compare the rest with --from and --to.")
         return False
-    tokens = compared.rows.count(compared.rows.tokens)
-    if tokens:
+    if tokens := compared.rows.count(compared.rows.tokens):
         output.notes.append(
             f"Left out: {tokens} payouts in tokens, which the service does not show again. Compare them with the chain"
             " or with its dashboard."
@@ -94,109 +93,52 @@ def _audit(period: Period, stopped: threading.Event) -> Audit:
     )
 
 
-# What is printed
-
-
 class _Output:
-    """Prints findings, and counts them."""
+    """Prints findings as text, or as one JSON list, and counts them."""
 
-    def __init__(self) -> None:
+    def __init__(self, as_json: bool) -> None:
         self.counts: Counter[Verdict] = Counter()
         self.notes: list[str] = []
         """Sentences for the end, on standard error."""
 
-        self.clear: Callable[[], object] = lambda: None
-        """Takes a progress bar off the line."""
-
-    def __enter__(self) -> _Output:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        self.end()
-        for note in self.notes:
-            click.echo(visible(note), err=True)
+        self._as_json = as_json
+        self._unreadable: Counter[str] = Counter()
 
     @property
     def agrees(self) -> bool:
         """Whether everything agrees so far."""
         return set(self.counts) <= {Verdict.AGREED}
 
-    def add(self, finding: Finding) -> None:
-        self.counts[finding.verdict] += 1
-        self.show(finding)
+    def add(self, finding: Finding, *, over_bar: bool = False) -> None:
+        """Count a finding, and print it.
 
-    def show(self, finding: Finding) -> None:
-        """Print a finding."""
+        :param over_bar: whether a progress bar has to be taken off the line before.
+        """
+        self.counts[finding.verdict] += 1
+        self._unreadable[finding.account] += finding.verdict is Verdict.UNREADABLE
+        told = json.dumps(finding.as_dict()) if self._as_json else self._text(finding)
+        if told is None:
+            return
+        if over_bar:
+            click.echo("\r\x1b[K", nl=False, err=True)
+        comma = ("[" if self.counts.total() == 1 else ",\n ") if self._as_json else ""
+        click.echo(comma + told, nl=not self._as_json)
+
+    def _text(self, finding: Finding) -> str | None:
+        agrees, unreadable = finding.verdict is Verdict.AGREED, finding.verdict is Verdict.UNREADABLE
+        too_many = unreadable and self._unreadable[finding.account] > _MOST_UNREADABLE
+        return None if agrees or too_many else str(finding)
 
     def end(self) -> None:
         """Print what stands at the end."""
-
-
-class _TextOutput(_Output):
-    def __init__(self) -> None:
-        super().__init__()
-        self._unreadable: Counter[str] = Counter()
-
-    def show(self, finding: Finding) -> None:
-        if finding.verdict is Verdict.AGREED:
-            return
-        if finding.verdict is Verdict.UNREADABLE:
-            self._unreadable[finding.account] += 1
-            if self._unreadable[finding.account] > _MOST_UNREADABLE:
-                return
-        self.clear()
-        click.echo(str(finding))
-
-    def end(self) -> None:
-        self.clear()
-        for account, count in self._unreadable.items():
-            if count > _MOST_UNREADABLE:
-                more = f"unreadable: {count - _MOST_UNREADABLE} more{account_text(account)}; --json names all"
-                click.echo(visible(more))
-        counted = ", ".join(f"{verdict} {self.counts[verdict]}" for verdict in Verdict)
-        click.echo(f"compared {self.counts.total()}: {counted}")
-
-
-class _JsonOutput(_Output):
-    """One list, written element by element."""
-
-    def show(self, finding: Finding) -> None:
-        self.clear()
-        click.echo(("[" if self.counts.total() == 1 else ",\n ") + json.dumps(finding.as_dict()), nl=False)
-
-    def end(self) -> None:
-        self.clear()
-        click.echo("]" if self.counts else "[]")
-
-
-@contextmanager
-def _progress(compared: Audit, output: _Output) -> Iterator[Callable[[int], object]]:
-    """Show a progress bar with the time left on a terminal."""
-    if not sys.stderr.isatty() or not (length := compared.count()):
-        yield lambda more: None
-        return
-    with click.progressbar(length=length, label="Reading the service", show_pos=True, file=sys.stderr) as bar:
-        output.clear = lambda: click.echo("\r\x1b[K", nl=False, err=True)
-        try:
-            yield bar.update
-        finally:
-            output.clear = lambda: None
-
-
-@contextmanager
-def _until_stopped() -> Iterator[threading.Event]:
-    """Yield an event that the first SIGINT or SIGTERM sets; a second one ends the process as usual."""
-    stopped = threading.Event()
-    before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def stop(number: int, frame: object) -> None:
-        stopped.set()
-        signal.signal(number, before[number])
-
-    for number in before:
-        signal.signal(number, stop)
-    try:
-        yield stopped
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        if self._as_json:
+            click.echo("]" if self.counts else "[]")
+        else:
+            for account, count in self._unreadable.items():
+                if count > _MOST_UNREADABLE:
+                    more = f"unreadable: {count - _MOST_UNREADABLE} more{account_text(account)}; --json names all"
+                    click.echo(visible(more))
+            counted = ", ".join(f"{verdict} {self.counts[verdict]}" for verdict in Verdict)
+            click.echo(f"compared {self.counts.total()}: {counted}")
+        for note in self.notes:
+            click.echo(visible(note), err=True)

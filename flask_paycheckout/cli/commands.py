@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any
 
@@ -17,16 +15,22 @@ from flask.cli import with_appcontext
 from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.explain import explain
 from flask_paycheckout.books.report import report as find_report, report_lines
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.cli.group import paycheckout
-from flask_paycheckout.cli.logging_in import log_in
-from flask_paycheckout.cli.options import known_account
+from flask_paycheckout.cli.options import (
+    account_option,
+    by_option,
+    json_option,
+    known_account,
+    log_in,
+    progress_bar,
+    until_stopped,
+    usable,
+    why_option,
+)
 from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.database.troubles import trouble_of
 from flask_paycheckout.doctor.shop import examine, webhook_address
-from flask_paycheckout.errors import PayCheckoutError
-from flask_paycheckout.events.receiver_runs import Delivery
-from flask_paycheckout.rounds.reconcile import Progress, Reconciler, ReconcileReport, ReconcileWatch
+from flask_paycheckout.rounds.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import moment_text, visible
 
@@ -57,9 +61,13 @@ def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) ->
     Exit code 0: everything could be read, delivered and paid out. 1: something could not, and is tried again.
     """
     if not watch:
-        report = _round(limit, as_json, watching=False)
+        report = _round(limit, as_json, _reconciler().run, watching=False)
         raise SystemExit(0 if report.clean else 1)
-    with _until_stopped() as stopped, _watching() as rounds:
+    click.echo(f"Watching: a round every {interval:g} s. Ctrl+C finishes the round and ends it.", err=True)
+    with until_stopped() as stopped, ExitStack() as ending:
+        rounds = _reconciler().watch()
+        # Payouts that are under way end after their present call.
+        ending.callback(rounds.stop)
         while True:
             try:
                 _round(limit, as_json, rounds.run, watching=True)
@@ -76,7 +84,7 @@ def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) ->
 @paycheckout.command(short_help="Deliver undelivered events to their receivers.")
 @click.option("--order", "order_id", metavar="ORDER_ID", default=None, help="Only events of this order.")
 @click.option("--now", is_flag=True, help="Also deliver events whose next try is due later.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@json_option
 @with_appcontext
 def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
     """Deliver undelivered events to their receivers, as reconcile does, without reading deposits.
@@ -85,12 +93,10 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
 
     Exit code 0: no event waits any more. 1: some still do.
     """
-    shop = runtime()
-    try:
-        done = _deliver(order_id, now)
-    except ValueError as error:
-        raise click.ClickException(visible(str(error))) from None
-    waiting = shop.outbox.count_waiting(order_id)
+    outbox = runtime().for_writing("deliver()").outbox
+    with usable(order_id="--order"), progress_bar("Delivering events", lambda: outbox.count_waiting(order_id)) as bar:
+        done = outbox.deliver_waiting(order_id, now=now, progress=bar and (lambda delivered: bar.update(1)))
+    waiting = outbox.count_waiting(order_id)
     if as_json:
         click.echo(json.dumps({"delivered": done.delivered, "failed": done.failed, "waiting": waiting}))
     else:
@@ -100,30 +106,18 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
     raise SystemExit(1 if waiting or done.failed else 0)
 
 
-def _deliver(order_id: str | None, now: bool) -> Delivery:
-    stream = sys.stderr
-    outbox = runtime().for_writing("deliver()").outbox
-    waiting = outbox.count_waiting(order_id) if stream.isatty() else 0
-    if not waiting:
-        return outbox.deliver_waiting(order_id, now=now)
-    with click.progressbar(length=waiting, label="Delivering events", file=stream) as bar:
-        return outbox.deliver_waiting(order_id, now=now, progress=lambda turns: bar.update(1))
-
-
 @paycheckout.command(short_help="Explain the payment of an order.")
 @click.argument("order_id")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@json_option
 @with_appcontext
 def show(order_id: str, as_json: bool) -> None:
     """Explain the payment of an order: every attempt, webhook, read and decision, and its refunds and payouts.
 
     Exit code 0: printed. 1: nothing of this order is stored. 2: this is not a valid order id.
     """
-    try:
+    with usable(order_id="ORDER_ID"):
         shop = runtime().for_reading(f"explain({order_id!r})")
         explanation = explain(shop.engine(), shop.models, shop.checkouts, shop.payouts, require_order_id(order_id))
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="ORDER_ID") from None
     click.echo(json.dumps(explanation.as_dict(), indent=2) if as_json else str(explanation))
     raise SystemExit(0 if explanation.attempts or explanation.payouts else 1)
 
@@ -132,9 +126,9 @@ def show(order_id: str, as_json: bool) -> None:
 @click.argument("checkout_id")
 @click.option("--accept", is_flag=True, help="Accept the payment as it is.")
 @click.option("--reject", is_flag=True, help="Reject the payment.")
-@click.option("--by", required=True, metavar="NAME", help="The person who decides.")
-@click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@by_option
+@why_option
+@json_option
 @with_appcontext
 def resolve(checkout_id: str, accept: bool, reject: bool, by: str, why: str, as_json: bool) -> None:
     """Decide a held payment, and record the person and the reason.
@@ -147,20 +141,16 @@ def resolve(checkout_id: str, accept: bool, reject: bool, by: str, why: str, as_
     Neither moves any money. A rejected payment, or an accepted second one, stays listed in `flask paycheckout report`
     until `flask paycheckout payback` records whether it was paid back or is kept.
 
-    Exit code 0: decided. 1: the checkout is not stored, or not held. 2: the command is incomplete.
+    Exit code 0: decided. 1: the checkout is not stored, or not held. 2: an option is missing or cannot be used.
     """
     if accept is reject:
         # Two options instead of an on-off switch, which would have a default when it is left out.
         raise click.UsageError("Give either --accept or --reject.")
-    try:
+    with usable(by="--by", why="--why"):
         shop = runtime().for_writing(f"resolve({checkout_id!r})")
         checkout = shop.resolutions.resolve(checkout_id, accept, by, why)
-    except (PayCheckoutError, ValueError) as error:
-        raise click.ClickException(visible(str(error))) from None
-    if as_json:
-        _echo_facts(checkout, "reason")
-    else:
-        click.echo(visible(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}"))
+    said = f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}"
+    _tell(checkout, "reason", said, as_json)
 
 
 @paycheckout.command(short_help="Record that money was paid back, or is kept.")
@@ -169,35 +159,37 @@ def resolve(checkout_id: str, accept: bool, reject: bool, by: str, why: str, as_
 @click.option("--kept", is_flag=True, help="The money is kept.")
 @click.option("--by", required=True, metavar="NAME", help="The person who records it.")
 @click.option("--why", required=True, metavar="TEXT", help="How it was paid back, or why it is kept, for the record.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@json_option
 @with_appcontext
 def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str, as_json: bool) -> None:
     """Record that the money of a rejected payment, or of an accepted second one, was paid back or is kept.
 
     This moves no money; it removes the payment from the list in `flask paycheckout report`.
 
-    Exit code 0: recorded. 1: the checkout is not stored, or not in that list. 2: the command is incomplete.
+    Exit code 0: recorded. 1: the checkout is not stored, or not in that list. 2: an option is missing or cannot be
+    used.
     """
     if done is kept:
         raise click.UsageError("Give either --done or --kept.")
-    try:
+    with usable(by="--by", why="--why"):
         shop = runtime().for_writing(f"mark_paid_back({checkout_id!r})")
         checkout = shop.paybacks.mark(checkout_id, by, why, kept)
-    except (PayCheckoutError, ValueError) as error:
-        raise click.ClickException(visible(str(error))) from None
-    if as_json:
-        _echo_facts(checkout, "payback")
-        return
     money = f"the money of checkout {checkout.checkout_id} of order {checkout.order_id}"
-    click.echo(visible(f"{money} is marked as {'kept' if kept else 'paid back'}"))
+    _tell(checkout, "payback", f"{money} is marked as {'kept' if kept else 'paid back'}", as_json)
+
+
+def _tell(checkout: Any, fact: str, said: str, as_json: bool) -> None:
+    """Print a decision, as a sentence or with its facts."""
+    facts = {name: getattr(checkout, name) for name in ("checkout_id", "order_id", "status", fact)}
+    click.echo(json.dumps(facts) if as_json else visible(said))
 
 
 @paycheckout.command(short_help="Report the state of all payments, and what needs a person.")
-@click.option("--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings.")
+@account_option
 @click.option(
     "--at-least", "least", type=click.Choice([each.value for each in Severity]), default="note", show_default=True
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@json_option
 @with_appcontext
 def report(account: str | None, least: str, as_json: bool) -> None:
     """Report the state of all payments, and the alarms, the most urgent first. The service is not called.
@@ -219,8 +211,8 @@ def report(account: str | None, least: str, as_json: bool) -> None:
 
 
 @paycheckout.command(short_help="Check shop, database and service; print the webhook URL.")
-@click.option("--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@account_option
+@json_option
 @with_appcontext
 def doctor(account: str | None, as_json: bool) -> None:
     """Check that the shop, its database and the service work together; print the webhook URL to register.
@@ -266,18 +258,16 @@ def _show_accounts(done: int, count: int) -> None:
         click.echo(f"\rSigned reads with the keys of accounts: {done} of {count}", nl=done == count, err=True)
 
 
-def _echo_facts(checkout: CheckoutMixin, *more: str) -> None:
-    facts = ("checkout_id", "order_id", "status", *more)
-    click.echo(json.dumps({name: getattr(checkout, name) for name in facts}))
-
-
-def _round(limit: int | None, as_json: bool, run: Round | None = None, *, watching: bool) -> ReconcileReport:
+def _round(limit: int | None, as_json: bool, run: Round, *, watching: bool) -> ReconcileReport:
+    """Run one round, with a progress bar on a terminal; a log gets one line only."""
+    shop = runtime()
+    due = (lambda: 0) if as_json else lambda: min(shop.due_reads.count_due(shop.clock()), limit or sys.maxsize)
+    with progress_bar("Reading deposits", due) as bar:
+        report = run(limit, bar and (lambda report: bar.update(1)))
     if as_json:
-        report = (run or _reconciler().run)(limit, None)
         moment = {"at": runtime().clock().isoformat(timespec="seconds")} if watching else {}
         click.echo(json.dumps(moment | asdict(report)))
         return report
-    report = _with_progress(limit, run)
     paid_out = report.payouts.changed or report.payouts.failed_calls > 0
     if not watching or report.changed or report.delivered or report.failed or paid_out:
         at = f"{moment_text(runtime().clock())} " if watching else ""
@@ -294,38 +284,3 @@ def _reconciler() -> Reconciler:
 
 def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
-
-
-def _with_progress(limit: int | None, run: Round | None = None) -> ReconcileReport:
-    """Reconcile with a progress bar on a terminal; a log gets one line per round only."""
-    run = run or _reconciler().run
-    stream = sys.stderr
-    due = runtime().due_reads.count_due(runtime().clock()) if stream.isatty() else 0
-    if not due:
-        return run(limit, None)
-    with click.progressbar(length=min(due, limit or due), label="Reading deposits", file=stream) as bar:
-        return run(limit, lambda report: bar.update(1))
-
-
-@contextmanager
-def _watching() -> Iterator[ReconcileWatch]:
-    """Yield the rounds of a watch; at its end payouts that are under way end after their present call."""
-    rounds = _reconciler().watch()
-    try:
-        yield rounds
-    finally:
-        rounds.stop()
-
-
-@contextmanager
-def _until_stopped() -> Iterator[threading.Event]:
-    """Yield an event that SIGINT and SIGTERM set, so that the round in progress is finished first."""
-    stopped = threading.Event()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, lambda *_: stopped.set())
-    try:
-        yield stopped
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

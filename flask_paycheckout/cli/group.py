@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any
 
@@ -14,7 +15,7 @@ from flask_paycheckout.text import visible
 __all__ = ["load_commands", "paycheckout"]
 
 # Imported when a command is looked up. A web process runs no commands, so it loads no reports, doctor or audit.
-_MODULES = ("audit", "commands", "export", "payouts", "prune")
+_MODULES = ("audit", "books", "commands", "payouts")
 
 
 def load_commands() -> None:
@@ -37,6 +38,8 @@ class _Plain(click.Group):
         return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
+        if os.environ.get("NO_COLOR"):
+            ctx.color = False
         try:
             return super().invoke(ctx)
         except PayCheckoutError as error:

@@ -1,18 +1,37 @@
-"""Options that several commands have, and how they are read."""
+"""Options that several commands have, how they are read, and what commands show on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
 import click
 
 from flask_paycheckout.books.periods import Period, moment_of
+from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.client.hidden import Hidden
+from flask_paycheckout.client.signing import header_value
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import visible
 
-__all__ = ["account_option", "json_option", "known_account", "period_options", "read_period"]
+__all__ = [
+    "account_option",
+    "by_option",
+    "json_option",
+    "known_account",
+    "log_in",
+    "period_options",
+    "progress_bar",
+    "read_period",
+    "until_stopped",
+    "usable",
+    "why_option",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,6 +39,8 @@ account_option = click.option(
     "--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+by_option = click.option("--by", required=True, metavar="NAME", help="The person who decides.")
+why_option = click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
 
 
 def period_options(command: F) -> F:
@@ -44,10 +65,8 @@ def read_period(start: str | None, end: str | None, account: str | None) -> Peri
 
 
 def _moment(given: str | None, option: str) -> datetime | None:
-    try:
+    with usable(option):
         return None if given is None else moment_of(given, runtime().settings.time_zone)
-    except ValueError as error:
-        raise click.BadParameter(visible(str(error)), param_hint=option) from None
 
 
 def known_account(name: str | None) -> str | None:
@@ -55,9 +74,71 @@ def known_account(name: str | None) -> str | None:
 
     :raises click.BadParameter: there is no such account.
     """
-    if name is None:
-        return None
+    with usable("--account"):
+        return None if name is None else runtime().for_reading("the merchant account").merchants.require(name)
+
+
+@contextmanager
+def usable(only: str | None = None, /, **options: str) -> Iterator[None]:
+    """Tell a value that cannot be used as click does, with exit code 2.
+
+    :param only: the option that gave it; else `options` has that of each argument, with which a message begins.
+    """
     try:
-        return runtime().for_reading("the merchant account").merchants.require(name)
+        yield
     except ValueError as error:
-        raise click.BadParameter(visible(str(error)), param_hint="--account") from None
+        message = visible(str(error))
+        option = only or options.get(str(error).partition(" ")[0])
+        raise click.BadParameter(message, param_hint=option) if option else click.UsageError(message) from None
+
+
+def log_in(email: str, *, never_expires: bool = False) -> str:
+    """Ask for password and one-time password, and log in to the service.
+
+    Both are always prompted for, so that no shell history contains them.
+
+    :returns: the access token.
+    :raises click.ClickException: the service refused, or could not be reached.
+    """
+    auth = runtime().client.auth
+    try:
+        verification = auth.login(email, click.prompt("Password", hide_input=True, err=True))
+        otp = Hidden(click.prompt(f"One-time password sent to {email}", hide_input=True, err=True).strip())
+        token = auth.verify_login(verification, otp, disable_expire=never_expires).access_token
+        header_value("the service's access token", token)
+    except (PaymentsError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    return token
+
+
+@contextmanager
+def progress_bar(label: str, count: Callable[[], int]) -> Iterator[Any]:
+    """A progress bar of click on a terminal; None in a log, and while there is nothing to do.
+
+    :param count: counts the steps; not called without a terminal.
+    """
+    length = count() if sys.stderr.isatty() else 0
+    if not length:
+        yield None
+        return
+    with click.progressbar(length=length, label=label, file=sys.stderr) as bar:
+        yield bar
+
+
+@contextmanager
+def until_stopped() -> Iterator[threading.Event]:
+    """Yield an event that the first SIGINT or SIGTERM sets; a second one ends the process as usual."""
+    stopped = threading.Event()
+    before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(number: int, frame: object) -> None:
+        stopped.set()
+        signal.signal(number, before[number])
+
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

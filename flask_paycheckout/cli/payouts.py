@@ -16,8 +16,7 @@ from flask.cli import with_appcontext
 from flask_paycheckout.books.payout_alarms import missing_token_text, payout_text
 from flask_paycheckout.books.payout_overview import ListedPayout, PayoutOverview
 from flask_paycheckout.cli.group import paycheckout
-from flask_paycheckout.cli.logging_in import log_in
-from flask_paycheckout.cli.options import known_account
+from flask_paycheckout.cli.options import known_account, log_in
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.payouts.decisions import PayoutDecisions

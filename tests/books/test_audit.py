@@ -870,7 +870,7 @@ def test_a_terminal_gets_a_progress_bar_with_the_time_left(shop: Shop, monkeypat
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     with shop.app.app_context():
-        output = command._Output()
+        output = command._Output(as_json=False)
         assert command._run(command._audit(Period(None, None), threading.Event()), output)
     assert output.counts.total() == 3
     assert "Reading the service" in terminal.getvalue()

@@ -686,7 +686,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an access token is printed as it comes": (
             "security/test_terminals.py::test_an_access_token_that_no_header_takes_is_not_printed",
-            Drop("cli.logging_in:log_in", "header_value"),
+            Drop("cli.options:log_in", "header_value"),
         ),
         "a total that is none hides its order": (
             "books/test_explain.py::test_what_another_program_wrote_is_told_and_hides_nothing[no amount]",

@@ -1,21 +1,28 @@
-"""The command that exports the books."""
+"""The commands that export the books, and remove what is old and has no money."""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import astuple, fields
+from collections.abc import Iterator
+from dataclasses import asdict, astuple, fields
+from datetime import timedelta
 from decimal import Decimal
 
 import click
 from flask.cli import with_appcontext
 
+from flask_paycheckout.books.alarms import number
 from flask_paycheckout.books.export import Export, Format, Totals
+from flask_paycheckout.books.pruning import Pruned
 from flask_paycheckout.cli.group import paycheckout
-from flask_paycheckout.cli.options import period_options, read_period
+from flask_paycheckout.cli.options import json_option, period_options, progress_bar, read_period
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import moment_text, visible
+from flask_paycheckout.text import moment_text, plain, table_lines, visible
+
+# A hundred years; no shop is older.
+_MOST_DAYS = 36_500
+_STEPS = 1000
 
 
 @paycheckout.command(short_help="Export every movement of money, with fees and totals.")
@@ -48,21 +55,12 @@ def export(start: str | None, end: str | None, account: str | None, form: str) -
 def _write(found: Export, form: Format) -> None:
     """Write an export to standard output, with a progress bar when only that is not a terminal."""
     out = sys.stdout.buffer
-    shown = sys.stderr.isatty() and not sys.stdout.isatty()
-    with _bar(found.books.count(found.period) if shown else 0, "Exporting", shown=shown) as progress:
-        for part in found.text(form, progress):
+    count = (lambda: 0) if sys.stdout.isatty() else lambda: found.books.count(found.period)
+    with progress_bar("Exporting", count) as bar:
+        for part in found.text(form, bar and bar.update):
             out.write(part.encode())
         # Now, so that a full disk or a closed pipe is noticed before any total is told.
         out.flush()
-
-
-@contextmanager
-def _bar(count: int, label: str, *, shown: bool) -> Iterator[Callable[[int], object] | None]:
-    if not shown:
-        yield None
-        return
-    with click.progressbar(length=count, label=label, file=sys.stderr) as bar:
-        yield bar.update
 
 
 def _totals(found: Export) -> Iterator[str]:
@@ -71,16 +69,12 @@ def _totals(found: Export) -> Iterator[str]:
     rows = [["account", "currency", *names]]
     for (account, currency), sums in sorted(found.sums.totals.items()):
         rows.append([account or "(settings)", currency, *(f"{Decimal(amount):f}" for amount in astuple(sums))])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     since = "the beginning" if found.period.start is None else moment_text(found.period.start)
     count = found.sums.lines
     lines = "1 line" if count == 1 else f"{count} lines"
     yield f"{lines} from {since} to {'now' if found.period.end is None else moment_text(found.period.end)}"
     if len(rows) > 1:
-        for row in rows:
-            text = [cell.ljust(width) for cell, width in zip(row[:2], widths, strict=False)]
-            numbers = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
-            yield "  ".join(["", *text, *numbers]).rstrip()
+        yield from (f"  {line}" for line in table_lines(rows, left=2))
 
 
 def _notes(found: Export) -> Iterator[str]:
@@ -93,3 +87,51 @@ def _notes(found: Export) -> Iterator[str]:
             "NOT CLOSED: movements may still be stored in this period. Export it again some minutes after its end,"
             " when no transaction of that time is open any more."
         )
+
+
+@paycheckout.command(short_help="Remove old histories, delivered events and abandoned checkouts.")
+@click.option(
+    "--older-than",
+    "days",
+    type=click.IntRange(1, _MOST_DAYS),
+    required=True,
+    metavar="DAYS",
+    help="Only what was decided and delivered more than so many days ago.",
+)
+@click.option("--dry-run", is_flag=True, help="Only count what would be removed.")
+@json_option
+@with_appcontext
+def prune(days: int, dry_run: bool, as_json: bool) -> None:
+    """Remove what is decided, delivered and old; the books stay as they are.
+
+    Histories and delivered events go first; decisions of people stay in the histories. An abandoned checkout goes as a
+    whole when no payment method was ever picked, and no link to its order can be valid any more. Whatever has money, or
+    could still get some, stays; so does every payout.
+
+    Runs beside the shop, in short transactions. It can be stopped and repeated safely.
+
+    Exit code 0: removed, or counted.
+    """
+    with progress_bar("Pruning", lambda: _STEPS) as bar:
+        progress = bar and (lambda place, end: bar.update(_STEPS * place // max(end, 1) - bar.pos))
+        pruned = runtime().for_writing("prune()").pruning.run(timedelta(days=days), dry_run=dry_run, progress=progress)
+    click.echo(json.dumps(plain(asdict(pruned))) if as_json else _text(pruned))
+
+
+def _text(pruned: Pruned) -> str:
+    counts = (
+        number(pruned.checkout_histories, "history", "histories") + " of checkouts",
+        f"{pruned.payout_histories} of payouts",
+        number(pruned.events, "delivered event", "delivered events"),
+        number(pruned.checkouts, "abandoned checkout", "abandoned checkouts"),
+    )
+    verb = "Would remove" if pruned.dry_run else "Removed"
+    text = f"{verb} what ended before {moment_text(pruned.before)}: {', '.join(counts)}."
+    if pruned.left:
+        rows = number(
+            pruned.left,
+            "row that is in use, or that another table refers to",
+            "rows that are in use, or that other tables refer to",
+        )
+        text += f"\nLeft {rows}; run it again later."
+    return text
