@@ -94,7 +94,9 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
     Exit code 0: no event waits any more. 1: some still do.
     """
     outbox = runtime().for_writing("deliver()").outbox
-    with usable(order_id="--order"), progress_bar("Delivering events", lambda: outbox.count_waiting(order_id)) as bar:
+    with usable(order_id="--order"):
+        order_id = order_id and require_order_id(order_id)
+    with progress_bar("Delivering events", lambda: outbox.count_waiting(order_id)) as bar:
         done = outbox.deliver_waiting(order_id, now=now, progress=bar and (lambda delivered: bar.update(1)))
     waiting = outbox.count_waiting(order_id)
     if as_json:
