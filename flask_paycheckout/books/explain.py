@@ -260,7 +260,8 @@ class Explanation:
     @property
     def is_pruned(self) -> bool:
         """Whether `flask paycheckout prune` has removed a part of it."""
-        return any(one.pruned_at is not None for one in (*self.attempts, *self.payouts))
+        stories: tuple[AttemptStory | PayoutStory, ...] = (*self.attempts, *self.payouts)
+        return any(story.pruned_at is not None for story in stories)
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
