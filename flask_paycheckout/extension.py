@@ -472,7 +472,9 @@ class PayCheckout:
         """Absolute URL to register in the service's dashboard."""
         return order_urls.webhook_url()
 
-    def owner_view(self, permission: Callable[[], str | None]) -> Blueprint:
+    def owner_view(
+        self, permission: Callable[[], str | None], *, home: str | None = None, logout: str | None = None
+    ) -> Blueprint:
         """Pages for the shop's owner: orders with their attempts, their stories, and held payments to decide.
 
             def owner():
@@ -482,13 +484,15 @@ class PayCheckout:
 
         :param permission: called in every request. It gives the name of the person, which is recorded with each
             decision; None refuses with 403. It may redirect to a login instead: `abort(redirect(url_for("login")))`.
+        :param home: the endpoint or address of the shop's own pages for its owner, to which each page links.
+        :param logout: the endpoint or address that logs the person out, for a link.
         :returns: a blueprint, mounted at `/paycheckout/owner` unless `url_prefix` says where. Its pages show no
             secret, token or payment URL, and change nothing but what a person decides about a payment.
         :raises ConfigurationError: `permission` is not a function; without one there are no such pages.
         """
         from flask_paycheckout.views.owner import make_owner_view
 
-        return make_owner_view(permission)
+        return make_owner_view(permission, home, logout)
 
     # The service, and the tables
 

@@ -189,7 +189,7 @@ class Receive:
         object.__setattr__(self, "pay_in", pay_in)
 
     def __str__(self) -> str:
-        return f"{self.amount:f} {self.currency} net, paid in {self.pay_in}"
+        return f"{self.amount:f} {self.currency} after the fee, paid in {self.pay_in}"
 
 
 Total = Pay | Receive

@@ -87,7 +87,10 @@ class Example:
     """The reference of a payout or refund."""
 
     problem: str | None = None
-    """The error, which may have words of the shop's own code; not for pages."""
+    """The error, which may have words of the shop's own code."""
+
+    name: str = ""
+    """What the owner's page calls it; `text` where that is empty."""
 
     def __str__(self) -> str:
         return self.text if self.problem is None else f"{self.text}: {' '.join(self.problem.split())}"
@@ -130,6 +133,8 @@ class Alarm:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
         values: dict[str, Any] = plain(asdict(self))
         del values["of"], values["is_note"]
+        for example in values["examples"]:
+            del example["name"]
         return {"key": self.key} | values
 
 

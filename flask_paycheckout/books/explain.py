@@ -196,6 +196,11 @@ class PayoutStory:
     client_id: str | None = None
     """The client id of the keys that it was sent with."""
 
+    id: int = 0
+    """The number by which people name a refund."""
+
+    order_id: str | None = None
+
 
 @dataclass(frozen=True)
 class EventStory:

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, Engine, Select, func, select, text, tuple_
 
 from flask_paycheckout.books.audit.results import AuditResult, last_audit
-from flask_paycheckout.books.ledger import EXACT, Line, LineKind
+from flask_paycheckout.books.ledger import Line, LineKind
 from flask_paycheckout.books.periods import Period, month_period, months_until
+from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.text import csv_text
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from decimal import Context, Decimal
+from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, Table
 
-from flask_paycheckout.checkouts.payments import Amount, Payment, PaymentFee, payment_of
+from flask_paycheckout.checkouts.payments import EXACT, Amount, Payment, PaymentFee, payment_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.config.values import PayoutFees
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.models import Models
 
 __all__ = [
-    "EXACT",
     "Bookings",
     "Line",
     "LineKind",
@@ -38,9 +37,6 @@ Row = Mapping[Any, Any]
 Values = dict[str, Any]
 
 _NOTHING = Decimal(0)
-
-EXACT = Context(prec=600)
-"""More digits than any sum has; the caller's own decimal context could round."""
 
 
 class LineKind(StrEnum):
@@ -100,7 +96,7 @@ class Line(NamedTuple):
 
 
 # The states in which a payout's money has left the account.
-_MONEY_OUT = frozenset({PayoutStatus.SENT, PayoutStatus.COMPLETED})
+MONEY_OUT = frozenset({PayoutStatus.SENT, PayoutStatus.COMPLETED})
 _PAYOUT_KINDS = {PayoutKind.PAYOUT: LineKind.PAYOUT, PayoutKind.REFUND: LineKind.REFUND}
 _RETURNED = {LineKind.PAYOUT: LineKind.PAYOUT_RETURNED, LineKind.REFUND: LineKind.REFUND_RETURNED}
 
@@ -117,7 +113,7 @@ def money_in(status: str, *, arrived: bool, pays_order: bool) -> LineKind | None
 
 def money_out(kind: str, status: str) -> LineKind | None:
     """The kind of line that tells of a payout's money; None while the money is in the account."""
-    return _PAYOUT_KINDS[PayoutKind(kind)] if status in _MONEY_OUT else None
+    return _PAYOUT_KINDS[PayoutKind(kind)] if status in MONEY_OUT else None
 
 
 class Bookings:

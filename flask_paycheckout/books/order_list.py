@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session, load_only
 
 from flask_paycheckout.books.explain import total_text
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount
 from flask_paycheckout.checkouts.states import BEST_FIRST, Status
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.order_ids import is_order_id
@@ -24,9 +25,11 @@ from flask_paycheckout.database.order_ids import is_order_id
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
 
-__all__ = ["ListedAttempt", "ListedOrder", "OrderPage", "find_order_id", "page_of_orders"]
-
 OrderStatuses = Callable[[Sequence[str]], dict[str, str]]
+Days = tuple[datetime | None, datetime | None]
+"""A time from the first moment that is included to the first that is not any more; None without a bound."""
+
+ALL_DAYS: Days = (None, None)
 
 _PAGE = 25
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -45,6 +48,9 @@ class ListedAttempt:
     status: str
     reason: str | None
     total: str
+    arrived: Amount | None
+    """The money that arrived, on the side that was asked for: what was paid, or what the shop receives."""
+
     created_at: datetime
     moved_at: datetime
 
@@ -74,22 +80,24 @@ def page_of_orders(
     place: str | None = None,
     limit: int = _PAGE,
     account: str | None = None,
+    days: Days = ALL_DAYS,
 ) -> OrderPage:
-    """One page of orders, newest first; with a status, by the time of the last change of status.
+    """One page of orders, newest first; with a status or days, by the time of the last change of status.
 
     :param order_statuses: gives the status of each order by its id.
     :param status: only orders with this status; for `held` and `rejected`, every order with such an attempt.
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
     :param limit: the most orders on the page.
     :param account: only orders whose newest attempt, or attempt with this status, is of this merchant account.
+    :param days: only orders of which that attempt last changed its status in this time.
     """
     with Session(engine) as session:
-        found = session.execute(rows_of_page(models, status, place, limit, account)).all()
+        found = session.execute(rows_of_page(models, status, place, limit, account, days)).all()
         order_ids = [row.order_id for row in found[:limit]]
         attempts = _attempts(session, models, order_ids)
     statuses = order_statuses(order_ids)
     orders = tuple(ListedOrder(order_id, statuses[order_id], tuple(attempts[order_id])) for order_id in order_ids)
-    return OrderPage(orders, _place(found[limit - 1], status) if len(found) > limit else None)
+    return OrderPage(orders, _place(found[limit - 1], by_move=_by_move(status, days)) if len(found) > limit else None)
 
 
 def find_order_id(engine: Engine, models: Models, search: str) -> str | None:
@@ -106,18 +114,31 @@ def find_order_id(engine: Engine, models: Models, search: str) -> str | None:
 
 
 def rows_of_page(
-    models: Models, status: Status | None, place: str | None, limit: int, account: str | None = None
+    models: Models,
+    status: Status | None,
+    place: str | None,
+    limit: int,
+    account: str | None = None,
+    days: Days = ALL_DAYS,
 ) -> Select[Any]:
     """Select one row for each order of a page, and one more when there is a next page."""
     c = models.checkouts.c
     columns = select(c.id, c.order_id, c.moved_at).limit(limit + 1)
     if account is not None:
         columns = columns.where(c.account == account)
-    after = _read_place(place, status)
-    if status is None:
+    by_move = _by_move(status, days)
+    after = _read_place(place, by_move=by_move)
+    if not by_move:
         newest = columns.where(c.current_order_id.is_not(None)).order_by(c.id.desc())
         return newest if after is None else newest.where(c.id < after[1])
-    latest = columns.where(c.status == status.value, ~_is_outranked(models, status))
+    if status is None:
+        # Every state by its name, since the index begins with it.
+        latest = columns.where(c.status.in_([each.value for each in Status]), c.current_order_id.is_not(None))
+    else:
+        latest = columns.where(c.status == status.value, ~_is_outranked(models, status))
+    since, until = days
+    latest = latest.where(*([] if since is None else [c.moved_at >= since]))
+    latest = latest.where(*([] if until is None else [c.moved_at < until]))
     latest = latest.order_by(c.moved_at.desc(), c.id.desc())
     if after is None:
         return latest
@@ -145,16 +166,21 @@ def _better_than(status: Status) -> Sequence[Status]:
     return BEST_FIRST[: BEST_FIRST.index(status)]
 
 
-def _place(row: Any, status: Status | None) -> str:
-    if status is None:
+def _by_move(status: Status | None, days: Days) -> bool:
+    """Whether a page is ordered by the last change of status, and not by the order's beginning."""
+    return status is not None or days != ALL_DAYS
+
+
+def _place(row: Any, *, by_move: bool) -> str:
+    if not by_move:
         return str(row.id)
     return f"{(as_utc(row.moved_at) - _EPOCH) // timedelta(microseconds=1)}-{row.id}"
 
 
-def _read_place(place: str | None, status: Status | None) -> tuple[datetime, int] | None:
+def _read_place(place: str | None, *, by_move: bool) -> tuple[datetime, int] | None:
     """Parse a position that `_place` wrote; None for any other text."""
     match = _PLACE.fullmatch(place or "")
-    if match is None or (match[1] is None) is not (status is None):
+    if match is None or (match[1] is None) is by_move:
         return None
     return _EPOCH + timedelta(microseconds=int(match[1] or 0)), int(match[2])
 
@@ -167,6 +193,7 @@ def _attempts(session: Session, models: Models, order_ids: Sequence[str]) -> dic
         *(getattr(model, name) for name in ("order_id", "checkout_id", "account", "status")),
         *(getattr(model, name) for name in ("reason", "created_at", "moved_at")),
         *(getattr(model, f"total_{part}") for part in ("kind", "amount", "currency", "other_currency")),
+        *(getattr(model, name) for name in PAYMENT_COLUMNS),
         raiseload=True,
     )
     of_page = select(model).options(shown).where(model.order_id.in_(order_ids)).order_by(model.id.desc())
@@ -177,12 +204,16 @@ def _attempts(session: Session, models: Models, order_ids: Sequence[str]) -> dic
 
 
 def _listed(attempt: CheckoutMixin) -> ListedAttempt:
+    payment, arrived = attempt.payment, None
+    if payment is not None:
+        arrived = payment.received if attempt.total_kind == "receive" else payment.paid
     return ListedAttempt(
         attempt.checkout_id,
         attempt.account,
         attempt.status,
         attempt.reason,
         total_text(attempt),
+        arrived,
         attempt.created_at,
         attempt.moved_at,
     )

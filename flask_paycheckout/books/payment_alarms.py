@@ -23,14 +23,14 @@ from flask_paycheckout.books.alarms import (
     together,
     waiting,
 )
-from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, payment_of
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, payment_of, sums_of
 from flask_paycheckout.checkouts.states import OPEN, Status
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.troubles import READ_ONLY, takes_no_writes
 from flask_paycheckout.events.receivers import NOBODY_LISTENS
 from flask_paycheckout.events.slow_receivers import slow_receivers
 from flask_paycheckout.payouts.calls import PAYOUT
-from flask_paycheckout.payouts.paybacks import MoneyToPayBack, money_of, select_to_pay_back, sums_of
+from flask_paycheckout.payouts.paybacks import MoneyToPayBack, money_of, select_to_pay_back
 from flask_paycheckout.service.record import CLAIM, REFUSED, START, UNTRIED, WEB_CALL, FailingCalls
 from flask_paycheckout.text import account_text, moment_text
 
@@ -231,8 +231,12 @@ def held_payments(look: Look) -> Iterator[Alarm]:
     rows = select(*(c[name] for name in (*names, *PAYMENT_COLUMNS)))
 
     def example(row: Any) -> Example:
-        arrived = f"{row.reason}, {_arrived(_like_asked(row))} of {row.total_amount} {row.total_currency}"
-        return Example(f"{subject(row)}: {arrived}, since {moment_text(row.moved_at)}", row.order_id)
+        arrived, due = _arrived(_like_asked(row)), f"{row.total_amount} {row.total_currency}"
+        return Example(
+            f"{subject(row)}: {row.reason}, {arrived} of {due}, since {moment_text(row.moved_at)}",
+            row.order_id,
+            name=f"Order {row.order_id}: {arrived}, {due} was due",
+        )
 
     yield from waiting(
         look,
@@ -266,7 +270,8 @@ def money_to_pay_back(look: Look) -> Iterator[Alarm]:
         decided = "accepted as a second payment" if money.accepted else "rejected"
         left = f"; {money.left} of it are left, the rest is refunded" if money.left != money.paid else ""
         arrived = f"{_arrived(money.paid)} of {money.asked}, {money.reason}, {decided} {moment_text(money.since)}{left}"
-        return Example(f"{subject(money)}: {arrived}", money.order_id)
+        name = f"Order {money.order_id}: {_arrived(money.paid)}, {decided}{left}"
+        return Example(f"{subject(money)}: {arrived}", money.order_id, name=name)
 
     for found in waiting(
         look,
@@ -277,7 +282,7 @@ def money_to_pay_back(look: Look) -> Iterator[Alarm]:
         "Pay one back: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",
         "Say what became of one: flask paycheckout payback CHECKOUT_ID --done (or --kept) --by YOU --why REASON",
     ):
-        sums = ", ".join(map(str, sums_of(tuple(listed))))
+        sums = ", ".join(map(str, sums_of(money.left for money in listed)))
         which = "together, of the oldest" if found.count > len(listed) else "together"
         yield replace(found, what=f"{found.what} ({which}: {sums})") if sums else found
 

@@ -12,8 +12,6 @@ from flask_paycheckout.books.alarms import PATIENCE, Alarm, Example, Group, Look
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
 from flask_paycheckout.text import account_text, moment_text
 
-__all__ = ["missing_token_text", "payout_text"]
-
 # The accounts that one sentence names.
 _NAMED = 5
 # A failed payout needs a person for so long; after that it is only counted. A customer who has not said by then where
@@ -22,8 +20,8 @@ _WEEK = timedelta(days=7)
 _BY_WHY = "--by YOU --why REASON"
 _RECONCILE = "Keep this running beside the shop: flask paycheckout reconcile --watch"
 _COLUMNS = (
-    *("reference", "service_reference", "kind", "status", "amount", "currency", "order_id", "account", "destination"),
-    *("revision", "problem", "moved_at"),
+    *("id", "reference", "service_reference", "kind", "status", "amount", "currency", "order_id", "account"),
+    *("destination", "revision", "problem", "moved_at"),
 )
 
 
@@ -177,7 +175,10 @@ def _payouts(
     rows = select(*(c[name] for name in _COLUMNS)).where(*where, *look.of_account(c.account))
 
     def example(row: Any) -> Example:
-        return Example(payout_text(row) + (f" ({more.format(row)})" if more else ""), row.order_id, row.reference)
+        to = f" to {row.destination}" if row.destination else ""
+        name = f"{payout_name(row)}: {row.amount} {row.currency}{to}"
+        text = payout_text(row) + (f" ({more.format(row)})" if more else "")
+        return Example(text, row.order_id, row.reference, name=name)
 
     yield from waiting(look, rows, "moved_at", what, example, *remedies)
 
@@ -197,6 +198,12 @@ def missing_token_text(accounts: Sequence[str]) -> str:
     if not named:
         return default
     return own if "" not in accounts else f"{default}. {own}"
+
+
+def payout_name(payout: Any) -> str:
+    """The name of a payout on pages, given its columns: a refund has a number, and a payout the shop's reference."""
+    of_order = f" of order {payout.order_id}" if payout.order_id else ""
+    return f"Refund {payout.id}{of_order}" if payout.kind == "refund" else f"Payout {payout.reference}"
 
 
 def payout_text(payout: Any) -> str:

@@ -25,6 +25,9 @@ _MAX_PLACE_DIGITS = 18
 class ListedPayout:
     """A payout or refund as lists show it: without its history, and with its destination masked."""
 
+    id: int
+    """The number by which people name a refund."""
+
     reference: str
     service_reference: str
     kind: str
@@ -75,17 +78,27 @@ class PayoutOverview:
         self._payouts = models.payouts
         self._of_account = [] if account is None else [models.payouts.c.account == account]
 
-    def page(self, status: PayoutStatus | None, kind: PayoutKind | None, place: str | None, limit: int) -> PayoutPage:
+    def page(
+        self,
+        status: PayoutStatus | None,
+        kind: PayoutKind | None,
+        place: str | None,
+        limit: int,
+        days: tuple[datetime | None, datetime | None] = (None, None),
+    ) -> PayoutPage:
         """A page of payouts, newest first.
 
         :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
+        :param days: only those that were made in this time, its end excluded.
         """
-        c = self._payouts.c
+        c, (since, until) = self._payouts.c, days
         wanted = [*self._of_account, *([c.status == status.value] if status else [])]
         wanted += [c.kind == kind.value] if kind else []
+        wanted += [c.created_at >= since] if since else []
+        wanted += [c.created_at < until] if until else []
         if place and place.isascii() and place.isdigit() and len(place) <= _MAX_PLACE_DIGITS:
             wanted.append(c.id < int(place))
-        statement = self._columns().add_columns(c.id).where(*wanted).order_by(c.id.desc()).limit(limit + 1)
+        statement = self._columns().where(*wanted).order_by(c.id.desc()).limit(limit + 1)
         rows = self._connection.execute(statement).mappings().all()
         following = str(rows[limit - 1]["id"]) if len(rows) > limit else None
         return PayoutPage(tuple(_listed(row) for row in rows[:limit]), following)

@@ -6,10 +6,10 @@ arrived.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from flask_paycheckout.clock import as_utc
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # Longer than any currency or bank name, and than any number that the client accepts.
 _MAX_NAME = 255
 _MAX_NUMBER = 255
+
+EXACT = Context(prec=600)
+"""Arithmetic with more digits than any sum has; the caller's own decimal context could round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,15 @@ class Amount:
 
     def __str__(self) -> str:
         return f"{self.amount:f} {self.currency}"
+
+
+def sums_of(amounts: Iterable[Amount | None]) -> tuple[Amount, ...]:
+    """The sum of these amounts in each currency; unknown ones are left out."""
+    sums: dict[str, Decimal] = {}
+    for each in amounts:
+        if each is not None:
+            sums[each.currency] = EXACT.add(sums.get(each.currency, Decimal(0)), each.amount)
+    return tuple(Amount(amount, currency) for currency, amount in sorted(sums.items()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
@@ -19,7 +19,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, func, s
 
 from flask_paycheckout.checkouts.checkout_model import MONEY_TO_PAY_BACK, CheckoutMixin
 from flask_paycheckout.checkouts.decisions import who_and_why, yes_or_no
-from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, payment_of
+from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Amount, payment_of
 from flask_paycheckout.checkouts.states import OPEN
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.database.history import Entry, appended, line
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 # The values of `payback`; it is REFUNDED while refunds cover all that arrived.
 PAID_BACK, KEPT, REFUNDED = "paid_back", "kept", "refunded"
-
-EXACT = Context(prec=600)
-"""Arithmetic with more digits than any sum has; the caller's own decimal context could round."""
 
 
 class Refundable(msgspec.Struct, frozen=True):
@@ -261,13 +258,3 @@ def money_of(row: Any) -> MoneyToPayBack:
 def _waiting(models: Models, account: str | None) -> list[ColumnElement[bool]]:
     of_account = [] if account is None else [models.checkouts.c.account == account]
     return [text(MONEY_TO_PAY_BACK), *of_account]  # type: ignore[list-item]
-
-
-def sums_of(listed: tuple[MoneyToPayBack, ...]) -> tuple[Amount, ...]:
-    """The sums of what is left of these payments in each currency, without unknown amounts."""
-    sums: dict[str, Decimal] = {}
-    for money in listed:
-        if money.left is not None:
-            before = sums.get(money.left.currency, Decimal(0))
-            sums[money.left.currency] = EXACT.add(before, money.left.amount)
-    return tuple(Amount(amount, currency) for currency, amount in sorted(sums.items()))

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.decisions import who_and_why
 from flask_paycheckout.checkouts.moves import Decision, Move, Moves
-from flask_paycheckout.checkouts.payments import Amount
+from flask_paycheckout.checkouts.payments import EXACT, Amount
 from flask_paycheckout.checkouts.states import OPEN, Evidence, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import Clock
@@ -24,7 +24,7 @@ from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.errors import PayoutConflict, RefundTooLarge
 from flask_paycheckout.events.shop_transaction import Scope, ShopTransaction, ShopTransactions
 from flask_paycheckout.payouts.destinations import ByHand, Destination, kind_of, require_destination
-from flask_paycheckout.payouts.paybacks import EXACT, PAID_BACK, Refundable, RefundLimits, rest_of
+from flask_paycheckout.payouts.paybacks import PAID_BACK, Refundable, RefundLimits, rest_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutStatus

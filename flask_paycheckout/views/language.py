@@ -89,6 +89,16 @@ def format_amount(amount: Decimal, currency: str, tag: str) -> str:
         return format_currency(amount, currency, pattern, locale, currency_digits=False)
 
 
+def decimal_mark(tag: str) -> str:
+    """The mark before decimals in a language and region; a point without Babel."""
+    locale = _locale(tag)
+    if locale is None:
+        return "."
+    from babel.numbers import get_decimal_symbol
+
+    return get_decimal_symbol(locale)
+
+
 def format_moment(moment: datetime, tag: str) -> str:
     """Format a time, in UTC, in the notation of a language and region; plainly without Babel."""
     locale = _locale(tag)

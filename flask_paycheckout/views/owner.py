@@ -5,6 +5,7 @@ Every request first asks the shop's permission function for the person's name.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 from flask import Blueprint, Flask, abort, g, redirect, request, url_for
@@ -14,13 +15,14 @@ from werkzeug.wrappers import Response
 
 from flask_paycheckout.books import order_list
 from flask_paycheckout.books.explain import explain
+from flask_paycheckout.books.order_money import money_of, refunded_of
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.checkouts.decisions import accepting, rejecting
+from flask_paycheckout.checkouts.payments import sums_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.database.shop_session import let_clean_go
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused, UnknownCheckout
-from flask_paycheckout.payouts.paybacks import sums_of
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, name_of, require_callable
 from flask_paycheckout.security.signed_links import RESOLVE
@@ -28,7 +30,8 @@ from flask_paycheckout.text import visible
 from flask_paycheckout.views import owner_books, owner_payouts
 from flask_paycheckout.views.headers import exempt_from_csrf, harden, require_same_site
 from flask_paycheckout.views.owner_forms import (
-    account_asked_for,
+    asked_for,
+    chosen,
     form_url,
     owner,
     owner_page,
@@ -39,7 +42,7 @@ from flask_paycheckout.views.pages import answer_owner
 
 _LISTED = 100
 # The pages that list what these alarms count, the state in which it is, and the words of the link.
-_LISTS_OF_ALARMS = {
+_LISTS_OF_ALARMS: dict[str, tuple[str, str | None, str]] = {
     "held-payments": ("list_orders", "held", "See what is held"),
     "money-to-pay-back": ("list_paybacks", None, "See what to pay back or keep"),
     "payouts-to-approve": ("list_payouts", "waiting", "See what to approve"),
@@ -50,8 +53,16 @@ _LISTS_OF_ALARMS = {
 }
 
 
-def make_owner_view(permission: Permission) -> Blueprint:
-    """Make the blueprint `paycheckout_owner`, whose every page asks the permission function first."""
+# Alarms about one order or payout, whose page says what the remedy would.
+_TOLD_BY_PAGES = frozenset({*_LISTS_OF_ALARMS, "unexplained-payments"})
+
+
+def make_owner_view(permission: Permission, home: str | None, logout: str | None) -> Blueprint:
+    """Make the blueprint `paycheckout_owner`, whose every page asks the permission function first.
+
+    :param home: the address or endpoint of the shop's own desk, to which each page links.
+    :param logout: the address or endpoint that logs the person out.
+    """
     require_callable(permission, "paycheckout.owner_view")
     blueprint = Blueprint("paycheckout_owner", __name__, url_prefix="/paycheckout/owner")
     for rule, view, method in (
@@ -64,17 +75,23 @@ def make_owner_view(permission: Permission) -> Blueprint:
         ("/payout", owner_payouts.show_payout, "GET"),
         ("/payout/proof", owner_payouts.give_proof, "GET"),
         ("/payouts/<token>", owner_payouts.decide_payout, "POST"),
-        ("/books", owner_books.list_months, "GET"),
+        ("/books", owner_books.show_month, "GET"),
         ("/books/month", owner_books.download_month, "GET"),
         ("/refund", owner_payouts.ask_for_refund, "GET"),
         ("/refunds/<token>", owner_payouts.refund, "POST"),
     ):
-        blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False)
+        blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False, strict_slashes=False)
     blueprint.before_request(lambda: _require_permission(permission))
+    blueprint.context_processor(lambda: {"home": _address(home), "logout": _address(logout)})
     blueprint.register_error_handler(SQLAlchemyError, answer_owner)
     blueprint.after_request(harden)
     blueprint.record(_exempt_from_csrf)
     return blueprint
+
+
+def _address(place: str | None) -> str | None:
+    """The address of a place that the shop gave as an address or as an endpoint."""
+    return place if place is None or "/" in place else url_for(place)
 
 
 def _exempt_from_csrf(state: BlueprintSetupState) -> None:
@@ -91,17 +108,18 @@ def list_orders() -> str | tuple[str, int] | Response:
         order_id = order_list.find_order_id(shop.engine(), shop.models, search)
         if order_id is not None:
             return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
-    status = _status_asked_for()
-    account, accounts = account_asked_for()
-    statuses, after = shop.checkouts.order_statuses, request.args.get("after")
-    page = order_list.page_of_orders(shop.engine(), shop.models, statuses, status, after, account=account)
+    status, asked = chosen(Status, "status"), asked_for()
+    page_of = partial(order_list.page_of_orders, shop.engine(), shop.models, shop.checkouts.order_statuses)
+    page = page_of(status, request.args.get("after"), account=asked.account, days=asked.days)
     shown = owner_page(
         "orders",
         page=page,
-        alarms=find_alarms(shop.look(account)),
+        arrived=sums_of(attempt.arrived for order in page.orders for attempt in order.attempts),
+        sums=owner_books.sums_of_days(asked),
+        alarms=find_alarms(shop.look(asked.account)),
         lists=_LISTS_OF_ALARMS,
-        account=account,
-        accounts=accounts,
+        told_by_pages=_TOLD_BY_PAGES,
+        asked=asked,
         statuses=[each.value for each in Status],
         status=status,
         first="after" not in request.args,
@@ -118,7 +136,7 @@ def show_order() -> str | tuple[str, int]:
 def list_paybacks() -> str:
     """List the money that paid no order, until a person records that it was paid back or is kept."""
     count, listed = runtime().paybacks.listed(_LISTED)
-    return owner_page("paybacks", count=count, listed=listed, sums=sums_of(listed))
+    return owner_page("paybacks", count=count, listed=listed, sums=sums_of(money.left for money in listed))
 
 
 def resolve(token: str) -> str | tuple[str, int] | Response:
@@ -175,22 +193,12 @@ def _require_permission(permission: Permission) -> None:
         require_same_site("Please decide on the owner's own page.")
 
 
-def _status_asked_for() -> Status | None:
-    try:
-        return Status(request.args.get("status", ""))
-    except ValueError:
-        return None
-
-
 def _story(order_id: str, fault: str | None = None, code: int = 200) -> tuple[str, int]:
     shop = runtime()
     asked = shop.engine(), shop.models, shop.checkouts, shop.payouts, order_id
     story = explain(*asked) if is_order_id(order_id) else None
     if story is None or not story.attempts:
         abort(404, "No payment of such an order was ever started.")
-    facts = {"story": story, "fault": fault, "accepting": accepting, "rejecting": rejecting}
-    return owner_page("order", action=_action, **facts), code
-
-
-def _action(endpoint: str, checkout_id: str) -> str:
-    return form_url(endpoint, RESOLVE, checkout_id)
+    facts = {"accepting": accepting, "rejecting": rejecting, "refunded_of": partial(refunded_of, story)}
+    action = partial(form_url, purpose=RESOLVE)
+    return owner_page("order", story=story, money=money_of(story), fault=fault, action=action, **facts), code

@@ -1,12 +1,106 @@
-"""What the owner's pages share: rendering, and forms that are good for one subject and one person."""
+"""The parts that the owner's pages share: rendering, choices of a list, and forms for one subject and one person."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+from itertools import groupby
+from typing import Any, NamedTuple, TypeVar
+
 from flask import abort, g, render_template, request, url_for
 
+from flask_paycheckout.books.payout_alarms import payout_name
+from flask_paycheckout.books.periods import moment_of
 from flask_paycheckout.checkouts.decisions import MAX_BY, MAX_WHY
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import moment_text, trimmed, visible
+from flask_paycheckout.views.headers import nonce
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+_ALL_ACCOUNTS = "*"
+# The states of payouts whose names say too little.
+_STATES = {
+    "claimable": "waits for the customer",
+    "waiting": "waits for approval",
+    "ready": "ready to be sent",
+    "sending": "being sent",
+}
+
+
+class Folded(NamedTuple):
+    """Equal entries of a history that follow each other, shown as one."""
+
+    first: Any
+    """An entry with `at`, `text` and `facts`."""
+
+    last: Any
+    times: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a list is limited to, as its address says."""
+
+    account: str | None
+    """Only this merchant account; None: all."""
+
+    accounts: list[str]
+    """The names of all when the shop has more than one, else empty."""
+
+    since: date | None = None
+    until: date | None = None
+    """The first and the last day."""
+
+    @property
+    def days(self) -> tuple[datetime | None, datetime | None]:
+        """The time of these days in the shop's time zone; its end is excluded."""
+        zone, end = runtime().settings.time_zone, self.until and self.until + timedelta(days=1)
+        begins = (None if day is None else moment_of(day, zone) for day in (self.since, end))
+        return next(begins), next(begins)
+
+    @property
+    def query(self) -> dict[str, str | date | None]:
+        """The part of an address that says the same."""
+        return {"account": self.account, "from": self.since, "to": self.until}
+
+
+def asked_for() -> Asked:
+    """What the address of this request limits a list to."""
+    names, asked = runtime().merchants.names(), request.args.get("account")
+    days = _day("from"), _day("to")
+    if len(names) < 2:
+        return Asked(None, [], *days)
+    if asked is None or (asked == _ALL_ACCOUNTS and asked not in names):
+        return Asked(None, names, *days)
+    try:
+        return Asked(runtime().merchants.require(asked), names, *days)
+    except ValueError:
+        abort(404, "There is no such account.")
+
+
+def chosen(choice: type[_Choice], name: str) -> _Choice | None:
+    """The member of a list that the address names; None for all."""
+    try:
+        return choice(request.args.get(name, ""))
+    except ValueError:
+        return None
+
+
+def _day(name: str) -> date | None:
+    try:
+        day = date.fromisoformat(request.args.get(name, ""))
+    except ValueError:
+        return None
+    return day if 1970 <= day.year < 9999 else None
+
+
+def moment(at: datetime) -> str:
+    """A time for people, in the shop's time zone, to the second."""
+    zone = runtime().settings.time_zone
+    return moment_text(at) if zone is UTC else f"{at.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
 
 
 def owner() -> str:
@@ -18,20 +112,23 @@ def owner() -> str:
 def owner_page(template: str, **facts: object) -> str:
     """Render a page of the owner's view."""
     return render_template(
-        f"paycheckout/owner/{template}.html", moment=moment_text, visible=visible, who=g.paycheckout_owner, **facts
+        f"paycheckout/owner/{template}.html",
+        moment=moment,
+        visible=visible,
+        state=lambda status: _STATES.get(status, status),
+        name_of=payout_name,
+        folded=folded,
+        who=g.paycheckout_owner,
+        nonce=nonce(),
+        **facts,
     )
 
 
-def account_asked_for() -> tuple[str | None, list[str]]:
-    """The merchant account that a list is limited to, if any, and the names of all when the shop has more than one."""
-    names = runtime().merchants.names()
-    if len(names) < 2:
-        return None, []
-    asked = request.args.get("account")
-    try:
-        return None if asked is None else runtime().merchants.require(asked), names
-    except ValueError:
-        abort(404, "There is no such account.")
+def folded(history: Iterable[Any]) -> Iterator[Folded]:
+    """A history in which equal entries that follow each other are one."""
+    for _, entries in groupby(history, lambda entry: (entry.text, entry.facts.get("compared"))):
+        equal = list(entries)
+        yield Folded(equal[0], equal[-1], len(equal))
 
 
 def form_url(endpoint: str, purpose: str, subject: str) -> str:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import TypeVar
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
 
 from flask import abort, make_response, redirect, request, url_for
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.explain import payout_steps
 from flask_paycheckout.books.payout_overview import PayoutOverview
+from flask_paycheckout.checkouts.payments import Amount, sums_of
 from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.config.values import PayoutFees
 from flask_paycheckout.errors import (
     NothingToRefund,
     PaybackRefused,
@@ -30,9 +31,12 @@ from flask_paycheckout.payouts.requests import RefundablePayment
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.text import trimmed, visible
+from flask_paycheckout.views import language
 from flask_paycheckout.views.order_urls import refund_url
+from flask_paycheckout.views.owner_books import sums_of_days
 from flask_paycheckout.views.owner_forms import (
-    account_asked_for,
+    asked_for,
+    chosen,
     form_url,
     owner,
     owner_page,
@@ -41,58 +45,56 @@ from flask_paycheckout.views.owner_forms import (
 )
 
 _Page = str | tuple[str, int] | Response
-_Choice = TypeVar("_Choice", bound=StrEnum)
 
 _FILE_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 # Programs may write an amount so; a person who does has made a mistake.
 _EXPONENT = re.compile(r"[0-9]e", re.IGNORECASE)
+_COSTS = {
+    PayoutFees.ON_TOP: "A refund costs you its amount, and the fee of the transfer on top.",
+    PayoutFees.INCLUDED: "A refund costs you its amount. The fee of the transfer is taken off it, so that the customer"
+    " receives less.",
+}
 # Longer than any amount; a longer text is no number.
 _MAX_AMOUNT = 100
 _LISTED = 25
 
 
-@dataclass(frozen=True)
-class _Decision:
+class _Decision(NamedTuple):
     """A decision that a state allows, as a choice of the form."""
 
     text: str
-    run: Callable[[str, str, int | None], PayoutMixin]
-    """Takes reference, reason and the revision that the person saw."""
+    done: str
+    """What cannot be done to a payout that does not allow it, in the words of a refusal."""
 
-    why_required: bool = True
-
-
-def _approve(reference: str, why: str, seen: int | None) -> PayoutMixin:
-    # A form without a revision shows nothing, so it approves nothing.
-    return _decisions("approve").approve(reference, owner(), why or None, -1 if seen is None else seen)
-
-
-def _cancel(reference: str, why: str, seen: int | None) -> PayoutMixin:
-    return _decisions("cancel").cancel(reference, owner(), why)
-
-
-def _retry(reference: str, why: str, seen: int | None) -> PayoutMixin:
-    return _decisions("retry").retry(reference, owner(), why)
-
-
-def _resolve_sent(reference: str, why: str, seen: int | None) -> PayoutMixin:
-    return _decisions("resolve").resolve(reference, True, owner(), why)
-
-
-def _resolve_unsent(reference: str, why: str, seen: int | None) -> PayoutMixin:
-    return _decisions("resolve").resolve(reference, False, owner(), why)
-
-
-def _decisions(call: str) -> PayoutDecisions:
-    return runtime().for_writing(f"{call}_payout()").payout_decisions
+    record: Callable[[PayoutDecisions, str, str, str], PayoutMixin] | None
+    """Takes the payout's reference, the person and the reason; None for an approval."""
 
 
 _DECISIONS = {
-    "approve": _Decision("Approve it: the money goes to the destination above", _approve, why_required=False),
-    "cancel": _Decision("Cancel it: nothing is sent, now or later", _cancel),
-    "retry": _Decision("Try again: it is sent to the same destination", _retry),
-    "sent": _Decision("It was sent, as the service's dashboard or the chain shows", _resolve_sent),
-    "not_sent": _Decision("It was not sent: it is sent (again), so be sure", _resolve_unsent),
+    "approve": _Decision("Approve it: the money goes to the destination above", "approved", None),
+    "cancel": _Decision("Cancel it: nothing is sent, now or later", "cancelled", PayoutDecisions.cancel),
+    "retry": _Decision("Try again: it is sent to the same destination", "tried again", PayoutDecisions.retry),
+    "sent": _Decision(
+        "It was sent, as the service's dashboard or the chain shows",
+        "decided",
+        lambda decisions, reference, by, why: decisions.resolve(reference, True, by, why),
+    ),
+    "not_sent": _Decision(
+        "It was not sent: it is sent (again), so be sure",
+        "decided",
+        lambda decisions, reference, by, why: decisions.resolve(reference, False, by, why),
+    ),
+}
+# How a payout stands that does not allow a decision.
+_STANDS: dict[str, str] = {
+    PayoutStatus.CLAIMABLE: "it waits for the customer",
+    PayoutStatus.WAITING: "it waits for approval",
+    PayoutStatus.READY: "it is ready to be sent",
+    PayoutStatus.SENDING: "it is being sent",
+    PayoutStatus.SENT: "it was sent",
+    PayoutStatus.FAILED: "it has failed",
+    PayoutStatus.UNKNOWN: "nobody knows whether it was sent",
+    PayoutStatus.CANCELLED: "it was cancelled",
 }
 _ALLOWED = {
     PayoutStatus.CLAIMABLE: ("cancel",),
@@ -105,16 +107,16 @@ _ALLOWED = {
 
 def list_payouts() -> str:
     """List payouts and refunds, newest first."""
-    status, kind = _chosen(PayoutStatus, "status"), _chosen(PayoutKind, "kind")
-    account, accounts = account_asked_for()
+    status, kind, asked = chosen(PayoutStatus, "status"), chosen(PayoutKind, "kind"), asked_for()
     with runtime().engine().connect() as connection:
-        overview = PayoutOverview(connection, runtime().models, account)
-        page = overview.page(status, kind, request.args.get("after"), _LISTED)
+        overview = PayoutOverview(connection, runtime().models, asked.account)
+        page = overview.page(status, kind, request.args.get("after"), _LISTED, asked.days)
     return owner_page(
         "payouts",
         page=page,
-        account=account,
-        accounts=accounts,
+        listed=sums_of(Amount(Decimal(each.amount), each.currency) for each in page.payouts),
+        sums=sums_of_days(asked),
+        asked=asked,
         status=status,
         kind=kind,
         statuses=list(PayoutStatus),
@@ -132,22 +134,28 @@ def decide_payout(token: str) -> _Page:
     """Record a person's decision on a payout: approve, cancel, try again, sent or not sent."""
     payout = _require_payout(subject_of_form(PAYOUT, token))
     decision, why = request.form.get("decision", ""), why_given()
-    chosen = _DECISIONS.get(decision)
-    if chosen is None or (chosen.why_required and not why):
+    made = _DECISIONS.get(decision)
+    if made is None or (made.record and not why):
         return _shown(payout, "Choose one, and say why.", 400)
     seen = request.form.get("seen", "")
+    decisions = runtime().for_writing(f"the decision on {payout.reference!r}").payout_decisions
     try:
-        chosen.run(payout.reference, why, int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 10 else None)
+        if made.record is not None:
+            made.record(decisions, payout.reference, owner(), why)
+        else:
+            # A form without a revision shows nothing, so it approves nothing.
+            revision = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 10 else -1
+            decisions.approve(payout.reference, owner(), why or None, revision)
     except UnknownPayout:
         abort(404)
     except PayoutRefused as refused:
         again = _require_payout(payout.reference)
-        changed = chosen is _DECISIONS["approve"] and again.status == PayoutStatus.WAITING
+        changed = made.record is None and again.status == PayoutStatus.WAITING
         fault = (
             "Nothing was approved: the destination changed since you saw it. Look at it again, and approve what you"
             " see now."
             if changed
-            else f"Nothing was recorded: it is {refused.status} by now. See below by whom."
+            else f"It cannot be {made.done}: {_STANDS.get(refused.status, f'it is {refused.status}')}. See below."
         )
         # The choice is taken back: what it was made for is no longer shown.
         return _shown(again, fault, 409, keep_choice=not changed)
@@ -184,7 +192,8 @@ def refund(token: str) -> _Page:
     """Refund a payment, or a part of it, once for each form that was shown."""
     checkout_id = subject_of_form(RESOLVE, token)
     payment = _require_refundable(checkout_id)
-    amount, why = trimmed(request.form.get("amount", ""))[:_MAX_AMOUNT], why_given()
+    # A comma is a decimal mark, never one of thousands, whatever the language: too many decimals are refused.
+    amount, why = trimmed(request.form.get("amount", ""))[:_MAX_AMOUNT].replace(",", "."), why_given()
     if not amount:
         return _refund_form(payment, "Say how much.", 400, wrong="amount")
     if _EXPONENT.search(amount):
@@ -228,6 +237,7 @@ def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, ke
         why=request.form.get("why", ""),
         action=form_url("decide_payout", PAYOUT, payout.reference),
         refund_url=refund_url(payout.reference) if is_claimable else None,
+        can_refund=status == PayoutStatus.FAILED and payout.kind == PayoutKind.REFUND,
         has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
     )
     return shown, code
@@ -239,11 +249,25 @@ def _refund_form(payment: RefundablePayment, fault: str | None = None, code: int
         payment=payment,
         fault=fault,
         wrong=wrong,
-        amount=request.form.get("amount", f"{payment.left.amount:f}"),
+        costs=_COSTS[runtime().settings.payout_fees],
+        amount=request.form.get("amount", _proposed(payment.left.amount)),
         why=request.form.get("why", ""),
         action=form_url("refund", RESOLVE, payment.checkout.checkout_id),
     )
     return shown, code
+
+
+def _proposed(left: Decimal) -> str:
+    """The amount to begin with, with the decimal mark of the browser's language: all that is left, or what was asked.
+
+    A refund that failed is made anew with its own amount.
+    """
+    try:
+        asked = Decimal(request.args.get("amount", ""))
+    except InvalidOperation:
+        asked = left
+    amount = asked if Decimal(0) < asked <= left else left
+    return f"{amount:f}".replace(".", language.decimal_mark(language.of_page().tag))
 
 
 def _require_payout(reference: str) -> PayoutMixin:
@@ -262,10 +286,3 @@ def _require_refundable(checkout_id: str) -> RefundablePayment:
 
 def _url_of(reference: str) -> str:
     return url_for("paycheckout_owner.show_payout", reference=reference)
-
-
-def _chosen(choice: type[_Choice], name: str) -> _Choice | None:
-    try:
-        return choice(request.args.get(name, ""))
-    except ValueError:
-        return None

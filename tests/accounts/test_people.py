@@ -383,12 +383,13 @@ def subjects(answer: TestResponse) -> list[str]:
 def test_the_owners_lists_name_and_filter_accounts(busy: Sellers) -> None:
     shop = opens_view(busy.shop)
     assert subjects(opens(shop, "")) == ["o-3", "o-2", "o-1"]
+    assert subjects(opens(shop, "", account="*")) == ["o-3", "o-2", "o-1"], "the first choice"
     assert "account ada" in opens(shop, "").text
     for query in ({}, {"status": "held"}):
         assert subjects(opens(shop, "", account="ada", **query)) == ["o-1"]
         assert subjects(opens(shop, "", account="", **query)) == ["o-3"]
-    assert subjects(opens(shop, "/payouts", account="bo")) == ["of-bo"]
-    assert subjects(opens(shop, "/payouts", account="", status="waiting")) == ["of-"]
+    assert subjects(opens(shop, "/payouts", account="bo")) == ["Payout of-bo"]
+    assert subjects(opens(shop, "/payouts", account="", status="waiting")) == ["Payout of-"]
     assert len(subjects(opens(shop, "/payouts", kind="payout"))) == 3
     page = opens(shop, "/payouts", account="bo", status="waiting").text
     # The filters keep each other.

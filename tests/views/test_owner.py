@@ -12,7 +12,7 @@ from flask_wtf.csrf import CSRFProtect  # type: ignore[import-untyped]
 from sqlalchemy import update
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import ConfigurationError, order_paid
+from flask_paycheckout import ByHand, ConfigurationError, order_paid
 from flask_paycheckout.security.signed_links import PAY, PAYOUT, RESOLVE, STATUS
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop
@@ -32,6 +32,11 @@ def opens_view(shop: Shop, permission: Any = lambda: "Ada") -> Shop:
 def desk(shop: Shop) -> Shop:
     """A shop whose owner, Ada, looks at the payments."""
     return opens_view(shop)
+
+
+def text_of(answer: TestResponse) -> str:
+    """The words of a page."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", answer.text)).split())
 
 
 def listed(answer: TestResponse) -> list[str]:
@@ -206,6 +211,62 @@ def test_what_needs_a_person_stands_above_the_list(desk: Shop) -> None:
     assert "Webhooks do not arrive:" in page
     assert "event is not delivered to every receiver" in page
     assert "Reconcile is behind:" in page
+
+
+def test_an_order_tells_its_money_and_its_refunds(desk: Shop) -> None:
+    checkout_id = desk.has_paid()
+    with desk.app.app_context():
+        for amount, to in (("2", ByHand()), ("1.50", None), ("3", None)):
+            made = desk.paycheckout.refund(checkout_id, amount, by="Ada", why="one broke", to=to)
+        desk.db.session.commit()
+        desk.paycheckout.cancel_payout(made.reference, by="Ada", why="found whole")
+    page = text_of(desk.browser.get(f"{ROOT}/order?id=o-1"))
+    money = "Arrived 12.50 USD Received 12.13 USD Refunded 2.00 USD To be refunded 1.50 USD"
+    assert f"Due 12.50 USD {money} Left for refunds 9.00 USD" in page
+    assert "Refunded 2.00 USD Refund it, or a part of it" in page, "beside the payment"
+    assert "Refund 2 of order o-1 : 1.50 USD waits for the customer" in page
+    assert "Refund 3 of order o-1 : 3.00 USD cancelled" in page
+    assert "Ada cancelled it: found whole" in page
+
+
+def test_orders_of_some_days_are_listed_with_what_arrived_and_the_sums_of_the_books(desk: Shop) -> None:
+    desk.has_held("o-1")
+    desk.clock.advance(days=2)
+    desk.has_paid("o-2")
+    day = str(desk.clock().date())
+    page = desk.browser.get(ROOT, query_string={"from": day, "to": day})
+    assert listed(page) == ["o-2"]
+    assert "USD 12.50 0 0 0 0 12.50 12.13" in text_of(page)
+    assert "1 USD arrived, 12.50 USD was due" in text_of(desk.browser.get(ROOT))
+    assert listed(desk.browser.get(ROOT, query_string={"to": day})) == ["o-2", "o-1"]
+    assert listed(desk.browser.get(ROOT, query_string={"from": day, "status": "held"})) == []
+    assert listed(desk.browser.get(ROOT, query_string={"from": "soon"})) == ["o-2", "o-1"]
+
+
+def test_equal_entries_that_follow_each_other_are_one(desk: Shop) -> None:
+    checkout_id = desk.starts()
+    for _ in range(3):
+        desk.settles(checkout_id, says="pending")
+        desk.clock.advance(minutes=20)
+    assert "nothing to change; 2 times, the last 2026-01-01 12:40:00Z" in text_of(
+        desk.browser.get(f"{ROOT}/order?id=o-1")
+    )
+
+
+def test_times_are_those_of_the_shops_zone(open_shop: OpenShop) -> None:
+    desk = opens_view(open_shop(PAYCHECKOUT_TIME_ZONE="Asia/Tokyo"))
+    desk.has_paid()
+    assert "2026-01-01 21:00:00 JST" in desk.browser.get(ROOT).text
+    assert listed(desk.browser.get(f"{ROOT}?to=2025-12-31")) == []
+
+
+def test_pages_lead_to_the_shops_desk_and_to_its_logout(shop: Shop) -> None:
+    view = shop.paycheckout.owner_view(lambda: "Ada", home="desk", logout="/bye")
+    shop.app.add_url_rule("/desk", "desk", lambda: "")
+    shop.app.register_blueprint(view)
+    for path in ("", "/", "/payouts/"):
+        page = shop.browser.get(ROOT + path)
+        assert (page.status_code, '"/desk">Shop' in page.text, '"/bye">Log out' in page.text) == (200, True, True)
 
 
 # The decision

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from flask_paycheckout import ByHand
 from flask_paycheckout.books import export
 from flask_paycheckout.views import owner_books
 from tests.books.test_export import books
@@ -28,11 +30,12 @@ def desk(open_shop: OpenShop) -> Shop:
 
 
 def months(shop: Shop, **query: str) -> list[tuple[str, bool]]:
-    """The months that the page lists, each with whether it is over."""
+    """The months that the page offers, each with whether it is closed."""
     page = shop.browser.get(f"{ROOT}/books", query_string=query)
     assert page.status_code == 200
-    found = re.findall(r'<h2 id="month-([0-9-]+)">(.*?)</h2>', page.text, re.DOTALL)
-    return [(month, "not over yet" not in title) for month, title in found]
+    found = re.findall(r'<option value="(\d{4}-\d\d)"', page.text)
+    pages = {month: shop.browser.get(f"{ROOT}/books", query_string=query | {"month": month}).text for month in found}
+    return [(month, "Nothing can be added" in text) for month, text in pages.items()]
 
 
 def downloads(shop: Shop, **query: str) -> Any:
@@ -42,8 +45,24 @@ def downloads(shop: Shop, **query: str) -> Any:
 def test_months_since_the_first_movement_are_listed(desk: Shop) -> None:
     """February ended two minutes ago, when transactions of its last minutes may still be open."""
     assert months(desk) == [("2026-03", False), ("2026-02", False), ("2026-01", True)]
-    assert '<time datetime="2026-01">January 2026</time>' in desk.browser.get(f"{ROOT}/books").text
+    assert '<time datetime="2026-03">March 2026</time>' in desk.browser.get(f"{ROOT}/books").text, "the present one"
     assert f'{ROOT}/books"' in desk.browser.get(ROOT).text, "every page leads there"
+
+
+def test_a_month_tells_its_sums_and_what_the_last_audit_found(desk: Shop) -> None:
+    with desk.app.app_context():
+        desk.paycheckout.refund(desk.has_held("o-2"), by="Ada", why="too little", to=ByHand())
+        desk.db.session.commit()
+
+    def cells(**query: str) -> list[str]:
+        page = desk.browser.get(f"{ROOT}/books", query_string=query).text
+        return [html.unescape(cell) for cell in re.findall(r"<t[hd] (?:scope=.row.|data-label=[^>]*)>([^<]*)<", page)]
+
+    assert cells(month="2026-01") == ["USD", "12.50", "0", "0", "0", "0", "12.50", "12.13"]
+    assert cells(month="2026-03")[:5] == ["USD", "0", "1", "0", "-1"]
+    assert "Not run for this month." in desk.browser.get(f"{ROOT}/books").text
+    runs(desk, "audit", "--keep", "--from", "2026-01-01", "--to", "2026-02-01")
+    assert "1 of 2 do not agree" in desk.browser.get(f"{ROOT}/books?month=2026-01").text
 
 
 def test_a_shop_without_money_has_no_months(shop: Shop) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+from urllib.parse import unquote_plus
 
 import pytest
 from flask_wtf.csrf import CSRFProtect  # type: ignore[import-untyped]
@@ -43,8 +45,9 @@ def text_of(answer: TestResponse) -> str:
 
 
 def listed(answer: TestResponse) -> list[str]:
-    found = re.findall(r'<h2><a href="[^"]*/payout\?reference=[^"]*">([^<]*)</a>', answer.text)
-    return [html.unescape(reference) for reference in found]
+    """The references of the payouts that a page lists."""
+    found = re.findall(r'<h2><a href="[^"]*/payout\?reference=([^"]*)">', answer.text)
+    return [unquote_plus(html.unescape(reference)) for reference in found]
 
 
 def form_of(answer: TestResponse) -> tuple[str, dict[str, str]]:
@@ -78,7 +81,12 @@ def test_payouts_and_refunds_are_listed_newest_first_and_chosen_by_state_and_kin
     assert listed(opens(desk, "/payouts", kind="refund")) == [refund]
     assert listed(opens(desk, "/payouts", kind="payout", status="ready")) == ["maker-1"]
     assert "There are none of these." in opens(desk, "/payouts", status="unknown").text
-    assert "1.50 USD refund of order o-1" in " ".join(re.sub(r"<[^>]+>", "", text_of(opens(desk, "/payouts"))).split())
+    shown = " ".join(re.sub(r"<[^>]+>", " ", text_of(opens(desk, "/payouts"))).split())
+    assert "Refund 3 of order o-1 waits for the customer 1.50 USD" in shown
+    assert "Together, in all states: 161.50 USD." in shown
+    day = desk.clock().date()
+    assert len(listed(opens(desk, "/payouts", **{"from": str(day), "to": str(day)}))) == 3
+    assert listed(opens(desk, "/payouts", to=str(day - timedelta(days=1)))) == []
     assert listed(opens(desk, "/payouts", status="gone", kind="x", after="9" * 30)) == [refund, "maker-2", "maker-1"]
 
 
@@ -163,15 +171,24 @@ def test_a_decision_is_recorded_with_who_and_why(desk: Shop, status: str, decisi
     assert re.search(r": Ada [a-z ,]+: checked ", text_of(desk.browser.get(answer.location)).replace("</div>", " "))
 
 
-@pytest.mark.parametrize("status", ["sending", "sent", "completed", "cancelled"])
-def test_a_state_that_allows_no_decision_has_no_form(desk: Shop, status: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "stands_so"),
+    [
+        ("sending", "it is being sent"),
+        ("sent", "it was sent"),
+        ("completed", "it is completed"),
+        ("cancelled", "it was cancelled"),
+        ("failed", "it has failed"),
+    ],
+)
+def test_a_decision_that_the_state_does_not_allow_is_refused_in_words(desk: Shop, status: str, stands_so: str) -> None:
     pays_out(desk)
     page = opens(desk, "/payout", reference="maker-1")
     stands(desk, "maker-1", status=status)
-    assert 'class="decide"' not in opens(desk, "/payout", reference="maker-1").text
+    assert 'value="cancel"' not in opens(desk, "/payout", reference="maker-1").text
     answer = sends(desk, page, decision="cancel", why="changed my mind")
     assert (answer.status_code, payout(desk, "maker-1").status) == (409, status)
-    assert f"it is {status} by now" in answer.text
+    assert f"It cannot be cancelled: {stands_so}." in answer.text
 
 
 def test_approving_needs_no_reason_and_the_others_do(desk: Shop) -> None:
@@ -360,6 +377,35 @@ def test_a_refund_that_cannot_be_made_is_told_beside_what_was_typed(
     wrong = re.search(r'id="(\w+)"[^>]*aria-invalid="true"', answer.text)
     assert wrong is not None
     assert wrong[1] == next(iter(given))
+
+
+def test_an_amount_may_have_the_decimal_mark_of_the_persons_language(desk: Shop) -> None:
+    checkout_id = desk.has_paid()
+    german = {"Accept-Language": "de"}
+    page = desk.browser.get(f"{ROOT}/refund?checkout={checkout_id}", headers=german)
+    assert form_of(page)[1]["amount"] == "12,50"
+    assert sends(desk, page, amount="1,234", why="no thousands").status_code == 400
+    assert sends(desk, page, amount="2,50", why="one jar broke").status_code == 303
+    assert [one.amount for one in payouts(desk)] == [Decimal("2.50")]
+
+
+@pytest.mark.parametrize(("fees", "told"), [("on top", "on top"), ("included", "receives less")])
+def test_the_form_says_what_a_refund_costs(open_shop: OpenShop, fees: str, told: str) -> None:
+    desk = opens_view(open_shop(PAYCHECKOUT_PAYOUT_FEES=fees))
+    page = text_of(opens(desk, "/refund", checkout=desk.has_paid()))
+    assert "You received</dt> <dd>12.13 USD" in page
+    assert told in page
+
+
+def test_a_failed_refund_offers_another_destination_first(desk: Shop) -> None:
+    made = refunds(desk, desk.has_paid(), "2.50")
+    stands(desk, made.reference, status="sent")
+    desk.runtime.payout_moves.move(payout(desk, made.reference), PayoutMove(PayoutEvidence.FAILED), desk.clock())
+    page = opens(desk, "/payout", reference=made.reference).text
+    assert page.index("Refund to another destination") < page.index("Try again")
+    link = re.search(r'href="([^"]*/refund\?[^"]*)">Refund to another', page)
+    assert link is not None
+    assert form_of(desk.browser.get(html.unescape(link[1])))[1]["amount"] == "2.50"
 
 
 def test_a_held_payment_that_is_refunded_is_rejected(desk: Shop) -> None:

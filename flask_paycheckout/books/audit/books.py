@@ -9,7 +9,8 @@ from typing import Any
 
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.books.audit.rows import AuditRows, Row
-from flask_paycheckout.books.ledger import EXACT, LineKind, arrival_lines, booked_kind, money_out, payout_line
+from flask_paycheckout.books.ledger import LineKind, arrival_lines, booked_kind, money_out, payout_line
+from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.config.values import PayoutFees
 

@@ -105,7 +105,7 @@ def _total(row: CheckoutMixin) -> Total | None:
 
 def _asked_side(total: Total | None, deposit: Deposit) -> str:
     if isinstance(total, Receive):
-        return f"{deposit.output_amount} {deposit.output_currency} net, paid in {deposit.input_currency}"
+        return f"{deposit.output_amount} {deposit.output_currency} after the fee, paid in {deposit.input_currency}"
     return f"{deposit.input_amount} {deposit.input_currency}"
 
 

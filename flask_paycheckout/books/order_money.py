@@ -1,0 +1,70 @@
+"""The money of one order, summed by currency: what arrived, what it cost, what went out, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from flask_paycheckout.books.explain import AttemptStory, Explanation
+from flask_paycheckout.books.ledger import MONEY_OUT
+from flask_paycheckout.checkouts.payments import Amount, sums_of
+from flask_paycheckout.payouts.paybacks import PAID_BACK
+from flask_paycheckout.payouts.payout_states import RELEASING, PayoutKind
+
+Sums = tuple[Amount, ...]
+
+
+class OrderMoney(NamedTuple):
+    """The sums of an order. Those of money out leave out what failed or was cancelled."""
+
+    arrived: Sums
+    fees: Sums
+    """The fees of payments that the service reported."""
+
+    received: Sums
+    refunded: Sums
+    """Refunds that were sent or completed, and payments that a person has recorded as paid back."""
+
+    to_refund: Sums
+    """Refunds that were decided and not sent yet."""
+
+    paid_out: Sums
+    left: Sums
+    """The part of what arrived that no refund takes."""
+
+
+def money_of(story: Explanation) -> OrderMoney:
+    """The sums of an order."""
+    payments = [attempt.payment for attempt in story.attempts if attempt.payment]
+    fees = [payment.fee for payment in payments if payment.fee]
+    refunds = [each for each in story.payouts if each.kind is PayoutKind.REFUND and each.status not in RELEASING]
+    out = [each for each in story.payouts if each.status in MONEY_OUT]
+    arrived = sums_of(payment.paid for payment in payments)
+    by_hand = [rest for attempt in story.attempts if attempt.payback == PAID_BACK for rest in _rest(story, attempt)]
+    taken = [Amount(each.amount, each.currency) for each in refunds] + by_hand
+    return OrderMoney(
+        arrived,
+        sums_of(Amount(fee.amount, fee.currency) for fee in fees if fee.amount is not None and fee.currency),
+        sums_of(payment.received for payment in payments),
+        sums_of([Amount(each.amount, each.currency) for each in out if each in refunds] + by_hand),
+        sums_of(Amount(each.amount, each.currency) for each in refunds if each not in out),
+        sums_of(Amount(each.amount, each.currency) for each in out if each not in refunds),
+        less(arrived, taken),
+    )
+
+
+def refunded_of(story: Explanation, checkout_id: str) -> Sums:
+    """The refunds of one payment that were sent or completed."""
+    out = [each for each in story.payouts if each.refund_of == checkout_id and each.status in MONEY_OUT]
+    return sums_of(Amount(each.amount, each.currency) for each in out)
+
+
+def less(amounts: Iterable[Amount], taken: Iterable[Amount]) -> Sums:
+    """These amounts less those that were taken of them."""
+    return sums_of([*amounts, *(Amount(-each.amount, each.currency) for each in taken)])
+
+
+def _rest(story: Explanation, attempt: AttemptStory) -> Sums:
+    """The part of a payment that its refunds have not paid back."""
+    paid = attempt.payment.paid if attempt.payment else None
+    return less([paid], refunded_of(story, attempt.checkout_id)) if paid else ()
