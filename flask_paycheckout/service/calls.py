@@ -154,7 +154,7 @@ class Service:
             yield self._timeout
             return
         left = self._left(operation, request)
-        slot, began = self._slot(operation, account, following=True), self._now()
+        slot, began = self._slot(Slot(account, operation, following=True)), self._now()
         try:
             yield left
         finally:
@@ -171,7 +171,7 @@ class Service:
         if admission is None:
             raise self._refused(operation, "it does not answer in time", max(1.0, self._breaker.wait(*circuit)))
         try:
-            slot = self._slot(operation, keys.account)
+            slot = self._slot(Slot(*circuit, probe=admission.probe))
         except NotAsked:
             self._breaker.withdrawn(admission, *circuit)
             raise
@@ -190,10 +190,9 @@ class Service:
             raise NotAsked(operation, "this web request has given the service all of its time", _SLOTS_TAKEN)
         return left
 
-    def _slot(self, operation: str, account: str, *, following: bool = False) -> Slot:
-        patience = 0.0 if operation == READ else min(_MOMENT, self._web_timeout)
-        slot = self._slots.take(account, operation, patience, following=following)
-        if slot is not None:
+    def _slot(self, slot: Slot) -> Slot:
+        account, operation = slot.of
+        if self._slots.take(slot, 0.0 if operation == READ else min(_MOMENT, self._web_timeout)):
             return slot
         why = f"as many requests as may are waiting for it{of_account(account)} already"
         if operation != READ and not self._slots.is_slow(account, operation):

@@ -159,7 +159,7 @@ class Breaker:
 MOST_WEB_CALLS = 1000
 """The default of `PAYCHECKOUT_WEB_CALLS`: more than any server has threads, so that slow calls alone are limited."""
 
-# The web requests that may wait for one operation of an account while its calls are slow.
+# The web requests that may wait for one operation of accounts whose calls of it are slow, however many these are.
 _WHILE_SLOW = 2
 # Seconds after which calls are not quick: a request with time to lose does not wait for a slot then.
 _QUICK = 1.0
@@ -172,17 +172,26 @@ class Slot:
     account: str
     operation: str
     following: bool = False
-    """Whether it only waits for another request's call."""
+    """Whether it only waits for another request's call. One slot is always left for a request that calls, or all could
+    wait for each other."""
+
+    probe: bool = False
+    """Whether it tries a service that failed before, and is slow from its beginning."""
 
     since: float = 0.0
+
+    @property
+    def of(self) -> tuple[str, str]:
+        return self.account, self.operation
 
 
 @dataclass
 class ConcurrencyLimit:
     """The slots of one process for web requests that wait for the service, whose threads the shop's other pages miss.
 
-    While calls are answered in time, there may be as many as `most`; while those of an account's operation are slow,
-    only two of these. No account takes more than its share of the slots, and no operation that is seldom needed.
+    While calls are answered in time, there may be as many as `most`. Accounts whose calls are slow have two slots for
+    each operation and half of all slots, together, so that even many of them leave threads to the others. No account
+    takes more than its share of the slots, and no operation that is seldom needed.
 
     :param most: the slots of a process.
     :param slow_after: seconds after which a call under way is slow.
@@ -198,22 +207,20 @@ class ConcurrencyLimit:
     now: Callable[[], float] = time.monotonic
     _state: _Guarded[list[Slot]] = field(default_factory=lambda: _Guarded(list), init=False)
 
-    def take(self, account: str, operation: str, patience: float, *, following: bool = False) -> Slot | None:
-        """Take a slot, to be given back; None when there is none.
+    def take(self, slot: Slot, patience: float) -> bool:
+        """Take a slot, to be given back; False when there is none.
 
         :param patience: seconds to wait for a slot while calls are quick; 0 for a call that can be left to reconcile,
             which is limited as soon as calls are not quick any more.
-        :param following: whether the request only waits for another one's call. One slot is always left for a request
-            that calls, or all could wait for each other.
         """
-        slot, slow_after = Slot(account, operation, following), self.slow_after if patience else _QUICK
+        slow_after = self.slow_after if patience else _QUICK
         with self._state.held() as (taken, changed):
-            seconds = 0.0 if self._is_slow(taken, slot, _QUICK) else patience
+            seconds = 0.0 if self._slow_with(taken, slot, _QUICK) else patience
             if not changed.wait_for(lambda: self._has_room(taken, slot, slow_after), seconds):
-                return None
+                return False
             slot.since = self.now()
             taken.append(slot)
-            return slot
+            return True
 
     def give_back(self, slot: Slot) -> None:
         with self._state.held() as (taken, changed):
@@ -223,10 +230,13 @@ class ConcurrencyLimit:
     def is_slow(self, account: str, operation: str) -> bool:
         """Whether a call of this operation has been under way for too long."""
         with self._state.held() as (taken, _):
-            return self._is_slow(taken, Slot(account, operation), self.slow_after)
+            return bool(self._slow_with(taken, Slot(account, operation), self.slow_after))
 
-    def _is_slow(self, taken: list[Slot], slot: Slot, after: float) -> bool:
-        return any(self.now() - one.since > after for one in _alike(taken, slot))
+    def _slow_with(self, taken: list[Slot], slot: Slot, after: float) -> list[Slot]:
+        """The slots of all accounts and operations that are slow; empty where that of a slot is not."""
+        now = self.now()
+        slow = {one.of for one in taken if one.probe or now - one.since > after}
+        return [one for one in taken if one.of in slow] if slot.probe or slot.of in slow else []
 
     def _has_room(self, taken: list[Slot], slot: Slot, slow_after: float) -> bool:
         shares = [(taken, self.most)]
@@ -235,13 +245,10 @@ class ConcurrencyLimit:
             shares.append(([one for one in taken if one.account == slot.account], self.most // 2 - 1))
         if slot.operation in self.seldom:
             shares.append(([one for one in taken if one.operation in self.seldom], self.most // 3))
-        if self._is_slow(taken, slot, slow_after):
-            shares.append((_alike(taken, slot), _WHILE_SLOW))
+        slow = self._slow_with(taken, slot, slow_after)
+        shares.append((slow, self.most // 2))
+        shares.append(([one for one in slow if one.operation == slot.operation], _WHILE_SLOW))
         return all(_fits(slot, group, max(1, share)) for group, share in shares)
-
-
-def _alike(taken: list[Slot], slot: Slot) -> list[Slot]:
-    return [one for one in taken if (one.account, one.operation) == (slot.account, slot.operation)]
 
 
 def _fits(slot: Slot, taken: list[Slot], share: int) -> bool:

@@ -36,7 +36,6 @@ SERVERS = {
     "gunicorn with gevent": "--worker-class gevent --bind {address} tests.shop_app:create_app()",
     "waitress-serve": "--listen {address} --threads 4 --call tests.shop_app:create_app",
     "uvicorn": "--port {port} --log-level warning --factory tests.shop_app:create_asgi_app",
-    # Needs a compiler, so that it is no requirement of the tests.
     "uwsgi": "--http-socket {address} --master --processes 2 --threads 4 --die-on-term --disable-logging"
     " --need-app --virtualenv {prefix} --module tests.shop_app:create_app()",
 }

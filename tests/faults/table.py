@@ -334,7 +334,15 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "any number of requests waits for slow calls": (
             f"{_CALLS}::test_while_calls_are_slow_few_requests_wait_for_that_operation_and_status_pages_sooner",
-            Never("service.limits:ConcurrencyLimit._has_room", "_is_slow"),
+            Swap("service.limits:ConcurrencyLimit._has_room", "self._slow_with(taken, slot, slow_after)", "[]"),
+        ),
+        "each slow account has two slots of its own": (
+            f"{_CALLS}::test_slow_accounts_have_two_slots_of_an_operation_together",
+            Swap("service.limits:ConcurrencyLimit._slow_with", "one.of in slow", "one.of == slot.of"),
+        ),
+        "each account whose service hung may be tried at the same time": (
+            f"{_CALLS}::test_three_slow_accounts_do_not_hold_the_threads_of_a_server",
+            Swap("service.calls:Service._web_permit", "admission.probe", "False"),
         ),
         "a claim that was not carried out costs a use of its link": (
             f"{_CLAIMS}::test_claims_that_the_service_refuses_have_a_cool_down_and_stop_no_customer_who_pays[400-422]",

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 import httpx
 import pytest
+import requests
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import Account, Pay
 from flask_paycheckout.client import TransportFailed
 from flask_paycheckout.service.calls import CREATE, PROOF, READ, RECIPIENT, NotAsked
 from tests.conftest import OpenShop
-from tests.scripted import Answer, Shop, garbage, refusal
-from tests.views.pages import opens, presses_pay
+from tests.scripted import SAME_SITE, Answer, Shop, garbage, refusal, success
+from tests.serving import served
+from tests.socket_service import Call, SocketService
+from tests.views.pages import opens, pay_path, presses_pay
+
+SLOW = ("ada", "bea", "anna")
 
 
 def looks(shop: Shop, order_id: str = "o-1") -> str:
@@ -240,6 +247,59 @@ def test_an_account_has_less_than_half_of_the_slots_and_seldom_calls_a_third(ope
     ):
         pass
     assert presses_pay(shop).status_code == 303
+
+
+def gets_accounts(shop: Shop) -> None:
+    """The account of an order is what its id begins with; "o" is that of the settings."""
+    shop.paycheckout.account_of(lambda order_id: order_id.split("-")[0].replace("o", ""))
+    shop.paycheckout.account(lambda name: Account(f"id-of-{name}", "canary-secret-of-a-seller"))
+    shop.totals |= {f"{name}-{number}": Pay("12.50", "USD") for name in SLOW for number in range(3)}
+
+
+def test_slow_accounts_have_two_slots_of_an_operation_together(shop: Shop) -> None:
+    gets_accounts(shop)
+    with waiting(shop, *[(CREATE, name) for name in SLOW[:2]]):
+        shop.clock.advance(seconds=4)
+        assert presses_pay(shop, "ada-1").status_code == 503
+        assert presses_pay(shop, "o-1").status_code == 303
+
+
+class HangingService(SocketService):
+    """Answers calls of the settings' account only, and counts the others that wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.under_way: list[Call] = []
+        self.most = 0
+
+    def creates(self, call: Call) -> bytes:
+        if call.client == "shop-1":
+            return success({"id": "chk-1", "url": "https://pay.example/checkout"}, 201)
+        self.under_way.append(call)
+        self.most = max(self.most, len(self.under_way))
+        time.sleep(1.5)
+        self.under_way.remove(call)
+        return b""
+
+
+def test_three_slow_accounts_do_not_hold_the_threads_of_a_server(open_shop: OpenShop) -> None:
+    """A probe of an account whose service hung is slow from its beginning."""
+    service = HangingService()
+    shop = open_shop(socket=service.url, PAYCHECKOUT_WEB_TIMEOUT=1)
+    gets_accounts(shop)
+    with service.running(), served(shop.app) as address, ThreadPoolExecutor(12) as crowd:
+
+        def presses(order_id: str) -> int:
+            url = address + pay_path(shop, order_id)
+            return requests.post(url, headers=SAME_SITE, allow_redirects=False, timeout=30).status_code
+
+        assert set(crowd.map(presses, [f"{name}-{number}" for name in SLOW for number in range(3)])) == {503}
+        shop.clock.advance(seconds=6)
+        while service.under_way:
+            time.sleep(0.01)
+        service.most = 0
+        *slow, well = crowd.map(presses, [*(f"{name}-1" for name in SLOW), "o-2"])
+    assert (slow, well, service.most) == ([503] * 3, 303, 2)
 
 
 def test_customers_refused_although_the_service_answers_are_reported_until_an_hour_without(open_shop: OpenShop) -> None:
