@@ -8,10 +8,9 @@ from contextlib import nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import msgspec
 from flask import Flask, current_app
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection, Engine, QueuePool, SingletonThreadPool, StaticPool
+from sqlalchemy import Connection, Engine, QueuePool
 
 from flask_paycheckout.books.account_names import Merchants
 from flask_paycheckout.books.ledger import Bookings
@@ -39,10 +38,9 @@ from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import ReceiverRuns
-from flask_paycheckout.events.receivers import Receiver, is_unheard, receivers_of
+from flask_paycheckout.events.receivers import Receivers
 from flask_paycheckout.events.shop_transaction import ShopTransactions
 from flask_paycheckout.events.slow_receivers import SlowReceivers
-from flask_paycheckout.events.transactions import Transactions
 from flask_paycheckout.models import Models, require_one_database
 from flask_paycheckout.parts import Callbacks, Parts
 from flask_paycheckout.payouts.claims import ClaimCounts, RefundClaims
@@ -56,7 +54,7 @@ from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import Accounts, Clients
 from flask_paycheckout.service.calls import Service
-from flask_paycheckout.service.limits import MOST_WEB_CALLS
+from flask_paycheckout.service.limits import MOST_WEB_CALLS, AccountLimits
 from flask_paycheckout.service.logs import FailureLog, prepare_logger
 from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
@@ -139,7 +137,7 @@ class Runtime:
 
     @made_once
     def clients(self) -> Clients:
-        return Clients(self.settings, self.parts.transport, self.observers.tell_call)
+        return Clients(self.settings, self.parts.transport, self.observers.record_call)
 
     @made_once
     def accounts(self) -> Accounts:
@@ -184,20 +182,7 @@ class Runtime:
 
     @made_once
     def shop_transactions(self) -> ShopTransactions:
-        return ShopTransactions(
-            self.parts.scope,
-            self.models.checkouts,
-            self.app,
-            self.parts.call_shop,
-            lambda: self.parts.strict,
-            SlowReceivers(self.engine, self.models.services, self.clock, self.log, self.parts.elapsed),
-            LockWaits(self.parts.web_request),
-            one_database=not self.settings.separate_database,
-        )
-
-    @made_once
-    def transactions(self) -> Transactions:
-        return Transactions(self.engine, self.shop_transactions)
+        return ShopTransactions(self.parts, SlowReceivers(self.parts), LockWaits(self.parts.web_request))
 
     def origins_of(self, account: str) -> tuple[str, ...]:
         """The origins to which customers of a merchant account may be redirected."""
@@ -206,44 +191,26 @@ class Runtime:
 
     # Events
 
-    def _receivers(self, name: str) -> list[Receiver]:
-        found = receivers_of(name, self.app)
-        if not self.settings.separate_database:
-            return found
-        # A transaction covers one database: with two, atomic receivers run after the commit like all others.
-        return [msgspec.structs.replace(one, atomic=False) for one in found]
-
-    def _is_unheard(self, name: str) -> bool:
-        return is_unheard(name, self.app, self.settings.unheard)
+    @made_once
+    def receivers(self) -> Receivers:
+        return Receivers(self.parts)
 
     @made_once
     def event_writer(self) -> EventWriter:
-        return EventWriter(self.models, self.shop_transactions, self._receivers, self._is_unheard)
+        return EventWriter(self.parts, self.shop_transactions, self.receivers)
 
     @made_once
     def event_queue(self) -> EventQueue:
-        return EventQueue(self.engine, self.models, self.checkouts, self.payouts)
+        return EventQueue(self.parts, self.checkouts, self.payouts)
 
     @made_once
     def receiver_runs(self) -> ReceiverRuns:
-        return ReceiverRuns(
-            self.engine,
-            self.models.events,
-            self.event_queue,
-            Superseding(self.models.checkouts, self.checkouts),
-            self.clock,
-            self.shop_transactions,
-            self.app,
-            self.log,
-            self.observers,
-            self.settings.unheard,
-            self.settings.separate_database,
-        )
+        superseding = Superseding(self.models.checkouts, self.checkouts)
+        return ReceiverRuns(self.parts, self.event_queue, self.receivers, superseding, self.shop_transactions)
 
     @made_once
     def outbox(self) -> Outbox:
-        runs = self.receiver_runs
-        return Outbox(self.event_queue, runs, self.clock, self.app, self.log, self.observers, self.settings.unheard)
+        return Outbox(self.parts, self.event_queue, self.receiver_runs, self.receivers)
 
     # Money in
 
@@ -267,7 +234,7 @@ class Runtime:
 
     @made_once
     def moves(self) -> Moves:
-        return Moves(self.engine, self.models, self.checkouts, self.bookings, self.event_writer, self.transactions)
+        return Moves(self.engine, self.models, self.checkouts, self.bookings, self.event_writer, self.shop_transactions)
 
     @made_once
     def order_totals(self) -> OrderTotals:
@@ -326,27 +293,10 @@ class Runtime:
 
     @made_once
     def reconciler(self) -> Reconciler:
-        from flask_paycheckout.rounds.payouts_beside import PayoutsBeside
         from flask_paycheckout.rounds.reconcile import Reconciler
 
-        sender = self.payout_sender
-        beside = PayoutsBeside(
-            sender.idle,
-            lambda stopped: sender.run_round(stopped=stopped, at_once=False),
-            # A connection that all threads share serves one at a time.
-            lambda: not isinstance(self.engine().pool, (StaticPool, SingletonThreadPool)),
-            self.log,
-        )
-        return Reconciler(
-            self.due_reads,
-            self.settlement,
-            self.outbox,
-            self.clock,
-            self.settings.reconcile_readers,
-            self.parts.several_accounts,
-            beside,
-            self.log,
-        )
+        limits = AccountLimits(self.settings.reconcile_readers)
+        return Reconciler(self.parts, self.due_reads, self.settlement, self.outbox, self.payout_sender, limits)
 
     # The books
 
@@ -396,7 +346,7 @@ class Runtime:
             self.refund_limits,
             self.bookings,
             self.event_writer,
-            self.transactions,
+            self.shop_transactions,
         )
 
     @made_once

@@ -21,8 +21,7 @@ from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.parameters import is_of
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
-from flask_paycheckout.events.shop_transaction import ShopTransaction
-from flask_paycheckout.events.transactions import Transactions
+from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.totals import Total
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ class Moves:
         checkouts: Checkouts,
         bookings: Bookings,
         events: EventWriter,
-        transactions: Transactions,
+        transactions: ShopTransactions,
     ) -> None:
         self._engine = engine
         self._models = models
@@ -132,7 +131,7 @@ class Moves:
             **total_columns(total),
         }
         try:
-            with self._transactions.begin(in_session=self._events.has_atomic(SIGNAL_OF[Status.CREATED])) as (
+            with self._transactions.begin_for(shop=self._events.has_atomic(SIGNAL_OF[Status.CREATED])) as (
                 connection,
                 shop,
             ):
@@ -193,7 +192,7 @@ class Moves:
         asks_shop: bool,
     ) -> Moved | None:
         try:
-            with self._transactions.begin(in_session=in_session) as (connection, shop):
+            with self._transactions.begin_for(shop=in_session) as (connection, shop):
                 # The order that the shop reads must not change before the commit; SQLite only locks everything.
                 if asks_shop and connection.dialect.name == "sqlite" and not self._lock(connection, checkout):
                     return None

@@ -181,7 +181,7 @@ class Settlement:
             outcome = "no_answer"
             raise
         finally:
-            self._observers.tell(Observed.READ, via.name.lower(), outcome, account=attempt.account)
+            self._observers.record(Observed.READ, via.name.lower(), outcome, account=attempt.account)
 
     def _apply(
         self, attempt: CheckoutMixin, read: Callable[[], Deposit | None], via: FoundBy, hint: WebhookHint

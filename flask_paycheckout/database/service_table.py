@@ -6,9 +6,13 @@ fail: the last webhook about payouts, slow atomic receivers, and the results of 
 
 from __future__ import annotations
 
-from sqlalchemy import Column, DateTime, Integer, String, Table, Text
+from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["service_table"]
+from sqlalchemy import Column, DateTime, Engine, Integer, String, Table, Text
+from sqlalchemy.exc import IntegrityError
+
+from flask_paycheckout.database.lock_limit import begin_limited
 
 _NAME = "paycheckout_service"
 
@@ -41,3 +45,29 @@ def service_table(beside: Table) -> Table:
         Column("count", Integer, nullable=False, server_default="0"),
         schema=schema,
     )
+
+
+def store_row(
+    engine: Engine,
+    table: Table,
+    key: Mapping[str, str],
+    values: Mapping[str, Any],
+    first: Mapping[str, Any] | None = None,
+) -> None:
+    """Change the row of an account and operation, or insert it.
+
+    :param values: may be expressions of the row's columns.
+    :param first: the values of a row that is inserted, where they differ.
+    """
+    changed = table.update().where(*(table.c[name] == value for name, value in key.items())).values(values)
+    for _ in range(2):
+        with begin_limited(engine) as connection:
+            if connection.execute(changed).rowcount:
+                return
+        try:
+            with begin_limited(engine) as connection:
+                connection.execute(table.insert().values({**key, **(first or values)}))
+                return
+        except IntegrityError:
+            # Another process stored the row first.
+            continue

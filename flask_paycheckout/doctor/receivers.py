@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flask_paycheckout.doctor.checks import Check, failure, ok, warning
-from flask_paycheckout.events.receivers import receivers_of, unheard_signals
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.signals import NEEDS_RECEIVER, OF_PAYOUTS
 
@@ -17,9 +16,9 @@ def check_receivers(shop: Runtime, *, pays_out: bool) -> Iterator[Check]:
 
     :param pays_out: whether the shop has payouts; otherwise their signals are never sent.
     """
-    unheard = unheard_signals(shop.app, shop.settings.unheard)
+    unheard = shop.receivers.unheard()
     for name in sorted(NEEDS_RECEIVER if pays_out else NEEDS_RECEIVER - OF_PAYOUTS):
-        count = len(receivers_of(name, shop.app))
+        count = len(shop.receivers.of(name))
         if name == "order_paid" and name in unheard:
             yield failure(name, "no receiver: the shop learns of no payment, and the events wait", _remedy(name))
         elif name in unheard:

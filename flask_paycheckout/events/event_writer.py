@@ -3,49 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Table, update
+from sqlalchemy import Connection, update
 
-from flask_paycheckout.database.parameters import is_of, new_values
 from flask_paycheckout.events.events import HeldEvent, NewEvent, Subject, delivered_columns, new_event
-from flask_paycheckout.events.receivers import Receiver
+from flask_paycheckout.events.receivers import Receivers
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 
 if TYPE_CHECKING:
-    from flask_paycheckout.models import Models
-
-__all__ = ["EventWriter"]
+    from flask_paycheckout.parts import Parts
 
 
+@dataclass(frozen=True)
 class EventWriter:
-    """Stores the events of one app.
+    """Stores the events of one app."""
 
-    :param shop: runs atomic receivers.
-    :param receivers: returns the receivers of a signal, by its name.
-    :param is_unheard: returns whether a signal needs a receiver and has none in this process.
-    """
-
-    def __init__(
-        self,
-        models: Models,
-        shop: ShopTransactions,
-        receivers: Callable[[str], Sequence[Receiver]],
-        is_unheard: Callable[[str], bool],
-    ) -> None:
-        self._table: Table = models.events
-        self._shop = shop
-        self._receivers = receivers
-        self._is_unheard = is_unheard
-        self._insert: Any = models.events.insert().inline()
-        self._marks: dict[frozenset[str], Any] = {}
+    parts: Parts
+    shop: ShopTransactions
+    receivers: Receivers
 
     def has_atomic(self, signal_name: str) -> bool:
         """Whether a receiver of this signal runs in the transaction of the change."""
-        return any(receiver.atomic for receiver in self._receivers(signal_name))
+        return any(receiver.atomic for receiver in self.receivers.of(signal_name))
 
     def store(
         self,
@@ -67,15 +51,15 @@ class EventWriter:
         :param leased: whether this process delivers the event after the commit.
         :param decided: whether the caller does not go on with that object, so that only further receivers need it anew.
         """
-        receivers = self._receivers(event.name)
+        receivers = self.receivers.of(event.name)
         atomic = [receiver for receiver in receivers if receiver.atomic and shop is not None]
-        told, unheard = len(atomic) == len(receivers), self._is_unheard(event.name)
+        told, unheard = len(atomic) == len(receivers), self.receivers.is_unheard(event.name)
         row = new_event(event, now, told=told, unheard=unheard, leased=leased, runs=[one.name for one in atomic])
         connection.execute(self._insert, row)
         if shop is None or not atomic:
             return HeldEvent.of_row(row, subject())
         about = subject()
-        self._shop.run(shop, row, about, atomic, partial(self._mark, connection, row, atomic[-1].name, told, now))
+        self.shop.run(shop, row, about, atomic, partial(self._mark, connection, row, atomic[-1].name, told, now))
         return HeldEvent.of_row(row, about if told and decided else reload(connection))
 
     def _mark(
@@ -92,16 +76,13 @@ class EventWriter:
         values: dict[str, Any] = {"receivers_done": json.dumps([*json.loads(before), receiver])}
         if receiver == last:
             values |= {"last_error": None} | (delivered_columns(now) if told else {})
-        key = {"of_event_id": row["event_id"], "of_receivers_done": before}
-        changed = connection.execute(
-            self._marking(frozenset(values)), key | {f"new_{name}": value for name, value in values.items()}
-        )
+        table = self.parts.models.events
+        unmarked = table.c.event_id == row["event_id"], table.c.receivers_done == before
+        changed = connection.execute(update(table).where(*unmarked).values(values))
         row |= values
         return changed.rowcount == 1
 
-    def _marking(self, columns: frozenset[str]) -> Any:
-        if columns not in self._marks:
-            unmarked = [is_of(self._table, name) for name in ("event_id", "receivers_done")]
-            values = new_values(self._table, columns)
-            self._marks[columns] = update(self._table).where(*unmarked).values(values)
-        return self._marks[columns]
+    @cached_property
+    def _insert(self) -> Any:
+        # Made once, since every move runs it.
+        return self.parts.models.events.insert().inline()

@@ -10,47 +10,33 @@ event that is no longer true is superseded and delivered to nobody.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.clock import Clock
+from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.events.event_queue import DueEvent, EventQueue, QueuedEvent
 from flask_paycheckout.events.events import LEASE, HeldEvent
 from flask_paycheckout.events.receiver_runs import Delivery, ReceiverRuns, subject_text
-from flask_paycheckout.events.receivers import is_unheard, nobody_listens, unheard_signals
-from flask_paycheckout.service.logs import FailureLog, about, about_event
-from flask_paycheckout.service.observations import Observed, Observers
+from flask_paycheckout.events.receivers import Receivers, nobody_listens
+from flask_paycheckout.service.logs import about, about_event
+from flask_paycheckout.service.observations import Observed
 
-__all__ = ["Outbox"]
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
 
 
+@dataclass(frozen=True)
 class Outbox:
-    """Delivers the stored events of one app.
+    """Delivers the stored events of one app."""
 
-    :param runs: runs the receivers of one event.
-    :param sender: the Flask app, as the signals' sender.
-    :param unheard: the signals that need no receiver in this shop (PAYCHECKOUT_UNHEARD).
-    """
-
-    def __init__(
-        self,
-        queue: EventQueue,
-        runs: ReceiverRuns,
-        clock: Clock,
-        sender: object,
-        log: FailureLog,
-        observers: Observers,
-        unheard: Collection[str],
-    ) -> None:
-        self._queue = queue
-        self._runs = runs
-        self._clock = clock
-        self._sender = sender
-        self._log = log
-        self._observers = observers
-        self._unheard = unheard
+    parts: Parts
+    queue: EventQueue
+    runs: ReceiverRuns
+    receivers: Receivers
 
     def deliver(self, events: Iterable[HeldEvent], since: datetime | None = None) -> Delivery:
         """Deliver these events now; a failure is logged, and `deliver_due` tries again.
@@ -62,38 +48,31 @@ class Outbox:
         total = Delivery(delivered=sum(event.delivered for event in given))
         for event in given:
             if event.delivered:
-                self._observers.tell(Observed.DELIVERY, event.name, "delivered")
+                self.parts.observers.record(Observed.DELIVERY, event.name, "delivered")
             elif event.lease_token is None:
-                self._observers.tell(Observed.DELIVERY, event.name, "unheard")
+                self.parts.observers.record(Observed.DELIVERY, event.name, "unheard")
                 why, fields = nobody_listens(event.name), about_event(event, event.subject.account)
                 told = event.name, subject_text(event), why
-                self._log.warning(f"events {event.name}", "%s of %s waits: %s", *told, extra=fields)
+                self.parts.log.warning(f"events {event.name}", "%s of %s waits: %s", *told, extra=fields)
                 total += Delivery(failed=1)
-        with self._runs.kept(held):
+        with self.runs.kept(held):
             if held and (len(held) > 1 or since is not None):
-                return total + self._together(held, since or self._clock())
+                return total + self._together(held, since or self.parts.clock())
             return total + self._each(((event.event_id, event) for event in held), set())
 
     def let_go(self, events: Iterable[HeldEvent]) -> None:
         """Release these events now, so that another process can deliver them; a database error is only logged."""
         for event in events:
             if event.lease_token is not None:
-                self._runs.let_go(event)
+                self.runs.let_go(event)
 
     def deliver_due(self, batch: int = 1000) -> Delivery:
         """Deliver every event that is due, oldest first; a failed one is not tried again in this call.
 
         :param batch: the number of events that one query returns.
         """
-        started = self._clock()
-        total = Delivery()
-        failed: set[str] = set()
-        unheard = self._leave_unheard(started)
-        last: DueEvent | None = None
-        while page := self._queue.due(started, after=last, limit=batch, unheard=unheard):
-            total += self._each(((due.event_id, None) for due in page), failed)
-            last = page[-1]
-        return total
+        started = self.parts.clock()
+        return self._deliver_pages(started, batch, unheard=self._leave_unheard(started))
 
     def deliver_waiting(
         self, order_id: str | None, *, now: bool, progress: Callable[[int], object] | None = None, batch: int = 1000
@@ -103,30 +82,43 @@ class Outbox:
         :param order_id: only events of this order; None for all.
         :param now: also events whose next try is due later, except those that another process is delivering.
         :param progress: called after each event with the number of events so far.
+        :raises ValueError: the order id is invalid.
         """
+        if order_id is not None:
+            require_order_id(order_id)
         if now:
-            self._queue.hurry(order_id, self._clock())
-        started, total, failed = self._clock(), Delivery(), set[str]()
+            self.queue.hurry(order_id, self.parts.clock())
+        return self._deliver_pages(self.parts.clock(), batch, order_id=order_id, progress=progress)
+
+    def _deliver_pages(
+        self,
+        due_by: datetime,
+        batch: int,
+        *,
+        unheard: Collection[str] = (),
+        order_id: str | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Delivery:
+        total, failed = Delivery(), set[str]()
         last: DueEvent | None = None
-        turns = 0
-        while page := self._queue.due(started, after=last, limit=batch, order_id=order_id):
-            for due in page:
-                total += self._each([(due.event_id, None)], failed)
-                turns += 1
+        count = 0
+        while page := self.queue.due(due_by, after=last, limit=batch, unheard=unheard, order_id=order_id):
+            for last in page:
+                total += self._each([(last.event_id, None)], failed)
+                count += 1
                 if progress is not None:
-                    progress(turns)
-            last = page[-1]
+                    progress(count)
         return total
 
     def count_waiting(self, order_id: str | None = None) -> int:
         """Count the events that are neither delivered nor superseded, of one order or of all."""
-        return self._queue.count_waiting(order_id)
+        return self.queue.count_waiting(order_id)
 
     def _leave_unheard(self, due_by: datetime) -> list[str]:
         """Name the signals without a receiver here, and store that reason with their waiting events."""
-        names = unheard_signals(self._sender, self._unheard)
+        names = self.receivers.unheard()
         if names:
-            self._queue.explain_unheard({name: nobody_listens(name) for name in names}, due_by)
+            self.queue.explain_unheard({name: nobody_listens(name) for name in names}, due_by)
         return names
 
     def _each(self, events: Iterable[tuple[str, HeldEvent | None]], failed: set[str]) -> Delivery:
@@ -140,10 +132,10 @@ class Outbox:
                 continue
 
             def deliver(event_id: str = event_id, held: HeldEvent | None = held) -> Delivery:
-                event = held or self._queue.claim(event_id, self._clock(), only_if_due=True)
+                event = held or self.queue.claim(event_id, self.parts.clock(), only_if_due=True)
                 if event is None:
                     return Delivery()
-                with self._runs.kept([event]):
+                with self.runs.kept([event]):
                     return self._deliver(event, failed)
 
             total += self._attempt(event_id, held, deliver)
@@ -156,7 +148,7 @@ class Outbox:
         except Exception:
             fields = about(event_id=event_id) if held is None else about_event(held, None)
             text = "event %s could not be delivered now; reconcile will try again"
-            self._log.exception("deliveries of events", text, event_id, extra=fields)
+            self.parts.log.exception("deliveries of events", text, event_id, extra=fields)
             return Delivery(failed=1)
 
     # Several events
@@ -174,7 +166,7 @@ class Outbox:
         try:
             while waiting:
                 event = waiting[0]
-                if self._clock() - since > LEASE / 2:
+                if self.parts.clock() - since > LEASE / 2:
                     total += self._attempt(event.event_id, event, partial(self._anew, event, failed))
                 elif event.event_id in places:
                     total += self._attempt(event.event_id, event, partial(self._alone, event, queues, failed))
@@ -195,30 +187,30 @@ class Outbox:
     def _queues_of(self, events: Sequence[HeldEvent]) -> dict[str, list[QueuedEvent]]:
         """The queues of these events' orders, by the order id; empty when they cannot be read now."""
         try:
-            return self._queue.beside_each(events) if events else {}
+            return self.queue.of_subjects(events) if events else {}
         except SQLAlchemyError as error:
             text = "the queues of %d events could not be read: %s"
             told = len(events), type(error).__name__
-            self._log.warning("deliveries of events", text, *told, extra=about(), error=error)
+            self.parts.log.warning("deliveries of events", text, *told, extra=about(), error=error)
             return {}
 
     def _alone(self, event: HeldEvent, queues: dict[str, list[QueuedEvent]], failed: set[str]) -> Delivery:
         """Deliver a held event with nothing else in its queue."""
-        delivery = self._runs.timed(event, queues[event.order_id]) or Delivery()
+        delivery = self.runs.run(event, queues[event.order_id]) or Delivery()
         if delivery.failed:
             failed.add(event.event_id)
         return delivery
 
     def _anew(self, event: HeldEvent, failed: set[str]) -> Delivery:
         """Lease an event once more and deliver it: those before it took so long that its lease may have ended."""
-        self._queue.release(event, self._clock())
+        self.queue.release(event, self.parts.clock())
         return self._each([(event.event_id, None)], failed)
 
     # The queue of an order
 
     def _deliver(self, mine: HeldEvent, failed: set[str]) -> Delivery:
         """Deliver a held event, after earlier due events of its order, and then the events that waited for it."""
-        queue = self._queue.beside(mine)
+        queue = self.queue.of_subject(mine)
         place = next((queued.id for queued in queue if queued.event_id == mine.event_id), None)
         if place is None:
             # Another process has delivered it.
@@ -235,26 +227,26 @@ class Outbox:
         """
         total, passed = Delivery(), set(failed)
         while True:
-            turn = self._next(queue, place, holding, passed)
-            if turn is None:
+            following = self._next(queue, place, holding, passed)
+            if following is None:
                 return total
-            if turn.id == place and holding:
+            if following.id == place and holding:
                 event: HeldEvent | None = mine
                 holding = False
             else:
-                event = self._queue.claim(turn.event_id, self._clock(), only_if_due=False)
-            delivery = None if event is None else self._runs.timed(event, queue)
+                event = self.queue.claim(following.event_id, self.parts.clock(), only_if_due=False)
+            delivery = None if event is None else self.runs.run(event, queue)
             if delivery is None:
                 # Another process holds it by now.
-                passed.add(turn.event_id)
+                passed.add(following.event_id)
             else:
                 total += delivery
                 if delivery.failed:
-                    passed.add(turn.event_id)
-                    failed.add(turn.event_id)
+                    passed.add(following.event_id)
+                    failed.add(following.event_id)
             # Events that waited for this one may be delivered now. A process that still saw it as undelivered has
             # released its own event by now, or will find this one done.
-            queue = self._queue.beside(mine)
+            queue = self.queue.of_subject(mine)
 
     def _next(self, queue: Sequence[QueuedEvent], place: int, holding: bool, passed: set[str]) -> QueuedEvent | None:
         """The first event of the queue that can be delivered now.
@@ -263,21 +255,21 @@ class Outbox:
         :param holding: whether that event is held and not delivered yet.
         :param passed: the ids of events that were already tried.
         """
-        now = self._clock()
+        now = self.parts.clock()
         for queued in queue:
             if holding and queued.id == place:
                 return queued
             if queued.event_id in passed or (queued.lease_until is not None and queued.lease_until > now):
                 continue
-            if is_unheard(queued.name, self._sender, self._unheard):
+            if self.receivers.is_unheard(queued.name):
                 continue
-            if self._runs.is_superseded(queued):
+            if self.runs.is_superseded(queued):
                 return queued
             if queued.id < place and queued.next_attempt_at > now:
                 continue
             if holding and queued.id > place:
                 return None
-            runnable, blocked_until = self._runs.turns(queued, queue)
+            runnable, blocked_until = self.runs.runnable_receivers(queued, queue)
             if runnable or blocked_until is None:
                 return queued
         return None

@@ -8,28 +8,27 @@ writes nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
-from sqlalchemy import Engine, SingletonThreadPool, StaticPool, Table
+from sqlalchemy import SingletonThreadPool, StaticPool
 
-from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.events.event_queue import EventQueue, QueuedEvent, names_of
 from flask_paycheckout.events.events import HeldEvent, Subject
-from flask_paycheckout.events.leases import RENEWAL
-from flask_paycheckout.events.receivers import Receiver, is_unheard, nobody_listens, receivers_of
+from flask_paycheckout.events.leases import RENEWAL, LeaseRenewal
+from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_listens
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
-from flask_paycheckout.service.logs import FailureLog, about_event
-from flask_paycheckout.service.observations import Observed, Observers
+from flask_paycheckout.service.logs import about_event
+from flask_paycheckout.service.observations import Observed
 
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.stored import Superseding
-
-__all__ = ["Delivery", "ReceiverRuns", "subject_text"]
+    from flask_paycheckout.parts import Parts
 
 _FIRST_PAUSE = timedelta(seconds=10)
 _LONGEST_PAUSE = timedelta(hours=1)
@@ -54,61 +53,37 @@ class _Superseded(Exception):
     """The event is no longer true, so the receiver's writes are rolled back."""
 
 
+@dataclass(frozen=True)
 class ReceiverRuns:
-    """Runs the receivers of one app's events.
+    """Runs the receivers of one app's events."""
 
-    :param engine: returns the engine of the event table, when first needed.
-    :param table: the event table.
-    :param shop: opens the receivers' transactions.
-    :param sender: the Flask app, as the signals' sender.
-    :param unheard: the signals that need no receiver in this shop (PAYCHECKOUT_UNHEARD).
-    :param separate: whether receivers write to another database than that of the marks.
-    """
+    parts: Parts
+    queue: EventQueue
+    receivers: Receivers
+    superseding: Superseding
+    shop: ShopTransactions
+    renewal: LeaseRenewal = RENEWAL
+    failing: set[str] = field(default_factory=set, init=False)
+    """The receivers whose failure was logged with a traceback since their last success."""
 
-    def __init__(
-        self,
-        engine: Callable[[], Engine],
-        table: Table,
-        queue: EventQueue,
-        superseding: Superseding,
-        clock: Clock,
-        shop: ShopTransactions,
-        sender: object,
-        log: FailureLog,
-        observers: Observers,
-        unheard: Collection[str],
-        separate: bool,
-    ) -> None:
-        self._engine = engine
-        self._table = table
-        self._queue = queue
-        self._superseding = superseding
-        self._clock = clock
-        self._shop = shop
-        self._sender = sender
-        self._log = log
-        self._observers = observers
-        # The receivers whose failure was logged with a traceback since their last success.
-        self._failing: set[str] = set()
-        self._unheard = unheard
-        self._separate = separate
-        self._renewal = RENEWAL
+    def run(self, event: HeldEvent, queue: Sequence[QueuedEvent]) -> Delivery | None:
+        """Run the receivers of a held event and release it; None when another process has taken its lease.
 
-    def timed(self, event: HeldEvent, queue: Sequence[QueuedEvent]) -> Delivery | None:
+        :param queue: the undelivered events of its order or payout.
+        """
         began = time.perf_counter()
-        delivery = self._tell(event, queue)
+        delivery = self._run_receivers(event, queue)
         if delivery is not None and (delivery.delivered or delivery.failed):
             outcome = "delivered" if delivery.delivered else "failed"
-            self._observers.tell(Observed.DELIVERY, event.name, outcome, time.perf_counter() - began)
+            self.parts.observers.record(Observed.DELIVERY, event.name, outcome, time.perf_counter() - began)
         return delivery
 
-    def _tell(self, event: HeldEvent, queue: Sequence[QueuedEvent]) -> Delivery | None:
-        """Run the receivers of a held event and release it; None when another process has taken its lease."""
+    def _run_receivers(self, event: HeldEvent, queue: Sequence[QueuedEvent]) -> Delivery | None:
         if self.is_superseded(event):
             return self._supersede(event)
-        if is_unheard(event.name, self._sender, self._unheard):
-            return self._postpone(event, self._clock(), nobody_listens(event.name))
-        runnable, blocked_until = self.turns(event, queue)
+        if self.receivers.is_unheard(event.name):
+            return self._postpone(event, nobody_listens(event.name))
+        runnable, blocked_until = self.runnable_receivers(event, queue)
         failure: BaseException | None = None
         failed = ""
         done = names_of(event.receivers_done)
@@ -118,10 +93,10 @@ class ReceiverRuns:
             last = failure is None and blocked_until is None and number == len(runnable)
             try:
                 # Load a copy for each receiver, since an earlier receiver may have changed the object.
-                subject = event.subject if number == 1 else self._queue.subject_of(event)
-                self._run(event, subject, receiver.function, [*done, receiver.name], last)
+                subject = event.subject if number == 1 else self.queue.subject_of(event)
+                self._run_one(event, subject, receiver.function, [*done, receiver.name], last)
                 done.append(receiver.name)
-                self._failing.discard(receiver.name)
+                self.failing.discard(receiver.name)
             except _LeaseLost:
                 return None
             except _Superseded:
@@ -134,16 +109,15 @@ class ReceiverRuns:
                 names = receiver.name, event.name, subject_text(event)
                 fields = about_event(event, account, heals=self._fails_again(receiver, event))
                 kind = f"receiver {receiver.name} of {event.name}"
-                self._log.exception(kind, "receiver %s of %s failed for %s", *names, extra=fields)
+                self.parts.log.exception(kind, "receiver %s of %s failed for %s", *names, extra=fields)
                 failure, failed = error, receiver.name
                 # The commit may have succeeded although its reply was lost, so re-read `receivers_done`.
-                done = self._queue.receivers_done(event)
+                done = self.queue.receivers_done(event)
         if failure is not None:
-            pause = timedelta(0) if event.attempts == 1 else _pause(event.attempts)
             text = f"{type(failure).__name__}: {failure}"[:_MAX_ERROR]
-            return self._postpone(event, self._clock() + pause, f"{text} (receiver {failed})")
+            return self._postpone(event, f"{text} (receiver {failed})", _pause(event.attempts))
         if blocked_until is not None:
-            self._queue.release(event, max(blocked_until, self._clock()))
+            self.queue.release(event, max(blocked_until, self.parts.clock()))
             return Delivery()
         if not runnable:
             self._mark(event)
@@ -151,11 +125,11 @@ class ReceiverRuns:
 
     def _fails_again(self, receiver: Receiver, event: HeldEvent) -> bool:
         """Whether a failure of this receiver was logged before: for this event, or since its last success here."""
-        known = event.attempts > 1 or receiver.name in self._failing
-        self._failing.add(receiver.name)
+        known = event.attempts > 1 or receiver.name in self.failing
+        self.failing.add(receiver.name)
         return known
 
-    def turns(
+    def runnable_receivers(
         self, event: HeldEvent | QueuedEvent, queue: Sequence[QueuedEvent]
     ) -> tuple[list[Receiver], datetime | None]:
         """The receivers that may get an event now, and the time until which others must wait, if there are others."""
@@ -175,22 +149,22 @@ class ReceiverRuns:
     def _missing(self, event: HeldEvent | QueuedEvent) -> list[Receiver]:
         """The receivers of an event that have not run yet."""
         done = names_of(event.receivers_done)
-        return [receiver for receiver in receivers_of(event.name, self._sender) if receiver.name not in done]
+        return [receiver for receiver in self.receivers.of(event.name) if receiver.name not in done]
 
     def is_superseded(self, event: HeldEvent | QueuedEvent) -> bool:
-        if not self._superseding.may_happen_to(event):
+        if not self.superseding.may_happen_to(event):
             return False
-        with self._engine().connect() as connection:
-            return self._superseding.has_happened_to(event, connection)
+        with self.parts.engine().connect() as connection:
+            return self.superseding.has_happened_to(event, connection)
 
     def kept(self, events: Sequence[HeldEvent]) -> AbstractContextManager[None]:
         """Renew the leases of these events while the `with` block runs."""
         # Not on a connection that all threads share: a second thread would work inside the receiver's transaction.
-        if not events or isinstance(self._engine().pool, (StaticPool, SingletonThreadPool)):
+        if not events or isinstance(self.parts.engine().pool, (StaticPool, SingletonThreadPool)):
             return nullcontext()
-        return self._renewal.during(lambda: self._queue.renew(events, self._clock()))
+        return self.renewal.during(lambda: self.queue.renew(events, self.parts.clock()))
 
-    def _run(
+    def _run_one(
         self,
         event: HeldEvent,
         subject: Subject,
@@ -198,11 +172,11 @@ class ReceiverRuns:
         done: list[str],
         last: bool,
     ) -> None:
-        with self._shop.open() as transaction:
+        with self.shop.open() as transaction:
             # Loaded on another connection, so that a receiver that only calls another service opens no transaction.
             transaction.session.add(subject)
-            transaction.receive(receiver, self._sender, event._asdict(), subject)
-            if self._separate:
+            transaction.receive(receiver, event._asdict(), subject)
+            if self.parts.settings.separate_database:
                 self._commit_then_mark(transaction, event, done, last)
             else:
                 self._mark_and_commit(transaction, event, done, last)
@@ -210,46 +184,45 @@ class ReceiverRuns:
     def _mark_and_commit(self, transaction: ShopTransaction, event: HeldEvent, done: list[str], last: bool) -> None:
         """Commit a receiver's writes together with the mark that it has run, if the event is still true."""
         connection = transaction.connection
-        if not self._queue.mark(connection, event, done[:-1], done, self._clock() if last else None):
+        if not self.queue.mark(connection, event, done[:-1], done, self.parts.clock() if last else None):
             raise _LeaseLost
-        if self._superseding.has_happened_to(event, connection, lock=True):
+        if self.superseding.has_happened_to(event, connection, lock=True):
             raise _Superseded
         transaction.commit()
 
     def _commit_then_mark(self, transaction: ShopTransaction, event: HeldEvent, done: list[str], last: bool) -> None:
         """Commit in two databases, one after the other; after a crash between the commits the receiver runs again."""
-        with self._engine().connect() as connection:
-            if not self._queue.is_held(connection, event, done[:-1]):
+        with self.parts.engine().connect() as connection:
+            if not self.queue.is_held(connection, event, done[:-1]):
                 raise _LeaseLost
-            if self._superseding.has_happened_to(event, connection):
+            if self.superseding.has_happened_to(event, connection):
                 raise _Superseded
         transaction.commit()
-        with begin_limited(self._engine()) as connection:
-            if not self._queue.mark(connection, event, done[:-1], done, self._clock() if last else None):
+        with begin_limited(self.parts.engine()) as connection:
+            if not self.queue.mark(connection, event, done[:-1], done, self.parts.clock() if last else None):
                 raise _LeaseLost
 
     def _mark(self, event: HeldEvent) -> None:
         done = names_of(event.receivers_done)
-        with begin_limited(self._engine()) as connection:
-            self._queue.mark(connection, event, done, done, self._clock())
+        with begin_limited(self.parts.engine()) as connection:
+            self.queue.mark(connection, event, done, done, self.parts.clock())
 
     def _supersede(self, event: HeldEvent) -> Delivery:
-        self._queue.supersede(event, self._clock())
-        self._observers.tell(Observed.DELIVERY, event.name, "superseded")
+        self.queue.supersede(event, self.parts.clock())
+        self.parts.observers.record(Observed.DELIVERY, event.name, "superseded")
         return Delivery()
 
-    def _postpone(self, event: HeldEvent, until: datetime, error: str) -> Delivery:
-        """Release an event for a later try: at the next reconcile at first, then with growing pauses."""
-        self._queue.postpone(event, until, error)
+    def _postpone(self, event: HeldEvent, error: str, pause: timedelta = timedelta(0)) -> Delivery:
+        self.queue.release(event, self.parts.clock() + pause, error)
         return Delivery(failed=1)
 
     def let_go(self, event: HeldEvent) -> None:
         """Release the event at once, if the database still answers."""
         try:
-            self._queue.release(event, self._clock())
+            self.queue.release(event, self.parts.clock())
         except Exception:
             text = "event %s could not be released; it waits until its lease ends"
-            self._log.warning("releases of events", text, event.event_id, extra=about_event(event, None))
+            self.parts.log.warning("releases of events", text, event.event_id, extra=about_event(event, None))
 
 
 def subject_text(event: HeldEvent) -> str:
@@ -260,5 +233,8 @@ def subject_text(event: HeldEvent) -> str:
 
 
 def _pause(attempts: int) -> timedelta:
+    """The time until the next try: until the next reconcile at first, then longer after each."""
+    if attempts == 1:
+        return timedelta(0)
     doublings: int = min(attempts - 2, 12)
     return min(_FIRST_PAUSE * (1 << doublings), _LONGEST_PAUSE)

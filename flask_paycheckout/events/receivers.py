@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import msgspec
@@ -11,16 +13,8 @@ import msgspec
 from flask_paycheckout.shop_functions import Function, name_of, refuse_generator
 from flask_paycheckout.signals import BY_NAME, NEEDS_RECEIVER
 
-__all__ = [
-    "NOBODY_LISTENS",
-    "Receiver",
-    "is_atomic",
-    "is_unheard",
-    "mark_atomic",
-    "nobody_listens",
-    "receivers_of",
-    "unheard_signals",
-]
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
 
 NOBODY_LISTENS = "nobody listens"
 """The beginning of the error of an event whose signal has no receiver."""
@@ -39,35 +33,38 @@ class Receiver(msgspec.Struct, frozen=True):
     """Whether it runs in the transaction that moves the checkout, instead of after it."""
 
 
-def receivers_of(signal_name: str, sender: object) -> list[Receiver]:
-    """List the receivers that are connected to a signal for this sender, in the order of their connection."""
-    signal = BY_NAME[signal_name]
-    connected = list(signal.receivers_for(sender))
-    # `receivers_for` does not keep the order of connection; `receivers` does.
-    in_order = (kept() if isinstance(kept, ref) else kept for kept in signal.receivers.values())
-    found: list[Receiver] = []
-    seen: dict[str, int] = {}
-    for function in (function for function in in_order if function in connected):
-        name = name_of(function)
-        seen[name] = seen.get(name, 0) + 1
-        unique = name if seen[name] == 1 else f"{name}#{seen[name]}"
-        found.append(Receiver(unique, function, is_atomic(function)))
-    return found
+@dataclass(frozen=True)
+class Receivers:
+    """The receivers that are connected in this process for one app."""
 
+    parts: Parts
 
-def is_unheard(signal_name: str, sender: object, allowed: Collection[str]) -> bool:
-    """Whether the signal needs a receiver and has none in this process.
+    def of(self, signal_name: str) -> list[Receiver]:
+        """The receivers of a signal, in the order of their connection."""
+        signal = BY_NAME[signal_name]
+        connected = list(signal.receivers_for(self.parts.app))
+        # A transaction covers one database: with two, atomic receivers run after the commit like all others.
+        one_database = not self.parts.settings.separate_database
+        # `receivers_for` does not keep the order of connection; `receivers` does.
+        in_order = (kept() if isinstance(kept, ref) else kept for kept in signal.receivers.values())
+        found: list[Receiver] = []
+        named: Counter[str] = Counter()
+        for function in (function for function in in_order if function in connected):
+            name = name_of(function)
+            named[name] += 1
+            unique = name if named[name] == 1 else f"{name}#{named[name]}"
+            found.append(Receiver(unique, function, one_database and is_atomic(function)))
+        return found
 
-    :param allowed: the signals that need no receiver in this shop (PAYCHECKOUT_UNHEARD).
-    """
-    if signal_name not in NEEDS_RECEIVER or signal_name in allowed:
-        return False
-    return next(BY_NAME[signal_name].receivers_for(sender), None) is None
+    def is_unheard(self, signal_name: str) -> bool:
+        """Whether the signal needs a receiver, which PAYCHECKOUT_UNHEARD may waive, and has none in this process."""
+        if signal_name not in NEEDS_RECEIVER or signal_name in self.parts.settings.unheard:
+            return False
+        return next(BY_NAME[signal_name].receivers_for(self.parts.app), None) is None
 
-
-def unheard_signals(sender: object, allowed: Collection[str]) -> list[str]:
-    """List the signals that need a receiver and have none in this process."""
-    return [name for name in BY_NAME if is_unheard(name, sender, allowed)]
+    def unheard(self) -> list[str]:
+        """The signals that need a receiver and have none in this process."""
+        return [name for name in BY_NAME if self.is_unheard(name)]
 
 
 def nobody_listens(signal_name: str) -> str:

@@ -12,22 +12,24 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, scoped_session
 
 from flask_paycheckout.database.database_errors import is_lost_race
-from flask_paycheckout.database.lock_limit import LockWaits
+from flask_paycheckout.database.lock_limit import LockWaits, begin_limited
 from flask_paycheckout.database.open_transactions import BrokenTransaction, begun_in, guard, guarded, in_callback
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.events import Subject, keywords_of
 from flask_paycheckout.events.receivers import Receiver
-from flask_paycheckout.shop_functions import CallShop
+from flask_paycheckout.events.slow_receivers import SlowReceivers
 
-__all__ = ["ReceiverTimes", "Scope", "ShopTransaction", "ShopTransactions"]
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
 
 _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
 
@@ -36,28 +38,10 @@ _without_sockets: ContextVar[bool] = ContextVar("flask_paycheckout_without_socke
 Scope = Callable[[], AbstractContextManager[scoped_session[Any]]]
 
 
-class ReceiverTimes(Protocol):
-    """Records atomic receivers that are slow."""
-
-    @property
-    def elapsed(self) -> Callable[[], float]:
-        """Seconds that only move forward."""
-
-    def ran(self, receiver: str, seconds: float) -> bool:
-        """Record a run in memory if it took too long; returns whether it did."""
-
-    def write(self) -> None:
-        """Store what was noted, in a transaction of its own; never raises a database error."""
-
-
 class ShopTransaction:
-    """An open transaction of the shop's session, in which functions of the shop are called.
+    """An open transaction of the shop's session, in which functions of the shop are called."""
 
-    :param table: one of the payment tables.
-    :param one_database: whether all writes must go to the database of the payment tables.
-    """
-
-    def __init__(self, session: Session, table: Table, call: CallShop, one_database: bool) -> None:
+    def __init__(self, parts: Parts, session: Session) -> None:
         self.session = session
         self.was_slow = False
         """Whether an atomic receiver held it for too long."""
@@ -67,14 +51,12 @@ class ShopTransaction:
 
         self._given: list[Subject] = []
         self._root = session.get_transaction()
-        self._table = table
-        self._call = call
-        self._one_database = one_database
+        self._parts = parts
 
     @property
     def connection(self) -> Connection:
         """The session's connection to the payment tables."""
-        return self.session.connection(bind_arguments={"clause": self._table})
+        return self.session.connection(bind_arguments={"clause": self._parts.models.checkouts})
 
     def call(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         """Call a function of the shop, which must leave the transaction open and whole.
@@ -82,13 +64,11 @@ class ShopTransaction:
         :raises RuntimeError: it ended the transaction, or left it broken.
         """
         with in_callback(self.session):
-            result = self._call(function, *arguments, **keywords)
+            result = self._parts.call_shop(function, *arguments, **keywords)
         self._require_whole()
         return result
 
-    def receive(
-        self, receiver: Callable[..., Any], sender: object, stored: Mapping[str, Any], subject: Subject
-    ) -> None:
+    def receive(self, receiver: Callable[..., Any], stored: Mapping[str, Any], subject: Subject) -> None:
         """Call a receiver, and flush its writes.
 
         :param stored: the columns of the event.
@@ -96,11 +76,11 @@ class ShopTransaction:
         :raises RuntimeError: it left the transaction ended or broken, or wrote in a second database.
         """
         self._given.append(subject)
-        self.call(receiver, sender, **keywords_of(stored, subject))
+        self.call(receiver, self._parts.app, **keywords_of(stored, subject))
         self.session.flush()
         self._require_whole()
         begun = begun_in(self.session)
-        if self._one_database and len(begun) > 1:
+        if not self._parts.settings.separate_database and len(begun) > 1:
             engine = self.connection.engine
             if any(one.wrote() for one in begun if one.connection.engine is not engine):
                 raise RuntimeError(
@@ -124,39 +104,13 @@ class ShopTransaction:
             raise BrokenTransaction(fault)
 
 
+@dataclass(frozen=True)
 class ShopTransactions:
-    """Opens transactions of one shop's session.
+    """Opens transactions of one shop's session."""
 
-    :param scope: opens an application context of its own, and yields the shop's `db.session` in it.
-    :param table: one of the payment tables.
-    :param sender: the Flask app, as the signals' sender.
-    :param call: calls a function of the shop.
-    :param strict: returns whether a socket that an atomic receiver opens is an error.
-    :param times: records atomic receivers that are slow.
-    :param waits: limits how long the transactions wait for locks.
-    :param one_database: whether receivers must write to the database of the payment tables only.
-    """
-
-    def __init__(
-        self,
-        scope: Scope,
-        table: Table,
-        sender: object,
-        call: CallShop,
-        strict: Callable[[], bool],
-        times: ReceiverTimes,
-        waits: LockWaits,
-        *,
-        one_database: bool,
-    ) -> None:
-        self._times = times
-        self._waits = waits
-        self._scope = scope
-        self._table = table
-        self._sender = sender
-        self._call = call
-        self._strict = strict
-        self._one_database = one_database
+    parts: Parts
+    slow: SlowReceivers
+    waits: LockWaits
 
     @contextmanager
     def open(self) -> Iterator[ShopTransaction]:
@@ -164,15 +118,15 @@ class ShopTransactions:
 
         It takes a connection when the shop makes its first query, so a function without one costs nothing here.
         """
-        with self._scope() as scoped:
+        with self.parts.scope() as scoped:
             session: Session = scoped()
             if session.in_transaction():
                 # A session of the shop's own class may have made queries already.
                 session.rollback()
             try:
-                with self._waits.limited() as patience, guarded(session, patience):
+                with self.waits.limited() as patience, guarded(session, patience):
                     session.begin()
-                    yield ShopTransaction(session, self._table, self._call, self._one_database)
+                    yield ShopTransaction(self.parts, session)
             finally:
                 # Rolls back, and leaves objects readable that receivers were given.
                 session.close()
@@ -193,13 +147,26 @@ class ShopTransactions:
                     raise ReceiverFailed(*opened.last_run, error) from error
         finally:
             if opened is not None and opened.was_slow:
-                self._times.write()
+                self.slow.write()
+
+    @contextmanager
+    def begin_for(self, *, shop: bool) -> Iterator[tuple[Connection, ShopTransaction | None]]:
+        """Open a transaction for a change of ours, committed at the end of the `with` block.
+
+        :param shop: whether functions of the shop run in it; without them it needs no session of the shop.
+        """
+        if shop:
+            with self.begin() as transaction:
+                yield transaction.connection, transaction
+        else:
+            with begin_limited(self.parts.engine()) as connection:
+                yield connection, None
 
     def within(self, session: Session) -> ShopTransaction:
         """The open transaction of a session of the shop, which the shop itself commits."""
-        with self._waits.limited() as patience:
-            guard(session, session.connection(bind_arguments={"clause": self._table}), patience)
-        return ShopTransaction(session, self._table, self._call, self._one_database)
+        with self.waits.limited() as patience:
+            guard(session, session.connection(bind_arguments={"clause": self.parts.models.checkouts}), patience)
+        return ShopTransaction(self.parts, session)
 
     def run(
         self,
@@ -218,13 +185,13 @@ class ShopTransactions:
         :raises ReceiverFailed: one of them raised, or did not leave the transaction whole; the caller must roll back.
         """
         for receiver in receivers:
-            began = self._times.elapsed()
+            began = self.parts.elapsed()
             ran = transaction.last_run = receiver.name, stored["name"], _owner_of(stored)
             try:
-                with _refuse_sockets(self._strict()):
+                with _refuse_sockets(self.parts.strict):
                     # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
                     attached = transaction.session.merge(subject, load=False)
-                    transaction.receive(receiver.function, self._sender, stored, attached)
+                    transaction.receive(receiver.function, stored, attached)
                     if not mark(receiver.name):
                         raise BrokenTransaction("it ended the transaction that it was called in")
             except KeyboardInterrupt:
@@ -234,7 +201,7 @@ class ShopTransactions:
                     raise
                 raise ReceiverFailed(*ran, error) from error
             finally:
-                transaction.was_slow |= self._times.ran(receiver.name, self._times.elapsed() - began)
+                transaction.was_slow |= self.slow.ran(receiver.name, self.parts.elapsed() - began)
 
 
 def _owner_of(event: Mapping[str, Any]) -> str:

@@ -6,20 +6,23 @@ memory and written after their transaction has ended: at most one write of each 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import blake2s
+from typing import TYPE_CHECKING
 
 import msgspec
 from sqlalchemy import Engine, Table, select
-from sqlalchemy.exc import IntegrityError
 
-from flask_paycheckout.clock import Clock, as_utc
+from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.lock_limit import begin_limited
-from flask_paycheckout.service.logs import FailureLog, about
+from flask_paycheckout.database.service_table import store_row
+from flask_paycheckout.service.logs import about
 
-__all__ = ["SlowReceiver", "SlowReceivers", "slow_receivers"]
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
 
 _LIMIT = 1.0
 _BETWEEN_WRITES = 600.0
@@ -40,36 +43,21 @@ class SlowReceiver(msgspec.Struct, frozen=True):
     at: datetime
 
 
+@dataclass(frozen=True)
 class SlowReceivers:
-    """Collects the slow runs of one app's atomic receivers, and writes them to the table.
+    """Collects the slow runs of one app's atomic receivers, and writes them to the table."""
 
-    :param engine: returns the engine of the tables; called when it is first needed.
-    :param elapsed: seconds that only move forward.
-    """
-
-    def __init__(
-        self,
-        engine: Callable[[], Engine],
-        table: Table,
-        clock: Clock,
-        log: FailureLog,
-        elapsed: Callable[[], float],
-    ) -> None:
-        self.elapsed = elapsed
-        self._engine = engine
-        self._table = table
-        self._clock = clock
-        self._log = log
-        # Plain dictionaries without a lock: each run is taken out by one thread.
-        self._unwritten: dict[str, tuple[float, datetime]] = {}
-        self._written_at: dict[str, float] = {}
+    parts: Parts
+    # Plain dictionaries without a lock: each run is taken out by one thread.
+    unwritten: dict[str, tuple[float, datetime]] = field(default_factory=dict, init=False)
+    written_at: dict[str, float] = field(default_factory=dict, init=False)
 
     def ran(self, receiver: str, seconds: float) -> bool:
         """Note a run if it was slow, in memory and in the log; returns whether it was."""
         if seconds <= _LIMIT:
             return False
-        self._unwritten[receiver] = (seconds, self._clock())
-        self._log.warning(
+        self.unwritten[receiver] = (seconds, self.parts.clock())
+        self.parts.log.warning(
             f"slow runs of {receiver}",
             "the atomic receiver %s held its transaction for %.1f s, and what it locks with it",
             receiver,
@@ -80,36 +68,30 @@ class SlowReceivers:
 
     def write(self) -> None:
         """Write the collected runs to the table; an error is only logged, since the payment is committed by now."""
-        now = self.elapsed()
-        for receiver in list(self._unwritten):
-            run = self._unwritten.pop(receiver, None)
+        now = self.parts.elapsed()
+        for receiver in list(self.unwritten):
+            run = self.unwritten.pop(receiver, None)
             if run is None:
                 # Another thread writes it.
                 continue
-            last = self._written_at.get(receiver)
+            last = self.written_at.get(receiver)
             if last is not None and last <= now < last + _BETWEEN_WRITES:
                 continue
-            self._written_at[receiver] = now
+            self.written_at[receiver] = now
             try:
                 self._store(receiver, *run)
             except Exception as error:
                 text = "the record of a slow receiver could not be stored: %s"
-                self._log.warning("records of slow receivers", text, first_line(error), extra=about(), error=error)
+                self.parts.log.warning("records of slow receivers", text, first_line(error), extra=about(), error=error)
 
     def _store(self, receiver: str, seconds: float, at: datetime) -> None:
-        c = self._table.c
+        table = self.parts.models.services
+        old = table.c.operation.startswith(_OPERATION), table.c.last_failure_at <= at - _KEPT_FOR
+        with begin_limited(self.parts.engine()) as connection:
+            connection.execute(table.delete().where(table.c.account == "", *old))
+        operation = _OPERATION + blake2s(receiver.encode(), digest_size=8).hexdigest()
         values = {"words": receiver, "last_failure_at": at, "count": int(1000 * seconds)}
-        key = {"account": "", "operation": _OPERATION + blake2s(receiver.encode(), digest_size=8).hexdigest()}
-        of_receiver = [c[name] == value for name, value in key.items()]
-        old = self._table.delete().where(c.account == "", c.operation.startswith(_OPERATION))
-        try:
-            with begin_limited(self._engine()) as connection:
-                connection.execute(old.where(c.last_failure_at <= at - _KEPT_FOR))
-                if not connection.execute(self._table.update().where(*of_receiver).values(values)).rowcount:
-                    connection.execute(self._table.insert().values(key | values))
-        except IntegrityError:
-            # Another process stored the same receiver first.
-            return
+        store_row(self.parts.engine(), table, {"account": "", "operation": operation}, values)
 
 
 def slow_receivers(engine: Engine, table: Table, now: datetime) -> Sequence[SlowReceiver]:

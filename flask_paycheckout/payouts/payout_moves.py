@@ -18,8 +18,7 @@ from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.parameters import is_of, new_values
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
-from flask_paycheckout.events.shop_transaction import ShopTransaction
-from flask_paycheckout.events.transactions import Transactions
+from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.payouts.paybacks import RefundLimits
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import (
@@ -76,7 +75,7 @@ class PayoutMoves:
         limits: RefundLimits,
         bookings: Bookings,
         events: EventWriter,
-        transactions: Transactions,
+        transactions: ShopTransactions,
     ) -> None:
         self._engine = engine
         self._models = models
@@ -130,7 +129,7 @@ class PayoutMoves:
         return None if row is None else self._models.payout_of_row(row)
 
     def _begin(self, *, in_session: bool) -> AbstractContextManager[tuple[Connection, ShopTransaction | None]]:
-        return self._transactions.begin(in_session=in_session)
+        return self._transactions.begin_for(shop=in_session)
 
     def _store(
         self,

@@ -265,7 +265,7 @@ class PayoutResults:
             return False
         kind, status = moved.payout.kind, PayoutStatus(moved.payout.status)
         self._counts[status] += 1
-        self._observers.tell(Observed.PAYOUT, kind, status, account=payout.account)
+        self._observers.record(Observed.PAYOUT, kind, status, account=payout.account)
         self._events += moved.events
         return True
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import SingletonThreadPool, StaticPool
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.due_reading import Answered, DueRound, Workers
@@ -16,18 +19,18 @@ from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client import Deposit, PaymentsError
-from flask_paycheckout.clock import Clock
 from flask_paycheckout.events.events import HeldEvent
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.payouts.results import PayoutReport
 from flask_paycheckout.service.limits import AccountLimits
-from flask_paycheckout.service.logs import FailureLog, about_checkout
+from flask_paycheckout.service.logs import about, about_checkout
 
 if TYPE_CHECKING:
-    from flask_paycheckout.rounds.payouts_beside import Paid, PayoutRun, PayoutsBeside
+    from flask_paycheckout.parts import Parts
+    from flask_paycheckout.payouts.rounds import PayoutSender
 
-__all__ = ["ReconcileReport", "ReconcileWatch", "Reconciler"]
+Paid = tuple[PayoutReport, Delivery]
 
 # Seconds that a round of a watch waits for its payouts before it leaves them to the next one.
 _PATIENCE = 1.0
@@ -71,6 +74,7 @@ class ReconcileReport:
         )
 
 
+@dataclass(frozen=True)
 class Reconciler:
     """Runs reconcile rounds for one app.
 
@@ -78,38 +82,26 @@ class Reconciler:
     a few threads apply the results and deliver events; on SQLite, which has one writer, the caller's thread does.
 
     Payouts have a thread of their own meanwhile.
-
-    :param readers: the most reads at once; 1 starts no thread at all.
-    :param several_accounts: returns whether the shop has several merchant accounts.
     """
 
-    def __init__(
-        self,
-        due_reads: DueReads,
-        settlement: Settlement,
-        outbox: Outbox,
-        clock: Clock,
-        readers: int,
-        several_accounts: Callable[[], bool],
-        payouts: PayoutsBeside,
-        log: FailureLog,
-    ) -> None:
-        self._due_reads = due_reads
-        self._settlement = settlement
-        self._outbox = outbox
-        self._clock = clock
-        self._readers = readers
-        self._several_accounts = several_accounts
-        self._limits = AccountLimits(readers)
-        self._payouts = payouts
-        self._log = log
+    parts: Parts
+    due_reads: DueReads
+    settlement: Settlement
+    outbox: Outbox
+    payouts: PayoutSender
+    limits: AccountLimits
+    """The limits of this process's reads."""
+
+    def begin_payouts(self) -> PayoutThread:
+        """Begin a round of payouts."""
+        return PayoutThread(self.payouts, self.parts)
 
     def run(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
         """Run one round over everything that is due, deposits and payouts, and wait for both.
 
         Parameters as for `read_deposits`.
         """
-        paying = self._payouts.begin()
+        paying = self.begin_payouts()
         try:
             report = self.read_deposits(limit, progress)
         except BaseException:
@@ -120,12 +112,12 @@ class Reconciler:
         report += paid
         if report.delivered:
             # Receivers may have added payouts.
-            report += _paid(self._payouts.begin().wait())
+            report += _paid(self.begin_payouts().wait())
         return report
 
     def watch(self) -> ReconcileWatch:
         """Begin a series of rounds, none of which waits for payouts."""
-        return ReconcileWatch(self, self._payouts)
+        return ReconcileWatch(self)
 
     def read_deposits(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
         """Run one round over the deposits and events that are due at its beginning.
@@ -135,19 +127,20 @@ class Reconciler:
         :param limit: the most checkouts to read; None for all.
         :param progress: called with the report so far, after each read.
         """
-        report = _delivered(self._outbox.deliver_due())
-        accounts = self._due_reads.due_accounts(self._clock()) if self._several_accounts() else None
+        report = _delivered(self.outbox.deliver_due())
+        accounts = self.due_reads.due_accounts(self.parts.clock()) if self.parts.several_accounts() else None
         # Late answers of one account may wait beside the others' reads.
-        readers = self._readers if accounts is None or self._readers == 1 else 2 * self._readers
-        settlers = 1 if self._due_reads.single_writer else min(self._readers, _SETTLERS)
+        most = self.parts.settings.reconcile_readers
+        readers = most if accounts is None or most == 1 else 2 * most
+        settlers = 1 if self.due_reads.single_writer else min(most, _SETTLERS)
         with _threads(readers, "paycheckout-read") as reads, _threads(settlers, "paycheckout-settle") as settles:
             due = DueRound(
-                self._due_reads,
-                self._clock,
-                self._limits,
+                self.due_reads,
+                self.parts.clock,
+                self.limits,
                 Workers(reads, settles, settlers),
-                self._settlement.reading,
-                self._settle,
+                self.settlement.reading,
+                self.settle,
                 accounts,
                 limit,
             )
@@ -155,12 +148,12 @@ class Reconciler:
                 report += settled
                 if progress is not None:
                     progress(report)
-        self._log.tell_left_out()
+        self.parts.log.tell_left_out()
         return report
 
-    def _settle(self, answered: Sequence[Answered]) -> list[ReconcileReport]:
+    def settle(self, answered: Sequence[Answered]) -> list[ReconcileReport]:
         """Apply reads, and deliver the events of all; returns the counts of each."""
-        began = self._clock()
+        began = self.parts.clock()
         results: list[ReconcileReport] = []
         events: list[HeldEvent] = []
         try:
@@ -169,9 +162,9 @@ class Reconciler:
                 results.append(report)
                 events += stored
         except BaseException:
-            self._outbox.let_go(events)
+            self.outbox.let_go(events)
             raise
-        results[-1] += _delivered(self._outbox.deliver(events, began))
+        results[-1] += _delivered(self.outbox.deliver(events, began))
         return results
 
     def _apply(
@@ -179,15 +172,15 @@ class Reconciler:
     ) -> tuple[ReconcileReport, Sequence[HeldEvent]]:
         """Apply a read; returns the counts, and the events that were stored."""
         try:
-            settled = self._settlement.apply(attempt, read.result, via=FoundBy.RECONCILE)
+            settled = self.settlement.apply(attempt, read.result, via=FoundBy.RECONCILE)
         except PaymentsError as error:
             fields, text = about_checkout(attempt), "checkout %s of order %s could not be read: %s"
-            self._log.warning("reads of deposits", text, *_ids(attempt), error, extra=fields, error=error)
+            self.parts.log.warning("reads of deposits", text, *_ids(attempt), error, extra=fields, error=error)
             return ReconcileReport(checked=1, failed=1), ()
         except Exception:
             # Log the traceback the first time only; the checkout's `problem` has the error.
             fields = about_checkout(attempt, heals=attempt.failed_reads > 0)
-            self._log.exception(
+            self.parts.log.exception(
                 "settling payments", "checkout %s of order %s could not be settled", *_ids(attempt), extra=fields
             )
             return ReconcileReport(checked=1, failed=1), ()
@@ -200,14 +193,13 @@ class ReconcileWatch:
     A round begins payouts only when the earlier ones have ended, so a service that hangs for payouts delays no deposit.
     """
 
-    def __init__(self, reconciler: Reconciler, payouts: PayoutsBeside) -> None:
+    def __init__(self, reconciler: Reconciler) -> None:
         self._reconciler = reconciler
-        self._payouts = payouts
-        self._paying: PayoutRun | None = None
+        self._paying: PayoutThread | None = None
 
     def run(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
         """Run one round; payouts that take longer are counted in the round in which they end."""
-        paying = self._paying = self._paying or self._payouts.begin()
+        paying = self._paying = self._paying or self._reconciler.begin_payouts()
         report = self._reconciler.read_deposits(limit, progress)
         paid = paying.wait(_PATIENCE)
         if paid is None:
@@ -219,6 +211,63 @@ class ReconcileWatch:
         """Let payouts that are under way end after their present call."""
         if self._paying is not None:
             self._paying.stop()
+
+
+class PayoutThread:
+    """One round of payouts, in a thread of its own while deposits are read: neither waits for the other's calls.
+
+    Without anything to do there is no thread. Where threads share one database connection, the round runs in `wait`.
+    """
+
+    def __init__(self, sender: PayoutSender, parts: Parts) -> None:
+        self._sender = sender
+        self._log = parts.log
+        self._stop = Event()
+        self._done: Future[Paid] | None = None
+        if isinstance(parts.engine().pool, (StaticPool, SingletonThreadPool)):
+            return
+        self._done = Future()
+        idle = self._idle()
+        if idle is not None:
+            self._done.set_result((idle, Delivery()))
+        else:
+            # Not a daemon: a process that ends in the middle of a call would leave payouts in doubt.
+            Thread(target=self._work, args=(self._done,), name="paycheckout-payouts").start()
+
+    def stop(self) -> None:
+        """Let it end after the call that is under way."""
+        self._stop.set()
+
+    def wait(self, seconds: float | None = None) -> Paid | None:
+        """The counts of the round; None when it needs more than these seconds."""
+        if self._done is None:
+            return self._round()
+        try:
+            return self._done.result(seconds)
+        except TimeoutError:
+            return None
+
+    def _idle(self) -> PayoutReport | None:
+        try:
+            return self._sender.idle()
+        except Exception:
+            # The round itself meets the same error, and tells it.
+            return None
+
+    def _work(self, done: Future[Paid]) -> None:
+        try:
+            done.set_result(self._round())
+        except BaseException as error:
+            done.set_exception(error)
+
+    def _round(self) -> Paid:
+        """A round whose errors do not end that of the deposits."""
+        try:
+            return self._sender.run_round(stopped=self._stop.is_set, at_once=False)
+        except Exception:
+            text = "the round of payouts failed; the next one tries again"
+            self._log.exception("rounds of payouts", text, extra=about())
+            return PayoutReport(failed_calls=1), Delivery()
 
 
 def _ids(attempt: CheckoutMixin) -> tuple[str, str]:

@@ -201,7 +201,7 @@ class Service:
 
     def _refused(self, operation: str, why: str, retry_after: float) -> NotAsked:
         self._log.warning("web requests", "a web request did not call the service, because %s", why, extra=about())
-        self._observers.tell(Observed.CALL, operation, "not_asked")
+        self._observers.record(Observed.CALL, operation, "not_asked")
         return NotAsked(operation, f"the service was not asked: {why}", retry_after)
 
     def _note_outcome(self, keys: _Keys, admission: Admission, error: PaymentsError | None, seconds: float) -> None:
@@ -212,12 +212,12 @@ class Service:
         account, operation, fields = keys.account, keys.operation, about(account=keys.account)
         if is_answer(error) and seconds <= self._slow_after:
             if self._breaker.answered(account, operation):
-                self._observers.tell(Observed.CIRCUIT, operation, "closed", account=account)
+                self._observers.record(Observed.CIRCUIT, operation, "closed", account=account)
                 text = "the service answers again%s: %s"
                 self._log.warning("recoveries of the service", text, of_account(account), operation, extra=fields)
             return
         if self._breaker.failed(admission, account, operation):
-            self._observers.tell(Observed.CIRCUIT, operation, "opened", account=account)
+            self._observers.record(Observed.CIRCUIT, operation, "opened", account=account)
             text = "the service fails%s, web requests for this are refused until a probe is answered: %s"
             why = f"{operation}: it took {seconds:.1f} seconds" if is_answer(error) else error
             self._log.warning("failures of the service", text, of_account(account), why, extra=fields, error=error)

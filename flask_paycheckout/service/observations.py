@@ -78,8 +78,10 @@ class Observers:
         """Call this function with each observation from now on."""
         self._observers = (*self._observers, observer)
 
-    def tell(self, kind: Observed, subject: str, outcome: str, seconds: float | None = None, account: str = "") -> None:
-        """Tell an observation to each function."""
+    def record(
+        self, kind: Observed, subject: str, outcome: str, seconds: float | None = None, account: str = ""
+    ) -> None:
+        """Give an observation to each function."""
         for observer in self._observers:
             try:
                 self._call(observer, Observation(kind, subject, outcome, seconds, account))
@@ -87,9 +89,9 @@ class Observers:
                 # A payment must not fail because it cannot be counted.
                 self._log.exception("observers", "an observer raised", extra=about(account=account))
 
-    def tell_call(self, operation: str, error: PaymentsError | None, seconds: float) -> None:
-        """Tell the end of a call of the service."""
-        self.tell(Observed.CALL, operation, call_outcome(error), seconds)
+    def record_call(self, operation: str, error: PaymentsError | None, seconds: float) -> None:
+        """Record the end of a call of the service."""
+        self.record(Observed.CALL, operation, call_outcome(error), seconds)
 
 
 def call_outcome(error: PaymentsError | None) -> str:

@@ -18,13 +18,14 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import Engine, Table, case, func, select, update
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused, ServiceFault, Unauthorized
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.lock_limit import begin_limited
+from flask_paycheckout.database.service_table import store_row
 from flask_paycheckout.errors import UnsafeCheckoutUrl
 from flask_paycheckout.service.logs import FailureLog, about
 from flask_paycheckout.text import visible
@@ -213,27 +214,14 @@ class ServiceRecord:
     def _store_failures(self, row: dict[str, str], noted: _Calls) -> None:
         c = self._table.c
         values = {"last_failure_at": noted.last_failure_at, "words": noted.words}
+        first = values | {"failing_since": noted.first_failure_at, "count": noted.failures}
         since = func.coalesce(c.failing_since, noted.first_failure_at, type_=c.failing_since.type)
         began = noted.first_failure_at or self._clock()
         resumed = case((c.last_failure_at <= began - UNTRIED, began), else_=c.resumed_at)
         more: dict[str, Any] = {"failing_since": since, "resumed_at": resumed, "count": c["count"] + noted.failures}
         if noted.begun_anew:
-            more = {"failing_since": noted.first_failure_at, "resumed_at": None, "count": noted.failures}
-        added = update(self._table).where(*self._is(row)).values(values | more)
-        first = self._table.insert().values(
-            row | values | {"failing_since": noted.first_failure_at, "count": noted.failures}
-        )
-        for _ in range(2):
-            with begin_limited(self._engine()) as connection:
-                if connection.execute(added).rowcount:
-                    return
-            try:
-                with begin_limited(self._engine()) as connection:
-                    connection.execute(first)
-                    return
-            except IntegrityError:
-                # Another process stored the row first.
-                continue
+            more = first | {"resumed_at": None}
+        store_row(self._engine(), self._table, row, values | more, first)
 
     def _is(self, row: dict[str, str]) -> list[Any]:
         return [self._table.c[name] == value for name, value in row.items()]

@@ -96,7 +96,7 @@ def _is_expected(secret: str | None, expected: Sequence[str]) -> bool:
 
 
 def _observe(shop: Runtime, outcome: str) -> None:
-    shop.observers.tell(Observed.WEBHOOK, "", outcome)
+    shop.observers.record(Observed.WEBHOOK, "", outcome)
 
 
 def _answer(status: int, body: str) -> Response:

@@ -13,6 +13,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout import CheckoutMixin, ConfigurationError, EventMixin, PayCheckout, order_abandoned, order_paid
+from flask_paycheckout.events.event_queue import EventQueue
+from flask_paycheckout.events.receiver_runs import ReceiverRuns
 from tests.conftest import OpenShop
 from tests.races.effects import add_effects, writes
 from tests.races.test_histories import Died
@@ -77,17 +79,16 @@ def test_a_shop_whose_only_database_has_a_name_is_no_second_one(tmp_path: Path) 
 @contextmanager
 def death(shop: Shop, when: str) -> Iterator[None]:
     """The deliverer dies before the receiver's commit, or between it and the mark."""
-    outbox = shop.runtime.reconciler._outbox
 
     def die(*arguments: Any) -> Any:
         raise Died
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outbox._runs, "let_go", lambda event: None)
+        patch.setattr(ReceiverRuns, "let_go", lambda runs, event: None)
         if when == "between the commits":
-            patch.setattr(outbox._queue, "mark", die)
+            patch.setattr(EventQueue, "mark", die)
         else:
-            patch.setattr(outbox._runs, "_commit_then_mark", die)
+            patch.setattr(ReceiverRuns, "_commit_then_mark", die)
         yield
 
 

@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 from flask_paycheckout import Pay, checkout_created, order_paid, payment_held
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client import Deposit
+from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.events import HeldEvent
 from tests.conftest import OpenShop
 from tests.races.effects import add_effects, counts, writes
@@ -92,7 +93,7 @@ def test_a_settler_delivers_the_events_of_all_its_reads_with_two_looks_at_their_
     reads = answered(shop, ORDERS)
     with shipping.connected():
         sa.event.listen(shop.runtime.engine(), "before_cursor_execute", note)
-        results = shop.runtime.reconciler._settle(reads)
+        results = shop.runtime.reconciler.settle(reads)
         sa.event.remove(shop.runtime.engine(), "before_cursor_execute", note)
     assert shipping.shipped == sorted(shipping.ran) == list(ORDERS)
     assert [report.changed for report in results] == [1, 1, 1]
@@ -116,7 +117,7 @@ def test_an_event_that_waits_longer_than_its_lease_is_delivered_by_one_process_o
     shop: Shop, shipping: Shipping, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first receiver works for minutes, and nobody renews the leases: another process takes the second event."""
-    monkeypatch.setattr(shop.runtime.outbox._runs._renewal, "during", lambda renew: nullcontext())
+    monkeypatch.setattr(shop.runtime.receiver_runs.renewal, "during", lambda renew: nullcontext())
 
     def takes_long() -> None:
         shop.clock.advance(seconds=61)
@@ -157,7 +158,7 @@ def test_moves_that_took_long_leave_no_event_with_half_a_lease(shop: Shop, shipp
     leases: list[Any] = []
     shipping.before["o-1"] = lambda: leases.extend(event.lease_until for event in shop.events("order_paid"))
     with shipping.connected():
-        shop.runtime.reconciler._settle(reads)
+        shop.runtime.reconciler.settle(reads)
     assert shipping.shipped == (["o-1"] if fails else ["o-1", "o-2"])
     assert (leases[0] - shop.clock.now).total_seconds() == 60
 
@@ -191,7 +192,7 @@ def test_ctrl_c_between_two_moves_leaves_the_event_of_the_first_to_others_at_onc
     shop.runtime.callbacks.order_total = interrupted
     with shipping.connected():
         with pytest.raises(KeyboardInterrupt):
-            shop.runtime.reconciler._settle(reads)
+            shop.runtime.reconciler.settle(reads)
         assert shop.runtime.outbox.deliver_due().delivered == 1
     assert shipping.shipped == ["o-1"]
     shop.runtime.callbacks.order_total = total
@@ -251,11 +252,11 @@ def test_what_is_stored_while_a_receiver_works_follows_right_after_it(shop: Shop
 def test_queues_that_cannot_be_read_are_read_one_by_one(
     shop: Shop, shipping: Shipping, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(events: object) -> None:
+    def fails(queue: object, events: object) -> None:
         raise sa.exc.OperationalError("SELECT", {}, Exception("gone"))
 
     with shipping.connected():
         events = moved(shop, ORDERS)
-        monkeypatch.setattr(shop.runtime.outbox._queue, "beside_each", fails)
+        monkeypatch.setattr(EventQueue, "of_subjects", fails)
         assert shop.runtime.outbox.deliver(events).delivered == 3
     assert shipping.shipped == list(ORDERS)

@@ -90,8 +90,7 @@ def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
     open_shop: OpenShop, new_database: NewDatabase
 ) -> None:
     shop = open_shop(SQLALCHEMY_DATABASE_URI=new_database("slow"))
-    outbox = shop.runtime.reconciler._outbox
-    outbox._runs._renewal = LeaseRenewal(EVERY)
+    object.__setattr__(shop.runtime.receiver_runs, "renewal", LeaseRenewal(EVERY))
     runs: list[str] = []
     renewed = Event()
     waits_until_renewed(shop, renewed)
@@ -113,7 +112,7 @@ def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
 
 def waits_until_renewed(shop: Shop, renewed: Event) -> None:
     """Tell of each renewal that began after the one that was under way."""
-    queue = shop.runtime.outbox._queue
+    queue = shop.runtime.event_queue
     renew: Callable[..., None] = queue.renew
 
     def noted(events: object, now: object) -> None:
@@ -122,7 +121,7 @@ def waits_until_renewed(shop: Shop, renewed: Event) -> None:
         if fresh:
             renewed.set()
 
-    queue.renew = noted  # type: ignore[method-assign]
+    object.__setattr__(queue, "renew", noted)
 
 
 def test_an_in_memory_database_is_left_alone(open_shop: OpenShop) -> None:

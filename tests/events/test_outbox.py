@@ -289,7 +289,7 @@ def test_one_round_delivers_every_event_that_is_due_once(shop: Shop, recorder: R
         connection.execute(shop.runtime.models.events.insert(), rows)
     recorder.failing = {"a"}
     with receivers(shop, recorder.receiver("a")):
-        assert shop.runtime.reconciler._outbox.deliver_due(batch).failed == 5
+        assert shop.runtime.outbox.deliver_due(batch).failed == 5
         recorder.failing = set()
-        assert shop.runtime.reconciler._outbox.deliver_due(batch).delivered == 5
+        assert shop.runtime.outbox.deliver_due(batch).delivered == 5
     assert len(recorder.ran) == 10

@@ -212,7 +212,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "Receivers run once, in order, and their effects are committed with the mark.": {
         "an event counts as delivered before its receivers were called": (
             f"{_OUTBOX}::test_only_the_receiver_that_failed_runs_again",
-            Before("events.receiver_runs:ReceiverRuns._tell", "turns", "self._mark(event)"),
+            Before("events.receiver_runs:ReceiverRuns._run_receivers", "runnable_receivers", "self._mark(event)"),
         ),
         "a move is committed although its atomic receiver raised": (
             f"{_REFUSING}[sqlite]",
@@ -238,11 +238,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an event that nobody listens to counts as delivered": (
             f"{_TROUBLE}[receiver is missing]",
-            First("events.receivers:is_unheard", "return False"),
+            First("events.receivers:Receivers.is_unheard", "return False"),
         ),
         "the order of events is ignored": (
             f"{_ORDER}::test_a_receiver_that_missed_an_event_hears_it_before_the_next_one",
-            Never("events.receiver_runs:ReceiverRuns.turns", "waited_for"),
+            Never("events.receiver_runs:ReceiverRuns.runnable_receivers", "waited_for"),
         ),
         "an event is not looked at again when its receiver is marked": (
             f"{_ORDER}::test_what_is_overtaken_while_its_receiver_works_is_not_committed",
@@ -254,11 +254,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a receiver may end the process that delivers": (
             f"{_OUTBOX}::test_a_receiver_that_wants_to_end_the_process_fails_like_any_other",
-            Swap("events.receiver_runs:ReceiverRuns._tell", "BaseException", "Exception"),
+            Swap("events.receiver_runs:ReceiverRuns._run_receivers", "BaseException", "Exception"),
         ),
         "an event behind a slow receiver is delivered though its lease may have ended": (
             f"{_TOGETHER}::test_an_event_that_waits_longer_than_its_lease_is_delivered_by_one_process_only[sqlite]",
-            Swap("events.outbox:Outbox._together", "self._clock() - since > LEASE / 2", "False"),
+            Swap("events.outbox:Outbox._together", "self.parts.clock() - since > LEASE / 2", "False"),
         ),
         "nobody looks again at the queues of events that were delivered together": (
             f"{_TOGETHER}::test_what_is_stored_while_a_receiver_works_follows_right_after_it[sqlite]",
@@ -276,7 +276,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a receiver may write through two engines": (
             f"{_BROKEN}[sqlite-plain]",
-            Never("events.shop_transaction:ShopTransaction.receive", "_one_database"),
+            Never("events.shop_transaction:ShopTransaction.receive", "separate_database"),
         ),
         "an event has another id in each try": (
             f"{_BROKEN}[sqlite-atomic]",
@@ -296,7 +296,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "two databases are taken for one": (
             "database/test_separate_database.py::test_a_receivers_effect_is_never_lost_whenever_its_process_dies",
-            Never("events.receiver_runs:ReceiverRuns._run", "_separate"),
+            Never("events.receiver_runs:ReceiverRuns._run_one", "separate_database"),
         ),
     },
     "Alarms tell the truth, and a failing service is left alone.": {
@@ -404,7 +404,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an observer that fails a payment": (
             "test_metrics.py::test_an_observer_of_the_shops_own_sees_all_and_one_that_raises_costs_no_payment",
-            First("service.observations:Observers.tell", "[one(None) for one in self._observers]"),
+            First("service.observations:Observers.record", "[one(None) for one in self._observers]"),
         ),
     },
     "A forged or replayed webhook: a hint, about ids that are stored; only a fresh read of the deposit decides.": {
@@ -1082,7 +1082,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "all accounts share one limit of reads": (
             f"{_ACCOUNTS}::test_keys_that_are_refused_do_not_end_the_round_of_the_others",
-            Swap("rounds.reconcile:Reconciler", "self._several_accounts()", "False"),
+            Swap("rounds.reconcile:Reconciler", "self.parts.several_accounts()", "False"),
         ),
         "all accounts share one window": (
             f"{_ROUNDS}[waiting-refuses its keys-20]",

@@ -39,7 +39,7 @@ class Histories:
         self.fates: list[str] = []
         self._hanging = False
         # A process that dies has no time to leave its event to others.
-        shop.runtime.reconciler._outbox._runs.let_go = lambda event: None  # type: ignore[method-assign]
+        object.__setattr__(shop.runtime.receiver_runs, "let_go", lambda event: None)
 
     def receiver(self, name: str, signal: str) -> Callable[..., None]:
         def receive(app: object, *, order_id: str, event_id: str, **facts: object) -> None:
@@ -113,7 +113,7 @@ class Histories:
         self.wild = False
         for _ in range(40):
             self.shop.clock.advance(minutes=70)
-            self.shop.runtime.reconciler._outbox.deliver_due()
+            self.shop.runtime.outbox.deliver_due()
             if not [event for event in self.shop.events() if event.next_attempt_at]:
                 return
         self.wrong.append("events still wait")
