@@ -16,8 +16,6 @@ from sqlalchemy import Connection, Engine
 
 from flask_paycheckout.client.per_process import PerProcess
 
-__all__ = ["LockWaits", "begin_limited", "limit_lock_waits"]
-
 _LONGEST = 10.0
 # Seconds that a web request waits for locks altogether, and how many of a process at once; the others hardly wait.
 _WEB, _MOST_WAITING, _HARDLY = 1.0, 2, 0.1
@@ -26,12 +24,27 @@ _LIMIT = (
     "SELECT set_config('lock_timeout', '{0}ms', true)"
     " WHERE current_setting('lock_timeout')::interval NOT BETWEEN '1ms' AND '{0}ms'"
 )
+# The limit that the connection began with, in milliseconds; where that is too long, the second column sets another one.
+_ASK = (
+    "SELECT reset_val::int, CASE WHEN setting::int NOT BETWEEN 1 AND {0}"
+    " THEN set_config('lock_timeout', '{0}ms', true) END FROM pg_settings WHERE name = 'lock_timeout'"
+)
+_OWN = "flask_paycheckout.lock_timeout"
 
 
 def limit_lock_waits(connection: Connection, seconds: float = _LONGEST) -> None:
-    """Limit how long statements of the open transaction wait for locks, until it ends; a shorter limit stays."""
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(_LIMIT.format(round(1000 * seconds))).close()
+    """Limit how long statements of the open transaction wait for locks, until it ends; a shorter limit stays.
+
+    A connection is asked once for the limit that it began with. One that is short enough costs no statement again.
+    """
+    if connection.dialect.name != "postgresql":
+        return
+    longest = round(1000 * seconds)
+    own = connection.info.get(_OWN)
+    if own is None:
+        connection.info[_OWN] = connection.exec_driver_sql(_ASK.format(longest)).scalar_one()
+    elif not 1 <= own <= longest:
+        connection.exec_driver_sql(_LIMIT.format(longest)).close()
 
 
 @contextmanager

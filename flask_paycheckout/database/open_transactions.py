@@ -9,25 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, RootTransaction, StaticPool, event
 from sqlalchemy.orm import Session, SessionTransaction
 
 from flask_paycheckout.database.lock_limit import limit_lock_waits
-
-__all__ = [
-    "Begun",
-    "BrokenTransaction",
-    "begun_in",
-    "forget_begun",
-    "guard",
-    "guarded",
-    "in_callback",
-    "is_watched",
-    "note_begun",
-    "refuse_commit",
-]
 
 _BEGUN = "flask_paycheckout_begun"
 _GUARDED = "flask_paycheckout_guarded"
@@ -50,7 +38,8 @@ class BrokenTransaction(RuntimeError):
     """A function of the shop left its transaction ended or broken."""
 
 
-class Begun(NamedTuple):
+@dataclass
+class Begun:
     """A connection in the open transaction of a session, as it was when the session took it."""
 
     connection: Connection
@@ -61,18 +50,26 @@ class Begun(NamedTuple):
     changes: int | None
     """The number of rows that SQLite's driver had changed; None for other drivers."""
 
+    started: bool = True
+    """Whether a statement has begun the transaction in the database; drivers of PostgreSQL wait for the first one."""
+
     @property
     def fault(self) -> str | None:
         """The fault by which this transaction cannot be committed any more; None as far as the driver tells of none."""
         if self.connection.closed or self.connection.get_transaction() is not self.transaction:
             return "it ended the transaction that it was called in"
-        state = getattr(getattr(self.driver, "info", None), "transaction_status", None)
-        if state == _IN_ERROR:
+        if self.state == _IN_ERROR:
             return "a statement failed in its transaction, which the database therefore rolls back; use begin_nested()"
         # Everybody shares the connection of a database in memory, and its transactions.
         shared = isinstance(self.connection.engine.pool, StaticPool)
         lost = self.has_changed and not (shared or self.driver.in_transaction)
-        return "it ended the transaction that it was called in" if lost or state == _IDLE else None
+        ended = lost or (self.started and self.state == _IDLE)
+        return "it ended the transaction that it was called in" if ended else None
+
+    @property
+    def state(self) -> int | None:
+        """The state of the transaction in the database, as libpq numbers it; None for other drivers."""
+        return getattr(getattr(self.driver, "info", None), "transaction_status", None)
 
     @property
     def has_changed(self) -> bool:
@@ -148,6 +145,9 @@ def refuse_commit(session: Session) -> None:
 def guard(session: Session, connection: Connection, patience: float) -> None:
     """Limit how long a connection waits for locks, and let no function of the shop end its transaction."""
     limit_lock_waits(connection, patience)
+    own = [one for one in begun_in(session) if one.connection is connection]
+    for one in own:
+        one.started = one.state != _IDLE
 
     def on_commit(connection: Connection) -> None:
         # The last moment: PostgreSQL answers the COMMIT of a broken transaction by rolling back, without an error.
@@ -164,6 +164,8 @@ def guard(session: Session, connection: Connection, patience: float) -> None:
     ) -> None:
         if session.info.get(_IN_CALLBACK) and _ENDING.match(statement):
             raise RuntimeError(f"{statement.split()[0]} {_MUST_NOT}")
+        for one in own:
+            one.started = True
 
     event.listen(connection, "commit", on_commit)
     event.listen(connection, "before_cursor_execute", on_statement)

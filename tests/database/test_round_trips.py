@@ -1,0 +1,85 @@
+"""How many statements and commits the calls of a shop cost on PostgreSQL, as the documentation says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import event
+
+from flask_paycheckout import order_paid
+from flask_paycheckout.security.signed_links import STATUS
+from flask_paycheckout.testing import Sandbox
+from tests.conftest import OpenShop
+from tests.docs.test_facts import rows
+from tests.locks import with_option
+from tests.payouts.claiming import Customer
+from tests.payouts.paying import Payer
+from tests.payouts.shop import refunds
+from tests.scripted import Shop
+
+
+def cost(shop: Shop, call: Callable[[], object]) -> list[str]:
+    seen: list[str] = []
+
+    def execute(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        seen.append(statement)
+
+    def commit(connection: object) -> None:
+        seen.append("COMMIT")
+
+    listeners: dict[str, Any] = {"before_cursor_execute": execute, "commit": commit}
+    for name, listener in listeners.items():
+        event.listen(shop.runtime.engine(), name, listener)
+    call()
+    for name, listener in listeners.items():
+        event.remove(shop.runtime.engine(), name, listener)
+    commits = seen.count("COMMIT")
+    return [str(len(seen) - commits), str(commits)]
+
+
+def limited(address: str) -> str:
+    return with_option(address, "lock_timeout=1s")
+
+
+def test_payments_cost_what_the_documentation_says(open_shop: OpenShop, postgres_database: str) -> None:
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=limited(postgres_database))
+    browser = shop.browser
+
+    def receive(app: object, **facts: object) -> None: ...
+
+    def webhook(checkout_id: str) -> None:
+        assert browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code == 200
+
+    def pays(order_id: str) -> dict[str, list[str]]:
+        told = {"start": cost(shop, lambda: shop.starts(order_id))}
+        checkout_id = str(shop.attempts(order_id)[0].checkout_id)
+        shop.service.says(checkout_id, "completed")
+        told["settling webhook"] = cost(shop, lambda: webhook(checkout_id))
+        assert shop.attempts(order_id)[0].status == "paid"
+        told["repeated webhook"] = cost(shop, lambda: webhook(checkout_id))
+        path = f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, order_id)}/status"
+        told["status"] = cost(shop, lambda: browser.get(path))
+        customer = Customer(shop, refunds(shop, checkout_id, "5").reference)
+        told["claim"] = cost(shop, customer.sends)
+        assert customer.refund.status == "waiting"
+        return told
+
+    with order_paid.connected_to(receive, sender=shop.app):
+        # A connection is asked for its own limit when it is first used.
+        pays("o-2")
+        found = pays("o-1")
+    told = rows("docs/production.md")
+    assert found == {name: told[name] for name in found}
+
+
+def test_a_payout_costs_what_the_documentation_says(
+    open_shop: OpenShop, paycheckout_sandbox: Sandbox, postgres_database: str
+) -> None:
+    shop = open_shop("shop", sandbox=paycheckout_sandbox, SQLALCHEMY_DATABASE_URI=limited(postgres_database))
+    payer = Payer(shop, paycheckout_sandbox)
+    payer.owes("p-0")
+    payer.sends()
+    payer.owes()
+    assert cost(payer.shop, payer.sends) == rows("docs/production.md")["send"]
+    assert payer.status() == "sent"
