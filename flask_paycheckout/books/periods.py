@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
-__all__ = ["Period", "day_period", "moment_of", "month_period", "months_until"]
+__all__ = ["Period", "day_period", "earlier", "moment_of", "month_period", "months_until"]
 
 _MONTHS = 120
 
@@ -22,6 +22,24 @@ class Period:
 
     account: str | None = None
     """Only this merchant account; None for all."""
+
+    def contains(self, moment: datetime | None, margin: timedelta = timedelta(0)) -> bool:
+        """Whether a time is in the period; one that nobody knows is.
+
+        :param margin: how much earlier or later it may be.
+        """
+        if moment is None:
+            return True
+        begun = self.start is None or moment >= earlier(self.start, margin)
+        return begun and (self.end is None or moment < self.end + margin)
+
+
+def earlier(moment: datetime, by: timedelta) -> datetime:
+    """A time before another, or the first that there is."""
+    try:
+        return moment - by
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def moment_of(given: datetime | date | str, zone: tzinfo = UTC) -> datetime:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
-from datetime import timedelta
 
 import click
 from flask.cli import with_appcontext
 
 from flask_paycheckout.books.audit.audit import Audit
 from flask_paycheckout.books.audit.findings import Finding, Verdict
-from flask_paycheckout.books.audit.reading import Reads, Stopped
+from flask_paycheckout.books.audit.reading import Stopped
 from flask_paycheckout.books.audit.results import AuditResult, store_audit
-from flask_paycheckout.books.audit.rows import AuditRows, Scope
-from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.options import period_options, progress_bar, read_period, until_stopped
 from flask_paycheckout.runtime import runtime
@@ -40,15 +36,17 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
     used.
     """
     period = read_period(start, end, account)
-    runtime().for_reading("the audit")
     output = _Output(as_json)
     with until_stopped() as stopped:
-        compared = _audit(period, stopped)
+        shop = runtime().for_reading("the audit")
+        compared = Audit(shop.parts, period, stopped.is_set, shop.accounts, shop.payout_calls, shop.settlement.reading)
         done = _run(compared, output)
     output.end()
     if done and keep:
-        shop, counts = runtime(), {verdict.value: output.counts[verdict] for verdict in Verdict}
-        result = AuditResult(shop.clock(), period.start, compared.rows.scope.until, period.account, counts)
+        counts = {verdict.value: output.counts[verdict] for verdict in Verdict}
+        result = AuditResult(
+            shop.clock(), period.start, compared.rows.period.end or shop.clock(), period.account, counts
+        )
         store_audit(shop.engine(), shop.models.services, period, result)
     raise SystemExit(0 if done and output.agrees else 1)
 
@@ -65,32 +63,12 @@ def _run(compared: Audit, output: _Output) -> bool:
     except Stopped:
         output.notes.append("It was stopped before everything was compared. Compare the rest with --from and --to.")
         return False
-    if tokens := compared.rows.count(compared.rows.tokens):
+    if tokens := compared.rows.count(compared.rows.payouts(tokens=True)):
         output.notes.append(
             f"Left out: {tokens} payouts in tokens, which the service does not show again. Compare them with the chain"
             " or with its dashboard."
         )
     return True
-
-
-def _audit(period: Period, stopped: threading.Event) -> Audit:
-    shop = runtime()
-    # The end is not included, but this very moment is.
-    now = shop.clock() + timedelta(microseconds=1)
-    scope = Scope(period.start, now if period.end is None else min(period.end, now), period.account)
-    pending = shop.settings.pending_for
-    longest = max(pending.values()) if not isinstance(pending, timedelta) else pending
-    # The other half of the readers is for reconcile, which runs beside it.
-    readers = max(1, shop.settings.reconcile_readers // 2)
-    return Audit(
-        AuditRows(shop.engine, shop.models, scope, longest + shop.settings.watch_for),
-        scope,
-        Reads(readers, stopped.is_set),
-        shop.accounts,
-        shop.payout_calls,
-        shop.settlement.reading,
-        shop.clock,
-    )
 
 
 class _Output:

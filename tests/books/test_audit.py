@@ -19,7 +19,8 @@ import pytest
 import sqlalchemy as sa
 
 from flask_paycheckout import SETTINGS, ByHand, Pay, order_paid
-from flask_paycheckout.books.audit import reading, second_look
+from flask_paycheckout.books.audit import reading, rechecks
+from flask_paycheckout.books.audit.audit import Audit
 from flask_paycheckout.books.audit.results import AuditResult
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli import audit as command
@@ -41,7 +42,7 @@ DEPOSIT = "GET /v1/deposit/{id}"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses pass at once."""
-    monkeypatch.setattr(second_look, "_CALM", 0.0)
+    monkeypatch.setattr(rechecks, "_CALM", 0.0)
     monkeypatch.setattr(reading, "_TICK", 0.005)
     monkeypatch.setattr(reading, "_FIRST_PAUSE", 0.005)
     monkeypatch.setattr(reading, "_LEAST_PATIENCE", 0.05)
@@ -634,7 +635,7 @@ def test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named
 def test_what_has_changed_only_now_is_looked_at_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """A customer has paid, and the webhook arrives some moments later."""
     missed = shop.has_deposit("completed")
-    monkeypatch.setattr(second_look, "_CALM", 2.0)
+    monkeypatch.setattr(rechecks, "_CALM", 2.0)
     waited: list[float] = []
 
     def pause(self: reading.Reads, seconds: float) -> None:
@@ -669,7 +670,7 @@ def test_a_payout_that_moves_while_the_list_is_read_is_read_again(payer: Payer) 
 def test_an_audit_beside_a_running_shop_names_nothing(
     open_shop: OpenShop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(second_look, "_CALM", 1.0)
+    monkeypatch.setattr(rechecks, "_CALM", 1.0)
     shop = open_shop(SQLALCHEMY_DATABASE_URI=f"sqlite:///{tmp_path}/busy.db")
     checkouts = orders(shop, 60)
     stopped = threading.Event()
@@ -870,8 +871,10 @@ def test_a_terminal_gets_a_progress_bar_with_the_time_left(shop: Shop, monkeypat
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     with shop.app.app_context():
-        output = command._Output(as_json=False)
-        assert command._run(command._audit(Period(None, None), threading.Event()), output)
+        output, runtime = command._Output(as_json=False), shop.runtime
+        parts, reading = runtime.parts, runtime.settlement.reading
+        audit = Audit(parts, Period(None, None), lambda: False, runtime.accounts, runtime.payout_calls, reading)
+        assert command._run(audit, output)
     assert output.counts.total() == 3
     assert "Reading the service" in terminal.getvalue()
 

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from flask_paycheckout import SETTINGS, Account, Pay, order_paid
-from flask_paycheckout.books.audit import second_look
+from flask_paycheckout.books.audit import rechecks
 from flask_paycheckout.payouts.payout_tries import tries_of
 from flask_paycheckout.testing import Sandbox
 from tests.chance import seed_of, soak_count, stream
@@ -299,7 +299,7 @@ def nonzero(sums: Counter[str]) -> dict[str, int]:
 
 
 def run(open_shop: OpenShop, database: str, chance: Random, orders: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(second_look, "_CALM", 0.0)
+    monkeypatch.setattr(rechecks, "_CALM", 0.0)
     histories = Histories(open_shop, database, chance)
     histories.host.shop.reconciles()
     for first in range(0, orders, BATCH):

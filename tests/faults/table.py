@@ -1357,7 +1357,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "what moves while it is read is named": (
             f"{_AUDIT}::test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named",
-            Swap("books.audit.second_look:SecondLook.at", "range(_MOST_LOOKS)", "range(0)"),
+            Swap("books.audit.rechecks:Recheck.certain", "range(_MOST_LOOKS)", "range(0)"),
         ),
         "what was paid past the shop is not named": (
             f"{_AUDIT}::test_what_was_paid_past_the_shop_is_missing_here",
@@ -1385,7 +1385,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a deleted booking is not noticed": (
             f"{_ALONE}[sqlite-a payment's booking deleted]",
-            Swap("books.audit.books:_subjects", "rows.pages(rows.paid, _PAGE)", "()"),
+            Swap("books.audit.books:_subjects", "rows.pages(rows.paid())", "()"),
         ),
         "a deleted checkout is not noticed": (
             f"{_ALONE}[sqlite-a paid checkout deleted]",

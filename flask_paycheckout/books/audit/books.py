@@ -16,7 +16,6 @@ from flask_paycheckout.config.values import PayoutFees
 
 __all__ = ["books_findings"]
 
-_PAGE = 200
 # How far the clocks of two hosts of a shop may differ, before a line counts as moved to another time.
 _CLOCKS = timedelta(hours=1)
 _REMEDY = (
@@ -52,11 +51,11 @@ def books_findings(rows: AuditRows, require_going_on: Callable[[], object]) -> I
 
 
 def _subjects(rows: AuditRows) -> Iterator[set[Subject]]:
-    for page in rows.pages(rows.paid, _PAGE):
+    for page in rows.pages(rows.paid()):
         yield {(False, row["checkout_id"]) for row in page}
-    for page in rows.pages(rows.paid_out, _PAGE):
+    for page in rows.pages(rows.paid_out()):
         yield {(True, row["reference"]) for row in page}
-    for page in rows.pages(rows.lines, _PAGE):
+    for page in rows.pages(rows.lines()):
         yield {(row["reference"] is not None, row["reference"] or row["subject"]) for row in page}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -26,6 +27,10 @@ _PAID_COLUMNS = ("payment_paid_amount", "payment_paid_currency")
 
 _SETTLED = frozenset({Status.PAID, Status.HELD, Status.REJECTED})
 _METHOD = "method"
+_GONE = (
+    "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was made; if they are, ask the service what"
+    " became of it."
+)
 # Of columns of which the time is not compared.
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
@@ -39,31 +44,37 @@ def judge_deposit(row: CheckoutMixin, deposit: Deposit | None, now: datetime) ->
     :param deposit: None when the service itself says that it does not exist.
     :param now: only to say whether a read is due.
     """
-    here = _here(row)
-    if deposit is None:
-        known = row.status in _SETTLED or row.status == Status.PENDING or row.payment_completed_at is not None
-        if not known:
-            return _finding(row, Verdict.AGREED, here, None, None)
-        remedy = (
-            "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was made; if they are, ask the"
-            " service what became of it."
-        )
-        return _finding(row, Verdict.MISSING_THERE, here, None, deposit, remedy=remedy)
-    there = _there(deposit)
-    arrived, settled = status_of(deposit) == COMPLETED, row.status in _SETTLED
-    if not arrived and not settled and row.payment_completed_at is None:
-        return _finding(row, Verdict.AGREED, here, there, deposit)
-    compared = _compared(arrived=arrived, settled=settled)
+    here, there = _here(row), None if deposit is None else _there(deposit)
+    times = [row.moved_at, *([deposit.updated_at] if deposit is not None and deposit.updated_at is not None else [])]
+    agreed = Finding(
+        Verdict.AGREED,
+        Kind.DEPOSIT,
+        row.account,
+        row.order_id,
+        row.checkout_id,
+        here=here,
+        there=there,
+        row=row.id,
+        changed_at=max(times),
+    )
+    settled = row.status in _SETTLED
+    had_money = settled or row.payment_completed_at is not None
+    if deposit is None or there is None:
+        known = had_money or row.status == Status.PENDING
+        return agreed.says(Verdict.MISSING_THERE, (), _GONE) if known else agreed
+    arrived = status_of(deposit) == COMPLETED
+    if not arrived and not had_money:
+        return agreed
     differing = [] if arrived and settled else ["status"]
-    differing += [name for name in compared if not _agrees(name, here, there)]
+    differing += [name for name in _compared(arrived=arrived, settled=settled) if not _agrees(name, here, there)]
     if arrived and row.status == Status.PAID and row.reason is None and not _as_asked(row, deposit):
         total = _total(row)
         here, there = {**here, "asked": str(total)}, {**there, "asked": _asked_side(total, deposit)}
         differing.append("asked")
     if not differing:
-        return _finding(row, Verdict.AGREED, here, there, deposit)
+        return agreed
     remedy = _remedy(row, arrived=arrived, settled=settled, now=now)
-    return _finding(row, Verdict.DIFFERS, here, there, deposit, tuple(differing), remedy)
+    return replace(agreed, here=here, there=there).says(Verdict.DIFFERS, differing, remedy)
 
 
 def same_value(one: str | None, other: str | None) -> bool:
@@ -143,28 +154,3 @@ def _how_it_is_read(row: CheckoutMixin, now: datetime) -> str:
         return f"Reconcile does not read it any more; in flask shell, call paycheckout.settle({row.checkout_id!r})."
     when = "now" if row.next_read_at <= now else f"from {moment_text(row.next_read_at)} on"
     return f"It is read by flask paycheckout reconcile, {when}."
-
-
-def _finding(
-    row: CheckoutMixin,
-    verdict: Verdict,
-    here: Facts,
-    there: Facts | None,
-    deposit: Deposit | None,
-    differences: tuple[str, ...] = (),
-    remedy: str | None = None,
-) -> Finding:
-    updated_at = deposit.updated_at if deposit is not None else None
-    return Finding(
-        verdict,
-        Kind.DEPOSIT,
-        row.account,
-        row.order_id,
-        row.checkout_id,
-        here=here,
-        there=there,
-        differences=differences,
-        remedy=remedy,
-        row=row.id,
-        changed_at=max(row.moved_at, updated_at) if updated_at is not None else row.moved_at,
-    )

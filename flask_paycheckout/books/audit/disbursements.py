@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from flask_paycheckout.books.audit.deposits import same_value
-from flask_paycheckout.books.audit.findings import Facts, Finding, Kind, Verdict
+from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.client import FiatDisbursement
 from flask_paycheckout.payouts.calls import goes_elsewhere, is_same_number
 from flask_paycheckout.payouts.destinations import Destination, masked_account
@@ -49,22 +49,19 @@ def judge_disbursement(
         differing += [] if same_value(here[name], there[name]) else [name]
     if _is_elsewhere(payout, to, made):
         differing.append("destination")
-    if not differing:
-        return _finding(Verdict.AGREED, payout, made, here, there)
-    remedy = _remedy(payout, made, differing, now)
-    return _finding(Verdict.DIFFERS, payout, made, here, there, tuple(differing), remedy)
+    agreed = _agreed(payout, made)
+    return agreed.says(Verdict.DIFFERS, differing, _remedy(payout, made, differing, now)) if differing else agreed
 
 
 def judge_replaced(payout: PayoutMixin, made: FiatDisbursement) -> Finding:
     """Compare an earlier disbursement of a payout that had failed and was tried again; it must have failed."""
-    here, there = {**_here(payout), "status": "failed, and tried again"}, _there(made)
-    if _ended(made) == _FAILED:
-        return _of_record(_finding(Verdict.AGREED, payout, made, here, there), made)
+    here = {**_here(payout), "status": "failed, and tried again"}
+    agreed = replace(_agreed(payout, made), here=here, disbursement_id=made.disbursement_id, row=None)
     remedy = (
         "It may be paid twice: the first transfer did not fail after all. Ask the service to stop one of them, and do"
         " not try this payout again."
     )
-    return _of_record(_finding(Verdict.DIFFERS, payout, made, here, there, ("status",), remedy), made)
+    return agreed if _ended(made) == _FAILED else agreed.says(Verdict.DIFFERS, ["status"], remedy)
 
 
 def unknown_here(account: str, made: FiatDisbursement) -> Finding:
@@ -89,7 +86,7 @@ def _absent(payout: PayoutMixin) -> Finding:
     status = payout.status
     lost = status in (PayoutStatus.SENT, PayoutStatus.COMPLETED, PayoutStatus.UNKNOWN)
     if not lost and (status != PayoutStatus.FAILED or payout.disbursement_id is None):
-        return _finding(Verdict.AGREED, payout, None, _here(payout), None)
+        return _agreed(payout, None)
     if status == PayoutStatus.UNKNOWN:
         remedy = (
             "Look in the service's dashboard; if it is not there either, it is sent again by: flask paycheckout payouts"
@@ -100,7 +97,7 @@ def _absent(payout: PayoutMixin) -> Finding:
             "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was sent; if they are, ask the"
             " service what became of it before anybody pays it again."
         )
-    return _finding(Verdict.MISSING_THERE, payout, None, _here(payout), None, remedy=remedy)
+    return _agreed(payout, None).says(Verdict.MISSING_THERE, (), remedy)
 
 
 def _ended(made: FiatDisbursement) -> str:
@@ -209,33 +206,18 @@ def _when(at: datetime | None, now: datetime) -> str:
     return "now" if at <= now else f"from {moment_text(at)} on"
 
 
-def _of_record(finding: Finding, made: FiatDisbursement) -> Finding:
-    """The finding about another record than the payout's present one."""
-    return replace(finding, disbursement_id=made.disbursement_id, row=None)
-
-
-def _finding(
-    verdict: Verdict,
-    payout: PayoutMixin,
-    made: FiatDisbursement | None,
-    here: Facts,
-    there: Facts | None,
-    differences: tuple[str, ...] = (),
-    remedy: str | None = None,
-) -> Finding:
-    updated_at = made.updated_at if made is not None else None
+def _agreed(payout: PayoutMixin, made: FiatDisbursement | None) -> Finding:
+    times = [payout.moved_at, *([made.updated_at] if made is not None and made.updated_at is not None else [])]
     return Finding(
-        verdict,
+        Verdict.AGREED,
         Kind.DISBURSEMENT,
         payout.account,
         payout.order_id,
         payout.refund_of,
         payout.reference,
         payout.disbursement_id or (None if made is None else made.disbursement_id),
-        here,
-        there,
-        differences,
-        remedy,
-        payout.id,
-        max(payout.moved_at, updated_at) if updated_at is not None else payout.moved_at,
+        _here(payout),
+        None if made is None else _there(made),
+        row=payout.id,
+        changed_at=max(times),
     )

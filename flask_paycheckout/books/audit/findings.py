@@ -5,13 +5,13 @@ Pure. Values are texts, amounts exact ones; account numbers are masked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from flask_paycheckout.text import account_text, visible
+from flask_paycheckout.text import account_text, plain, visible
 
 __all__ = ["DOUBTFUL", "Facts", "Finding", "Kind", "Verdict"]
 
@@ -41,7 +41,7 @@ class Kind(StrEnum):
 
 
 DOUBTFUL = frozenset({Verdict.DIFFERS, Verdict.MISSING_THERE})
-"""Verdicts that are named only after a second look, since row and service may have moved between the two reads."""
+"""Verdicts that are named only after a recheck, since row and service may have moved between the two reads."""
 
 
 @dataclass(frozen=True)
@@ -79,25 +79,19 @@ class Finding:
     changed_at: datetime | None = None
     """When either side last changed, as far as it is known."""
 
+    def says(self, verdict: Verdict, differences: Sequence[str], remedy: str) -> Finding:
+        """The finding that both sides do not agree, of which this one has the facts."""
+        return replace(self, verdict=verdict, differences=tuple(differences), remedy=remedy)
+
     def unreadable(self, error: str) -> Finding:
         """The finding that the service could not be read, of which this one has the facts of the row."""
         return replace(self, verdict=Verdict.UNREADABLE, there=None, differences=(), remedy=error)
 
     def as_dict(self) -> dict[str, Any]:
         """The finding as values for JSON."""
-        return {
-            "verdict": self.verdict.value,
-            "kind": self.kind.value,
-            "account": self.account,
-            "order_id": self.order_id,
-            "checkout_id": self.checkout_id,
-            "reference": self.reference,
-            "disbursement_id": self.disbursement_id,
-            "differences": list(self.differences),
-            "here": None if self.here is None else dict(self.here),
-            "there": None if self.there is None else dict(self.there),
-            "remedy": self.remedy,
-        }
+        values: dict[str, Any] = plain(asdict(self))
+        del values["row"], values["changed_at"]
+        return values
 
     def __str__(self) -> str:
         """Lines for people: the subject, each difference with both values, and what to do."""

@@ -6,15 +6,15 @@ A list also shows what no row here knows. It is read newest first, as far as the
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from flask_paycheckout.books.audit.disbursements import judge_replaced, unknown_here
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
-from flask_paycheckout.books.audit.payouts import PayoutLooks
 from flask_paycheckout.books.audit.reading import Reads, is_about_keys, what_to_do
-from flask_paycheckout.books.audit.rows import AuditRows, Scope, earlier
-from flask_paycheckout.books.audit.second_look import SecondLook
+from flask_paycheckout.books.audit.rechecks import PayoutChecks
+from flask_paycheckout.books.audit.rows import AuditRows
+from flask_paycheckout.books.periods import earlier
 from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsClient, PaymentsError, Unauthorized
 from flask_paycheckout.payouts.calls import PAYOUT
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -32,36 +32,32 @@ _OTHER_ACCOUNT = (
 )
 
 
+@dataclass(eq=False)
 class Listing:
     """Goes through the lists of disbursements of one audit."""
 
-    def __init__(
-        self,
-        rows: AuditRows,
-        scope: Scope,
-        reads: Reads,
-        looks: PayoutLooks,
-        second_look: SecondLook,
-        accounts: Accounts,
-    ) -> None:
-        self._rows = rows
-        self._scope = scope
-        self._reads = reads
-        self._looks = looks
-        self._second_look = second_look
-        self._accounts = accounts
-        # Payouts and strange disbursements that are named already, since a list can show one twice.
+    rows: AuditRows
+    reads: Reads
+    checks: PayoutChecks
+    accounts: Accounts
+
+    def __post_init__(self) -> None:
+        # Payouts and other disbursements that are named already, since a list can show one twice.
         self._payouts: set[int] = set()
         self._others: set[str] = set()
         self._elsewhere: dict[int, str] = {}
         self._incomplete: set[str] = set()
         self._failing = False
 
-    def has_shown(self, payout: PayoutMixin) -> bool:
-        """Whether the list of its own account has shown the disbursement of a payout."""
-        return payout.id in self._payouts
+    def unlisted(self, payouts: Sequence[PayoutMixin]) -> tuple[Sequence[Finding], int]:
+        """The findings about payouts that no list of their own account has shown, and their number."""
+        unseen = [payout for payout in payouts if payout.id not in self._payouts]
+        absent = [payout for payout in unseen if self._proves_absence(payout)]
+        judged = {payout.id: self.checks.judge(payout, None) for payout in absent}
+        judged |= self.checks.look([payout for payout in unseen if payout.id not in judged])
+        return [self._with_account(finding) for finding in self.checks.certain(unseen, judged)], len(unseen)
 
-    def with_account(self, finding: Finding) -> Finding:
+    def _with_account(self, finding: Finding) -> Finding:
         """The finding about a payout that no list of its own account has shown; the list of another one may have."""
         account = self._elsewhere.get(finding.row or 0)
         if account is None or finding.account in self._incomplete:
@@ -75,15 +71,15 @@ class Listing:
             finding, verdict=Verdict.DIFFERS, here=here, there=there, differences=differences, remedy=_OTHER_ACCOUNT
         )
 
-    def has_not(self, payout: PayoutMixin) -> bool:
+    def _proves_absence(self, payout: PayoutMixin) -> bool:
         """Whether the lists were complete, and have shown by that that the service has nothing of a payout."""
-        if payout.disbursement_id is not None or payout.taken_at is None or self._scope.account is not None:
+        if payout.disbursement_id is not None or payout.taken_at is None or self.rows.period.account is not None:
             return False
-        return self._scope.contains(payout.taken_at) and paying_account(payout) not in self._incomplete
+        return self.rows.period.contains(payout.taken_at) and paying_account(payout) not in self._incomplete
 
     def of(self, account: str) -> Iterator[tuple[Sequence[Finding], int]]:
         """The findings of an account's list, in pages, each with the number of rows that `Audit.count` counts."""
-        problem = self._reads.error_of(account) or (yield from self._tried(account))
+        problem = self.reads.error_of(account) or (yield from self._tried(account))
         if problem is None:
             return
         self._incomplete.add(account)
@@ -110,21 +106,21 @@ class Listing:
                 if tries:
                     return problem
                 continue
-            since = self._reads.now() if came_on or not tries else since
-            seconds = None if self._failing else self._reads.seconds_to_wait(problem, tries, since)
+            since = self.reads.now() if came_on or not tries else since
+            seconds = None if self._failing else self.reads.seconds_to_wait(problem, tries, since)
             if seconds is None:
                 # The next accounts' lists are not waited for, until one can be read.
                 self._failing = True
                 return problem
-            self._reads.pause(seconds)
+            self.reads.pause(seconds)
         return problem
 
     def _pages(self, account: str) -> Iterator[tuple[Sequence[Finding], int]]:
-        client = self._accounts.client_of(account, PAYOUT)
+        client = self.accounts.client_of(account, PAYOUT)
         try:
             yield from self._pages_of(account, client)
         except Unauthorized:
-            self._accounts.refused(account, client)
+            self.accounts.refused(account, client)
             raise
 
     def _pages_of(self, account: str, client: PaymentsClient) -> Iterator[tuple[Sequence[Finding], int]]:
@@ -135,57 +131,60 @@ class Listing:
             # How many records a page may have is not shown, nor that more are an error.
             listed = client.fiat_disbursements.iterate(sort="-createdAt")
             page = list(islice(listed, _PAGE))
-        since = self._scope.since
+        since = self.rows.period.start
         while page:
-            self._reads.require_going_on()
-            yield self._compare(account, [made for made in page if self._scope.contains(made.created_at, LOOK_BACK)])
+            self.reads.require_going_on()
+            yield self._compare(
+                account, [made for made in page if self.rows.period.contains(made.created_at, LOOK_BACK)]
+            )
             times = [made.created_at for made in page if made.created_at is not None]
             if since is not None and times and max(times) < earlier(since, LOOK_BACK):
                 return
             page = list(islice(listed, _PAGE))
 
     def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> tuple[Sequence[Finding], int]:
-        known = self._rows.payouts_by("service_reference", [made.reference for made in listed if made.reference])
-        by_id = self._rows.payouts_by(
-            "disbursement_id", [one.disbursement_id for one in listed if one.reference not in known]
+        known = self.rows.find(
+            self.rows.models.payouts, "service_reference", [made.reference for made in listed if made.reference]
         )
+        ids = [one.disbursement_id for one in listed if one.reference not in known]
+        by_id = self.rows.find(self.rows.models.payouts, "disbursement_id", ids)
         pairs: dict[int, tuple[PayoutMixin, FiatDisbursement]] = {}
         others = []
         for made in listed:
             payout = known.get(str(made.reference)) or by_id.get(made.disbursement_id)
             if payout is None:
                 others.append(made)
-            elif paying_account(payout) != account and self._scope.account is None:
+            elif paying_account(payout) != account and self.rows.period.account is None:
                 # Its own list may show it too, where two accounts have the same keys.
                 self._elsewhere[payout.id] = account
             elif self._wants(payout, made):
                 pairs[payout.id] = payout, made
         rows = [payout for payout, _ in pairs.values()]
-        judged = {number: self._looks.judge(payout, made) for number, (payout, made) in pairs.items()}
-        found = [*self._second_look.at(rows, judged, self._rows.payouts_now, self._looks.at)]
+        judged = {number: self.checks.judge(payout, made) for number, (payout, made) in pairs.items()}
+        found = self.checks.certain(rows, judged)
         for payout in rows:
             self._payouts.add(payout.id)
-        return [*found, *self._strangers(account, others)], sum(self._rows.is_in_period(payout) for payout in rows)
+        return [*found, *self._unknown_here(account, others)], sum(self.rows.is_in_period(payout) for payout in rows)
 
     def _wants(self, payout: PayoutMixin, made: FiatDisbursement) -> bool:
-        if payout.id in self._payouts or self._scope.account not in (None, payout.account):
+        if payout.id in self._payouts or self.rows.period.account not in (None, payout.account):
             return False
-        return self._scope.contains(made.created_at) or self._rows.is_in_period(payout)
+        return self.rows.period.contains(made.created_at) or self.rows.is_in_period(payout)
 
-    def _strangers(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Finding]:
+    def _unknown_here(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Finding]:
         """The findings about disbursements that no payout has now."""
         new = [
             made
             for made in listed
-            if made.disbursement_id not in self._others and self._scope.contains(made.created_at)
+            if made.disbursement_id not in self._others and self.rows.period.contains(made.created_at)
         ]
-        replaced = self._rows.by_booked_reference({made.reference for made in new if made.reference is not None})
+        replaced = self.rows.by_booked_reference({made.reference for made in new if made.reference is not None})
         for made in new:
             self._others.add(made.disbursement_id)
             payout = replaced.get(str(made.reference))
             if payout is None:
                 yield unknown_here(account, made)
-            elif self._scope.account in (None, payout.account):
+            elif self.rows.period.account in (None, payout.account):
                 yield judge_replaced(payout, made)
 
 

@@ -66,6 +66,7 @@ class _Account:
     """The error for which the account was given up."""
 
 
+@dataclass(eq=False)
 class Reads:
     """Makes the reads of one audit.
 
@@ -75,22 +76,15 @@ class Reads:
     :param now: seconds that only move forward.
     """
 
-    def __init__(
-        self,
-        most: int,
-        stopped: Callable[[], bool],
-        sleep: Callable[[float], object] = time.sleep,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._most = most
-        self._stopped = stopped
-        self._sleep = sleep
-        self.now = now
-        """Seconds that only move forward."""
+    most: int
+    stopped: Callable[[], bool]
+    sleep: Callable[[float], object] = time.sleep
+    now: Callable[[], float] = time.monotonic
 
-        self._began = now()
+    def __post_init__(self) -> None:
+        self._began = self.now()
         self._accounts: dict[str, _Account] = {}
-        self._threads = ThreadPoolExecutor(most, "paycheckout-audit")
+        self._threads = ThreadPoolExecutor(self.most, "paycheckout-audit")
 
     def __enter__(self) -> Self:
         return self
@@ -111,7 +105,7 @@ class Reads:
             self.require_going_on()
             chosen = list(self._choose(jobs, waiting, results))
             if not chosen and waiting:
-                self._sleep(_TICK)
+                self.sleep(_TICK)
             calls = [_made(jobs[number]) for number, _ in chosen]
             for (number, tries), result in zip(chosen, self._threads.map(_result_of, calls), strict=True):
                 results[number] = result
@@ -126,7 +120,7 @@ class Reads:
 
     def require_going_on(self) -> None:
         """:raises Stopped: the audit was asked to stop."""
-        if self._stopped():
+        if self.stopped():
             raise Stopped
 
     def seconds_to_wait(self, error: PaymentsError, pauses: int, since: float) -> float | None:
@@ -144,11 +138,11 @@ class Reads:
     def pause(self, seconds: float) -> None:
         """Wait, unless the audit is to stop."""
         until = self.now() + seconds
-        while (left := until - self.now()) > 0 and not self._stopped():
-            self._sleep(min(left, _TICK))
+        while (left := until - self.now()) > 0 and not self.stopped():
+            self.sleep(min(left, _TICK))
 
     def _account(self, name: str) -> _Account:
-        return self._accounts.setdefault(name, _Account(AdaptiveLimit(self._most)))
+        return self._accounts.setdefault(name, _Account(AdaptiveLimit(self.most)))
 
     def _choose(
         self, jobs: Sequence[Job], waiting: deque[tuple[int, int]], results: list[Any]
@@ -164,7 +158,7 @@ class Reads:
                 continue
             # After a pause one call shows whether the service answers again.
             most = 1 if account.pauses else account.limit.size
-            if account.paused_until > self.now() or chosen[name] >= most or chosen.total() >= self._most:
+            if account.paused_until > self.now() or chosen[name] >= most or chosen.total() >= self.most:
                 waiting.append((number, tries))
                 continue
             chosen[name] += 1
