@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from flask_paycheckout.books.audit.books import books_findings
 from flask_paycheckout.books.audit.findings import Finding
@@ -14,9 +15,11 @@ from flask_paycheckout.books.audit.reading import Reads
 from flask_paycheckout.books.audit.rechecks import DepositChecks, PayoutChecks, ReadDeposit
 from flask_paycheckout.books.audit.rows import AuditRows
 from flask_paycheckout.books.periods import Period
-from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.service.accounts import Accounts
+
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
 
 __all__ = ["Audit"]
 
