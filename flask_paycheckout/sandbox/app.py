@@ -116,6 +116,7 @@ def create_sandbox(
             loopback_webhooks_only=loopback_only,
             wake=None if sender is None else sender.wake,
             name=name,
+            exists=(lambda: databases.exists(name)) if name else (lambda: True),
         )
         return _assemble(world, url, beginning, sender, is_new=is_new)
 
@@ -125,9 +126,10 @@ def create_sandbox(
 
     beginning = StartOptions(None if seed is None else str(seed), webhook_url)
     app = make("", database, control_token or "", beginning, is_new=not is_shared)
+    databases = Databases(database, app)
     serve: Any = app.wsgi_app
     if worlds:
-        serve = app.extensions[WORLDS] = Worlds(app, Databases(database, app), make_named, worlds)
+        serve = app.extensions[WORLDS] = Worlds(app, databases, make_named, worlds)
     if trusted_proxies:
         serve = ProxyFix(serve, x_for=trusted_proxies, x_proto=trusted_proxies, x_host=trusted_proxies)
     app.wsgi_app = serve  # type: ignore[method-assign]  # as Flask documents it

@@ -11,6 +11,7 @@ from functools import partial
 
 from flask import Flask, Response, g, request
 from flask.typing import ResponseReturnValue
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest, HTTPException, MethodNotAllowed, NotFound
 
@@ -32,6 +33,7 @@ from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_reques
 from flask_paycheckout.sandbox.world.clock import ClockAtItsEnd
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.database_problems import is_disk_full
 from flask_paycheckout.sandbox.world.settings import follow
 
 MAX_BODY_BYTES = 1024 * 1024
@@ -54,6 +56,7 @@ def install_hooks(app: Flask) -> None:
     app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal(400, str(wrong))))
     app.register_error_handler(ClockAtItsEnd, _refused_by_clock)
     app.register_error_handler(TooManyHeld, lambda _: failure(unspecified_refusal(503, _TOO_MANY_HELD)))
+    app.register_error_handler(DBAPIError, _refused_by_database)
     app.register_error_handler(HTTPException, _in_our_words)
 
 
@@ -151,8 +154,17 @@ def _end(response: Response) -> Response:
         log_request(None)
         drop_connection("done, and then the answer was lost, as ordered")
     if _is_of_service() and not is_noise() and g.get("logged") is not response:
-        log_request(response)
+        _log(response)
     return response
+
+
+def _log(response: Response) -> None:
+    """Log the request, unless its answer tells that nothing can be written any more."""
+    try:
+        log_request(response)
+    except DBAPIError as failed:
+        if world().exists() and not is_disk_full(failed):
+            raise
 
 
 def _refused(refused: CallRefused) -> ResponseReturnValue:
@@ -163,6 +175,14 @@ def _refused(refused: CallRefused) -> ResponseReturnValue:
 
 def _refused_by_clock(_: ClockAtItsEnd) -> ResponseReturnValue:
     return _refused(CallRefused(409, "clock", "cannot be moved past the year 9000", "Reset the sandbox."))
+
+
+def _refused_by_database(error: DBAPIError) -> ResponseReturnValue:
+    if not world().exists():
+        return _in_our_words(NotFound("The world does not exist any more."))
+    if not is_disk_full(error):
+        raise error
+    return _refused(CallRefused(507, "database", "has no room left on its disk", "Make room; reads go on meanwhile."))
 
 
 def _in_our_words(error: HTTPException) -> ResponseReturnValue:

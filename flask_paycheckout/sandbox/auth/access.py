@@ -17,7 +17,6 @@ in base64, and timestamp, dot and body in hexadecimal. The unknown `timestamp_un
 from __future__ import annotations
 
 import hmac
-import secrets
 from base64 import b64encode
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -32,6 +31,7 @@ from flask_paycheckout.sandbox.auth.tables import COLUMNS_OF_CALLER, AccessToken
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.ids import new_secret
 
 _SCHEME = "bearer "
 
@@ -40,7 +40,7 @@ def issue_token(session: Session, user_id: str, *, expires: bool) -> str:
     """Issue a new token of an account, which its owner's id names. One that does not expire can never be revoked."""
     now = world().clock.now()
     session.execute(delete(AccessToken).where(AccessToken.expires_at <= now))
-    token = secrets.token_urlsafe(32)
+    token = new_secret(session)
     lifetime = timedelta(minutes=int(assumption("access_token_minutes")))
     session.add(
         AccessToken(

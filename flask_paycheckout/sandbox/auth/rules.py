@@ -8,7 +8,6 @@ account whose password is not hashed.
 from __future__ import annotations
 
 import hmac
-import secrets
 from datetime import timedelta
 from enum import Enum
 
@@ -24,7 +23,7 @@ from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import key_of
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import rows_changed, transaction
-from flask_paycheckout.sandbox.world.ids import new_id
+from flask_paycheckout.sandbox.world.ids import new_id, new_secret
 
 
 class LoginFailure(Enum):
@@ -40,7 +39,7 @@ def begin_login(session: Session, user: User) -> str:
     if assumption("earlier_verification_tokens") == "revoked":
         session.execute(delete(Verification).where(Verification.user_id == user.id))
     session.execute(delete(Verification).where(Verification.expires_at <= now))
-    token, otp = secrets.token_urlsafe(32), _new_otp()
+    token, otp = new_secret(session), _new_otp(session)
     minutes = int(assumption("otp_minutes"))
     session.add(
         Verification(
@@ -87,9 +86,9 @@ def confirm_login(session: Session, token: str, otp: str) -> User | LoginFailure
     return session.get_one(User, attempted.user_id)
 
 
-def _new_otp() -> str:
+def _new_otp(session: Session) -> str:
     digits = int(assumption("otp_digits"))
-    return f"{secrets.randbelow(10**digits):0{digits}d}"
+    return f"{int(new_id(session), 16) % 10**digits:0{digits}d}"
 
 
 def _otp_digest(token: str, otp: str) -> str:
@@ -112,7 +111,7 @@ def _add_account(session: Session) -> Account:
         user_id=user_id,
         name=f"client-{user_id}",
         client_id=f"client-{user_id}",
-        client_secret=secrets.token_urlsafe(32),
+        client_secret=new_secret(session),
         checkout_enabled=True,
     )
     session.add(account)

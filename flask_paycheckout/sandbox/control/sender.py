@@ -10,8 +10,8 @@ import os
 import weakref
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from threading import Condition, Event, Lock, Thread
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from threading import Event, Lock, Thread
 from time import monotonic, sleep
 
 from flask import Flask, has_request_context
@@ -78,9 +78,13 @@ SENDER = "paycheckout_sandbox_sender"
 TICK, WORLD_TICK = 1.0, 5.0
 """Seconds between two runs of what has become due while nobody sends requests; in a named world, of many, fewer."""
 MAX_SENDING = 8
-"""The most webhooks that a process sends at the same time."""
+"""The most webhooks that a process sends at the same time, beside those whose receivers hang."""
 MAX_OF_ACCOUNT = 4
-"""The most of one account, so that a receiver that hangs does not keep the webhooks of others waiting."""
+"""The most of one account."""
+HANGING_SECONDS = 0.5
+"""Seconds after which a receiver hangs: what it is sent takes no place from others, and it gets nothing more."""
+MAX_THREADS = 64
+"""The most webhooks that are sent at the same time, those whose receivers hang included."""
 STOP_SECONDS = 2.0
 """Seconds that webhooks which are being sent may take when the sandbox stops."""
 
@@ -93,7 +97,6 @@ class WebhookSender:
         self._app: weakref.ref[Flask] | None = None
         self._lock = Lock()
         self._process: int | None = None
-        self._thread: Thread | None = None
 
     def serve(self, app: Flask) -> None:
         """Say which application it is."""
@@ -106,14 +109,15 @@ class WebhookSender:
 
     def begin(self) -> None:
         """Start the thread that looks for what is due, unless it runs in this process."""
-        if self._process == os.getpid():
-            return
-        with self._lock:
+        with self._lock if self._process != os.getpid() else nullcontext():
             if self._process == os.getpid():
                 return
             # Made here: a forked process has copies of its parent's, and a copied lock may stay locked for ever.
-            self._woken, self._stopped, self._free = Event(), Event(), Condition()
-            self._sending: Counter[str] = Counter()
+            self._woken, self._stopped = Event(), Event()
+            self._sending: dict[ClaimedWebhook, float] = {}
+            """Since when each webhook is being sent."""
+            self._served: set[str] = set()
+            """Accounts that had their turn, of those for which something is due."""
             self._thread = Thread(target=self._run, name="sandbox-sender", daemon=True)
             self._process = os.getpid()
             self._thread.start()
@@ -132,10 +136,10 @@ class WebhookSender:
             yield
         finally:
             self.stop()
-            if self._thread is not None:
-                self._thread.join()
-            with self._free:
-                self._free.wait_for(lambda: not self._sending.total(), STOP_SECONDS)
+            self._thread.join()
+            end = monotonic() + STOP_SECONDS
+            while self._sending and monotonic() < end:
+                sleep(0.01)
 
     def _run(self) -> None:
         tick = monotonic()
@@ -148,37 +152,44 @@ class WebhookSender:
             if is_time:
                 tick = monotonic() + self._tick
             try:
-                self._look(app, is_time=is_time)
+                with app.app_context():
+                    if is_time:
+                        pass_time()
+                    while not self._stopped.is_set() and (claimed := self._claim()) is not None:
+                        self._begin_delivery(app, claimed)
             except Exception:
+                if not world(app).exists():
+                    return
                 # A temporary failure of the database must not stop retries for good.
                 app.logger.exception("What fell due could not be run; it is tried again.")
             # An application that nobody uses any more must not be kept alive while waiting.
             del app
-            self._woken.wait(max(0.0, tick - monotonic()))
-
-    def _look(self, app: Flask, *, is_time: bool) -> None:
-        with app.app_context():
-            if is_time:
-                pass_time()
-            while not self._stopped.is_set() and (claimed := self._claim()) is not None:
-                self._begin_delivery(app, claimed)
+            self._woken.wait(max(0.0, min(tick - monotonic(), HANGING_SECONDS if self._sending else self._tick)))
 
     def _begin_delivery(self, app: Flask, claimed: ClaimedWebhook) -> None:
-        self._change(claimed.user_id, 1)
+        self._sending[claimed] = monotonic()
         try:
             Thread(target=self._deliver, args=(app, claimed), name="sandbox-webhook", daemon=True).start()
         except RuntimeError:
             # Its claim ends after a while, and it is sent then.
-            self._change(claimed.user_id, -1)
+            del self._sending[claimed]
             raise
 
     def _claim(self) -> ClaimedWebhook | None:
-        with self._free:
-            sending = Counter(self._sending)
-        if sending.total() >= MAX_SENDING:
+        """Claim the next webhook; accounts take turns, and none gets more while its receiver hangs."""
+        long_ago = monotonic() - HANGING_SECONDS
+        sending = [(one.user_id, since) for one, since in list(self._sending.items())]
+        hanging = {user_id for user_id, since in sending if since < long_ago}
+        if len(sending) >= MAX_THREADS or sum(since >= long_ago for _, since in sending) >= MAX_SENDING:
             return None
-        busy = [user_id for user_id, count in sending.items() if count >= MAX_OF_ACCOUNT]
-        return claim_webhook(is_in_turn(), *([Webhook.user_id.not_in(busy)] if busy else []))
+        busy = hanging | {one for one, count in Counter(user for user, _ in sending).items() if count >= MAX_OF_ACCOUNT}
+        claimed = claim_webhook(is_in_turn(), Webhook.user_id.not_in(busy | self._served))
+        if claimed is None and self._served:
+            self._served.clear()
+            claimed = claim_webhook(is_in_turn(), Webhook.user_id.not_in(busy))
+        if claimed is not None:
+            self._served.add(claimed.user_id)
+        return claimed
 
     def _deliver(self, app: Flask, claimed: ClaimedWebhook) -> None:
         try:
@@ -188,11 +199,5 @@ class WebhookSender:
             # Its claim ends after a while, and it is sent again.
             app.logger.exception("A webhook could not be sent; it is tried again.")
         finally:
-            self._change(claimed.user_id, -1)
+            del self._sending[claimed]
             self._woken.set()
-
-    def _change(self, user_id: str, by: int) -> None:
-        with self._free:
-            self._sending[user_id] += by
-            self._sending += Counter()
-            self._free.notify_all()

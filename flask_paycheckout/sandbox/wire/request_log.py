@@ -13,11 +13,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import msgspec
 from flask import Response, g, request
 from sqlalchemy import ColumnElement, String, Text, delete, select
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, transaction
+from flask_paycheckout.sandbox.world.database_problems import is_disk_full
 
 LOSE_RESPONSE = "lose_response"
 """The fault after which a call gets no answer although it had its effect."""
@@ -179,10 +181,16 @@ def in_one_transaction(view: Callable[Concatenate[Session, Given], Answer]) -> C
     def call(*given: Given.args, **named: Given.kwargs) -> Answer:
         # A call that gets no answer is logged as such when the connection is dropped.
         has_answer = g.get("fault_kind") != LOSE_RESPONSE
-        with transaction() as session:
-            response = view(session, *given, **named)
-            if has_answer:
-                log_request(response, session)
+        response = None
+        try:
+            with transaction() as session:
+                response = view(session, *given, **named)
+                if has_answer:
+                    log_request(response, session)
+        except DBAPIError as failed:
+            # What was only read is answered without an entry in the log.
+            if response is None or request.method != "GET" or not is_disk_full(failed):
+                raise
         if has_answer:
             g.logged = response
         return response

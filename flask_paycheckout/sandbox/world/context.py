@@ -50,6 +50,8 @@ class World:
     known: Known = field(default_factory=Known)
     name: str = ""
     """The name of this world among several in a process; empty for the operator's."""
+    exists: Callable[[], bool] = lambda: True
+    """Whether its database is still there; another process may have thrown a named world away."""
 
     @property
     def may_have_faults(self) -> bool:

@@ -16,6 +16,7 @@ _FORMS = (
 _BACKENDS = ("sqlite", "postgresql", "postgres")
 _HIDDEN = "***"
 
+_ROOM = "Make room on the disk of the database."
 # Part of a message of PostgreSQL, its driver or SQLite, and the remedy; the first match counts.
 _REMEDIES = (
     ("password authentication failed", "Correct the user or the password in the address."),
@@ -33,12 +34,19 @@ _REMEDIES = (
     ('database "', "Make that database with createdb, or name another one in the address."),
     ("unable to open database file", "Make its directory first, and let this user write to it."),
     ("file is not a database", "Name another file, or none yet."),
+    ("disk is full", _ROOM),
+    ("no space left", _ROOM),
 )
 _USUAL_REMEDY = "Check the server, and every part of the address."
 
 
 class DatabaseUnusable(Exception):
     """The database cannot be used; the message is one line without secrets."""
+
+
+def is_disk_full(error: Exception) -> bool:
+    """Whether a statement failed because the database has no room left."""
+    return isinstance(error, DBAPIError) and _remedy(_words(error)) == _ROOM
 
 
 def explain_failure(database: str, error: SQLAlchemyError | ImportError) -> DatabaseUnusable:

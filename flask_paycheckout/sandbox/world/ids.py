@@ -40,6 +40,11 @@ def new_ids(session: Session, count: int) -> list[str]:
     return [derived(f"{seed}:{number}") for number in range(last - count + 1, last + 1)]
 
 
+def new_secret(session: Session) -> str:
+    """A secret of 32 characters; with a seed it repeats, as identifiers do."""
+    return "".join(digits[:16] for digits in new_ids(session, 2))
+
+
 def _random(count: int) -> list[str]:
     return [secrets.token_hex(_BYTES) for _ in range(count)]
 

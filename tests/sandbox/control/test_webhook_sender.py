@@ -6,18 +6,22 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from socket import create_server
 from threading import Event, enumerate as enumerate_threads
+from time import monotonic
 from typing import Any
 
 import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.control.sender import MAX_OF_ACCOUNT, MAX_SENDING, SENDER, WebhookSender
+from flask_paycheckout.sandbox.control.sender import MAX_SENDING, SENDER, WebhookSender
+from flask_paycheckout.sandbox.deposits.tables import Deposit
+from flask_paycheckout.sandbox.deposits.transitions import force_deposit, pick
 from flask_paycheckout.sandbox.outgoing.webhooks import redeliver, send_first
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import db, transaction
@@ -128,27 +132,47 @@ def test_many_before_response_at_once_leave_threads_for_what_the_receiver_asks()
         assert len(delivered(app)) == 12
 
 
-def test_a_receiver_that_hangs_keeps_other_accounts_webhooks_not_waiting() -> None:
-    hanging, other = Event(), list[str]()
+def test_receivers_that_hang_delay_others_by_two_seconds_at_most() -> None:
+    """Two sockets take connections and never answer; each of their accounts has more webhooks than there are places."""
+    shop = Shop()
+    app = create_sandbox(control_token=CONTROL_TOKEN)
+    with ExitStack() as until, sender_of(app).running(), shop.running():
+        hanging = [until.enter_context(create_server(("127.0.0.1", 0))) for _ in range(2)]
+        urls = [*(f"http://127.0.0.1:{door.getsockname()[1]}" for door in hanging), shop.url]
+        makes = Tester(app).makes_account
+        accounts = [makes(f"a{number}", webhookUrl=url) for number, url in enumerate(urls)]
+        merchants = [Merchant(app, one["clientSecret"], one["clientId"]) for one in accounts]
+        for merchant in merchants[:2]:
+            for checkout in [merchant.makes_checkout() for _ in range(MAX_SENDING + 1)]:
+                Tester(app).picks(checkout)
+                merchant.forces_status(checkout)
+        checkout = merchants[2].makes_checkout()
+        Tester(app).picks(checkout)
+        merchants[2].forces_status(checkout)
+        begun = monotonic()
+        eventually(lambda: shop.order_ids == [checkout])
+        assert monotonic() - begun < 2
+
+
+def test_accounts_take_turns() -> None:
+    """One account has much to send before another one's first webhook is due; both are served alternately."""
+    order = list[str]()
 
     def receive(url: str, headers: dict[str, str], body: bytes) -> int:
-        if url == ENDPOINT:
-            assert hanging.wait(PATIENCE)
-        else:
-            other.append(url)
+        order.append(url)
         return 200
 
-    with made(receive) as app:
-        anna = Tester(app).makes_account("anna", webhookUrl="http://127.0.0.1:9/anna")
-        for _ in range(MAX_SENDING):
-            Tester(app).pays(Merchant(app).makes_checkout())
-        Tester(app).pays(Merchant(app, anna["clientSecret"], anna["clientId"]).makes_checkout())
-        eventually(lambda: len(other) == 1)
-        sent = [webhook["account"] for webhook in Tester(app).webhooks() if webhook["state"] == "delivered"]
-        assert sent == ["anna"]
-        hanging.set()
-        eventually(lambda: len(delivered(app)) == MAX_SENDING + 1)
-    assert MAX_OF_ACCOUNT < MAX_SENDING
+    app = create_sandbox(control_token=CONTROL_TOKEN, webhook_url=ENDPOINT, send_webhook=receive, send_in_call=False)
+    anna = Tester(app).makes_account("anna", webhookUrl=f"{ENDPOINT}/anna")
+    sender_of(app).stop()
+    for merchant in (Merchant(app), Merchant(app, anna["clientSecret"], anna["clientId"])):
+        for checkout in [merchant.makes_checkout() for _ in range(30)]:
+            with app.app_context(), transaction() as session:
+                pick(session, checkout)
+                force_deposit(session, session.get_one(Deposit, checkout).user_id, checkout, "completed")
+    with sender_of(app).running():
+        eventually(lambda: len(order) == 60)
+    assert f"{ENDPOINT}/anna" in order[:20]
 
 
 def test_webhooks_about_one_order_are_sent_one_after_the_other() -> None:

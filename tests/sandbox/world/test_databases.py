@@ -22,6 +22,8 @@ from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, db, transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
+from tests.sandbox.auth.visitors import EMAIL, PASSWORD, Visitor
+from tests.sandbox.documented import Departures
 
 THREADS = 8
 EXPIRING = {"deposit_after_expiry": "expired"}
@@ -64,11 +66,34 @@ def test_one_seed_gives_the_same_ids_and_another_does_not() -> None:
         merchant, tester = Merchant(app), Tester(app)
         made = [merchant.makes_checkout() for _ in range(3)]
         tester.pays(made[0])
-        return [*made, tester.webhooks()[0]["id"], tester.picks(made[1], "us_usdc_polygon")["paymentCrypto"]["address"]]
+        login = Visitor(app).logs_in_fully(EMAIL, PASSWORD)
+        secrets = [login["accessToken"], tester.does("GET", "mails")[0]["otp"]]
+        return [
+            *made,
+            *secrets,
+            tester.webhooks()[0]["id"],
+            tester.picks(made[1], "us_usdc_polygon")["paymentCrypto"]["address"],
+        ]
 
     assert ids(1) == ids(1)
     assert ids(1) != ids(2)
     assert ids(None) != ids(None)
+
+
+def test_a_full_disk_is_named_and_reads_go_on(departures: Departures) -> None:
+    app = world_on("sqlite://")
+    merchant, http = Merchant(app), app.test_client()
+    checkout = merchant.makes_checkout()
+    Tester(app).picks(checkout)
+    assert http.get("/health").status_code == 200
+    with app.app_context(), db.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1")
+    answers = (merchant.asks_checkout(inputCurrency="USD", inputAmount=5) for _ in range(500))
+    refused = next(answer for answer in answers if answer.code != 200)
+    assert (refused.code, "disk" in refused.message) == (507, True)
+    assert [merchant.reads_deposit(checkout).code for _ in range(50)] == [200] * 50
+    # It is no answer of the service.
+    departures.seen.clear()
 
 
 def test_a_payment_goes_through_on_every_database(database: str) -> None:
