@@ -31,7 +31,7 @@ from flask_paycheckout.sandbox.references.endpoints import pictures, references
 from flask_paycheckout.sandbox.transfer_proofs.endpoints import transfer_proofs
 from flask_paycheckout.sandbox.wire.callers import allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
-from flask_paycheckout.sandbox.world.assumptions import Switches
+from flask_paycheckout.sandbox.world.assumptions import Switches, unknowns_of_environment
 from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, read_clock_option
 from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, Known, SendWebhook, World
 from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
@@ -67,7 +67,8 @@ def create_sandbox(
     :param webhook_url: where webhooks of the first account go; None for nowhere until the control interface says so.
     :param control_token: the secret of the control interface; generated when None (`world(app).control_token`).
     :param seed: identifiers follow from the seed, so that they repeat; with None they are random.
-    :param unknowns: values of the switches in `world/assumptions.py`, by name.
+    :param unknowns: values of the switches in `world/assumptions.py`, by name; those of the others may stand in the
+        variable SANDBOX_UNKNOWNS of the environment, as `NAME=VALUE NAME=VALUE`.
     :param base_url: what the `url` of a checkout begins with; its host is one the sandbox answers to.
     :param send_webhook: called as `(url, headers, body)` instead of sending over HTTP; returns the HTTP status of the
         response, or raises OSError when there is none.
@@ -86,6 +87,7 @@ def create_sandbox(
     :raises EndpointError: `webhook_url` cannot be used.
     """
     loopback_only = send_webhook is None and not allow_remote_webhooks
+    unknowns = unknowns_of_environment() | dict(unknowns or {})
     if not 0 <= trusted_proxies <= MAX_PROXIES:
         raise ValueError(f"The number of trusted proxies must be from 0 to {MAX_PROXIES}.")
     if webhook_url is not None:

@@ -29,6 +29,7 @@ from flask_paycheckout.sandbox.control.worlds import MAX_WORLDS, WORLDS, Worlds
 from flask_paycheckout.sandbox.hooks import CONTROL, MAX_BODY_BYTES
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.terminal.commands import COMMANDS, TOKEN_VARIABLE, command_of, run
+from flask_paycheckout.sandbox.try_unknowns import NAME as TRY_UNKNOWNS, try_unknowns
 from flask_paycheckout.sandbox.wire.schemas import to_wire
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
 from flask_paycheckout.sandbox.world.clock import RUNNING, ClockError
@@ -56,6 +57,8 @@ class ServerMissing(Exception):
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve a sandbox until Ctrl-C, list the unknowns, or run a command against a sandbox that is running."""
     arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] == [TRY_UNKNOWNS]:
+        return try_unknowns(arguments[1:])
     command = command_of(arguments)
     if command is not None:
         return run(command)

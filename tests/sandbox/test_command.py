@@ -25,6 +25,23 @@ def test_list_unknowns_prints_the_table_for_people_and_programs(capsys: pytest.C
     assert [row["name"] for row in table] == [unknown.name for unknown in ASSUMPTIONS]
 
 
+def test_a_command_runs_under_each_value_of_a_switch(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command stands for a shop's tests: it fails when the sandbox that it makes sends the whole deposit."""
+    tests = """
+import sys
+from flask_paycheckout.sandbox import create_sandbox
+app = create_sandbox(unknowns={"otp_digits": "8"})
+sys.exit(app.extensions["paycheckout_sandbox"].unknowns["webhook_payload"] == "full")
+"""
+    command = ["--", sys.executable, "-c", tests]
+    assert main(["try-unknowns", "--only", "webhook_payload", *command]) == 1
+    rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert rows == [["defaults", "passed"], ["webhook_payload=full", "failed"]]
+    assert main(["try-unknowns", "--only", "http_status", *command]) == 0
+    with pytest.raises(SystemExit):
+        main(["try-unknowns", "--", "no-such-command"])
+
+
 def test_who_reads_only_the_beginning_of_the_list_hears_no_complaint() -> None:
     command = [sys.executable, "-m", "flask_paycheckout.sandbox", "--list-unknowns"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as listing:

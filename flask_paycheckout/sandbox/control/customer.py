@@ -18,7 +18,7 @@ from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import (
     NoSuchCheckout,
     expire_due,
-    force_deposit,
+    fail_deposit,
     pay,
     pick,
 )
@@ -109,14 +109,13 @@ def pays_late(checkout_id: str) -> None:
 
 
 def fails(checkout_id: str) -> Deposit:
-    """Let the bank refuse the payment, like a sandbox update to `failed` by the merchant."""
+    """Let the bank refuse the payment."""
     with transaction() as session:
         _existing(session, checkout_id)
-        # Locked, because a payment that arrives at the same time must not be undone.
-        deposit = session.get(Deposit, checkout_id, with_for_update=True)
+        deposit = session.get(Deposit, checkout_id)
         if deposit is None or deposit.status == COMPLETED:
             raise NotPossible("only a deposit that is not completed can fail")
-        force_deposit(session, deposit.user_id, deposit.id, "failed")
+        fail_deposit(session, deposit)
     send_and_wait()
     return deposit
 

@@ -187,6 +187,19 @@ def force_deposit(session: Session, user_id: str, deposit_id: str, status: str) 
     return _enqueue_webhook(session, deposit)
 
 
+def fail_deposit(session: Session, deposit: Deposit) -> None:
+    """Let the bank refuse the payment. :raises NotPossible: it is completed."""
+    force_status(session, deposit, "failed", Deposit.status != COMPLETED, "the deposit")
+    _record(session, deposit.id, "Payment refused", "The bank refused the payment.", "failed", deposit.updated_at)
+    _tell_end(session, deposit)
+
+
+def _tell_end(session: Session, deposit: Deposit) -> None:
+    """Queue the webhook of a deposit that came to nothing, if the unknown `deposit_failure_webhook` says so."""
+    if assumption("deposit_failure_webhook") == "sent":
+        _enqueue_webhook(session, deposit)
+
+
 def may_be_forced_to(status: str) -> bool:
     return assumption("forced_status") == "any" or status in _KNOWN_STATUSES
 
@@ -208,6 +221,7 @@ def expire_due(session: Session) -> None:
     )
     for deposit_id in moved.scalars().all():
         _record(session, deposit_id, "Deposit expired", "No payment arrived in time.", status, now)
+        _tell_end(session, session.get_one(Deposit, deposit_id, populate_existing=True))
 
 
 def _record(session: Session, deposit_id: str, activity: str, description: str, status: str, now: datetime) -> None:

@@ -42,21 +42,28 @@ def force_disbursement(session: Session, user_id: str, disbursement_id: str, sta
     if made is None:
         return False
     _move(session, made, status, _is_forcible())
+    _enqueue_webhook(session, made)
     return True
 
 
 def finish_disbursement(session: Session, made: Disbursement, status: str) -> None:
-    """Let the bank complete a pending disbursement or refuse it, and queue its webhook.
+    """Let the bank complete a pending disbursement or refuse it.
 
     :raises NotPossible: it is not pending any more.
     """
     _move(session, made, status, Disbursement.status == PENDING)
+    _tell_progress(session, made)
+
+
+def _tell_progress(session: Session, made: Disbursement) -> None:
+    """Queue the webhook of a move by the bank, if the unknown `disbursement_progress_webhook` says so."""
+    if assumption("disbursement_progress_webhook") == "sent":
+        _enqueue_webhook(session, made)
 
 
 def _move(session: Session, made: Disbursement, status: str, allowed: ColumnElement[bool]) -> None:
     force_status(session, made, status, allowed, "The disbursement")
     record_transition(session, made.id, made.kind, status, made.updated_at)
-    _enqueue_webhook(session, made)
 
 
 def _is_forcible() -> ColumnElement[bool]:
@@ -72,8 +79,7 @@ def settle_due(session: Session) -> int:
     moved = [] if status == "forced" else move_due(session, Disbursement, PENDING, status, TRANSFER_TIME)
     for made in moved:
         record_transition(session, made.id, made.kind, status, made.updated_at)
-        if assumption("disbursement_progress_webhook") == "sent":
-            _enqueue_webhook(session, made)
+        _tell_progress(session, made)
     return len(moved)
 
 

@@ -130,5 +130,5 @@ def read_fiat_disbursement(disbursement_id: str) -> Envelope[FiatDisbursement]:
         settle_due(session)
         found = find_fiat(session, account.user_id, disbursement_id)
     if found is None:
-        raise unspecified_refusal(404, "Disbursement not found")
+        raise unspecified_refusal(int(assumption("disbursement_not_found")), "Disbursement not found")
     return success(found)

@@ -33,7 +33,8 @@ THREADS = 8
 MAX_HELD = 64
 """The most calls that are held at the same time, each by a thread of its own, while their faults let them wait."""
 MAX_CONNECTIONS = 200
-"""The most connections at the same time. Further ones wait in the system's queue."""
+"""The most connections at the same time. When all are taken, the longest idle one goes; if none is idle, further ones
+wait in the system's queue."""
 MAX_HEADER_BYTES = 64 * 1024
 REQUEST_SECONDS = 30.0
 """The most seconds between the first and the last byte of a request."""
@@ -177,6 +178,15 @@ class _Channel(HTTPChannel):
             self.handle_close()
 
 
+def _make_room(connections: Mapping[int, Any]) -> None:
+    """Close the connection that has been idle for the longest time, when all are taken."""
+    if len(connections) >= MAX_CONNECTIONS:
+        channels = [one for one in connections.values() if isinstance(one, _Channel)]
+        idle = [one for one in channels if not (one.requests or one.request or one.total_outbufs_len)]
+        if idle:
+            min(idle, key=lambda one: one.last_activity).handle_close()
+
+
 class Server:
     """Listens from the beginning, so that the port is known, and answers once it runs.
 
@@ -229,6 +239,7 @@ class Server:
         self._server = server
         try:
             while not self._is_stopping:
+                _make_room(connections)
                 wasyncore.loop(timeout=_LOOP_SECONDS, use_poll=True, map=connections, count=1)
         except KeyboardInterrupt:
             # It is how the main thread is told to stop.

@@ -5,6 +5,7 @@ The code asks `assumption(name)` wherever the interface is silent. A program und
 
 from __future__ import annotations
 
+import os
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -70,6 +71,8 @@ deposit_lifetime = 24h | 15m | checkout_end
     How long after the pick a deposit's expiredAt is.
 deposit_after_expiry = pending | expired | failed | cancelled
     A pending deposit past expiredAt.
+deposit_failure_webhook = none | sent
+    Whether a deposit that the bank refuses, or that expires, sends the deposit webhook.
 late_payment = completes | refused
     A payment that arrives after the deposit's expiredAt.
 forced_status = any | known
@@ -88,12 +91,14 @@ activity_updated_at = timestamp | object
     The updatedAt in a disbursement's activityHistory: a time, or an object with the time as $date.
 report_of_unfinished = 400 | 404 | 409
     The statusCode of a proof asked for before completion.
+disbursement_not_found = 404 | 400
+    The statusCode of reading a disbursement that does not exist.
 estimate_amount = integer | decimal
     Whether the crypto estimate takes fractions of a token.
 disbursement_progress = forced | completed | failed
     A disbursement pending for ten minutes.
 disbursement_progress_webhook = none | sent
-    Whether such a move by itself sends the webhook.
+    Whether a move by itself, or by the bank, sends the webhook.
 disbursement_webhook = minimal | full
     The disbursement webhook holds id and status, or all of it.
 forced_disbursement_status = known | any | completed
@@ -200,6 +205,17 @@ ASSUMPTIONS = tuple(map(_read, _ENTRY.finditer(_TABLE)))
 def assumptions_as_text(indent: str = "") -> str:
     """All switches as text: a line with name and values, the default first, and a line with the meaning."""
     return textwrap.indent(_TABLE.strip("\n"), indent)
+
+
+UNKNOWNS_VARIABLE = "SANDBOX_UNKNOWNS"
+"""Variable of the environment with values of switches: `NAME=VALUE`, separated by blanks."""
+
+
+def unknowns_of_environment() -> dict[str, str]:
+    """The values of switches that the environment asks for."""
+    return {
+        name: value for name, _, value in (one.partition("=") for one in os.environ.get(UNKNOWNS_VARIABLE, "").split())
+    }
 
 
 class AssumptionError(ValueError):

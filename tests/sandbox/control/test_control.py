@@ -128,10 +128,17 @@ def test_a_used_reference_is_refused_however_it_is_picked(merchant: Merchant, te
     assert sorted(answer.http_status for answer in at_once(*picks)) == [200, 409]
 
 
-def test_a_bank_refuses_what_was_picked_and_not_paid(merchant: Merchant, tester: Tester) -> None:
-    checkout = merchant.makes_checkout()
-    tester.picks(checkout)
-    assert tester.does("POST", f"checkouts/{checkout}/fail")["deposit"]["status"] == "failed"
+@pytest.mark.parametrize("webhook", ["none", "sent"])
+def test_a_bank_refuses_what_was_picked_and_not_paid(
+    make_sandbox: MakeSandbox, receiver: Receiver, webhook: str
+) -> None:
+    app = make_sandbox(deposit_failure_webhook=webhook, deposit_after_expiry="expired")
+    refused, expired = (Merchant(app).makes_checkout() for _ in range(2))
+    for checkout in (refused, expired):
+        Tester(app).picks(checkout)
+    assert Tester(app).does("POST", f"checkouts/{refused}/fail")["deposit"]["status"] == "failed"
+    Tester(app).advances(hours=25)
+    assert receiver.order_ids == ([refused, expired] if webhook == "sent" else [])
 
 
 def test_who_leaves_without_picking_lets_the_pages_time_run_out(merchant: Merchant, tester: Tester) -> None:
@@ -224,16 +231,19 @@ def test_what_is_to_be_paid_out_is_listed_oldest_first_and_exactly(payer: Payer,
     ]
 
 
-@pytest.mark.parametrize("status", ["completed", "failed"])
+@pytest.mark.parametrize(("status", "webhook"), [("completed", "sent"), ("failed", "none")])
 def test_the_bank_carries_out_what_is_pending_or_refuses_it(
-    payer: Payer, tester: Tester, receiver: Receiver, status: str
+    make_sandbox: MakeSandbox, receiver: Receiver, status: str, webhook: str
 ) -> None:
+    app = make_sandbox(disbursement_progress_webhook=webhook)
+    payer, tester = Payer(app), Tester(app)
     made = payer.pays_one(), payer.sends_one()
     for each in made:
         assert tester.does("POST", f"disbursements/{each}/finish", {"status": status})["status"] == status
     assert payer.sees(made[0])["activityHistory"][-1]["status"] == status
     assert [one["status"] for one in tester.does("GET", "disbursements")] == [status, status]
-    assert receiver.received == [{"disbursementId": each, "status": status} for each in made]
+    told = [{"disbursementId": each, "status": status} for each in made]
+    assert receiver.received == (told if webhook == "sent" else [])
 
 
 def test_the_bank_acts_once_whatever_a_merchant_may_force(make_sandbox: MakeSandbox) -> None:

@@ -55,6 +55,17 @@ def test_a_connection_is_kept_for_the_next_calls(sandbox: Flask, merchant: Merch
             assert line.sock.getsockname() == kept
 
 
+def test_when_all_connections_are_taken_the_longest_idle_one_goes(
+    sandbox: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_server, "MAX_CONNECTIONS", 8)
+    with served(sandbox) as port, ExitStack() as until:
+        idle = [until.enter_context(closing(raw(port))) for _ in range(12)]
+        with line_to(port) as line:
+            assert asked(line, "GET", "/health")[0] == 200
+        assert whole(idle[0]) == b""
+
+
 def test_head_and_body_of_an_answer_arrive_together(sandbox: Flask) -> None:
     with served(sandbox) as port, closing(raw(port)) as line:
         for _ in range(5):

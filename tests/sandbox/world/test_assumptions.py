@@ -93,6 +93,7 @@ def report_of(app: Flask, status: str) -> Answer:
         ("disbursement_status_code", [201], lambda app: Payer(app).pays_v1(ADA)),
         ("disbursement_status_code", [201], lambda app: Payer(app).sends_tokens(TOKENS)),
         ("email_taken_error", [400, 422], registers_twice),
+        ("disbursement_not_found", [400], lambda app: Payer(app).reads("/v1/disbursement/fiat/none")),
         ("payment_not_found", [400], lambda app: details(Merchant(app), "none")),
         ("recipient_not_found", [400], lambda app: reads(Merchant(app), "nothing")),
         ("recipient_status_code", [201], lambda app: creates(Merchant(app))),
