@@ -292,7 +292,7 @@ def test_a_payout_that_cannot_be_finished_is_told(paycheckout_sandbox: Sandbox) 
     paycheckout_sandbox.finish("a", "completed")
     with pytest.raises(AssertionError, match=r"409 .*completed already"):
         paycheckout_sandbox.finish("a", "failed")
-    with pytest.raises(AssertionError, match=r"400 .*completed or failed"):
+    with pytest.raises(AssertionError, match=r"400 .*one of: completed, failed"):
         paycheckout_sandbox.finish("a", "paid")  # type: ignore[arg-type]  # the fault
 
 
@@ -313,7 +313,7 @@ def test_an_account_is_made_once_and_has_settings_and_payouts_of_its_own(paychec
     assert signed == ["default", "default", "anna", "anna"]
     paycheckout_sandbox.control("POST", "reset")
     assert paycheckout_sandbox.account("anna").payouts == []
-    with pytest.raises(AssertionError, match=r"400 .*cannot be the name of an account"):
+    with pytest.raises(AssertionError, match=r"400 .*name of 1 to 40 letters"):
         paycheckout_sandbox.account("../clock")
 
 

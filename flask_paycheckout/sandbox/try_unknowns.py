@@ -1,4 +1,4 @@
-"""Runs a shop's own tests under each value of each switch: `python -m flask_paycheckout.sandbox try-unknowns -- pytest`.
+"""Runs a shop's own tests under each value of each switch: `... sandbox try-unknowns -- pytest`.
 
 Each run is a process of its own, to which a variable of the environment tells the switch. Every sandbox that it makes
 follows it, such as the one of the fixture `paycheckout_sandbox`.

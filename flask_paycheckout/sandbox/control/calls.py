@@ -104,21 +104,21 @@ def refuse_http(error: HTTPException) -> Response:
     return refuse(CallRefused(error.code or 500, "request", fault, "See the calls in the documentation."))
 
 
-#: How each exception of the rules is refused: status, field (the first word of the message when empty), and remedy.
+#: How each exception of the rules is refused: status, field and fault (of the message), and remedy.
 _REFUSALS: dict[type[Exception], tuple[int, str, str]] = {
-    FieldError: (400, "", "Correct the field and send the call again; nothing was changed."),
-    NoSuchMethod: (400, "paymentMethod", "Name one of them, or leave the field out."),
-    NoSuchCheckout: (404, "checkout", "Make one with POST /v1/checkout."),
-    NotPossible: (409, "checkout", "Make a new checkout with POST /v1/checkout."),
+    FieldError: (400, "{}", "Correct the field and send the call again; nothing was changed."),
+    NoSuchMethod: (400, "paymentMethod {}", "Name one of them, or leave the field out."),
+    NoSuchCheckout: (404, "checkout does not exist", "Make one with POST /v1/checkout."),
+    NotPossible: (409, "checkout {}", "Make a new checkout with POST /v1/checkout."),
     # The service's own rules refused a new checkout or payout.
-    Refusal: (400, "event", "Correct the fields, or the account."),
+    Refusal: (400, "event is refused: {}", "Correct the fields, or the account."),
 }
 
 
 def _refuse_by_rule(error: Exception) -> Response:
-    status, field, remedy = next(_REFUSALS[kind] for kind in type(error).__mro__ if kind in _REFUSALS)
-    named, _, fault = str(error).partition(" ")
-    return refuse(CallRefused(status, field or named, str(error) if field else fault, remedy))
+    status, text, remedy = next(_REFUSALS[kind] for kind in type(error).__mro__ if kind in _REFUSALS)
+    field, _, fault = text.format(error).partition(" ")
+    return refuse(CallRefused(status, field, fault, remedy))
 
 
 for _kind in _REFUSALS:
