@@ -1,6 +1,10 @@
 """The public names with their modules; they are imported when first used."""
 
-from .client import PaymentsClient as PaymentsClient
+from .client import (
+    AsyncPaymentsClient as AsyncPaymentsClient,
+    PaymentsClient as PaymentsClient,
+    Probe as Probe,
+)
 from .errors import (
     Invalid as Invalid,
     NotFound as NotFound,
@@ -13,8 +17,6 @@ from .errors import (
     Unauthorized as Unauthorized,
 )
 from .paging import Page as Page
-from .probing import Probe as Probe
-from .records.activities import Activity as Activity
 from .records.auth import (
     Login as Login,
     Organization as Organization,
@@ -59,17 +61,20 @@ from .records.recipients import (
     Recipient as Recipient,
     RecipientBank as RecipientBank,
 )
-from .records.record import Record as Record
+from .records.record import (
+    Activity as Activity,
+    Record as Record,
+    ResponseInfo as ResponseInfo,
+)
 from .records.references import (
     Bank as Bank,
     Crypto as Crypto,
     Currency as Currency,
     PaymentMethod as PaymentMethod,
 )
-from .renewing import RenewedToken as RenewedToken
-from .responses import ResponseInfo as ResponseInfo
 from .signing import (
     BearerToken as BearerToken,
     HmacSigner as HmacSigner,
+    RenewedToken as RenewedToken,
     Signer as Signer,
 )

@@ -6,19 +6,92 @@ argument, and for a batch the place in it, as in `items[3].amount`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from functools import cache, partial
+from types import NoneType
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 from urllib.parse import quote, urlencode
 
+from flask_paycheckout.client.amounts import as_number, exact_amount
 from flask_paycheckout.client.hidden import Hidden
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from flask_paycheckout.client.envelope import JsonObject
 
-__all__ = ["batch", "flag", "flags", "needed", "query_string", "secret", "text", "texts", "wire_name"]
+__all__ = ["Fields", "batch", "fields_of", "needed", "query_string", "query_text", "text", "texts"]
 
 T = TypeVar("T")
+
+
+class Fields:
+    """Writes the values of a `TypedDict` or dataclass; its annotations say how, and their None what may be missing.
+
+    An amount may be zero where it may be left out. A dataclass's field that `repr` does not show is kept hidden.
+    """
+
+    def __init__(self, declared: type[Any]) -> None:
+        self._kinds = {name: get_args(hint) or (hint,) for name, hint in get_type_hints(declared).items()}
+        self._required = {name for name, kinds in self._kinds.items() if NoneType not in kinds}
+        self._secret = {field.name for field in fields(declared) if not field.repr} if is_dataclass(declared) else ()
+
+    def query(self, given: Mapping[str, Any], page: int | None = None) -> str:
+        """The query string.
+
+        :raises TypeError: there is no such filter, or its value has the wrong type.
+        :raises ValueError: a count is not positive, an amount negative, a text not encodable.
+        """
+        written = self._written(given, "", None)
+        return query_text(written | ({} if page is None else {"page": _count("page", page)}))
+
+    def body(self, given: object, place: str = "", currency: str | None = None) -> JsonObject:
+        """The JSON object.
+
+        :param given: the keyword arguments, or the dataclass.
+        :param place: goes before each name in a complaint.
+        :param currency: of the amounts.
+        :raises TypeError: a field is missing or unknown, or its value has the wrong type.
+        :raises ValueError: an amount is not positive or has too many decimals, a text is not encodable.
+        """
+        values = given if isinstance(given, dict) else {name: getattr(given, name) for name in self._kinds}
+        written = self._written(values, place, currency)
+        return {name: as_number(value) if isinstance(value, Decimal) else value for name, value in written.items()}
+
+    def _written(self, values: Mapping[str, Any], place: str, currency: str | None) -> dict[str, Any]:
+        for name in values:
+            if name not in self._kinds:
+                raise TypeError(f"there is no argument {name!r}; there are {', '.join(self._kinds)}")
+        written = {}
+        for name, kinds in self._kinds.items():
+            value = values.get(name)
+            if value is not None or name in self._required:
+                sent = self._writer(name, kinds, currency)(place + name, value)
+                written[_wire_name(name)] = Hidden(sent) if name in self._secret else sent
+        return written
+
+    def _writer(self, name: str, kinds: tuple[Any, ...], currency: str | None) -> Callable[[str, Any], Any]:
+        if Decimal in kinds:
+            return partial(exact_amount, currency=currency, zero=name not in self._required)
+        if bool in kinds:
+            return _flag
+        if int in kinds:
+            return _count
+        nested = next((kind for kind in kinds if is_dataclass(kind)), None)
+        return text if nested is None else partial(_object, nested)
+
+
+@cache
+def fields_of(declared: type[Any]) -> Fields:
+    """The `Fields` of a dataclass."""
+    return Fields(declared)
+
+
+def _object(kind: Any, name: str, value: object) -> JsonObject:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {kind.__name__}, not {type(value).__name__}")
+    return fields_of(kind).body(value, f"{name}.")
 
 
 def text(name: str, value: str) -> str:
@@ -34,19 +107,28 @@ def text(name: str, value: str) -> str:
     return value
 
 
-def secret(name: str, value: str) -> Hidden:
-    """`value` as a string that is not shown; see `text`."""
-    return Hidden(text(name, value))
+def _flag(name: str, value: bool) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True, False or None, not {type(value).__name__}")
+    return value
 
 
-def needed(place: str = "", **values: str) -> JsonObject:
-    """Strings that must be given, under their wire names; `place` goes before each name in a complaint."""
-    return {wire_name(name): text(place + name, value) for name, value in values.items()}
+def _count(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}")
+    return value
 
 
-def texts(place: str = "", **values: str | None) -> JsonObject:
+def needed(**values: str) -> JsonObject:
+    """Strings that must be given, under their wire names."""
+    return {_wire_name(name): text(name, value) for name, value in values.items()}
+
+
+def texts(**values: str | None) -> JsonObject:
     """Strings under their wire names; None leaves one out."""
-    return {wire_name(name): text(place + name, value) for name, value in values.items() if value is not None}
+    return {_wire_name(name): text(name, value) for name, value in values.items() if value is not None}
 
 
 def batch(name: str, items: Iterable[T], kind: type[T]) -> tuple[T, ...]:
@@ -66,27 +148,24 @@ def batch(name: str, items: Iterable[T], kind: type[T]) -> tuple[T, ...]:
     return taken
 
 
-def flags(**values: bool | None) -> JsonObject:
-    """Flags as a query string spells them, under their wire names; None leaves one out."""
-    return {wire_name(name): flag(name, value) for name, value in values.items() if value is not None}
-
-
-def flag(name: str, value: bool) -> str:
-    """`true` or `false`.
-
-    :raises TypeError: it is no bool.
-    """
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True, False or None, not {type(value).__name__}")
-    return "true" if value else "false"
-
-
 def query_string(values: Mapping[str, str]) -> str:
     """A query string with its question mark, or nothing when there are no values."""
     return "?" + urlencode(values, safe="", quote_via=quote) if values else ""
 
 
-def wire_name(name: str) -> str:
+def query_text(values: Mapping[str, object]) -> str:
+    """A query string of values of any kind; None leaves one out."""
+    return query_string({name: _spelled(value) for name, value in values.items() if value is not None})
+
+
+def _spelled(value: object) -> str:
+    """A value as a query spells it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def _wire_name(name: str) -> str:
     """The argument's name in camelCase."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)

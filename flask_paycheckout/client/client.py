@@ -1,29 +1,38 @@
-"""The client: one object for the whole service."""
+"""The clients: one object for the whole service, which blocks or is awaited."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import uuid
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn, Self, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar, cast
 
+import httpx
+
+from flask_paycheckout.client.bodies import query_text
 from flask_paycheckout.client.calls import Caller
-from flask_paycheckout.client.forms import Forms, PaymentsPath, RecipientDelete
 from flask_paycheckout.client.hidden import concealed
-from flask_paycheckout.client.operations import Access
-from flask_paycheckout.client.renewing import RenewedToken
+from flask_paycheckout.client.operations import Access, Forms, Operation, PaymentsPath, RecipientDelete
+from flask_paycheckout.client.records.deposits import Deposit
+from flask_paycheckout.client.records.record import Record
 from flask_paycheckout.client.resources.checkouts import Checkouts
 from flask_paycheckout.client.resources.deposits import Deposits
 from flask_paycheckout.client.retries import Pace, Retries, seconds
-from flask_paycheckout.client.sending import Sender
-from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
+from flask_paycheckout.client.sending import Sender, checked_base_url
+from flask_paycheckout.client.signing import BearerToken, HmacSigner, RenewedToken, Signer
+from flask_paycheckout.client.waiting import Blocking, Resource, W, method
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    import httpx
-
+    from flask_paycheckout.client.awaited import Awaited
     from flask_paycheckout.client.calls import Observe
-    from flask_paycheckout.client.probing import Probe
+    from flask_paycheckout.client.envelope import JsonObject
+    from flask_paycheckout.client.errors import RequestRefused
+    from flask_paycheckout.client.paging import Page
     from flask_paycheckout.client.resources.auth import Auth
     from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
     from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
@@ -31,12 +40,216 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.resources.recipients import Recipients
     from flask_paycheckout.client.resources.references import References
 
-__all__ = ["PaymentsClient"]
+__all__ = ["AsyncPaymentsClient", "PaymentsClient", "Probe"]
+
+T = TypeVar("T")
+Transport = TypeVar("Transport")
 
 AccessToken = str | Callable[[], str] | Signer
 
+# Sent once: a second answer would say nothing about the time of the first request.
+_PROBED = Operation("GET", "/v1/deposit/{id}", Deposit)
+_PATH = re.compile(r"(/(?!\.{0,2}(/|$))[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+")
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
-class PaymentsClient:
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """The service's response to a signed read of a deposit that cannot exist.
+
+    :ivar refusal: its answer: `NotFound` when the signature was taken, `Unauthorized` when it was not.
+    :ivar clock_ahead: seconds by which this machine's clock is at least ahead of the service's; negative when it is
+        behind, 0 when the two may agree, None when the answer has no time. The service tells whole seconds.
+    """
+
+    refusal: RequestRefused | None
+    clock_ahead: float | None
+
+
+class _Client(Resource[W], Generic[W, Transport]):
+    """Everything that both clients have."""
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        client_id: str | None = None,
+        client_secret: str | None = None,
+        access_token: AccessToken | None = None,
+        signer: Signer | None = None,
+        timeout: float = 15.0,
+        retries: int = 2,
+        transport: Transport | None = None,
+        observe: Observe | None = None,
+        payments_path: PaymentsPath = "/v2/payments",
+        recipient_delete: RecipientDelete = "path",
+        app: str | None = None,
+    ) -> None:
+        client_secret, access_token = concealed(client_secret), concealed(access_token)
+        forms = Forms(payments_path, recipient_delete)
+        signers = _signers(client_id, client_secret, access_token, signer)
+        # Signs by the clock that a transport brings along, so that a test which moves time moves both ends.
+        clock = getattr(transport, "clock", None)
+        pace = Pace() if clock is None else Pace(wall=lambda: float(clock().timestamp()))
+        budget = Retries(_count(retries), seconds(timeout), pace)
+        base_url = checked_base_url(base_url)
+        sender = Sender(base_url, signers, self._connect(httpx.URL(base_url), transport), app)
+        self._set_up(Caller(sender, budget, observe, forms), client_id)
+
+    @abstractmethod
+    def _connect(self, url: httpx.URL, transport: Transport | None) -> W:
+        """Make the connections."""
+
+    def _set_up(self, caller: Caller[W], client_id: str | None) -> None:
+        super().__init__(caller)
+        self.client_id = client_id
+        self.checkouts: Checkouts[W] = Checkouts(caller)
+        self.deposits: Deposits[W] = Deposits(caller)
+
+    def within(self, timeout: float) -> Self:
+        """A client with another time budget that shares this one's connections; closing either closes both.
+
+        :param timeout: seconds that one call may take in all, retries and waits included.
+        """
+        return self._sharing(self._caller.sender, self._caller.retries.within(timeout), self.client_id)
+
+    def authorized(self, access_token: AccessToken) -> Self:
+        """A client with another access token that shares this one's connections; closing either closes both.
+
+        :param access_token: as for the client itself.
+        """
+        access_token = concealed(access_token)
+        sender = self._caller.sender.signed_by({Access.BEARER: _bearer(access_token)})
+        return self._sharing(sender, self._caller.retries, self.client_id)
+
+    def of_account(
+        self,
+        client_id: str,
+        client_secret: str,
+        *,
+        access_token: AccessToken | None = None,
+        signer: Signer | None = None,
+    ) -> Self:
+        """A client of the same service for another account, over this one's connections; closing it leaves them open.
+
+        Parameters as for the client itself; nothing of this one's keys is used.
+        """
+        client_secret, access_token = concealed(client_secret), concealed(access_token)
+        signers = _signers(client_id, client_secret, access_token, signer)
+        sender = self._caller.sender.signed_by(signers, only=True).borrowed()
+        return self._sharing(sender, self._caller.retries, client_id)
+
+    def _sharing(self, sender: Sender[W], retries: Retries, client_id: str | None) -> Self:
+        other = type(self).__new__(type(self))
+        other._set_up(Caller(sender, retries, self._caller.observe, self._caller.forms), client_id)
+        return other
+
+    # The parts of the service that a shop need not use are loaded when they are.
+
+    @cached_property
+    def auth(self) -> Auth[W]:
+        """Registering, and logging in with a one-time password."""
+        from flask_paycheckout.client.resources.auth import Auth
+
+        return Auth(self._caller)
+
+    @cached_property
+    def fiat_disbursements(self) -> FiatDisbursements[W]:
+        """Bank transfers, in batches."""
+        from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
+
+        return FiatDisbursements(self._caller)
+
+    @cached_property
+    def crypto_disbursements(self) -> CryptoDisbursements[W]:
+        """Token transfers, in batches."""
+        from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
+
+        return CryptoDisbursements(self._caller)
+
+    @cached_property
+    def recipients(self) -> Recipients[W]:
+        """People and businesses who are paid by bank transfer."""
+        from flask_paycheckout.client.resources.recipients import Recipients
+
+        return Recipients(self._caller)
+
+    @cached_property
+    def payments(self) -> Payments[W]:
+        """Deprecated by the service; every method warns."""
+        from flask_paycheckout.client.resources.payments import Payments
+
+        return Payments(self._caller)
+
+    @cached_property
+    def references(self) -> References[W]:
+        """Deprecated by the service; every method warns."""
+        from flask_paycheckout.client.resources.references import References
+
+        return References(self._caller)
+
+    @method
+    async def call(
+        self,
+        http_method: str,
+        path: str,
+        *,
+        query: Mapping[str, object] | None = None,
+        body: JsonObject | None = None,
+        access: Literal["signed", "bearer", "open"] = "signed",
+        references: tuple[str, ...] = (),
+        timeout: float | None = None,
+    ) -> JsonObject | list[Any] | None:
+        """Makes a call that this client has no method for, with the same limits, errors and signature.
+
+        A GET is tried again like every read. Every other call is sent once, as one that may move money.
+
+        :param http_method: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
+        :param path: below the base URL, such as `/v1/deposit/chk_1`; ids in it are quoted already.
+        :param query: under the service's own names; None leaves a value out.
+        :param body: under the service's own names; amounts are `Decimal`s or `int`s.
+        :param access: the credentials that it carries: the signature, the access token, or none.
+        :param references: what a call could be looked up by when its answer was lost.
+        :returns: the response's `data`, with exact `Decimal`s for numbers with a fraction; None where it has none.
+        :raises ValueError: the method or path cannot be sent.
+        :raises PaymentsError: see `errors`.
+        """
+        if http_method not in _METHODS:
+            raise ValueError(f"http_method must be one of {', '.join(_METHODS)}")
+        if not _PATH.fullmatch(path):
+            raise ValueError("path must begin with a slash, hold quoted segments only, and neither query nor fragment")
+        read = http_method == "GET"
+        operation = Operation(
+            http_method, path, Record, repeatable=read, may_move_money=not read, access=Access[access.upper()]
+        )
+        return await self._caller.data(
+            operation, query=query_text(query or {}), body=body, references=references, timeout=timeout
+        )
+
+    @method
+    async def probe(self) -> Probe:
+        """Reads a deposit that cannot exist, once: tells whether the credentials are taken and the clocks agree.
+
+        :raises PaymentsError: there was no usable answer.
+        """
+        wall = self._caller.retries.pace.wall
+        sent = wall()
+        refusal, date = await self._caller.outcome(_PROBED, ids={"id": f"no-such-deposit-{uuid.uuid4().hex}"})
+        received = wall()
+        if date is None:
+            return Probe(refusal, None)
+        # The seconds by which the interval from sent to received misses the second that begins at the date.
+        return Probe(refusal, max(0.0, sent - (date + 1)) or min(0.0, received - date))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._caller.sender.base_url}>"
+
+    def __reduce__(self) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(f"a {name} holds secrets and connections: make one in each process, do not pickle it")
+
+
+class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
     """The payments service. Safe to share between threads, and usable on both sides of a fork.
 
     Connections are opened when first needed and kept for the next call. Without credentials a client still makes the
@@ -68,131 +281,20 @@ class PaymentsClient:
     :ivar deposits: the payments behind them.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        *,
-        client_id: str | None = None,
-        client_secret: str | None = None,
-        access_token: AccessToken | None = None,
-        signer: Signer | None = None,
-        timeout: float = 15.0,
-        retries: int = 2,
-        transport: httpx.BaseTransport | None = None,
-        observe: Observe | None = None,
-        payments_path: PaymentsPath = "/v2/payments",
-        recipient_delete: RecipientDelete = "path",
-        app: str | None = None,
-    ) -> None:
-        forms = Forms(payments_path, recipient_delete)
-        client_secret, access_token = concealed(client_secret), concealed(access_token)
-        signers = _signers(client_id, client_secret, access_token, signer)
-        budget = Retries(_count(retries), seconds(timeout), _pace(transport))
-        self._set_up(Sender(base_url, signers, transport, app), budget, observe, forms, client_id)
+    def _connect(self, url: httpx.URL, transport: httpx.BaseTransport | None) -> Blocking:
+        return Blocking(url, transport)
 
-    def _set_up(
-        self, sender: Sender, retries: Retries, observe: Observe | None, forms: Forms, client_id: str | None
-    ) -> None:
-        self.client_id = client_id
-        self._caller = caller = Caller(sender, retries, observe, forms)
-        self.checkouts = Checkouts(caller)
-        self.deposits = Deposits(caller)
+    def next_page(self, page: Page[T]) -> Page[T] | None:
+        """The page of a list that follows one of its pages, read with the same filters; None after the last one.
 
-    def within(self, timeout: float) -> Self:
-        """A client with another time budget that shares this one's connections; closing either closes both.
-
-        :param timeout: seconds that one call may take in all, retries and waits included.
+        :raises PaymentsError: see `errors`.
         """
-        other = type(self).__new__(type(self))
-        retries = self._caller.retries.within(timeout)
-        other._set_up(self._caller.sender, retries, self._caller.observe, self._caller.forms, self.client_id)
-        return other
-
-    def authorized(self, access_token: AccessToken) -> Self:
-        """A client with another access token that shares this one's connections; closing either closes both.
-
-        :param access_token: as for the client itself.
-        """
-        access_token = concealed(access_token)
-        other = type(self).__new__(type(self))
-        sender = self._caller.sender.signed_by({Access.BEARER: _bearer(access_token)})
-        other._set_up(sender, self._caller.retries, self._caller.observe, self._caller.forms, self.client_id)
-        return other
-
-    def of_account(
-        self,
-        client_id: str,
-        client_secret: str,
-        *,
-        access_token: AccessToken | None = None,
-        signer: Signer | None = None,
-    ) -> Self:
-        """A client of the same service for another account, over this one's connections; closing it leaves them open.
-
-        Parameters as for the client itself; nothing of this one's keys is used.
-        """
-        signers = _signers(client_id, concealed(client_secret), concealed(access_token), signer)
-        other = type(self).__new__(type(self))
-        sender = self._caller.sender.signed_by(signers, only=True).borrowed()
-        other._set_up(sender, self._caller.retries, self._caller.observe, self._caller.forms, client_id)
-        return other
-
-    # The parts of the service that a shop need not use are loaded when they are.
-
-    @cached_property
-    def auth(self) -> Auth:
-        """Registering, and logging in with a one-time password."""
-        from flask_paycheckout.client.resources.auth import Auth
-
-        return Auth(self._caller)
-
-    @cached_property
-    def fiat_disbursements(self) -> FiatDisbursements:
-        """Bank transfers, in batches."""
-        from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
-
-        return FiatDisbursements(self._caller)
-
-    @cached_property
-    def crypto_disbursements(self) -> CryptoDisbursements:
-        """Token transfers, in batches."""
-        from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
-
-        return CryptoDisbursements(self._caller)
-
-    @cached_property
-    def recipients(self) -> Recipients:
-        """People and businesses who are paid by bank transfer."""
-        from flask_paycheckout.client.resources.recipients import Recipients
-
-        return Recipients(self._caller)
-
-    @cached_property
-    def payments(self) -> Payments:
-        """Deprecated by the service; every method warns."""
-        from flask_paycheckout.client.resources.payments import Payments
-
-        return Payments(self._caller)
-
-    @cached_property
-    def references(self) -> References:
-        """Deprecated by the service; every method warns."""
-        from flask_paycheckout.client.resources.references import References
-
-        return References(self._caller)
-
-    def probe(self) -> Probe:
-        """Reads a deposit that cannot exist, once: tells whether the credentials are taken and the clocks agree.
-
-        :raises PaymentsError: there was no usable answer.
-        """
-        from flask_paycheckout.client.probing import probe
-
-        return probe(self._caller)
+        return None if (reading := _following(page)) is None else self._caller.waiting.run(reading)
 
     def close(self) -> None:
         """Closes the connections; a call after that is a `RuntimeError`."""
-        self._caller.sender.close()
+        if self._caller.sender.owns_connections:
+            self._caller.waiting.close()
 
     def __enter__(self) -> Self:
         return self
@@ -202,11 +304,47 @@ class PaymentsClient:
     ) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"<PaymentsClient {self._caller.sender.base_url}>"
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a PaymentsClient holds secrets and connections: make one in each process, do not pickle it")
+class AsyncPaymentsClient(_Client["Awaited", httpx.AsyncBaseTransport]):
+    """The payments service for `asyncio`: each method of `PaymentsClient`, awaited; `iterate` is walked by `async for`.
+
+    Parameters as for `PaymentsClient`, but that `transport` is an asynchronous one. A client belongs to one event loop
+    and one process. A call that is cancelled may have been carried out, like one whose answer was lost.
+    """
+
+    def _connect(self, url: httpx.URL, transport: httpx.AsyncBaseTransport | None) -> Awaited:
+        from flask_paycheckout.client.awaited import Awaited
+
+        return Awaited(transport)
+
+    async def next_page(self, page: Page[T]) -> Page[T] | None:
+        """The page of a list that follows one of its pages, read with the same filters; None after the last one.
+
+        :raises PaymentsError: see `errors`.
+        """
+        return None if (reading := _following(page)) is None else await reading
+
+    async def close(self) -> None:
+        """Closes the connections; a call after that is a `RuntimeError`."""
+        if self._caller.sender.owns_connections:
+            await self._caller.waiting.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def _following(page: Page[T]) -> Any:
+    """The reading of the next page, or None after the last one."""
+    if not page.has_next_page:
+        return None
+    if page.read_page is None:
+        raise ValueError("this page was not read by a client, so that none can follow it")
+    return page.read_page(page.page + 1)
 
 
 def _signers(
@@ -234,12 +372,6 @@ def _bearer(access_token: AccessToken) -> Signer:
     if not callable(access_token):
         raise TypeError(f"access_token must be a string or a Signer, not {type(access_token).__name__}")
     return RenewedToken(access_token)
-
-
-def _pace(transport: httpx.BaseTransport | None) -> Pace:
-    """Signs by the clock that a transport brings along, so that a test which moves or stops time moves both ends."""
-    clock = getattr(transport, "clock", None)
-    return Pace() if clock is None else Pace(wall=lambda: float(clock().timestamp()))
 
 
 def _count(retries: int) -> int:

@@ -13,7 +13,6 @@ from weakref import WeakSet
 
 import httpx
 
-from flask_paycheckout.client.deadlines import Deadlines
 from flask_paycheckout.client.transport import LIMITS, Limits, read_whole
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ __all__ = ["Connections"]
 _MOST_IDLE = 100
 # Many servers drop an idle connection after five seconds; ours must be the first to let go.
 _KEPT_FOR = 4.0
+_PART = 65536
 _ONE_CONNECTION = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=None)
 _CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
 
@@ -90,7 +90,6 @@ class _Process:
         secure = url.scheme == "https"
         self._handshakes = int(secure)
         self._context = httpx.create_ssl_context(trust_env=False) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self._deadlines = Deadlines()
         self._idle: deque[_Connection] = deque()
         self._all: WeakSet[_Connection] = WeakSet()
 
@@ -106,7 +105,7 @@ class _Process:
 
     def connect(self) -> _Connection:
         """A new connection, opened with its first request."""
-        connection = _Connection(self._context, self._deadlines, self._addresses() + self._handshakes)
+        connection = _Connection(self._context, self._addresses() + self._handshakes)
         self._all.add(connection)
         return connection
 
@@ -148,12 +147,13 @@ class _Connection:
     :ivar used_at: when its last response ended, as `time.monotonic` tells time.
     """
 
-    def __init__(self, context: ssl.SSLContext, deadlines: Deadlines, shares: int) -> None:
+    def __init__(self, context: ssl.SSLContext, shares: int) -> None:
         self._http = httpx.HTTPTransport(verify=context, trust_env=False, limits=_ONE_CONNECTION)
-        self._deadlines = deadlines
         # The addresses, tried one after the other, and the TLS handshake.
         self._shares = shares
         self._stream: httpcore.NetworkStream | None = None
+        self._limits = Limits(0.0, 0)
+        self._has_read = False
         self.used_at = 0.0
 
     def is_open(self) -> bool:
@@ -162,40 +162,20 @@ class _Connection:
         return lately and self._stream is not None and not self._stream.get_extra_info("is_readable")
 
     def send(self, request: httpx.Request, limits: Limits) -> httpx.Response:
-        """The response to a request, with its whole body; a connection that fails is closed.
-
-        :raises httpx.ReadTimeout: the call's time was over.
-        """
-        self._deadlines.begin(self, limits.until, self._cut)
+        """The response to this very request, with its whole body; a connection that fails is closed."""
+        self._limits, self._has_read = limits, False
+        left = limits.left()
+        timeout = {"connect": left / self._shares, "read": left, "write": left, "pool": left}
+        request.extensions = {**request.extensions, "timeout": timeout, "trace": self._trace}
         try:
-            response = read_whole(self._answer(request, limits.left()), limits)
+            response = read_whole(self._http.handle_request(request), limits)
+            # A mock of httpx answers without a connection.
+            if self._stream is not None and not self._has_read:
+                raise _Unasked("a response came before its request", request=request)
         except BaseException:
-            in_time = self._deadlines.finished(self)
             self.close()
-            if in_time:
-                raise
-        else:
-            if self._deadlines.finished(self):
-                self.used_at = time.monotonic()
-                return response
-            self.close()
-        # Raised outside the handler: the error of a connection that we cut explains nothing.
-        raise httpx.ReadTimeout("out of time", request=request)
-
-    def _answer(self, request: httpx.Request, left: float) -> httpx.Response:
-        """The response to this very request, its body not read yet."""
-        # Different, so that the socket's own tells which of the two came last.
-        timeout = {"connect": left / self._shares, "read": left, "write": left + 0.001, "pool": left}
-        extensions = {**request.extensions, "timeout": timeout}
-        if self._stream is None:
-            extensions["trace"] = self._trace
-        request.extensions = extensions
-        response = self._http.handle_request(request)
-        self._stream = response.extensions.get("network_stream")
-        line = self._socket()
-        # Nothing was read since the request was written.
-        if line is not None and abs((line.gettimeout() or 0.0) - timeout["write"]) < 1e-6:
-            raise _Unasked("a response came before its request", request=request)
+            raise
+        self.used_at = time.monotonic()
         return response
 
     def close(self) -> None:
@@ -207,18 +187,23 @@ class _Connection:
         if self._stream is not None:
             self._stream.close()
 
-    def _cut(self) -> None:
-        """Shut the socket down: the thread that waits for it reads the end of the connection."""
-        if (line := self._socket()) is not None:
-            with contextlib.suppress(OSError):
-                # Not the method of a TLS socket, which takes the session away under the thread that reads.
-                socket.socket.shutdown(line, socket.SHUT_RDWR)
-
-    def _socket(self) -> socket.socket | None:
-        line = None if self._stream is None else self._stream.get_extra_info("socket")
-        return line if isinstance(line, socket.socket) else None
-
     def _trace(self, event: str, info: dict[str, Any]) -> None:
-        """Remember the stream as soon as it is connected, so that the first request can be cut off too."""
-        if event in _CONNECTED:
-            self._stream = info["return_value"]
+        """Bind each wait on a new stream to the time that its call has left.
+
+        httpx limits each wait alone, so that a server which sends a byte now and then could stretch a call for ever.
+        """
+        if event not in _CONNECTED:
+            return
+        self._stream = stream = info["return_value"]
+        read, write = stream.read, stream.write
+
+        def read_in_time(max_bytes: int, timeout: float | None = None) -> bytes:
+            self._has_read = True
+            return bytes(read(max_bytes, self._limits.left()))
+
+        def write_in_time(buffer: bytes, timeout: float | None = None) -> None:
+            # In parts: a service that reads slowly lets each of them wait, and none for longer than is left.
+            for start in range(0, len(buffer), _PART):
+                write(buffer[start : start + _PART], self._limits.left())
+
+        stream.read, stream.write = read_in_time, write_in_time

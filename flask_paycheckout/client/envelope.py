@@ -1,7 +1,7 @@
 """The service's envelope: what an answer's body says, without trusting any of it.
 
 Success: `{statusCode: 2xx, message, data}`. Refusal: `{statusCode: 4xx or 5xx, error, message}`. The HTTP status has
-no say. Parsing is strict JSON in UTF-8 with two mercies, so that one odd field cannot hide a payment: a number too
+no say. Parsing is strict JSON in UTF-8 with two exceptions, so that one odd field cannot hide a payment: a number too
 long to be money and the literals NaN and Infinity read as null.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 
 from flask_paycheckout.client.amounts import exact_number
 
-__all__ = ["Ambiguous", "JsonObject", "Unreadable", "data_of", "envelope_of", "status_code_of", "words_of"]
+__all__ = ["Ambiguous", "JsonObject", "Unreadable", "data_of", "envelope_of", "error_text", "status_code_of"]
 
 JsonObject = dict[str, Any]
 
@@ -92,8 +92,8 @@ def data_of(envelope: JsonObject) -> JsonObject | list[Any]:
     return data
 
 
-def words_of(envelope: JsonObject, key: str) -> str | None:
-    """The words of a refusal under `key`; some validators send a list of sentences."""
+def error_text(envelope: JsonObject, key: str) -> str | None:
+    """The text of a refusal under `key`; some validators send a list of sentences."""
     value = envelope.get(key)
     if isinstance(value, list):
         value = "; ".join(item for item in value[:20] if isinstance(item, str))

@@ -48,7 +48,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from flask_paycheckout.client.responses import ResponseHeaders
+    from flask_paycheckout.client.records.record import ResponseHeaders
 
 __all__ = [
     "CarriedOut",
@@ -109,7 +109,8 @@ class PaymentsError(Exception):
     def __init__(self, operation: str, message: str | None = None, retry_after: float | None = None) -> None:
         self.operation = operation
         self.message = _one_line(message)
-        super().__init__(operation, self.message, retry_after)
+        # Pickle calls the class with these, and restores the attributes.
+        super().__init__(operation, self.message)
         self.retry_after = retry_after
         # Only reads change nothing, however they end.
         self.carried_out = "no" if operation.startswith("GET ") else "unknown"
@@ -135,7 +136,6 @@ class TransportFailed(PaymentsError):
         request_sent: bool = True,
     ) -> None:
         super().__init__(operation, message, retry_after)
-        self.args = (operation, self.message, retry_after, request_sent)
         self.request_sent = request_sent
         if not request_sent:
             self.carried_out = "no"
@@ -166,11 +166,10 @@ class OutcomeUnknown(TransportFailed):
         lookup: str | None = None,
     ) -> None:
         super().__init__(operation, message, retry_after)
-        self.reference = reference if reference or not references else references[0]
         self.references = references or ((reference,) if reference else ())
+        self.reference = reference or next(iter(references), None)
         self.lookup = lookup
         self.carried_out, self.retryable = "unknown", False
-        self.args = (operation, self.message, retry_after, self.reference, self.references, lookup)
 
     def __str__(self) -> str:
         return f"{super().__str__()}; {_advice(self.references, self.lookup)}"
@@ -197,7 +196,7 @@ class RequestRefused(PaymentsError):
         super().__init__(operation, message, retry_after)
         self.status_code = status_code
         self.error = _one_line(error)
-        self.args = (operation, status_code, self.error, self.message, retry_after)
+        self.args = (operation, status_code, self.error, self.message)
         if status_code >= 500:
             self.retryable = self.carried_out == "no"
         else:
@@ -234,23 +233,8 @@ class ServiceFault(RequestRefused):
     :ivar lookup: how to look it up; None for other calls.
     """
 
-    references: tuple[str, ...]
-    lookup: str | None
-
-    def __init__(
-        self,
-        operation: str,
-        status_code: int,
-        error: str | None = None,
-        message: str | None = None,
-        retry_after: float | None = None,
-        references: tuple[str, ...] = (),
-        lookup: str | None = None,
-    ) -> None:
-        super().__init__(operation, status_code, error, message, retry_after)
-        self.references = references
-        self.lookup = lookup
-        self.args = (*self.args, references, lookup)
+    references: tuple[str, ...] = ()
+    lookup: str | None = None
 
     def __str__(self) -> str:
         advice = f"; {_advice(self.references, self.lookup)}" if self.references or self.lookup else ""

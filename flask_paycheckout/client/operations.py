@@ -1,17 +1,29 @@
-"""Operations of the service: verb, path, credentials and limits of each."""
+"""Operations of the service: verb, path, credentials, limits and answer of each."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from enum import Enum
+from functools import wraps
+from typing import Any, Generic, Literal, TypeVar, cast, get_args
 from urllib.parse import quote
 
 import msgspec
 
-__all__ = ["MEBIBYTE", "Access", "Operation", "segment"]
+from flask_paycheckout.client.records.record import Record
+
+__all__ = ["MEBIBYTE", "Access", "Forms", "Operation", "PaymentsPath", "RecipientDelete", "deprecated", "segment"]
 
 MEBIBYTE = 1024 * 1024
 
 _MAX_ID = 500
+
+M = TypeVar("M")
+R = TypeVar("R", bound=Record)
+
+PaymentsPath = Literal["/v2/payments", "/v2/payment"]
+RecipientDelete = Literal["path", "query"]
 
 
 class Access(Enum):
@@ -27,11 +39,12 @@ class Access(Enum):
     OPEN = "none"
 
 
-class Operation(msgspec.Struct, frozen=True):
+class Operation(msgspec.Struct, Generic[R], frozen=True):
     """One call of the service.
 
     :ivar method: the HTTP verb.
     :ivar path: the path below the base URL; an id's place is written as `{id}`.
+    :ivar answer: the record, or kind of records, in a success's `data`.
     :ivar repeatable: sending it twice does no more harm than once, so failed attempts are repeated.
     :ivar may_move_money: when its answer is lost, the caller gets `OutcomeUnknown`.
     :ivar access: the credentials it carries.
@@ -44,6 +57,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     method: str
     path: str
+    answer: type[R]
     repeatable: bool = False
     may_move_money: bool = False
     access: Access = Access.SIGNED
@@ -71,6 +85,22 @@ class Operation(msgspec.Struct, frozen=True):
         return path
 
 
+class Forms(msgspec.Struct, frozen=True):
+    """The forms that a client uses of two operations; each default is the form that the interface gives first.
+
+    :raises ValueError: there is no such form.
+    """
+
+    payments_path: PaymentsPath = "/v2/payments"
+    recipient_delete: RecipientDelete = "path"
+
+    def __post_init__(self) -> None:
+        for name, kind in (("payments_path", PaymentsPath), ("recipient_delete", RecipientDelete)):
+            value, known = getattr(self, name), get_args(kind)
+            if value not in known:
+                raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, not {value!r}")
+
+
 def segment(value: str) -> str:
     """An id as exactly one path segment, whatever it holds.
 
@@ -88,3 +118,22 @@ def segment(value: str) -> str:
         return quote(value, safe="")
     except UnicodeEncodeError:
         raise ValueError("an id must be encodable as UTF-8") from None
+
+
+def deprecated(method: str, instead: str) -> Callable[[M], M]:
+    """Warns the caller of a method that the service deprecates.
+
+    :param method: its name on the client.
+    :param instead: what to use in its place, ending the sentence "use ...".
+    """
+
+    def declare(call: M) -> M:
+        @wraps(cast("Callable[..., Any]", call))
+        def warned(*args: Any, **kwargs: Any) -> Any:
+            text = f"client.{method} uses an operation that the service deprecates: use {instead}"
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            return cast("Callable[..., Any]", call)(*args, **kwargs)
+
+        return cast("M", warned)
+
+    return declare

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import msgspec
+
+from flask_paycheckout.client.envelope import Ambiguous, Unreadable
 from flask_paycheckout.client.errors import TransportFailed
+from flask_paycheckout.client.records.reading import RecordReader, reader_of
 from flask_paycheckout.client.records.record import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator
 
-    from flask_paycheckout.client.responses import ResponseInfo
-    from flask_paycheckout.client.vocabulary import Sort
+    from flask_paycheckout.client.records.record import ResponseInfo, Sort
 
-__all__ = ["DEFAULT_LIMIT", "Page", "page_of_array", "walk"]
+__all__ = ["DEFAULT_LIMIT", "OnlyRecord", "Page", "page_of", "page_of_array", "walk"]
 
 T = TypeVar("T")
+R = TypeVar("R", bound=msgspec.Struct)
 
 # A list that grows while it is read could be walked for ever.
 _MOST_PAGES = 100_000
@@ -27,6 +30,10 @@ _MOST_PAGES = 100_000
 _MOST_KNOWN = 100_000
 # So many pages of known records in a row are new records that push them on; more are a list that circles.
 _MOST_IDLE = 1_000
+
+if TYPE_CHECKING:
+    ReadPage = Callable[[int], Coroutine[Any, Any, "Page[T]"]]
+    _Fetch = Callable[[int], Awaitable[tuple["Page[T]", bool]]]
 
 DEFAULT_LIMIT = 10
 """The page size of the service's lists when none is asked for."""
@@ -48,6 +55,7 @@ class Page(Generic[T]):
     :ivar prev_page: the number of the page before, or None.
     :ivar next_page: the number of the page that follows, or None.
     :ivar response: the response that it came in.
+    :ivar read_page: reads another page of the list, for `client.next_page`; None for a page that was unpickled.
     """
 
     docs: tuple[T, ...]
@@ -62,14 +70,22 @@ class Page(Generic[T]):
     prev_page: int | None
     next_page: int | None
     response: ResponseInfo | None = field(default=None, compare=False, repr=False)
+    read_page: ReadPage[T] | None = field(default=None, compare=False, repr=False)
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.docs)
 
     def to_dict(self) -> dict[str, Any]:
         """The page as plain data; see `Record.to_dict`."""
-        numbers = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("docs", "response")}
+        numbers = {
+            name: getattr(self, name)
+            for name in self.__dataclass_fields__
+            if name not in ("docs", "response", "read_page")
+        }
         return {"docs": plain(self.docs), **numbers}
+
+    def __reduce__(self) -> tuple[type[Page[T]], tuple[Any, ...]]:
+        return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__ if name != "read_page")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +93,40 @@ class OnlyRecord(Generic[T]):
     """A page of which the answer shows the first record and no other; of an empty page, none."""
 
     docs: tuple[T, ...]
+
+
+class _Numbers(msgspec.Struct, rename="camel", kw_only=True):
+    """The numbers of a page: where it stands in its list."""
+
+    total_docs: int
+    limit: int
+    total_pages: int
+    page: int
+    offset: int | None = None
+    paging_counter: int | None = None
+    has_prev_page: bool | None = None
+    has_next_page: bool | None = None
+    prev_page: int | None = None
+    next_page: int | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.total_docs, self.limit, self.total_pages, self.page) < 0:
+            raise ValueError("the page has a negative number")
+        if self.has_prev_page is None:
+            self.has_prev_page = self.prev_page is not None
+        if self.has_next_page is None:
+            self.has_next_page = self.next_page is not None
+
+
+def page_of(data: object, reader: RecordReader[R]) -> Page[R]:
+    """The page that parsed `data` holds.
+
+    :raises Unreadable: it is no page, or one of its records cannot be read.
+    """
+    if not isinstance(data, dict) or isinstance(data, Ambiguous):
+        raise Unreadable("the data is not a page")
+    docs = reader.read_each(data.get("docs"))
+    return Page(docs=docs, **msgspec.structs.asdict(reader_of(_Numbers).read(data)))
 
 
 def page_of_array(docs: tuple[T, ...], asked_page: int | None, asked_limit: int | None) -> Page[T]:
@@ -107,15 +157,15 @@ def page_of_array(docs: tuple[T, ...], asked_page: int | None, asked_limit: int 
     )
 
 
-def walk(
+async def walk(
     operation: str,
-    fetch: Callable[[int], tuple[Page[T], bool]],
+    fetch: _Fetch[T],
     id_of: Callable[[T], str | None],
     most_pages: int = _MOST_PAGES,
     *,
     sort: Sort | None = None,
     only_grows: bool = False,
-) -> Iterator[T]:
+) -> AsyncGenerator[T, None]:
     """Every record of a list once, one page at a time, each page read when its first record is wanted.
 
     Whatever is in the list from the walk's beginning to its end is given. New records at the list's beginning only push
@@ -138,10 +188,10 @@ def walk(
     number, furthest, total, idle = 1, 0, 0, 0
     ended = False
     for reads in count(1):
-        page, is_array = fetch(number)
+        page, is_array = await fetch(number)
         kept_total, total = not is_array and page.total_docs >= total, page.total_docs
         if number > 1 and not only_grows and not _shows_no_move(page, known, id_of, sort, kept_total):
-            behind = _moved_up_to(number, fetch, known, id_of)
+            behind = await _moved_up_to(number, fetch, known, id_of)
             # An array that grows at its end has a new record behind its last page at each look: one look is enough.
             if behind is not None and reads < most_pages and not ended:
                 number, ended = behind, not page.docs
@@ -151,7 +201,7 @@ def walk(
         new = [record for record in page.docs if id_of(record) not in known]
         goes_on = page.has_next_page or is_array
         idle = 0 if new or not page.docs else idle + 1
-        circles = goes_on and idle == 1 and number > furthest and _is_first_again(page, fetch, id_of)
+        circles = goes_on and idle == 1 and number > furthest and await _is_first_again(page, fetch, id_of)
         if circles and is_array:
             # The list ignores the page that is asked for: it has been seen whole.
             break
@@ -161,13 +211,15 @@ def walk(
         if fault:
             raise TransportFailed(operation, f"the list does not end: {fault}")
         known.update(found for record in new if (found := id_of(record)) is not None)
-        yield from new
+        for record in new:
+            yield record
         furthest = max(furthest, number)
         if not goes_on:
             break
         number += 1
     if sort == "-updatedAt" and furthest > 1 and not only_grows:
-        yield from _again(furthest, fetch, known, id_of)
+        async for record in _again(furthest, fetch, known, id_of):
+            yield record
 
 
 def _shows_no_move(
@@ -183,16 +235,14 @@ def _shows_no_move(
     return bool(page.docs) and id_of(page.docs[0]) in known
 
 
-def _moved_up_to(
-    number: int, fetch: Callable[[int], tuple[Page[T], bool]], known: _Recent, id_of: Callable[[T], str | None]
-) -> int | None:
+async def _moved_up_to(number: int, fetch: _Fetch[T], known: _Recent, id_of: Callable[[T], str | None]) -> int | None:
     """Look back from page `number`: the earliest page with records that the walk has not returned yet, or None.
 
     Records move to earlier pages when others before them are removed during the walk.
     """
     first = None
     for before in range(number - 1, 0, -1):
-        docs = fetch(before)[0].docs
+        docs = (await fetch(before))[0].docs
         unknown = [found for record in docs if (found := id_of(record)) is not None and found not in known]
         if unknown:
             first = before
@@ -201,15 +251,16 @@ def _moved_up_to(
     return first
 
 
-def _again(
-    pages: int, fetch: Callable[[int], tuple[Page[T], bool]], known: _Recent, id_of: Callable[[T], str | None]
-) -> Iterator[T]:
+async def _again(
+    pages: int, fetch: _Fetch[T], known: _Recent, id_of: Callable[[T], str | None]
+) -> AsyncGenerator[T, None]:
     """Read these pages again; yields the records that the walk has not returned yet."""
     for number in range(1, pages + 1):
-        docs = fetch(number)[0].docs
+        docs = (await fetch(number))[0].docs
         missed = [(found, record) for record in docs if (found := id_of(record)) is not None and found not in known]
         known.update(found for found, _ in missed)
-        yield from (record for _, record in missed)
+        for _, record in missed:
+            yield record
 
 
 class _Recent:
@@ -228,11 +279,9 @@ class _Recent:
             self._ids.popitem(last=False)
 
 
-def _is_first_again(
-    page: Page[T], fetch: Callable[[int], tuple[Page[T], bool]], id_of: Callable[[T], str | None]
-) -> bool:
+async def _is_first_again(page: Page[T], fetch: _Fetch[T], id_of: Callable[[T], str | None]) -> bool:
     """Whether a page of known records is what the first page is now; if not, new records have come before them."""
-    first, _ = fetch(1)
+    first, _ = await fetch(1)
     return [id_of(record) for record in first.docs] == [id_of(record) for record in page.docs]
 
 

@@ -19,9 +19,11 @@ import msgspec
 from flask_paycheckout.client.errors import PaymentsError, RateLimited, ServiceFault, TransportFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
-__all__ = ["Pace", "Retries", "moment_of", "seconds", "seconds_to_wait"]
+    from flask_paycheckout.client.waiting import Waiting
+
+__all__ = ["SHORTEST_ATTEMPT", "Pace", "Retries", "moment_of", "seconds", "seconds_to_wait"]
 
 T = TypeVar("T")
 
@@ -30,7 +32,7 @@ _log = logging.getLogger("flask_paycheckout.client")
 _FIRST_WAIT = 0.2
 _LONGEST_WAIT = 2.0
 # With less time than this an attempt would only replace the failure we know by a timeout.
-_SHORTEST_ATTEMPT = 0.05
+SHORTEST_ATTEMPT = 0.05
 _LONGEST_HEADER = 40
 _WORTH_REPEATING = (TransportFailed, ServiceFault, RateLimited)
 
@@ -69,9 +71,16 @@ class Retries(msgspec.Struct, frozen=True):
         """
         return Retries(self.count, seconds(budget), self.pace)
 
-    def run(self, attempt: Callable[[float], T], *, repeatable: bool) -> T:
+    async def run(
+        self,
+        attempt: Callable[[float], Awaitable[T]],
+        waiting: Waiting,
+        *,
+        repeatable: bool,
+    ) -> T:
         """The first attempt that succeeds; each is told the seconds that are left.
 
+        :param waiting: waits before the next attempt.
         :param repeatable: whether an attempt may be repeated that may have reached the service. One that certainly did
             not is always repeated.
         :raises PaymentsError: the last attempt's error.
@@ -81,23 +90,23 @@ class Retries(msgspec.Struct, frozen=True):
         while True:
             left = until - self.pace.elapsed()
             try:
-                return attempt(left)
+                return await attempt(left)
             except _WORTH_REPEATING as error:
                 unsent = isinstance(error, TransportFailed) and not error.request_sent
                 if number >= self.count or not (repeatable or unsent):
                     raise
                 failure: PaymentsError = error
-            self._wait(failure, number, until)
+            await waiting.sleep(self.pace, self._wait(failure, number, until))
             number += 1
 
-    def _wait(self, failure: PaymentsError, number: int, until: float) -> None:
-        """Sleeps before the next attempt, or raises `failure` when the budget has no room for one."""
+    def _wait(self, failure: PaymentsError, number: int, until: float) -> float:
+        """The seconds before the next attempt; raises `failure` when the budget has no room for one."""
         jitter = self.pace.chance() * min(_LONGEST_WAIT, _FIRST_WAIT * 2**number)
-        wait = max(jitter, failure.retry_after or 0.0)
-        if wait + _SHORTEST_ATTEMPT > until - self.pace.elapsed():
+        wait: float = max(jitter, failure.retry_after or 0.0)
+        if wait + SHORTEST_ATTEMPT > until - self.pace.elapsed():
             raise failure
         _log.debug("%s; attempt %d follows in %.2f s", failure, number + 2, wait)
-        self.pace.sleep(wait)
+        return wait
 
 
 def seconds(timeout: float) -> float:

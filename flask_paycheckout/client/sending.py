@@ -1,28 +1,31 @@
-"""Signs requests and sends them through one `httpx.Client`."""
+"""Signs requests and sends them below one base URL."""
 
 from __future__ import annotations
 
+import re
 import time
 from copy import copy
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 
-from flask_paycheckout.client.base_urls import checked_base_url
-from flask_paycheckout.client.connections import Connections
 from flask_paycheckout.client.errors import TransportFailed
 from flask_paycheckout.client.hidden import Hidden, hide
 from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.renewing import RenewedToken
-from flask_paycheckout.client.signing import Signer, signed_headers
-from flask_paycheckout.client.transport import LIMITS, LimitedTransport, Limits, RefusedResponse
-from flask_paycheckout.client.user_agents import user_agent
+from flask_paycheckout.client.signing import RenewedToken, Signer, signed_headers
+from flask_paycheckout.client.transport import LIMITS, Limits, RefusedResponse
+from flask_paycheckout.client.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Self
+    from typing import Self
 
-__all__ = ["Sender", "credentials_of"]
+__all__ = ["Sender", "checked_base_url", "credentials_of", "user_agent"]
+
+W = TypeVar("W", bound=Waiting)
 
 # The signature's id and time are no secrets; every other header that a signer adds may be one.
 _HARMLESS = {
@@ -36,36 +39,28 @@ _HARMLESS = {
     "x-client-id",
     "x-timestamp",
 }
+_PRODUCT = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+(/[!#$%&'*+.^_`|~0-9A-Za-z-]+)?")
+_LONGEST = 100
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
-class Sender:
+class Sender(Generic[W]):
     """Sends requests below one base URL, signed by who signs calls of their kind.
 
-    :param base_url: where the service is; a path in it is put before every call's path and is part of what is signed.
+    :param base_url: where the service is, checked; a path in it goes before every call's path and is part of what is
+        signed.
     :param signers: who signs calls of each kind of access.
-    :param transport: an httpx transport to use instead of own connections; its maker closes it.
+    :param waiting: sends them.
     :param app: name and version of the program, for the `User-Agent`.
-    :raises ValueError: the base URL cannot be used; the text names the fault.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        signers: Mapping[Access, Signer],
-        transport: httpx.BaseTransport | None = None,
-        app: str | None = None,
-    ) -> None:
+    def __init__(self, base_url: str, signers: Mapping[Access, Signer], waiting: W, app: str | None = None) -> None:
         self._user_agent = user_agent(app)
-        self.base_url = checked_base_url(base_url)
-        url = httpx.URL(self.base_url)
-        self._path = url.raw_path.decode("ascii").rstrip("/")
-        self._urls: dict[str, httpx.URL] = {}
+        self.base_url = base_url
+        self.waiting = waiting
+        self.owns_connections = True
+        self._path = httpx.URL(base_url).raw_path.decode("ascii").rstrip("/")
         self._signers = signers
-        self._owns_connections = True
-        self._http = _WithoutCookies(
-            transport=Connections(url) if transport is None else LimitedTransport(transport), trust_env=False
-        )
 
     def signed_by(self, signers: Mapping[Access, Signer], *, only: bool = False) -> Self:
         """A sender through the same connections, with other signers for these kinds of access.
@@ -76,7 +71,7 @@ class Sender:
         other._signers = signers if only else {**self._signers, **signers}
         return other
 
-    def renewable(self, operation: Operation) -> RenewedToken | None:
+    def renewable(self, operation: Operation[Any]) -> RenewedToken | None:
         """The token of the operation's calls, when another one can be asked for."""
         signer = self._signers.get(operation.access)
         return signer if isinstance(signer, RenewedToken) else None
@@ -84,10 +79,10 @@ class Sender:
     def borrowed(self) -> Self:
         """A sender through the same connections that leaves them open when it is closed."""
         other = copy(self)
-        other._owns_connections = False
+        other.owns_connections = False
         return other
 
-    def send(self, operation: Operation, path: str, body: bytes, left: float, wall: float) -> httpx.Response:
+    async def send(self, operation: Operation[Any], path: str, body: bytes, left: float, wall: float) -> httpx.Response:
         """The response to one attempt, with its whole body.
 
         :param path: below the base URL, with its query, already quoted.
@@ -98,24 +93,19 @@ class Sender:
         :raises ValueError: the client has no credentials for this call.
         """
         request = self._request(operation, path, body, left, wall)
-        if self._http.is_closed:
+        if self.waiting.is_closed:
             raise RuntimeError("this PaymentsClient is closed; make another one")
         # The failure is raised outside of the handler: the library's own exceptions may quote headers.
         try:
-            return self._http.send(request)
+            return await self.waiting.send(request)
         except (httpx.RequestError, OSError, ValueError, TypeError) as error:
             # Whatever a transport or hook raises after the request was built may come after it was sent.
             # A transport of the caller's own may quote what it could not send.
-            words = hide(_words(error), credentials_of(request))
-            failure = TransportFailed(str(operation), words, None, not isinstance(error, _UNSENT))
+            text = hide(_error_text(error), credentials_of(request))
+            failure = TransportFailed(str(operation), text, None, not isinstance(error, _UNSENT))
         raise failure
 
-    def close(self) -> None:
-        """Close the connections, unless they are another sender's; a transport that was given stays open."""
-        if self._owns_connections:
-            self._http.close()
-
-    def _request(self, operation: Operation, path: str, body: bytes, left: float, wall: float) -> httpx.Request:
+    def _request(self, operation: Operation[Any], path: str, body: bytes, left: float, wall: float) -> httpx.Request:
         """The request with its signature over the target that goes on the wire."""
         headers = {"Accept": operation.accept, "Accept-Encoding": "identity", "User-Agent": self._user_agent}
         if body:
@@ -131,44 +121,14 @@ class Sender:
             LIMITS: limits,
             "timeout": {"connect": left, "read": left, "write": left, "pool": left},
         }
-        url = self._url(operation, path)
+        url = self.base_url + path
         return httpx.Request(operation.method, url, headers=headers, content=body or None, extensions=extensions)
 
-    def _url(self, operation: Operation, path: str) -> httpx.URL:
-        """The URL of a call; that of an operation without ids and query is made once."""
-        if path != operation.path:
-            return httpx.URL(self.base_url + path)
-        if (url := self._urls.get(path)) is None:
-            url = self._urls[path] = httpx.URL(self.base_url + path)
-        return url
-
-    def _signer(self, operation: Operation) -> Signer:
+    def _signer(self, operation: Operation[Any]) -> Signer:
         signer = self._signers.get(operation.access)
         if signer is None:
             raise ValueError(f"{operation} needs {operation.access.value}: give them to the PaymentsClient")
         return signer
-
-
-class _NoCookies(httpx.Cookies):
-    """Keeps no cookies of a response."""
-
-    def extract_cookies(self, response: httpx.Response) -> None:
-        """Leave them alone; the standard library's cookie jar would first make objects of its own for each response."""
-
-
-class _WithoutCookies(httpx.Client):
-    """Keeps no cookies: no call depends on the one before."""
-
-    _none = _NoCookies()
-
-    @property
-    def cookies(self) -> httpx.Cookies:
-        """No cookies, whatever the responses set."""
-        return self._none
-
-    @cookies.setter
-    def cookies(self, cookies: object) -> None:
-        raise AttributeError("cookies are neither kept nor sent")
 
 
 def credentials_of(request: httpx.Request) -> tuple[Hidden, ...]:
@@ -177,13 +137,73 @@ def credentials_of(request: httpx.Request) -> tuple[Hidden, ...]:
     return tuple(Hidden(secret) for value in values for secret in {value, value.rpartition(" ")[2]})
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """The failure in words, without the library's own text where that may quote the request."""
     kind = type(error).__name__
     if isinstance(error, RefusedResponse):
         return str(error)
-    if isinstance(error, httpx.TimeoutException):
+    if isinstance(error, (httpx.TimeoutException, TimeoutError)):
         return f"no whole answer in time ({kind})"
     if isinstance(error, (*_UNSENT, OSError)):
         return f"no connection ({kind}: {error})"
     return f"the exchange broke off ({kind})"
+
+
+def checked_base_url(base_url: str) -> str:
+    """The base URL without a slash at its end.
+
+    :raises TypeError: it is no string.
+    :raises ValueError: it cannot be used; the text names the fault and never quotes the URL, which may hold a password.
+    """
+    if not isinstance(base_url, str):
+        raise TypeError(f"base_url must be a string, not {type(base_url).__name__}")
+    fault = _fault_of(base_url)
+    if fault:
+        raise ValueError(f"base_url {fault}; it should look like https://api.example.com")
+    return base_url.rstrip("/")
+
+
+def _fault_of(base_url: str) -> str | None:
+    if not base_url.isascii() or not base_url.isprintable() or set(base_url) & set(' \\"<>^`{|}'):
+        return "holds a character that a URL cannot have"
+    try:
+        parts = urlsplit(base_url)
+        host, port = parts.hostname, parts.port
+        httpx.URL(base_url).host.encode("idna")
+    except (ValueError, httpx.InvalidURL):
+        return "is not a URL: its host or port cannot be read"
+    if parts.scheme not in ("http", "https"):
+        return "must begin with https:// or http://"
+    if not host or port == 0:
+        return "has no host, or port 0"
+    if "@" in parts.netloc:
+        return "must not hold a user name or password"
+    if "?" in base_url or "#" in base_url:
+        return "must not have a query or fragment"
+    if any(segment in ("", ".", "..") for segment in parts.path.rstrip("/").split("/")[1:]):
+        return "has an empty or dotted path segment"
+    return None
+
+
+def user_agent(app: str | None) -> str:
+    """The header's value.
+
+    :param app: name and version of the program, as in `my-shop/2.3`.
+    :raises TypeError: it is no string.
+    :raises ValueError: it cannot stand in the header.
+    """
+    if app is None:
+        return _own()
+    if not isinstance(app, str):
+        raise TypeError(f"app must be a string, not {type(app).__name__}")
+    if len(app) > _LONGEST or not all(_PRODUCT.fullmatch(part) for part in app.split(" ")):
+        raise ValueError(f"app must be a name such as 'my-shop' or 'my-shop/2.3' of at most {_LONGEST} characters")
+    return f"{_own()} {app}"
+
+
+@cache
+def _own() -> str:
+    try:
+        return f"flask-paycheckout/{version('flask-paycheckout')}"
+    except PackageNotFoundError:
+        return "flask-paycheckout"

@@ -9,16 +9,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from flask_paycheckout.client.hidden import Hidden, concealed
+from flask_paycheckout.client.per_process import PerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["BearerToken", "HmacSigner", "Signer", "bearer_header", "header_value", "signed_headers"]
+__all__ = ["BearerToken", "HmacSigner", "RenewedToken", "Signer", "header_value", "signed_headers"]
 
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
+_LONGEST_WAIT = 60.0
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,100}")
 
 
@@ -89,9 +92,9 @@ class BearerToken:
         self._header: Callable[[], str]
         if callable(access_token):
             returned = access_token
-            self._header = lambda: bearer_header(returned(), scheme)
+            self._header = lambda: _bearer_header(returned(), scheme)
         else:
-            header = bearer_header(access_token, scheme)
+            header = _bearer_header(access_token, scheme)
             self._header = lambda: header
 
     def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
@@ -102,7 +105,58 @@ class BearerToken:
         return "<BearerToken>"
 
 
-def bearer_header(access_token: str, scheme: str) -> str:
+class RenewedToken:
+    """Sends the access token that a function returns, and asks it again when the service refuses the token.
+
+    The function is called when the first token is needed, and after a 401, at most once in a call. Of threads that are
+    refused together one asks, and the others take its token. It is what `PaymentsClient(access_token=function)` makes;
+    an `AsyncPaymentsClient` calls the function in a thread of its own.
+
+    :param ask: returns the token, such as one that a program stored, or that a new login gave.
+    :param scheme: the word before the token; empty for the token alone.
+    """
+
+    __slots__ = ("_ask", "_lock", "_scheme", "held")
+
+    def __init__(self, ask: Callable[[], str], scheme: str = "Bearer") -> None:
+        if not callable(ask):
+            raise TypeError(f"ask must be a function that returns an access token, not {type(ask).__name__}")
+        self._ask = ask
+        self._scheme = header_value("scheme", scheme) if scheme else ""
+        # The header in use, in a tuple: a new one is another object, even with an equal token.
+        self.held: tuple[str] | None = None
+        # One for each process: after a fork, nobody would release a lock that another thread held.
+        self._lock = PerProcess(Lock)
+
+    def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
+        """The one header.
+
+        :raises Exception: what the function raises; also a `TypeError` or `ValueError` for what is no token.
+        """
+        held = self.held or self.renew(None)
+        return {"Authorization": held[0]}
+
+    def renew(self, refused: object) -> tuple[str]:
+        """Another token, unless another thread got one since.
+
+        :param refused: `held`, as it was before the call that was refused.
+        :raises TimeoutError: another thread has been asking for a minute.
+        """
+        lock = self._lock()
+        if not lock.acquire(timeout=_LONGEST_WAIT):
+            raise TimeoutError("another thread has been asking for an access token for a minute")
+        try:
+            if self.held is None or self.held is refused:
+                self.held = (_bearer_header(self._ask(), self._scheme),)
+            return self.held
+        finally:
+            lock.release()
+
+    def __repr__(self) -> str:
+        return "<RenewedToken>"
+
+
+def _bearer_header(access_token: str, scheme: str) -> str:
     """The value of the `Authorization` header.
 
     :raises TypeError: the token is not a string.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ["LIMITS", "LimitedTransport", "Limits", "RefusedResponse", "in_process", "read_whole"]
+__all__ = ["LIMITS", "Body", "LimitedTransport", "Limits", "RefusedResponse", "in_process", "read_whole"]
 
 LIMITS = "flask_paycheckout.limits"
 """The request extension with the request's `Limits`."""
@@ -65,11 +65,12 @@ def read_whole(response: httpx.Response, limits: Limits) -> httpx.Response:
     stream = response.stream
     assert isinstance(stream, httpx.SyncByteStream)  # noqa: S101 - a transport of httpx.Client gives no other
     try:
-        _check_head(response, limits.max_bytes)
-        response.stream = httpx.ByteStream(_read(stream, limits))
+        body = Body(response, limits)
+        for chunk in stream:
+            body.add(chunk)
     finally:
         stream.close()
-    return response
+    return body.whole()
 
 
 def _check_head(response: httpx.Response, max_bytes: int) -> None:
@@ -86,18 +87,31 @@ def _check_head(response: httpx.Response, max_bytes: int) -> None:
         raise RefusedResponse(f"the body is larger than {max_bytes} bytes")
 
 
-def _read(chunks: Iterable[bytes], limits: Limits) -> bytes:
-    body = bytearray()
-    for chunk in chunks:
-        body += chunk
-        if len(body) > limits.max_bytes:
-            raise RefusedResponse(f"the body is larger than {limits.max_bytes} bytes")
-        if time.monotonic() > limits.until:
+class Body:
+    """A response's body that is read chunk by chunk, within its limits."""
+
+    def __init__(self, response: httpx.Response, limits: Limits) -> None:
+        _check_head(response, limits.max_bytes)
+        self._response, self._limits, self._read = response, limits, bytearray()
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next chunk.
+
+        :raises RefusedResponse: it is too large, or comes too late.
+        """
+        self._read += chunk
+        if len(self._read) > self._limits.max_bytes:
+            raise RefusedResponse(f"the body is larger than {self._limits.max_bytes} bytes")
+        if time.monotonic() > self._limits.until:
             raise RefusedResponse("no whole answer in time")
-    return bytes(body)
+
+    def whole(self) -> httpx.Response:
+        """The response with its body in memory."""
+        self._response.stream = httpx.ByteStream(bytes(self._read))
+        return self._response
 
 
-class _InProcess(httpx.BaseTransport):
+class _InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """Calls a WSGI app in this process; `clock` is the app's, for whoever has to tell its time."""
 
     def __init__(self, app: WSGIApplication, clock: Callable[[], datetime]) -> None:
@@ -115,7 +129,20 @@ class _InProcess(httpx.BaseTransport):
 
         return httpx.WSGITransport(app=called).handle_request(request)
 
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The app's response, made in a thread of its own."""
 
-def in_process(app: Any, clock: Callable[[], datetime]) -> httpx.BaseTransport:
-    """A transport to a WSGI app in this process, no socket between; `clock` goes along as its attribute."""
+        def whole() -> httpx.Response:
+            response = self.handle_request(request)
+            response.read()
+            response.stream = httpx.ByteStream(response.content)
+            return response
+
+        import asyncio
+
+        return await asyncio.to_thread(whole)
+
+
+def in_process(app: Any, clock: Callable[[], datetime]) -> _InProcess:
+    """A transport to a WSGI app in this process, for both kinds of client; `clock` goes along as its attribute."""
     return _InProcess(app, clock)

@@ -14,7 +14,6 @@ import httpx
 import pytest
 
 from flask_paycheckout.client.connections import Connections
-from flask_paycheckout.client.deadlines import Deadlines
 from flask_paycheckout.client.transport import LIMITS, Limits
 from tests.client.conftest import Serve
 from tests.client.wire import RawServer, http, says
@@ -122,34 +121,3 @@ def test_closing_waits_for_no_call_and_keeps_none(serve: Serve) -> None:
         closed.set()
         call.result(60)
         assert ended.wait(60)
-
-
-def test_what_is_over_time_is_ended_once_and_the_rest_left_alone() -> None:
-    deadlines, ended = Deadlines(), list[str]()
-    over = threading.Event()
-
-    def late() -> None:
-        ended.append("late")
-        over.set()
-
-    now = time.monotonic()
-    deadlines.begin("patient", now + 3600, lambda: ended.append("patient"))
-    deadlines.begin("quick", now + 3600, lambda: ended.append("quick"))
-    assert deadlines.finished("quick")
-    deadlines.begin("late", now, late)
-    assert over.wait(60)
-    assert not deadlines.finished("late")
-    assert deadlines.finished("patient")
-    assert ended == ["late"]
-
-
-def test_its_thread_ends_when_there_is_nothing_to_watch() -> None:
-    deadlines, over = Deadlines(), threading.Event()
-    for _ in range(2):
-        before = set(threading.enumerate())
-        deadlines.begin("late", time.monotonic(), over.set)
-        assert over.wait(60)
-        over.clear()
-        for thread in set(threading.enumerate()) - before:
-            thread.join(60)
-            assert not thread.is_alive()

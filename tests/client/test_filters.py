@@ -27,7 +27,7 @@ WORD = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
         (lambda c: c.payments.list(min_input_amount=1.5), TypeError, "min_input_amount must be Decimal, int or str"),
         (lambda c: c.payments.list(min_input_amount="-1"), ValueError, "min_input_amount .* is not positive"),
         (lambda c: c.recipients.iterate(limit=0), ValueError, "limit must be at least 1"),
-        (lambda c: c.recipients.iterate(serach="Bo"), TypeError, "no filter 'serach'; there are limit, sort"),
+        (lambda c: c.recipients.iterate(serach="Bo"), TypeError, "no argument 'serach'; there are limit, sort"),
         (lambda c: c.recipients.iterate(page=2), TypeError, "page"),
     ],
 )

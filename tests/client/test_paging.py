@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from flask_paycheckout.client import FiatDisbursement, Page, ServiceFault, TransportFailed
 from flask_paycheckout.client.paging import page_of_array, walk
-from flask_paycheckout.client.vocabulary import Sort
+from flask_paycheckout.client.records.record import Sort
 from tests.client import samples
 from tests.client.wire import Script, Shop, paged, refusal, steady, success
 
@@ -251,12 +252,16 @@ def test_every_iterator_is_guarded() -> None:
 
 @pytest.mark.parametrize("is_array", [False, True])
 def test_a_list_that_grows_while_it_is_read_ends(is_array: bool) -> None:
-    def fetch(number: int) -> tuple[Page[str], bool]:
+    async def fetch(number: int) -> tuple[Page[str], bool]:
         return Page((str(number),), 10**9, 0, 1, 10**9, number, 1, True, True, None, number + 1), is_array
+
+    async def walked() -> None:
+        async for record in walk("GET /x", fetch, str):
+            seen.append(record)
 
     seen: list[str] = []
     with pytest.raises(TransportFailed, match="more than 100000 pages"):
-        seen.extend(walk("GET /x", fetch, str))
+        asyncio.run(walked())
     assert len(seen) == 99_999
 
 

@@ -7,14 +7,8 @@ from email.utils import formatdate
 import httpx
 import pytest
 
-from flask_paycheckout.client import NotFound, PaymentsClient, TransportFailed, Unauthorized
-from flask_paycheckout.client.calls import Caller
-from flask_paycheckout.client.operations import Access
-from flask_paycheckout.client.probing import Probe, probe
-from flask_paycheckout.client.retries import Retries
-from flask_paycheckout.client.sending import Sender
-from flask_paycheckout.client.signing import HmacSigner
-from tests.client.wire import BASE_URL, CLIENT_ID, CLIENT_SECRET, DEPOSIT, Script, Watch, refusal, success
+from flask_paycheckout.client import NotFound, Probe, TransportFailed, Unauthorized
+from tests.client.wire import DEPOSIT, Script, Shop, Watch, refusal, success
 
 
 def probed(script: Script, *, takes: float = 0) -> Probe:
@@ -25,9 +19,7 @@ def probed(script: Script, *, takes: float = 0) -> Probe:
         watch.passed += takes
         return script(request)
 
-    signers = {Access.SIGNED: HmacSigner(CLIENT_ID, CLIENT_SECRET)}
-    sender = Sender(BASE_URL, signers, httpx.MockTransport(answer))
-    return probe(Caller(sender, Retries(2, 15.0, watch.pace)))
+    return Shop(answer, watch=watch).probe()
 
 
 def dated(seconds: float) -> httpx.Response:
@@ -79,11 +71,3 @@ def test_the_clock_is_ahead_by_no_more_than_is_certain(date: int, takes: float, 
 def test_an_answer_without_a_time(header: str | None) -> None:
     headers = {} if header is None else {"Date": header}
     assert probed(Script(httpx.Response(404, content=refusal(404), headers=headers))).clock_ahead is None
-
-
-def test_the_client_has_it() -> None:
-    script = Script(refusal(404))
-    with PaymentsClient(
-        BASE_URL, client_id=CLIENT_ID, client_secret=CLIENT_SECRET, transport=httpx.MockTransport(script)
-    ) as client:
-        assert isinstance(client.probe().refusal, NotFound)

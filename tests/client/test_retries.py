@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from flask_paycheckout.client import (
+    Deposit,
     RateLimited,
     ServiceFault,
     TransportFailed,
@@ -153,4 +154,4 @@ def test_any_retry_after_is_read_without_harm(header: str) -> None:
 
 def test_what_may_move_money_cannot_be_repeatable() -> None:
     with pytest.raises(ValueError, match="must not be repeated"):
-        Operation("POST", "/v2/disbursement/fiat", repeatable=True, may_move_money=True)
+        Operation("POST", "/v2/disbursement/fiat", Deposit, repeatable=True, may_move_money=True)

@@ -9,19 +9,19 @@ from typing import Any
 import httpx
 import pytest
 
-from flask_paycheckout.client import PaymentsClient, TransportFailed
+from flask_paycheckout.client import PaymentsClient, Record, TransportFailed
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.sending import Sender
 from flask_paycheckout.client.transport import in_process
+from flask_paycheckout.client.waiting import Blocking
 from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, Script, Shop, Watch, success
 
-OPEN = Operation("GET", "/v1/reference/currencies", access=Access.OPEN)
+OPEN = Operation("GET", "/v1/reference/currencies", Record, access=Access.OPEN)
 
 
-def send(handler: Any, operation: Operation = OPEN, body: bytes = b"", **signers: Any) -> Any:
-    known = {Access[name]: signer for name, signer in signers.items()}
-    sender = Sender("https://api.example.com", known, httpx.MockTransport(handler))
-    return sender.send(operation, operation.path, body, 5.0, 1767225600.9)
+def send(handler: Any, operation: Operation[Record] = OPEN, left: float = 5.0) -> httpx.Response:
+    waiting = Blocking(httpx.URL("https://a"), httpx.MockTransport(handler))
+    return waiting.run(Sender("https://a", {}, waiting).send(operation, operation.path, b"", left, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,8 @@ def test_identity_is_no_encoding(encoding: str) -> None:
 
 def test_the_deadline_is_checked_between_chunks_of_any_transport() -> None:
     body = Canned(*[b"x"] * 9)
-    sender = Sender("https://a", {}, httpx.MockTransport(lambda _: httpx.Response(200, stream=body)))
     with pytest.raises(TransportFailed, match="in time"):
-        sender.send(OPEN, "/", b"", 0.0, 0.0)
+        send(lambda _: httpx.Response(200, stream=body), left=0.0)
     assert (body.taken, body.closed) == (1, True)
 
 
@@ -152,7 +151,7 @@ def test_a_strange_length_alone_does_no_harm(length: str) -> None:
 def test_a_call_without_its_credentials_names_them_and_is_not_sent(access: Access, named: str) -> None:
     script = Script(b"")
     with pytest.raises(ValueError, match=f"GET /x needs .*{named}"):
-        send(script, Operation("GET", "/x", access=access))
+        send(script, Operation("GET", "/x", Record, access=access))
     assert script.requests == []
 
 

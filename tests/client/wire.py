@@ -14,19 +14,7 @@ import httpx
 from hypothesis import settings
 
 from flask_paycheckout.client import PaymentsClient
-from flask_paycheckout.client.calls import Caller
-from flask_paycheckout.client.operations import Access
-from flask_paycheckout.client.resources.auth import Auth
-from flask_paycheckout.client.resources.checkouts import Checkouts
-from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
-from flask_paycheckout.client.resources.deposits import Deposits
-from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
-from flask_paycheckout.client.resources.payments import Payments
-from flask_paycheckout.client.resources.recipients import Recipients
-from flask_paycheckout.client.resources.references import References
 from flask_paycheckout.client.retries import Pace, Retries
-from flask_paycheckout.client.sending import Sender
-from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
 
 BASE_URL = "https://api.example.com"
 CLIENT_ID = "shop-1"
@@ -167,25 +155,19 @@ class Watch:
         self.passed += seconds
 
 
-class Shop:
-    """The resources over a script, with a watch in place of real time."""
+class Shop(PaymentsClient):
+    """A client over a script, with a watch in place of real time."""
 
     def __init__(self, handler: Handler, *, watch: Watch | None = None, count: int = 2, budget: float = 15.0) -> None:
+        super().__init__(
+            BASE_URL,
+            client_id=CLIENT_ID,
+            client_secret=CLIENT_SECRET,
+            access_token=ACCESS_TOKEN,
+            transport=httpx.MockTransport(handler),
+        )
         self.watch = watch or Watch()
-        signers: dict[Access, Signer] = {
-            Access.SIGNED: HmacSigner(CLIENT_ID, CLIENT_SECRET),
-            Access.BEARER: BearerToken(ACCESS_TOKEN),
-        }
-        sender = Sender(BASE_URL, signers, httpx.MockTransport(handler))
-        self.caller = Caller(sender, Retries(count, budget, self.watch.pace))
-        self.auth = Auth(self.caller)
-        self.checkouts = Checkouts(self.caller)
-        self.deposits = Deposits(self.caller)
-        self.fiat_disbursements = FiatDisbursements(self.caller)
-        self.crypto_disbursements = CryptoDisbursements(self.caller)
-        self.recipients = Recipients(self.caller)
-        self.payments = Payments(self.caller)
-        self.references = References(self.caller)
+        self._caller.retries = Retries(count, budget, self.watch.pace)
 
 
 class RawServer:

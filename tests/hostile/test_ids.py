@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from flask_paycheckout.client import PaymentsClient, PaymentsError, probing
+from flask_paycheckout.client import PaymentsClient, PaymentsError, client as clients
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.resources import deposits, fiat_disbursements, payments, recipients
 from tests.client.test_operations import DETAILS, PERSON
@@ -62,7 +62,7 @@ def asks(use: Use, client: PaymentsClient, given: str) -> None:
 
 
 def test_every_path_with_a_place_for_an_id_is_tried() -> None:
-    modules = (deposits, fiat_disbursements, payments, recipients, probing)
+    modules = (deposits, fiat_disbursements, payments, recipients, clients)
     found = {str(value) for module in modules for value in vars(module).values() if isinstance(value, Operation)}
     assert {shape.replace("*", "{id}") for shape, _ in PATHS.values()} == {name for name in found if "{" in name}
 

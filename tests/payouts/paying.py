@@ -123,7 +123,7 @@ class Payer:
 
     @property
     def _http(self) -> httpx.Client:
-        http = self.shop.runtime.client._caller.sender._http
+        http = self.shop.runtime.client._caller.waiting.http
         assert isinstance(http, httpx.Client)
         return http
 

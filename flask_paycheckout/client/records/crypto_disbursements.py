@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from flask_paycheckout.client.amounts import Amount
-from flask_paycheckout.client.records.activities import Activity
-from flask_paycheckout.client.records.record import Record
-from flask_paycheckout.client.vocabulary import BlockchainType, DisbursementStatus
+from flask_paycheckout.client.records.record import Activity, BlockchainType, DisbursementStatus, Record
 
 __all__ = ["CryptoBatch", "CryptoDisbursement", "CryptoReceiver", "FeeConfig", "FeeEstimate"]
 

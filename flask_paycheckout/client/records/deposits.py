@@ -10,9 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from flask_paycheckout.client.records.activities import Activity
-from flask_paycheckout.client.records.record import Record
-from flask_paycheckout.client.vocabulary import DepositStatus
+from flask_paycheckout.client.records.record import Activity, DepositStatus, Record
 
 __all__ = ["Deposit", "ExchangeInfo", "Fee", "PaymentFiat"]
 

@@ -8,9 +8,7 @@ from decimal import Decimal
 
 from flask_paycheckout.client.amounts import Amount
 from flask_paycheckout.client.hidden import AccountNumber
-from flask_paycheckout.client.records.activities import Activity
-from flask_paycheckout.client.records.record import Record
-from flask_paycheckout.client.vocabulary import DisbursementStatus
+from flask_paycheckout.client.records.record import Activity, DisbursementStatus, Record
 
 __all__ = [
     "CurrencySum",

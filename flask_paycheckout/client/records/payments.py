@@ -8,8 +8,7 @@ from decimal import Decimal
 import msgspec
 
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
-from flask_paycheckout.client.records.record import Record
-from flask_paycheckout.client.vocabulary import PaymentStatus, PaymentType
+from flask_paycheckout.client.records.record import PaymentStatus, PaymentType, Record
 
 __all__ = ["Payment", "PaymentActivity", "PaymentReceiver", "PaymentSender", "Quote"]
 

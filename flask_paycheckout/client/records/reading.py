@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
@@ -20,7 +21,7 @@ from flask_paycheckout.client.amounts import exact_number
 from flask_paycheckout.client.envelope import Ambiguous, JsonObject, Unreadable
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 
-__all__ = ["RecordReader"]
+__all__ = ["RecordReader", "reader_of"]
 
 R = TypeVar("R", bound=msgspec.Struct)
 _Read = Callable[[Any], Any]
@@ -85,6 +86,9 @@ class RecordReader(Generic[R]):
             except Unreadable as unreadable:
                 raise Unreadable(f"item {index} of the list: {unreadable}") from None
         return tuple(records)
+
+
+reader_of = cache(RecordReader)
 
 
 def _text(value: object) -> str | None:
@@ -176,14 +180,14 @@ def _reader_of(annotation: Any, required: bool) -> _Read:
     if get_origin(annotation) is tuple:
         return _list_reader_of(get_args(annotation)[0], required)
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-        return RecordReader(annotation).read_or_none
+        return reader_of(annotation).read_or_none
     return _READERS[get_origin(annotation) or annotation]
 
 
 def _list_reader_of(item: Any, required: bool) -> _Read:
     if item is str:
         return _texts
-    reader = RecordReader(item)
+    reader: RecordReader[Any] = reader_of(item)
     if not required:
         return reader.read_all
     return lambda value: reader.read_each(value) if isinstance(value, list) else None

@@ -8,8 +8,7 @@ from datetime import datetime
 import msgspec
 
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
-from flask_paycheckout.client.records.record import Record
-from flask_paycheckout.client.vocabulary import RecipientType
+from flask_paycheckout.client.records.record import RecipientType, Record
 
 __all__ = ["BankDetails", "Recipient", "RecipientBank"]
 

@@ -1,19 +1,85 @@
-"""The base of all records: their plain data, and the response that they came in."""
+"""The base of all records, the response that they came in, and the words and steps that several of them hold."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from flask_paycheckout.client.hidden import Hidden
 
 if TYPE_CHECKING:
-    from flask_paycheckout.client.responses import ResponseInfo
+    import httpx
 
-__all__ = ["Record", "plain"]
+__all__ = [
+    "Activity",
+    "BlockchainType",
+    "DepositStatus",
+    "DisbursementStatus",
+    "PaymentStatus",
+    "PaymentType",
+    "RecipientType",
+    "Record",
+    "ResponseHeaders",
+    "ResponseInfo",
+    "Sort",
+    "UsNetwork",
+    "attach_response",
+    "hidden",
+    "plain",
+]
+
+# The words that the interface names for a field; a record's field may hold another one all the same.
+DepositStatus = Literal["pending", "completed"]
+DisbursementStatus = Literal["pending", "failed", "completed"]
+PaymentStatus = Literal["pending", "processed", "completed", "failed"]
+PaymentType = Literal["onramp", "offramp"]
+RecipientType = Literal["Individual", "Business"]
+BlockchainType = Literal["EVM", "STELLAR"]
+UsNetwork = Literal["ach", "wire"]
+
+Sort = Literal["createdAt", "-createdAt", "updatedAt", "-updatedAt"]
+"""Oldest first, and with a `-` newest first; the service's default is `createdAt`."""
 
 _RESPONSE = "_response"
+
+
+class ResponseHeaders(Mapping[str, str]):
+    """Headers of a response by name, in any case; its `repr` shows the names only, since a value may be a secret."""
+
+    __slots__ = ("_headers",)
+
+    def __init__(self, headers: httpx.Headers) -> None:
+        self._headers = headers
+
+    def __getitem__(self, name: str) -> str:
+        return self._headers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._headers)
+
+    def __len__(self) -> int:
+        return len(self._headers)
+
+    def __repr__(self) -> str:
+        return f"<headers {', '.join(self._headers)}>"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseInfo:
+    """The HTTP response that a record came in.
+
+    :ivar http_status: of the response; the body's `statusCode` decides about success.
+    :ivar headers: its headers.
+    :ivar requested_id: the id or reference that the call asked for; None where it names none.
+    """
+
+    http_status: int
+    headers: ResponseHeaders = field(repr=False)
+    requested_id: str | None
 
 
 class Record(msgspec.Struct, frozen=True, dict=True):
@@ -37,7 +103,16 @@ class Record(msgspec.Struct, frozen=True, dict=True):
         return {name: plain(getattr(self, name)) for name in self.__struct_fields__}
 
 
-def came_in(record: Record, response: ResponseInfo) -> None:
+class Activity(Record, frozen=True, rename="camel"):
+    """One step in the history of a deposit or disbursement; seen for `status`: `pending`, `completed`."""
+
+    activity: str | None = None
+    description: str | None = None
+    status: str | None = None
+    updated_at: datetime | None = None
+
+
+def attach_response(record: Record, response: ResponseInfo) -> None:
     """Keep the response that a record came in."""
     record.__dict__[_RESPONSE] = response
 

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from flask_paycheckout.client.bodies import needed, secret, texts
+from flask_paycheckout.client.bodies import needed, text, texts
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records.auth import Login, Verification
-from flask_paycheckout.client.records.reading import RecordReader
-
-if TYPE_CHECKING:
-    from flask_paycheckout.client.calls import Caller
+from flask_paycheckout.client.waiting import Resource, W, method
 
 __all__ = ["Auth"]
 
 # None is repeated: the first two send an e-mail, and the third uses up a token that works once.
-_REGISTER = Operation("POST", "/v1/auth/register", access=Access.OPEN)
-_LOGIN = Operation("POST", "/v1/auth/login", access=Access.OPEN, status_key="status")
-_VERIFY = Operation("POST", "/v1/auth/verify-login", access=Access.OPEN, status_key="status")
-
-_VERIFICATION = RecordReader(Verification)
-_LOGGED_IN = RecordReader(Login)
+_REGISTER = Operation("POST", "/v1/auth/register", Verification, access=Access.OPEN)
+_LOGIN = Operation("POST", "/v1/auth/login", Verification, access=Access.OPEN, status_key="status")
+_VERIFY = Operation("POST", "/v1/auth/verify-login", Login, access=Access.OPEN, status_key="status")
 
 
-class Auth:
+class Auth(Resource[W]):
     """`client.auth`. Secrets that are sent here are masked where the service repeats them in an error.
 
     >>> verification = client.auth.login("merchant@example.com", "sandbox-password")
@@ -37,12 +29,8 @@ class Auth:
     2
     """
 
-    __slots__ = ("_caller",)
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-
-    def register(
+    @method
+    async def register(
         self,
         email: str,
         password: str,
@@ -62,23 +50,25 @@ class Auth:
         :raises PaymentsError: see `errors`.
         """
         password, national_id = concealed(password), concealed(national_id)
-        body = needed(email=email, full_name=full_name) | {"password": secret("password", password)}
+        body = needed(email=email, full_name=full_name, password=password)
         body |= texts(country=country, country_code=country_code)
         if national_id is not None:
-            body["nationalID"] = secret("national_id", national_id)
-        return self._caller.record(_REGISTER, _VERIFICATION, body=body, timeout=timeout).verification_token
+            body["nationalID"] = text("national_id", national_id)
+        return (await self._caller.record(_REGISTER, body=body, timeout=timeout)).verification_token
 
-    def login(self, email: str, password: str, *, timeout: float | None = None) -> str:
+    @method
+    async def login(self, email: str, password: str, *, timeout: float | None = None) -> str:
         """Sends the one-time password by e-mail; gives the verification token.
 
         :raises RequestRefused: e-mail or password are wrong; the interface does not show which error that is.
         :raises PaymentsError: see `errors`.
         """
         password = concealed(password)
-        body = needed(email=email) | {"password": secret("password", password)}
-        return self._caller.record(_LOGIN, _VERIFICATION, body=body, timeout=timeout).verification_token
+        body = needed(email=email, password=password)
+        return (await self._caller.record(_LOGIN, body=body, timeout=timeout)).verification_token
 
-    def verify_login(
+    @method
+    async def verify_login(
         self, verification_token: str, otp: str, *, disable_expire: bool = False, timeout: float | None = None
     ) -> Login:
         """Exchanges the verification token and the one-time password for an access token.
@@ -90,9 +80,5 @@ class Auth:
         verification_token, otp = concealed(verification_token), concealed(otp)
         if not isinstance(disable_expire, bool):
             raise TypeError(f"disable_expire must be True or False, not {type(disable_expire).__name__}")
-        body = {
-            "verificationToken": secret("verification_token", verification_token),
-            "otp": secret("otp", otp),
-            "isDisableExpire": disable_expire,
-        }
-        return self._caller.record(_VERIFY, _LOGGED_IN, body=body, timeout=timeout)
+        body = needed(verification_token=verification_token, otp=otp) | {"isDisableExpire": disable_expire}
+        return await self._caller.record(_VERIFY, body=body, timeout=timeout)

@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING
 from flask_paycheckout.client.amounts import as_number
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.records.checkouts import CheckoutLink
-from flask_paycheckout.client.records.reading import RecordReader
+from flask_paycheckout.client.waiting import Resource, W, method
 from flask_paycheckout.totals import Pay, Receive, Total
 
 if TYPE_CHECKING:
-    from flask_paycheckout.client.calls import Caller
     from flask_paycheckout.client.envelope import JsonObject
 
 __all__ = ["Checkouts"]
 
 # Repeatable: nobody holds the URL of a checkout whose answer was lost, so it is never paid.
-_CREATE = Operation("POST", "/v1/checkout", repeatable=True)
-
-_LINK = RecordReader(CheckoutLink)
+_CREATE = Operation("POST", "/v1/checkout", CheckoutLink, repeatable=True)
 
 
-class Checkouts:
+class Checkouts(Resource[W]):
     """`client.checkouts`.
 
     >>> from flask_paycheckout import Receive
@@ -34,19 +31,15 @@ class Checkouts:
     flask_paycheckout.client.errors.NotFound: GET /v1/deposit/{id}: 404 Not Found: Deposit not found
     """
 
-    __slots__ = ("_caller",)
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-
-    def create(self, total: Total, *, timeout: float | None = None) -> CheckoutLink:
+    @method
+    async def create(self, total: Total, *, timeout: float | None = None) -> CheckoutLink:
         """Opens a hosted page on which the customer pays `total`; tried again when the answer was lost.
 
         :raises Invalid: checkout is not enabled, the amount fits no payment method, or the conversion is not enabled.
         :raises TypeError: `total` is neither a `Pay` nor a `Receive`.
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.record(_CREATE, _LINK, body=_asked(total), timeout=timeout)
+        return await self._caller.record(_CREATE, body=_asked(total), timeout=timeout)
 
 
 def _asked(total: Total) -> JsonObject:

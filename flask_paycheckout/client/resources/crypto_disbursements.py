@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask_paycheckout.client.amounts import Amount, as_number, exact_amount, whole_amount
-from flask_paycheckout.client.bodies import batch, needed, query_string, text, texts
+from flask_paycheckout.client.amounts import Amount, whole_amount
+from flask_paycheckout.client.bodies import batch, fields_of, needed, query_string, text
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records.crypto_disbursements import CryptoBatch, CryptoReceiver, FeeEstimate
-from flask_paycheckout.client.records.reading import RecordReader
+from flask_paycheckout.client.waiting import Resource, W, method
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from flask_paycheckout.client.calls import Caller
-    from flask_paycheckout.client.envelope import JsonObject
 
 __all__ = ["CryptoDisbursements"]
 
 # The interface has no operation that reads a crypto disbursement.
 _HOW = "look for it in the service's dashboard or on the chain: its interface does not read crypto disbursements"
 
-_CREATE = Operation("POST", "/v1/disbursement/crypto", may_move_money=True, access=Access.BEARER, lookup=_HOW)
-_ESTIMATE = Operation("GET", "/v1/disbursement/crypto/estimate", repeatable=True)
+_CREATE = Operation(
+    "POST", "/v1/disbursement/crypto", CryptoBatch, may_move_money=True, access=Access.BEARER, lookup=_HOW
+)
+_ESTIMATE = Operation("GET", "/v1/disbursement/crypto/estimate", FeeEstimate, repeatable=True)
 
-_BATCH = RecordReader(CryptoBatch)
-_FEE = RecordReader(FeeEstimate)
 
-
-class CryptoDisbursements:
+class CryptoDisbursements(Resource[W]):
     """`client.crypto_disbursements`. Creating asks for an access token, see `client.auth`.
 
     The service's interface does not read them again: keep what `create` gives.
@@ -45,12 +42,10 @@ class CryptoDisbursements:
     prize-1 100.250000 usdc-polygon pending
     """
 
-    __slots__ = ("_caller",)
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-
-    def create(self, token: str, receivers: Iterable[CryptoReceiver], *, timeout: float | None = None) -> CryptoBatch:
+    @method
+    async def create(
+        self, token: str, receivers: Iterable[CryptoReceiver], *, timeout: float | None = None
+    ) -> CryptoBatch:
         """Sends tokens to every receiver's wallet. Never sent twice; give each receiver a `reference`.
 
         :param token: token id, `<symbol>-<network>`.
@@ -66,12 +61,15 @@ class CryptoDisbursements:
         taken = batch("receivers", receivers, CryptoReceiver)
         body = {
             "token": token,
-            "receivers": [_receiver(f"receivers[{index}].", receiver) for index, receiver in enumerate(taken)],
+            "receivers": [
+                fields_of(CryptoReceiver).body(receiver, f"receivers[{index}].") for index, receiver in enumerate(taken)
+            ],
         }
         references = tuple(receiver.reference for receiver in taken if receiver.reference is not None)
-        return self._caller.record(_CREATE, _BATCH, body=body, references=references, timeout=timeout)
+        return await self._caller.record(_CREATE, body=body, references=references, timeout=timeout)
 
-    def estimate(self, token: str, amount: Amount, *, timeout: float | None = None) -> FeeEstimate:
+    @method
+    async def estimate(self, token: str, amount: Amount, *, timeout: float | None = None) -> FeeEstimate:
         """The fee of transferring `amount` of `token`.
 
         :param amount: a whole number of tokens: the interface takes an integer.
@@ -80,11 +78,4 @@ class CryptoDisbursements:
         :raises PaymentsError: see `errors`.
         """
         values = needed(token=token) | {"amount": f"{whole_amount('amount', amount):f}"}
-        return self._caller.record(_ESTIMATE, _FEE, query=query_string(values), timeout=timeout)
-
-
-def _receiver(place: str, receiver: CryptoReceiver) -> JsonObject:
-    """The receiver on the wire; `place` names it in complaints."""
-    body: JsonObject = {"amount": as_number(exact_amount(f"{place}amount", receiver.amount))}
-    body |= needed(place, receiver_wallet_address=receiver.receiver_wallet_address)
-    return body | texts(place, reference=receiver.reference, note=receiver.note)
+        return await self._caller.record(_ESTIMATE, query=query_string(values), timeout=timeout)

@@ -6,22 +6,19 @@ from typing import TYPE_CHECKING
 
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.records.deposits import Deposit
-from flask_paycheckout.client.records.reading import RecordReader
+from flask_paycheckout.client.waiting import Resource, W, method
 
 if TYPE_CHECKING:
-    from flask_paycheckout.client.calls import Caller
-    from flask_paycheckout.client.vocabulary import DepositStatus
+    from flask_paycheckout.client.records.record import DepositStatus
 
 __all__ = ["Deposits"]
 
-_GET = Operation("GET", "/v1/deposit/{id}", repeatable=True)
+_GET = Operation("GET", "/v1/deposit/{id}", Deposit, repeatable=True)
 # Setting a status twice is harmless in itself, but every update sends a webhook: it is sent once.
-_SANDBOX_UPDATE = Operation("PATCH", "/v1/deposit/{id}", may_move_money=True)
-
-_DEPOSIT = RecordReader(Deposit)
+_SANDBOX_UPDATE = Operation("PATCH", "/v1/deposit/{id}", Deposit, may_move_money=True)
 
 
-class Deposits:
+class Deposits(Resource[W]):
     """`client.deposits`. A checkout's deposit has the checkout's id, from the moment that the customer picks a method.
 
     >>> link = client.checkouts.create(Pay("12.50", "USD"))
@@ -33,21 +30,20 @@ class Deposits:
     'completed'
     """
 
-    __slots__ = ("_caller",)
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-
-    def get(self, deposit_id_or_reference: str, *, timeout: float | None = None) -> Deposit:
+    @method
+    async def get(self, deposit_id_or_reference: str, *, timeout: float | None = None) -> Deposit:
         """The deposit as it is now.
 
         :raises NotFound: there is none; for a checkout id, the customer has not picked a payment method (yet).
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.record(_GET, _DEPOSIT, ids={"id": deposit_id_or_reference}, timeout=timeout)
+        return await self._caller.record(_GET, ids={"id": deposit_id_or_reference}, timeout=timeout)
 
-    def sandbox_update(self, deposit_id: str, status: DepositStatus | str, *, timeout: float | None = None) -> Deposit:
+    @method
+    async def sandbox_update(
+        self, deposit_id: str, status: DepositStatus | str, *, timeout: float | None = None
+    ) -> Deposit:
         """Sets a deposit's status; the service's sandbox only, which also sends the webhook. Never sent twice.
 
         :raises Invalid: no payment method was picked yet.
@@ -55,9 +51,8 @@ class Deposits:
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.record(
+        return await self._caller.record(
             _SANDBOX_UPDATE,
-            _DEPOSIT,
             ids={"id": deposit_id},
             body={"status": status},
             references=(deposit_id,),

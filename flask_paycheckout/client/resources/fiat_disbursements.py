@@ -5,11 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from flask_paycheckout.client.bodies import batch, needed, query_string, text, texts
-from flask_paycheckout.client.deprecation import deprecated
+from flask_paycheckout.client.bodies import Fields, batch, fields_of, needed, query_string, text, texts
 from flask_paycheckout.client.errors import Invalid, TransportFailed
-from flask_paycheckout.client.filters import Filters
-from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation
+from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation, deprecated
 from flask_paycheckout.client.paging import DEFAULT_LIMIT, OnlyRecord, Page, page_of_array, walk
 from flask_paycheckout.client.records.fiat_disbursements import (
     FiatBatch,
@@ -19,28 +17,31 @@ from flask_paycheckout.client.records.fiat_disbursements import (
     FiatItemV1,
     FiatPaymentMethod,
 )
-from flask_paycheckout.client.records.reading import RecordReader
-from flask_paycheckout.client.resources.fiat_items import item_body, item_v1_body
-from flask_paycheckout.client.vocabulary import DisbursementStatus, Sort
+from flask_paycheckout.client.records.record import DisbursementStatus, Record, Sort
+from flask_paycheckout.client.waiting import Resource, W, each, method
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import AsyncGenerator, Iterable
     from datetime import datetime
 
-    from flask_paycheckout.client.calls import Caller
 
 __all__ = ["FiatDisbursementFilters", "FiatDisbursements"]
 
 _HOW = "look with fiat_disbursements.find(references); without references, compare recipients and amounts in iterate"
 
-_LIST = Operation("GET", "/v1/disbursement/fiat", repeatable=True)
-_GET = Operation("GET", "/v1/disbursement/fiat/{id}", repeatable=True)
-_CREATE = Operation("POST", "/v2/disbursement/fiat", may_move_money=True, access=Access.BEARER, lookup=_HOW)
-_CREATE_V1 = Operation("POST", "/v1/disbursement/fiat", may_move_money=True, access=Access.BEARER, lookup=_HOW)
-_METHODS = Operation("GET", "/v1/disbursement/fiat/payment-method", repeatable=True, access=Access.BEARER)
+_LIST = Operation("GET", "/v1/disbursement/fiat", FiatDisbursement, repeatable=True)
+_GET = Operation("GET", "/v1/disbursement/fiat/{id}", FiatDisbursement, repeatable=True)
+_CREATE = Operation("POST", "/v2/disbursement/fiat", FiatBatch, may_move_money=True, access=Access.BEARER, lookup=_HOW)
+_CREATE_V1 = Operation(
+    "POST", "/v1/disbursement/fiat", FiatBatchV1, may_move_money=True, access=Access.BEARER, lookup=_HOW
+)
+_METHODS = Operation(
+    "GET", "/v1/disbursement/fiat/payment-method", FiatPaymentMethod, repeatable=True, access=Access.BEARER
+)
 _REPORT = Operation(
     "GET",
     "/v1/disbursement/fiat/{id}/report",
+    Record,
     repeatable=True,
     max_bytes=16 * MEBIBYTE,
     accept="application/pdf, application/json",
@@ -54,15 +55,11 @@ _LOOK_BACK = timedelta(hours=1)
 _SANDBOX_UPDATE = Operation(
     "PATCH",
     "/v1/disbursement/{id}",
+    Record,
     may_move_money=True,
     access=Access.BEARER,
     lookup="see with fiat_disbursements.get whether the status was set",
 )
-
-_DISBURSEMENT = RecordReader(FiatDisbursement)
-_PAYMENT_METHODS = RecordReader(FiatPaymentMethod)
-_BATCH = RecordReader(FiatBatch)
-_BATCH_V1 = RecordReader(FiatBatchV1)
 
 
 class FiatDisbursementFilters(TypedDict, total=False):
@@ -78,10 +75,10 @@ class FiatDisbursementFilters(TypedDict, total=False):
     currency: str | None
 
 
-_FILTERS = Filters(FiatDisbursementFilters)
+_FILTERS = Fields(FiatDisbursementFilters)
 
 
-class FiatDisbursements:
+class FiatDisbursements(Resource[W]):
     """`client.fiat_disbursements`. Creating asks for an access token, see `client.auth`.
 
     When the answer to a batch is lost, its references tell whether it was carried out. What is not found may still be
@@ -113,12 +110,8 @@ class FiatDisbursements:
     b'%PDF'
     """
 
-    __slots__ = ("_caller",)
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-
-    def list(
+    @method
+    async def list(
         self, *, page: int | None = None, timeout: float | None = None, **filters: Unpack[FiatDisbursementFilters]
     ) -> Page[FiatDisbursement]:
         """One page of the disbursements.
@@ -131,11 +124,12 @@ class FiatDisbursements:
         :param filters: see `FiatDisbursementFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return self._page(page, filters, timeout)[0]
+        return (await self._page(page, filters, timeout))[0]
 
+    @each
     def iterate(
         self, *, timeout: float | None = None, **filters: Unpack[FiatDisbursementFilters]
-    ) -> Iterator[FiatDisbursement]:
+    ) -> AsyncGenerator[FiatDisbursement, None]:
         """Every disbursement, page after page, each page read when its first record is wanted.
 
         :param filters: see `FiatDisbursementFilters`.
@@ -146,7 +140,8 @@ class FiatDisbursements:
         _FILTERS.query(filters)
         return walk(str(_LIST), lambda number: self._page(number, filters, timeout), _id_of, sort=filters.get("sort"))
 
-    def find(
+    @method
+    async def find(
         self, references: Iterable[str], *, after: str | None = None, timeout: float | None = None
     ) -> dict[str, FiatDisbursement]:
         """The disbursements that were created with these references, by reference and in the order given.
@@ -169,22 +164,24 @@ class FiatDisbursements:
         if not wanted:
             return {}
         try:
-            found = self._search(set(wanted), after, {"sort": "-createdAt", "limit": _LARGE_PAGE}, timeout)
+            found = await self._search(set(wanted), after, {"sort": "-createdAt", "limit": _LARGE_PAGE}, timeout)
         except Invalid:
             # How many records a page may have is not shown, nor that more are an error.
-            found = self._search(set(wanted), after, {"sort": "-createdAt"}, timeout)
+            found = await self._search(set(wanted), after, {"sort": "-createdAt"}, timeout)
         return {reference: found[reference] for reference in wanted if reference in found}
 
-    def get(self, disbursement_id: str, *, timeout: float | None = None) -> FiatDisbursement:
+    @method
+    async def get(self, disbursement_id: str, *, timeout: float | None = None) -> FiatDisbursement:
         """The disbursement as it is now.
 
         :raises NotFound: there is none.
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.record(_GET, _DISBURSEMENT, ids={"id": disbursement_id}, timeout=timeout)
+        return await self._caller.record(_GET, ids={"id": disbursement_id}, timeout=timeout)
 
-    def create(self, currency: str, items: Iterable[FiatItem], *, timeout: float | None = None) -> FiatBatch:
+    @method
+    async def create(self, currency: str, items: Iterable[FiatItem], *, timeout: float | None = None) -> FiatBatch:
         """Sends money to every item's recipient. Never sent twice; give each item a `reference`.
 
         :param currency: of every item's amount.
@@ -197,44 +194,53 @@ class FiatDisbursements:
         """
         text("currency", currency)
         taken = batch("items", items, FiatItem)
-        body = {
-            "currency": currency,
-            "disburseData": [item_body(f"items[{index}].", item, currency) for index, item in enumerate(taken)],
-        }
-        return self._caller.record(_CREATE, _BATCH, body=body, references=_references(taken), timeout=timeout)
+        for index, item in enumerate(taken):
+            if (item.recipient_id is None) == (item.recipient is None):
+                place = f"items[{index}].recipient"
+                raise ValueError(f"{place}_id or {place} must be given, and not both")
+        sent = [fields_of(FiatItem).body(item, f"items[{index}].", currency) for index, item in enumerate(taken)]
+        body = {"currency": currency, "disburseData": sent}
+        return await self._caller.record(_CREATE, body=body, references=_references(taken), timeout=timeout)
 
-    def create_v1(self, items: Iterable[FiatItemV1], *, timeout: float | None = None) -> FiatBatchV1:
+    @deprecated("fiat_disbursements.create_v1", "client.fiat_disbursements.create")
+    @method
+    async def create_v1(self, items: Iterable[FiatItemV1], *, timeout: float | None = None) -> FiatBatchV1:
         """The deprecated way to `create`: each item has a currency, and its recipient must exist.
 
         :raises OutcomeUnknown: the answer was lost, money may move: look the `references` up with `find`.
         :raises PaymentsError: see `errors`. The others are those of `create`.
         """
-        deprecated("fiat_disbursements.create_v1", "client.fiat_disbursements.create")
         taken = batch("items", items, FiatItemV1)
-        body = {"disburseData": [item_v1_body(f"items[{index}].", item) for index, item in enumerate(taken)]}
-        return self._caller.record(_CREATE_V1, _BATCH_V1, body=body, references=_references(taken), timeout=timeout)
+        write = fields_of(FiatItemV1).body
+        body = {"disburseData": [write(item, f"items[{index}].", item.currency) for index, item in enumerate(taken)]}
+        return await self._caller.record(_CREATE_V1, body=body, references=_references(taken), timeout=timeout)
 
-    def payment_methods(
+    @method
+    async def payment_methods(
         self, currency: str | None = None, *, timeout: float | None = None
     ) -> tuple[FiatPaymentMethod, ...]:
         """The banks that transfers can go to, with their limits and fees; of one currency, or all.
 
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.records(
-            _METHODS, _PAYMENT_METHODS, query=query_string(texts(currency=currency)), timeout=timeout
-        )
+        return await self._caller.records(_METHODS, query=query_string(texts(currency=currency)), timeout=timeout)
 
-    def report(self, disbursement_id: str, *, timeout: float | None = None) -> bytes:
+    @method
+    async def report(self, disbursement_id: str, *, timeout: float | None = None) -> bytes:
         """The transfer proof of a completed disbursement: a PDF of at most 16 MiB.
 
         :raises NotFound: there is no such disbursement.
         :raises TransportFailed: what came is no PDF.
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.document(_REPORT, "application/pdf", b"%PDF", ids={"id": disbursement_id}, timeout=timeout)
+        return await self._caller.document(
+            _REPORT, "application/pdf", b"%PDF", ids={"id": disbursement_id}, timeout=timeout
+        )
 
-    def sandbox_update(self, disbursement_id: str, status: DisbursementStatus, *, timeout: float | None = None) -> None:
+    @method
+    async def sandbox_update(
+        self, disbursement_id: str, status: DisbursementStatus, *, timeout: float | None = None
+    ) -> None:
         """Sets a disbursement's status, fiat or crypto; the service's sandbox only, which also sends the webhook.
 
         Never sent twice.
@@ -243,7 +249,7 @@ class FiatDisbursements:
         :raises OutcomeUnknown: the answer was lost; `get` tells whether the status was set.
         :raises PaymentsError: see `errors`.
         """
-        self._caller.done(
+        await self._caller.done(
             _SANDBOX_UPDATE,
             ids={"id": disbursement_id},
             body=needed(status=status),
@@ -251,18 +257,18 @@ class FiatDisbursements:
             timeout=timeout,
         )
 
-    def _search(
+    async def _search(
         self, wanted: set[str], after: str | None, filters: FiatDisbursementFilters, timeout: float | None
     ) -> dict[str, FiatDisbursement]:
         """The wanted disbursements by reference, in a list whose newest records come first."""
 
-        def page(number: int) -> tuple[Page[FiatDisbursement], bool]:
-            return self._page(number, filters, timeout, may_be_blank=number > 1)
+        async def page(number: int) -> tuple[Page[FiatDisbursement], bool]:
+            return await self._page(number, filters, timeout, may_be_blank=number > 1)
 
         found = dict[str, FiatDisbursement]()
         since: datetime | None = None
         # Unless a filter names a field that changes, such as the status, no disbursement leaves the list.
-        for made in walk(str(_LIST), page, _id_of, _MOST_PAGES, sort="-createdAt", only_grows=True):
+        async for made in walk(str(_LIST), page, _id_of, _MOST_PAGES, sort="-createdAt", only_grows=True):
             if since is not None and made.created_at is not None and made.created_at < since:
                 break
             if after is not None and made.reference == after and made.created_at is not None:
@@ -273,7 +279,7 @@ class FiatDisbursements:
                 break
         return found
 
-    def _page(
+    async def _page(
         self,
         page: int | None,
         filters: FiatDisbursementFilters,
@@ -285,22 +291,22 @@ class FiatDisbursements:
 
         :param may_be_blank: whether data without any field means that there is no record.
         """
-        found = self._ask(page, filters, timeout)
+        found = await self._ask(page, filters, timeout)
         if isinstance(found, Page):
             return found, False
         if isinstance(found, OnlyRecord) and not found.docs and not may_be_blank:
             # A look-up that finds nothing lets a payout be sent again, which needs a clearer answer than `{}`.
             raise TransportFailed(str(_LIST), "the answer does not say whether there are disbursements")
-        docs = self._one_by_one(page or 1, filters, found.docs, timeout) if isinstance(found, OnlyRecord) else found
+        docs = found if isinstance(found, tuple) else await self._one_by_one(page or 1, filters, found.docs, timeout)
         return page_of_array(docs, page, filters.get("limit")), True
 
-    def _ask(
+    async def _ask(
         self, page: int | None, filters: FiatDisbursementFilters, timeout: float | None
     ) -> Page[FiatDisbursement] | tuple[FiatDisbursement, ...] | OnlyRecord[FiatDisbursement]:
         query = _FILTERS.query(filters, page)
-        return self._caller.page_or_records(_LIST, _DISBURSEMENT, query=query, timeout=timeout)
+        return await self._caller.page_or_records(_LIST, query=query, timeout=timeout)
 
-    def _one_by_one(
+    async def _one_by_one(
         self,
         page: int,
         filters: FiatDisbursementFilters,
@@ -313,7 +319,7 @@ class FiatDisbursements:
         limit = filters.get("limit") or DEFAULT_LIMIT
         docs = list(first if page == 1 else ())
         for place in range((page - 1) * limit + len(docs) + 1, page * limit + 1):
-            found = self._ask(place, {**filters, "limit": 1}, timeout)
+            found = await self._ask(place, {**filters, "limit": 1}, timeout)
             shown = found if isinstance(found, tuple) else found.docs
             if not shown:
                 break

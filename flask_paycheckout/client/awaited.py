@@ -1,0 +1,113 @@
+"""Calls that an `asyncio` loop awaits."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import httpx
+
+from flask_paycheckout.client.transport import LIMITS, Body
+from flask_paycheckout.client.waiting import no_cookies
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Coroutine
+
+    from flask_paycheckout.client.retries import Pace
+
+__all__ = ["Awaited"]
+
+R = TypeVar("R")
+
+# A moment more than httpx has for connecting, so that a connection that was never made is told as such.
+_GRACE = 0.05
+
+
+class Awaited:
+    """Hands calls to the caller's event loop; its connections belong to that loop."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport | None) -> None:
+        self.http = httpx.AsyncClient(
+            transport=_Limited(transport or _Connections()), trust_env=False, cookies=no_cookies()
+        )
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connections were closed."""
+        return self.http.is_closed
+
+    async def send(self, request: httpx.Request) -> httpx.Response:
+        """The response to a request, with its whole body.
+
+        :raises TimeoutError: the call's time is over.
+        """
+        async with asyncio.timeout(request.extensions[LIMITS].left() + _GRACE):
+            return await self.http.send(request)
+
+    async def sleep(self, pace: Pace, seconds: float) -> None:
+        """Let the loop do something else."""
+        await asyncio.sleep(seconds)
+
+    async def in_thread(self, call: Callable[[], R]) -> R:
+        """The result of a function, which may block a thread of its own."""
+        return await asyncio.to_thread(call)
+
+    def run(self, coroutine: Coroutine[Any, Any, R]) -> Coroutine[Any, Any, R]:
+        """The coroutine, for the caller to await."""
+        return coroutine
+
+    def each(self, records: AsyncGenerator[R, None]) -> AsyncGenerator[R, None]:
+        """The generator, for the caller to walk."""
+        return records
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.http.aclose()
+
+
+class _Limited(httpx.AsyncBaseTransport):
+    """Sends through another transport and reads each response whole, as long as it stays within its `Limits`."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
+        self._transport = transport
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send, and give the response with its whole body."""
+        response = await self._transport.handle_async_request(request)
+        stream = response.stream
+        assert isinstance(stream, httpx.AsyncByteStream)  # noqa: S101 - a transport of httpx.AsyncClient gives no other
+        try:
+            body = Body(response, request.extensions[LIMITS])
+            async for chunk in stream:
+                body.add(chunk)
+        finally:
+            await stream.aclose()
+        return body.whole()
+
+    async def aclose(self) -> None:
+        """Close the connections; a transport that was given is its maker's to close."""
+        if isinstance(self._transport, _Connections):
+            await self._transport.aclose()
+
+
+class _Connections(httpx.AsyncBaseTransport):
+    """Kept connections for requests that may be repeated, and a new one for each other request.
+
+    On a kept connection, bytes left over from the response before could pass for a request's own.
+    """
+
+    def __init__(self) -> None:
+        verify = httpx.create_ssl_context(trust_env=False)
+        self._kept = httpx.AsyncHTTPTransport(verify=verify, limits=httpx.Limits(keepalive_expiry=4.0))
+        self._fresh = httpx.AsyncHTTPTransport(verify=verify, limits=httpx.Limits(max_keepalive_connections=0))
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send over the connections that fit the request."""
+        return await (self._kept if request.extensions[LIMITS].repeatable else self._fresh).handle_async_request(
+            request
+        )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._kept.aclose()
+        await self._fresh.aclose()
