@@ -21,6 +21,7 @@ from jinja2.ext import Extension
 from jinja2.lexer import Token, TokenStream
 
 PACKAGE = "flask_paycheckout"
+_DEFINED = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class NotPlanted(Exception):
@@ -180,7 +181,7 @@ def _below(node: ast.AST) -> Iterator[ast.AST]:
     """What stands in a scope, without what stands in scopes inside it."""
     for inner in ast.iter_child_nodes(node):
         yield inner
-        if not isinstance(inner, ast.ClassDef | ast.FunctionDef):
+        if not isinstance(inner, _DEFINED):
             yield from _below(inner)
 
 
@@ -189,7 +190,7 @@ def _defines(node: ast.AST, name: str) -> bool:
         return any(_names(target) == {name} for target in node.targets)
     if isinstance(node, ast.AnnAssign):
         return _names(node.target) == {name}
-    return isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name
+    return isinstance(node, _DEFINED) and node.name == name
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -734,7 +734,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a connection that holds more than its answer is used again": (
             f"{_ANSWERS}::test_what_follows_an_answer_is_never_the_answer_to_the_next_call",
-            Never("client.connections:_Connection._answer", "gettimeout"),
+            Never("client.connections:_Connection.send", "_has_read"),
         ),
         "an id's slashes are not quoted": (
             f"{_IDS}::test_a_hostile_id_is_one_segment[deposits.get]",
@@ -746,11 +746,15 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a body has no cap": (
             f"{_ANSWERS}::test_an_endless_answer_is_cut_off_in_time_and_in_flat_memory[until-close]",
-            Never("client.transport:_read", "max_bytes"),
+            Never("client.transport:Body.add", "max_bytes"),
         ),
         "each read has a deadline of its own": (
             f"{_ANSWERS}::test_a_dripping_answer_ends_with_the_budget[one-header]",
-            Swap("client.connections:_Connection.send", "limits.until", "limits.until + 30.0"),
+            Swap(
+                "client.connections:_Connection.send",
+                "(limits, False)",
+                "(Limits(limits.until + 30.0, limits.max_bytes), False)",
+            ),
         ),
         "a call that may not be repeated goes over a kept connection": (
             "client/test_connections.py::test_what_must_not_be_sent_twice_gets_a_new_connection",
@@ -867,7 +871,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "client/test_forms.py::test_every_form_of_the_list_is_read_whole[record]",
             Swap(
                 "client.resources.fiat_disbursements:FiatDisbursements._page",
-                "self._one_by_one(page or 1, filters, found.docs, timeout)",
+                "await self._one_by_one(page or 1, filters, found.docs, timeout)",
                 "found.docs",
             ),
         ),
@@ -930,7 +934,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap(
                 "client.resources.fiat_disbursements:FiatDisbursements._search",
                 "walk(str(_LIST), page, _id_of, _MOST_PAGES, sort='-createdAt', only_grows=True)",
-                "page(1)[0].docs",
+                "walk(str(_LIST), page, _id_of, 1, sort='-createdAt', only_grows=True)",
             ),
         ),
         "the test helper finishes another payout than was named": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -124,7 +125,7 @@ class FiatDisbursements(Resource[W]):
         :param filters: see `FiatDisbursementFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return (await self._page(page, filters, timeout))[0]
+        return await self._listed(filters, page, timeout)
 
     @each
     def iterate(
@@ -256,6 +257,12 @@ class FiatDisbursements(Resource[W]):
             references=(disbursement_id,),
             timeout=timeout,
         )
+
+    async def _listed(
+        self, filters: FiatDisbursementFilters, page: int | None, timeout: float | None
+    ) -> Page[FiatDisbursement]:
+        found, _ = await self._page(page, filters, timeout)
+        return replace(found, read_page=lambda number: self._listed(filters, number, timeout))
 
     async def _search(
         self, wanted: set[str], after: str | None, filters: FiatDisbursementFilters, timeout: float | None

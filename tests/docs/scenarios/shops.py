@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 import requests
 from flask import Flask
@@ -113,6 +116,29 @@ def client(scene: Scene, merchant: Merchant) -> None:
     merchant.writes("client.py", scene.code())
     with merchant.running("python -m flask_paycheckout.sandbox --control-token control", "Ctrl-C"):
         assert merchant.runs("python client.py") == "nobody has picked a payment method yet\n"
+
+
+def at_once(scene: Scene, merchant: Merchant) -> None:
+    merchant.writes("at_once.py", scene.code())
+    with merchant.running("python -m flask_paycheckout.sandbox", "Ctrl-C"):
+        assert merchant.runs("python at_once.py").startswith("3 payment pages\n")
+
+
+def unknown_calls(scene: Scene) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"statusCode": 200, "data": {}})
+
+    transport = httpx.MockTransport(answer)
+    with PaymentsClient("https://service.test", client_id="c", client_secret="s", transport=transport) as client:
+        exec(scene.code(), {"client": client, "Decimal": Decimal})  # noqa: S102 - the page's own code
+
+
+def own_network(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    monkeypatch.setattr(ssl, "create_default_context", lambda *, cafile: context)
+    names: dict[str, Any] = {"PaymentsClient": PaymentsClient}
+    exec(scene.code(), names)  # noqa: S102 - the page's own code
+    names["client"].close()
 
 
 def control_interface(scene: Scene, merchant: Merchant) -> None:

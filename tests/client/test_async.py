@@ -1,0 +1,191 @@
+"""The client that is awaited: made from the same declarations, with the same limits, retries and signatures."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from flask_paycheckout.client import (
+    AsyncPaymentsClient,
+    FiatItem,
+    NotFound,
+    OutcomeUnknown,
+    PaymentsClient,
+    TransportFailed,
+    Unauthorized,
+)
+from flask_paycheckout.client.waiting import Resource
+from flask_paycheckout.totals import Pay
+from tests.client import samples
+from tests.client.access import access_of
+from tests.client.wire import (
+    ACCESS_TOKEN,
+    BASE_URL,
+    CLIENT_ID,
+    CLIENT_SECRET,
+    DEPOSIT,
+    Script,
+    drips,
+    http,
+    paged,
+    refusal,
+    says,
+    success,
+)
+from tests.ports import free_port
+
+if TYPE_CHECKING:
+    from flask_paycheckout.testing import Sandbox
+    from tests.client.conftest import Serve
+
+ITEMS = [FiatItem(amount="1.50", recipient_id="r1", reference="ref-1")]
+Use = Callable[[AsyncPaymentsClient], Awaitable[Any]]
+
+
+@asynccontextmanager
+async def client_of(base_url: str = BASE_URL, **options: Any) -> AsyncIterator[AsyncPaymentsClient]:
+    keys: dict[str, Any] = {
+        "client_id": CLIENT_ID,
+        "client_secret": CLIENT_SECRET,
+        "access_token": ACCESS_TOKEN,
+        "retries": 0,
+    }
+    async with AsyncPaymentsClient(base_url, **keys | {"access_token": ACCESS_TOKEN} | options) as client:
+        yield client
+
+
+def using(use: Use, *answers: Any, **options: Any) -> tuple[Any, list[httpx.Request]]:
+    """What a call gives over a script, and the requests."""
+    script = Script(*answers)
+
+    async def run() -> Any:
+        async with client_of(transport=httpx.MockTransport(script), **options) as client:
+            return await use(client)
+
+    return asyncio.run(run()), script.requests
+
+
+def test_both_clients_have_the_same_parts_and_methods() -> None:
+    clients = PaymentsClient(BASE_URL), AsyncPaymentsClient(BASE_URL)
+    names = [{name for name in dir(client) if not name.startswith("_")} for client in clients]
+    assert names[0] == names[1]
+    parts = [name for name in names[0] if isinstance(getattr(clients[0], name), Resource)]
+    assert len(parts) == 8
+    for name in parts:
+        assert type(getattr(clients[0], name)) is type(getattr(clients[1], name))
+
+
+def test_a_call_is_awaited_signed_and_read() -> None:
+    deposit, (request,) = using(lambda client: client.deposits.get("chk_1"), success(DEPOSIT))
+    assert (deposit.deposit_id, str(deposit.input_amount)) == ("chk_1", "12.5")
+    assert access_of(request) == "signed"
+
+
+def test_a_list_is_walked_and_its_pages_follow_each_other() -> None:
+    first, second = success(paged(samples.RECIPIENT, total_pages=2)), paged({"id": "r2"}, page=2, total_pages=2)
+
+    async def walk(client: AsyncPaymentsClient) -> list[str]:
+        return [found.id async for found in client.recipients.iterate(sort="-createdAt")]
+
+    async def follow(client: AsyncPaymentsClient) -> list[str]:
+        page = await client.recipients.list(search="Bo")
+        following = await client.next_page(page)
+        assert following is not None
+        assert await client.next_page(following) is None
+        return [*(found.id for found in page), *(found.id for found in following)]
+
+    for use in (walk, follow):
+        found, requests = using(use, first, success(second))
+        assert (found, len(requests)) == (["r1", "r2"], 2)
+    assert requests[1].url.query == b"search=Bo&page=2"
+
+
+def test_reads_are_tried_again_and_money_is_not() -> None:
+    _, requests = using(lambda client: client.deposits.get("chk_1"), refusal(500), success(DEPOSIT), retries=1)
+    assert len(requests) == 2
+    with pytest.raises(OutcomeUnknown, match="ref-1"):
+        using(lambda client: client.fiat_disbursements.create("USD", ITEMS), httpx.ReadTimeout(""), retries=2)
+
+
+def test_a_token_that_ran_out_is_asked_for_again() -> None:
+    tokens = iter(["old", "new"])
+    batch = success({"disburseData": [samples.FIAT]})
+    _, requests = using(
+        lambda client: client.fiat_disbursements.create("USD", ITEMS),
+        refusal(401),
+        batch,
+        access_token=lambda: next(tokens),
+    )
+    assert [request.headers["authorization"] for request in requests] == ["Bearer old", "Bearer new"]
+    with pytest.raises(Unauthorized):
+        using(lambda client: client.fiat_disbursements.payment_methods(), refusal(401))
+
+
+@pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["head", "body"])
+def test_a_dripping_answer_ends_with_the_budget(serve: Serve, start: bytes) -> None:
+    async def run() -> None:
+        async with client_of(serve(drips(start, b"a")).base_url, timeout=0.3) as client:
+            await client.deposits.get("chk_1")
+
+    began = time.monotonic()
+    with pytest.raises(TransportFailed, match="in time") as caught:
+        asyncio.run(run())
+    assert caught.value.request_sent
+    assert time.monotonic() - began < 5
+
+
+def test_too_large_a_body_is_refused_and_nobody_there_is_certain(serve: Serve) -> None:
+    async def get(base_url: str) -> None:
+        async with client_of(base_url) as client:
+            await client.deposits.get("chk_1")
+
+    with pytest.raises(TransportFailed, match="larger than 1048576 bytes"):
+        asyncio.run(get(serve(says(http(b" " * 2_000_000))).base_url))
+    with pytest.raises(TransportFailed) as caught:
+        asyncio.run(get(f"http://127.0.0.1:{free_port()}"))
+    assert not caught.value.request_sent
+
+
+def test_what_must_not_be_sent_twice_gets_a_new_connection(serve: Serve) -> None:
+    server = serve(says(http(success(DEPOSIT))))
+
+    async def run() -> None:
+        async with client_of(server.base_url) as client:
+            for _ in range(2):
+                await client.deposits.get("chk_1")
+                await client.deposits.sandbox_update("chk_1", "completed")
+
+    asyncio.run(run())
+    assert [number for number, _ in server.requests] == [1, 2, 1, 3]
+
+
+def test_many_calls_run_at_once_against_the_sandbox(paycheckout_sandbox: Sandbox) -> None:
+    async def run() -> None:
+        keys = {"client_secret": "sandbox-secret-0123456789abcdef", "client_id": "sandbox-client"}
+        sandbox = paycheckout_sandbox
+        async with client_of(sandbox.base_url, transport=sandbox.transport, timeout=60, **keys) as client:
+            links = await asyncio.gather(*(client.checkouts.create(Pay("12.50", "USD")) for _ in range(3)))
+            assert len({link.id for link in links}) == 3
+            with pytest.raises(NotFound):
+                await client.deposits.get(links[0].id)
+
+    asyncio.run(run())
+
+
+def test_a_closed_client_says_so_and_its_methods_have_the_same_signatures() -> None:
+    async def run() -> None:
+        client = AsyncPaymentsClient(BASE_URL, transport=httpx.MockTransport(Script(success(DEPOSIT))))
+        await client.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            await client.references.currencies()
+
+    with pytest.warns(DeprecationWarning, match="references.currencies"):
+        asyncio.run(run())
+    assert "timeout" in inspect.signature(AsyncPaymentsClient(BASE_URL).deposits.get).parameters

@@ -1,0 +1,86 @@
+"""Calls that the client has no method for, and pages that follow each other."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from flask_paycheckout.client import Invalid, OutcomeUnknown, TransportFailed
+from tests.client import samples
+from tests.client.access import access_of
+from tests.client.wire import Script, Shop, paged, refusal, success
+
+
+def test_an_unknown_read_is_signed_repeated_and_exact() -> None:
+    script = Script(refusal(500), success({"rate": 1.10}))
+    data = Shop(script).call("GET", "/v3/rates/USD%2FEUR", query={"exact": True, "at": None, "least": Decimal("0.10")})
+    assert data == {"rate": Decimal("1.1")}
+    assert [request.url.raw_path for request in script.requests] == [b"/v3/rates/USD%2FEUR?exact=true&least=0.10"] * 2
+    assert access_of(script.requests[0]) == "signed"
+
+
+def test_an_unknown_write_is_sent_once_and_may_move_money() -> None:
+    script = Script(b"<html>")
+    with pytest.raises(OutcomeUnknown, match="'ref-9'"):
+        Shop(script).call(
+            "POST", "/v3/payouts", body={"amount": Decimal("1.50")}, access="bearer", references=("ref-9",)
+        )
+    (request,) = script.requests
+    assert access_of(request) == "bearer"
+    assert json.loads(request.content, parse_float=str) == {"amount": "1.50"}
+    with pytest.raises(Invalid):
+        Shop(Script(refusal(400))).call("DELETE", "/v3/x", access="open")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("TRACE", "/x"),
+        ("GET", "x"),
+        ("GET", "/a b"),
+        ("GET", "/a?b=c"),
+        ("GET", "/a/../b"),
+        ("GET", "//a"),
+        ("GET", "/é"),
+    ],
+    ids=repr,
+)
+def test_what_could_go_elsewhere_is_not_sent(call: tuple[str, str]) -> None:
+    script = Script(success({}))
+    with pytest.raises(ValueError, match="must"):
+        Shop(script).call(*call)
+    assert script.requests == []
+
+
+def test_a_success_without_data_is_none() -> None:
+    assert Shop(Script(b'{"statusCode":200}')).call("PUT", "/x") is None
+
+
+LISTS: dict[str, Any] = {
+    "paged": paged({"disbursementId": "d1", "status": "x"}, total_pages=2),
+    "array": [samples.FIAT],
+}
+
+
+@pytest.mark.parametrize("data", LISTS.values(), ids=LISTS)
+def test_a_page_is_followed_with_the_same_filters(data: Any) -> None:
+    script = Script(success(data), success(paged(page=2, total_pages=2)))
+    shop = Shop(script)
+    page = shop.fiat_disbursements.list(status="pending", limit=1)
+    following = shop.next_page(page)
+    assert following is not None
+    assert shop.next_page(following) is None
+    assert script.requests[1].url.query == b"limit=1&status=pending&page=2"
+
+
+def test_a_page_that_was_stored_cannot_be_followed() -> None:
+    page = Shop(Script(success(paged(samples.RECIPIENT, total_pages=2)))).recipients.list()
+    twin = pickle.loads(pickle.dumps(copy.copy(page)))  # noqa: S301
+    assert twin == page
+    with pytest.raises(ValueError, match="not read by a client"):
+        Shop(Script(TransportFailed("GET /x"))).next_page(twin)
