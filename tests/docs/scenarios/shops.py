@@ -120,7 +120,7 @@ def client(scene: Scene, merchant: Merchant) -> None:
 
 def at_once(scene: Scene, merchant: Merchant) -> None:
     merchant.writes("at_once.py", scene.code())
-    with merchant.running("python -m flask_paycheckout.sandbox", "Ctrl-C"):
+    with merchant.running("python -m flask_paycheckout.sandbox --control-token control", "Ctrl-C"):
         assert merchant.runs("python at_once.py").startswith("3 payment pages\n")
 
 
