@@ -326,7 +326,7 @@ class PayCheckout:
 
         books = runtime().for_reading("books()").books
         since, until = (None if at is None else moment_of(at, books.zone) for at in (start, end))
-        return list(books.read(Period(since, until, account)))
+        return list(books.export(Period(since, until, account)).lines())
 
     # Money out
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
@@ -31,7 +31,19 @@ from flask_paycheckout.text import csv_text
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
-__all__ = ["COLUMNS", "Books", "Export", "Format", "Month", "Sums", "Totals", "csv_cells", "json_line", "line_of"]
+__all__ = [
+    "COLUMNS",
+    "Books",
+    "Export",
+    "Format",
+    "Month",
+    "Sums",
+    "Totals",
+    "UnreadableBookings",
+    "csv_cells",
+    "json_line",
+    "line_of",
+]
 
 PAGE = 1000
 """The most rows that are in memory at once."""
@@ -149,6 +161,14 @@ class Month:
     """The result of the last audit that covers it; None when none was run."""
 
 
+class UnreadableBookings(ValueError):
+    """Some bookings of a period hold what another program wrote; all others were read."""
+
+    def __init__(self, ids: Sequence[int]) -> None:
+        more = " and more" if len(ids) > _NAMED else ""
+        super().__init__(f"{len(ids)} bookings cannot be read, by id: {', '.join(map(str, ids[:_NAMED]))}{more}")
+
+
 @dataclass(frozen=True)
 class Books:
     """Reads the books of one app."""
@@ -160,8 +180,11 @@ class Books:
         """The time zone of the books' days and months."""
         return self.parts.settings.time_zone
 
-    def read(self, period: Period) -> Iterator[Line]:
-        """The lines of a period, oldest first; of the same moment in the order in which they were stored."""
+    def read(self, period: Period, unreadable: list[int]) -> Iterator[Line]:
+        """The lines of a period, oldest first; of the same moment in the order in which they were stored.
+
+        :param unreadable: gets the ids of bookings that cannot be read, which keep no other one from being read.
+        """
         c = self.parts.models.bookings.c
         place: tuple[datetime, int] | None = None
         paged = select(self.parts.models.bookings).order_by(c.booked_at, c.id).limit(PAGE)
@@ -169,7 +192,13 @@ class Books:
             # One lower bound: of two, SQLite could read each page from the beginning of the period.
             after = [tuple_(c.booked_at, c.id) > place] if place else []
             rows = self._rows(paged.where(*after, *self._within(period, since=place is None)))
-            yield from map(line_of, rows)
+            for row in rows:
+                try:
+                    line = line_of(row)
+                except (ValueError, ArithmeticError):
+                    unreadable.append(row["id"])
+                else:
+                    yield line
             if len(rows) < PAGE:
                 return
             place = as_utc(rows[-1]["booked_at"]), rows[-1]["id"]
@@ -257,22 +286,32 @@ class Export:
         """The lines, oldest first.
 
         :param progress: called now and then with the number of lines that were read since its last call.
+        :raises UnreadableBookings: some bookings cannot be read; raised after all others.
         """
-        lines = self.books.read(self.period)
+        for part in self._parts(progress):
+            yield from part
+
+    def text(self, form: Format, progress: Progress | None = None) -> Iterator[str]:
+        """The export as text, in parts of some lines.
+
+        Arguments and errors as for `lines`.
+        """
+        if form is Format.CSV:
+            yield _as_csv([[*COLUMNS]])
+        for part in self._parts(progress):
+            yield _as_csv(list(map(csv_cells, part))) if form is Format.CSV else "".join(map(json_line, part))
+
+    def _parts(self, progress: Progress | None) -> Iterator[list[Line]]:
+        unreadable: list[int] = []
+        lines = self.books.read(self.period, unreadable)
         while part := list(islice(lines, PAGE)):
             for line in part:
                 self.sums.add(line)
-                yield line
+            yield part
             if progress is not None:
                 progress(len(part))
-
-    def text(self, form: Format, progress: Progress | None = None) -> Iterator[str]:
-        """The export as text, in parts of some lines."""
-        lines = self.lines(progress)
-        if form is Format.CSV:
-            yield _as_csv([[*COLUMNS]])
-        while part := list(islice(lines, PAGE)):
-            yield _as_csv(list(map(csv_cells, part))) if form is Format.CSV else "".join(map(json_line, part))
+        if unreadable:
+            raise UnreadableBookings(unreadable)
 
     def closed(self) -> bool:
         """Whether no movement can be added to the period any more."""

@@ -39,10 +39,11 @@ from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.checkouts.ruling import COMPLETED
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.autocommit import autocommit
-from flask_paycheckout.database.database_errors import is_passing
+from flask_paycheckout.database.database_errors import first_line, is_passing
 from flask_paycheckout.database.history import Entry, without
 from flask_paycheckout.database.parameters import is_of, new_values
 from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.service.logs import about
 
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
@@ -90,7 +91,8 @@ class Pruned:
     """The number of abandoned checkouts that were removed as a whole."""
 
     left: int = 0
-    """The number of rows that changed meanwhile, were in use, or that a table of the shop's own refers to."""
+    """The number of rows that changed meanwhile, were in use, that a table of the shop's own refers to, or that the
+    database refused to change, as the log says."""
 
 
 class _Removed(NamedTuple):
@@ -237,13 +239,19 @@ class Pruning:
         yield [], end
 
     def _removed_each(self, kind: _Kind, ids: Sequence[int]) -> _Removed:
-        """Remove rows in one transaction, or one by one where a row of the shop's own refers to some of them."""
+        """Remove rows in one transaction, or one by one where some cannot be removed.
+
+        A row of the shop's own may refer to one; any other reason is logged.
+        """
         if not ids:
             return _Removed()
         try:
             return self._removed(kind.removal(ids))
-        except IntegrityError:
+        except Exception as error:
             if len(ids) == 1:
+                if not isinstance(error, IntegrityError):
+                    text, told = "row %d of %s cannot be pruned: %s", (ids[0], kind.table.name, first_line(error))
+                    self.parts.log.warning("rows that are pruned", text, *told, extra=about(), error=error)
                 return _Removed()
         removed = [self._removed_each(kind, [one]) for one in ids]
         return _Removed(sum(one.rows for one in removed), sum(one.events for one in removed))

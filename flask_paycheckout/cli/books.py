@@ -13,7 +13,7 @@ import click
 from flask.cli import with_appcontext
 
 from flask_paycheckout.books.alarms import number
-from flask_paycheckout.books.export import Export, Format, Totals
+from flask_paycheckout.books.export import Export, Format, Totals, UnreadableBookings
 from flask_paycheckout.books.pruning import Pruned
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.options import json_option, period_options, progress_bar, read_period
@@ -43,13 +43,19 @@ def export(start: str | None, end: str | None, account: str | None, form: str) -
     again.
     Totals by account and currency, and whatever is missing, go to standard error. The service is not called.
 
-    Exit code 0: exported. 2: the dates, or the account, cannot be used.
+    Exit code 0: exported. 1: some bookings cannot be read; all others are exported. 2: the dates, or the account,
+    cannot be used.
     """
     period = read_period(start, end, account)
     found = runtime().for_reading("the export").books.export(period)
-    _write(found, Format(form))
-    for line in (*_totals(found), *_notes(found)):
-        click.echo(visible(line), err=True)
+    unreadable = ""
+    try:
+        _write(found, Format(form))
+    except UnreadableBookings as error:
+        unreadable = f"UNREADABLE: {error}"
+    for line in (*_totals(found), *_notes(found), unreadable):
+        click.echo(visible(line), err=True, nl=bool(line))
+    sys.exit(bool(unreadable))
 
 
 def _write(found: Export, form: Format) -> None:

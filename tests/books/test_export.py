@@ -240,6 +240,15 @@ def test_amounts_that_the_service_left_out_are_told(shop: Shop) -> None:
     assert ",USD,12.50,,,," in ran.stdout
 
 
+def test_a_booking_that_cannot_be_read_is_named_and_stops_no_other(shop: Shop) -> None:
+    books(shop, 3)
+    table = shop.runtime.models.bookings
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(update(table).where(table.c.subject == "p-1").values(kind="of another program"))
+    assert len(exported(shop, code=1)) == 2
+    assert "1 bookings cannot be read, by id: 2" in runs(shop, "export").stderr
+
+
 def test_reads_change_nothing_and_hold_no_transaction(open_shop: OpenShop, postgres_database: str) -> None:
     shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
     shop.has_paid()
@@ -273,7 +282,7 @@ def test_each_page_begins_in_the_index_where_the_one_before_ended(
     found = shop.runtime.books
     period = replace(month_period("2026-01"), account=account)
     with plans(shop.runtime.engine()) as seen:
-        assert len(list(found.read(period))) == 4
+        assert len(list(found.export(period).lines())) == 4
     of_account = "time" if account is None else "account"
     assert len(seen) == 5
     for statement, plan in seen:

@@ -367,6 +367,26 @@ def test_a_row_that_the_shop_refers_to_stays_and_stops_no_other(open_shop: OpenS
     assert {event.order_id for event in shop.events()} == {"b"}
 
 
+def test_a_row_that_the_database_cannot_change_is_named_and_stops_no_other(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    ids = [pays(shop, order_id) for order_id in ("a", "b", "c")]
+    shop.clock.now += AGES
+    bad, engine = shop.attempt(ids[1]).id, shop.runtime.engine()
+
+    def breaks(connection: Any, cursor: Any, statement: str, parameters: Any, *rest: Any) -> None:
+        rows = [*parameters] if isinstance(parameters, list) else [parameters]
+        if statement.startswith("UPDATE paycheckout_checkout") and any(
+            bad in (row.values() if isinstance(row, dict) else row) for row in rows
+        ):
+            raise sa.exc.InternalError(statement, None, Exception("the page is damaged"))
+
+    sa.event.listen(engine, "before_cursor_execute", breaks)
+    pruned = prunes(shop)
+    assert (pruned.checkout_histories, pruned.left, shop.events()) == (2, 1, [])
+    assert f"row {bad} of paycheckout_checkout cannot be pruned" in caplog.text
+
+
 def test_a_run_that_was_stopped_is_continued_by_the_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruning, "_ROWS", 2)
     for number in range(5):

@@ -1191,6 +1191,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_TRIES}::test_a_refusal_after_doubt_is_looked_up_again_and_then_unknown",
             Swap("payouts.results:PayoutResults.missed", "payout.refused and not payout.doubted", "payout.refused"),
         ),
+        "a row that cannot be pruned ends the run": (
+            "books/test_pruning.py::test_a_row_that_the_database_cannot_change_is_named_and_stops_no_other[sqlite]",
+            Swap("books.pruning:Pruning._removed_each", "Exception", "IntegrityError"),
+        ),
+        "a booking that cannot be read ends the export": (
+            f"{_EXPORT}::test_a_booking_that_cannot_be_read_is_named_and_stops_no_other",
+            Swap("books.export:Books.read", "(ValueError, ArithmeticError)", "KeyError"),
+        ),
         "a database error in one step of a round of payouts ends the round": (
             "payouts/test_sending.py::test_a_database_error_in_one_step_of_a_round_stops_no_other_step",
             First("payouts.rounds:PayoutSender._step", "return step()"),
