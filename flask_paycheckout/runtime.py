@@ -18,10 +18,8 @@ from flask_paycheckout.checkouts.decisions import Resolutions
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.moves import Moves
 from flask_paycheckout.checkouts.order_status import OrderStatuses
-from flask_paycheckout.checkouts.order_totals import OrderTotals
-from flask_paycheckout.checkouts.schedule import Schedule
 from flask_paycheckout.checkouts.settlement import Settlement
-from flask_paycheckout.checkouts.shop_answers import ShopAnswers
+from flask_paycheckout.checkouts.shop_answers import OrderTotals, ShopAnswers
 from flask_paycheckout.checkouts.start import Starter
 from flask_paycheckout.checkouts.stored import Checkouts, Superseding
 from flask_paycheckout.checkouts.webhooks import Webhooks
@@ -43,14 +41,13 @@ from flask_paycheckout.events.shop_transaction import ShopTransactions
 from flask_paycheckout.events.slow_receivers import SlowReceivers
 from flask_paycheckout.models import Models, require_one_database
 from flask_paycheckout.parts import Callbacks, Parts
-from flask_paycheckout.payouts.claims import ClaimCounts, RefundClaims
+from flask_paycheckout.payouts.claims import RefundClaims
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.paybacks import Paybacks, RefundLimits
-from flask_paycheckout.payouts.payout_moves import PayoutMoves
 from flask_paycheckout.payouts.payout_queue import PayoutHints
 from flask_paycheckout.payouts.requests import PayoutRequests, Refunds
 from flask_paycheckout.payouts.sealing import Sealing
-from flask_paycheckout.payouts.stored import Payouts
+from flask_paycheckout.payouts.stored import PayoutMoves, Payouts
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import Accounts, Clients
 from flask_paycheckout.service.calls import Service
@@ -205,7 +202,7 @@ class Runtime:
 
     @made_once
     def receiver_runs(self) -> ReceiverRuns:
-        superseding = Superseding(self.models.checkouts, self.checkouts)
+        superseding = Superseding(self.checkouts)
         return ReceiverRuns(self.parts, self.event_queue, self.receivers, superseding, self.shop_transactions)
 
     @made_once
@@ -230,66 +227,38 @@ class Runtime:
 
     @made_once
     def due_reads(self) -> DueReads:
-        return DueReads(self.engine, self.models, self.bookings, self.parts.claim)
+        return DueReads(self.parts, self.checkouts, self.bookings)
 
     @made_once
     def moves(self) -> Moves:
-        return Moves(self.engine, self.models, self.checkouts, self.bookings, self.event_writer, self.shop_transactions)
+        return Moves(self.checkouts, self.bookings, self.event_writer, self.shop_transactions)
 
     @made_once
     def order_totals(self) -> OrderTotals:
-        return OrderTotals(self.checkouts, self.answers.total_in)
+        return OrderTotals(self.checkouts, self.answers)
 
     @made_once
     def starter(self) -> Starter:
-        return Starter(
-            self.checkouts,
-            self.moves,
-            self.outbox,
-            self.service,
-            self.clock,
-            self.answers.order,
-            self.origins_of,
-            self.record,
-            self.parts.elapsed,
-        )
+        collaborators = self.checkouts, self.moves, self.outbox, self.service, self.answers
+        return Starter(self.parts, *collaborators, self.origins_of, self.record)
 
     @made_once
     def settlement(self) -> Settlement:
-        return Settlement(
-            self.checkouts,
-            self.due_reads,
-            self.moves,
-            self.outbox,
-            self.service,
-            self.clock,
-            self.order_totals,
-            Schedule(self.settings.pending_for, self.settings.watch_for),
-            self.settings.closed_deposit_statuses,
-            self.log,
-            self.observers,
-        )
+        collaborators = self.checkouts, self.due_reads, self.moves, self.outbox, self.service
+        return Settlement(self.parts, *collaborators, self.order_totals)
 
     @made_once
     def resolutions(self) -> Resolutions:
-        return Resolutions(self.checkouts, self.moves, self.outbox, self.order_totals, self.clock, self.log)
+        return Resolutions(self.parts, self.checkouts, self.moves, self.outbox, self.order_totals)
 
     @made_once
     def webhooks(self) -> Webhooks:
-        return Webhooks(
-            self.checkouts,
-            self.due_reads,
-            self.settlement,
-            self.service,
-            self.clock,
-            self.settings.webhook_cooldown,
-            self._queue if self.settings.defer_webhooks else None,
-            self.log,
-        )
+        defer = self._queue if self.settings.defer_webhooks else None
+        return Webhooks(self.parts, self.checkouts, self.due_reads, self.settlement, self.service, defer)
 
     @made_once
     def statuses(self) -> OrderStatuses:
-        return OrderStatuses(self.checkouts, self.due_reads, self.settlement, self.service, self.clock, self.log)
+        return OrderStatuses(self.parts, self.checkouts, self.due_reads, self.settlement, self.service)
 
     @made_once
     def reconciler(self) -> Reconciler:
@@ -327,7 +296,7 @@ class Runtime:
 
     @made_once
     def paybacks(self) -> Paybacks:
-        return Paybacks(self.engine, self.models, self.clock)
+        return Paybacks(self.parts)
 
     @made_once
     def payouts(self) -> Payouts:
@@ -339,68 +308,42 @@ class Runtime:
 
     @made_once
     def payout_moves(self) -> PayoutMoves:
-        return PayoutMoves(
-            self.engine,
-            self.models,
-            self.payouts,
-            self.refund_limits,
-            self.bookings,
-            self.event_writer,
-            self.shop_transactions,
-        )
+        collaborators = self.refund_limits, self.bookings, self.event_writer, self.shop_transactions
+        return PayoutMoves(self.payouts, *collaborators)
 
     @made_once
     def payout_requests(self) -> PayoutRequests:
-        return PayoutRequests(
-            self.db,
-            self.models,
-            self.refund_limits,
-            self.moves,
-            self.payout_moves,
-            self.shop_transactions,
-            self.sealing,
-            self.clock,
-            self.settings.approve_over,
-            self.parts.several_accounts,
-        )
+        moves = self.moves, self.payout_moves
+        return PayoutRequests(self.parts, self.refund_limits, *moves, self.shop_transactions, self.sealing)
 
     @made_once
     def payout_decisions(self) -> PayoutDecisions:
-        return PayoutDecisions(self.engine, self.models, self.payouts, self.payout_moves, self.outbox, self.clock)
+        return PayoutDecisions(self.parts, self.payout_moves, self.outbox)
 
     @made_once
     def payout_hints(self) -> PayoutHints:
-        return PayoutHints(self.engine, self.models, self.clock, self.settings.webhook_cooldown)
+        return PayoutHints(self.parts, self.payouts)
 
     @made_once
     def refund_claims(self) -> RefundClaims:
-        return RefundClaims(
-            self.payouts,
-            ClaimCounts(self.engine, self.models),
-            self.payout_moves,
-            self.outbox,
-            self.service,
-            self.record,
-            self.sealing,
-            self.clock,
-        )
+        decisions = self.payout_decisions
+        return RefundClaims(self.parts, self.payouts, decisions, self.service, self.record, self.sealing)
 
     @made_once
     def refunds(self) -> Refunds:
-        return Refunds(self.parts.scope, self.models, self.checkouts, self.payouts, self.payout_requests)
+        return Refunds(self.parts, self.checkouts, self.payouts, self.payout_requests)
 
     @made_once
     def payout_queue(self) -> PayoutQueue:
         from flask_paycheckout.payouts.payout_queue import PayoutQueue
 
-        return PayoutQueue(self.engine, self.models, self.parts.claim, self.settings.payout_batch)
+        return PayoutQueue(self.parts, self.payouts)
 
     @made_once
     def payout_calls(self) -> PayoutCalls:
         from flask_paycheckout.payouts.calls import PayoutCalls
 
-        scheme = self.settings.authorization_scheme
-        return PayoutCalls(self.accounts, self.payouts, self.sealing, self.record, scheme)
+        return PayoutCalls(self.parts, self.accounts, self.payouts, self.sealing, self.record)
 
     @made_once
     def transfer_proofs(self) -> TransferProofs:
@@ -410,29 +353,16 @@ class Runtime:
 
     @made_once
     def payout_sender(self) -> PayoutSender:
+        from flask_paycheckout.payouts.following import Following
         from flask_paycheckout.payouts.rounds import PayoutSender
+        from flask_paycheckout.payouts.sending import Sending
 
         # Elapsed time goes by the app's clock where a test has given it one.
         database_clock = DatabaseClock(self.engine, None if self.parts.elapsed is time.monotonic else self.clock)
-        return PayoutSender(
-            self.payouts,
-            self.payout_queue,
-            self.payout_moves,
-            self.payout_calls,
-            self.outbox,
-            self.record,
-            self.clock,
-            database_clock,
-            None if self.settings.access_token is None else self._ask_access_token,
-            self.log,
-            self.observers,
-        )
-
-    def _ask_access_token(self) -> str:
-        given = self.settings.access_token
-        # In a context of its own: a round may run in a thread without one.
-        with self.parts.scope():
-            return given() if callable(given) else str(given)
+        queue, calls = self.payout_queue, self.payout_calls
+        following = Following(self.parts, queue, calls, database_clock)
+        sending = Sending(self.parts, queue, calls, following, self.record)
+        return PayoutSender(self.parts, sending, self.payout_moves, self.outbox)
 
 
 def runtime() -> Runtime:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.moves import Decision, Move, Moved, Moves
-from flask_paycheckout.checkouts.order_totals import OrderTotalFailed, OrderTotals
+from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals
 from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.errors import TransitionRefused
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.shop_transaction import ShopTransaction
-from flask_paycheckout.service.logs import FailureLog, about_checkout
+from flask_paycheckout.service.logs import about_checkout
 from flask_paycheckout.text import trimmed
+
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
 
 MAX_BY = 255
 """The most characters of the name of the person who decides."""
@@ -85,24 +89,15 @@ def yes_or_no(name: str, answer: object) -> bool:
 _MAX_ROUNDS = 8
 
 
+@dataclass(frozen=True, eq=False)
 class Resolutions:
     """Records decisions on held payments of one app."""
 
-    def __init__(
-        self,
-        checkouts: Checkouts,
-        moves: Moves,
-        outbox: Outbox,
-        totals: OrderTotals,
-        clock: Clock,
-        log: FailureLog,
-    ) -> None:
-        self._checkouts = checkouts
-        self._moves = moves
-        self._outbox = outbox
-        self._totals = totals
-        self._clock = clock
-        self._log = log
+    parts: Parts
+    checkouts: Checkouts
+    moves: Moves
+    outbox: Outbox
+    totals: OrderTotals
 
     def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
         """Record a person's decision on a held payment, with name and reason.
@@ -117,30 +112,30 @@ class Resolutions:
         decision = Decision(yes_or_no("accept", accept), by, why)
         evidence = Evidence.ACCEPTED if accept else Evidence.REJECTED
         for _ in range(_MAX_ROUNDS):
-            attempt = self._checkouts.require(checkout_id)
-            target = TRANSITIONS.get((Status(attempt.status), evidence))
+            checkout = self.checkouts.require(checkout_id)
+            target = TRANSITIONS.get((Status(checkout.status), evidence))
             if target is None:
-                raise TransitionRefused(checkout_id, attempt.status, evidence)
-            now = self._clock()
+                raise TransitionRefused(checkout_id, checkout.status, evidence)
+            now = self.parts.clock()
             entry = line(now, Entry.RESOLVED, to=target, by=by, why=why, rule=evidence)
-            move = Move(target, entry, attempt.reason, decision, {"next_read_at": None})
-            moved = self._store(attempt, move, now)
+            move = Move(target, entry, checkout.reason, decision, {"next_read_at": None})
+            moved = self._store(checkout, move, now)
             if moved is not None:
-                self._outbox.deliver(moved.events)
-                return self._checkouts.require(checkout_id)
-        raise TransitionRefused(checkout_id, attempt.status, evidence)
+                self.outbox.deliver(moved.events)
+                return self.checkouts.require(checkout_id)
+        raise TransitionRefused(checkout_id, checkout.status, evidence)
 
-    def _store(self, attempt: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
+    def _store(self, checkout: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
         def decide(transaction: ShopTransaction) -> Move:
             # Called only for the lock that it takes: the shop's order is locked before our checkouts, as in settlement.
             # In the other order the two could deadlock.
-            self._totals.total(transaction, attempt)
+            self.totals.total(transaction, checkout)
             return move
 
         if move.to is Status.PAID:
             try:
-                return self._moves.move_as_shop_says(attempt, now, decide)
+                return self.moves.move_as_shop_says(checkout, now, decide)
             except OrderTotalFailed:
                 text = "order_total failed for order %s, whose payment a person accepted"
-                self._log.warning("order_total", text, attempt.order_id, extra=about_checkout(attempt))
-        return self._moves.move(attempt, move, now)
+                self.parts.log.warning("order_total", text, checkout.order_id, extra=about_checkout(checkout))
+        return self.moves.move(checkout, move, now)

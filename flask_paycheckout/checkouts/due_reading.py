@@ -111,8 +111,8 @@ class DueRound(Generic[Result]):
                 if done in self._reading:
                     self._take_answer(self._reading.pop(done), done)
                     continue
-                for (attempt, _), result in zip(self._settling.pop(done), done.result(), strict=True):
-                    self._over(attempt)
+                for (checkout, _), result in zip(self._settling.pop(done), done.result(), strict=True):
+                    self._over(checkout)
                     yield result
             self._settle_answered()
 
@@ -140,11 +140,11 @@ class DueRound(Generic[Result]):
                 # Also when its reads fail: an answer to one that is under way may show that the others will not.
                 self._turns.append(key)
 
-    def _begin(self, attempts: Iterable[CheckoutMixin]) -> None:
-        for attempt in attempts:
-            begun = self._workers.reads.submit(self._reading_of(attempt))
-            self._limits.begun(self._key(attempt))
-            self._reading[begun] = attempt
+    def _begin(self, checkouts: Iterable[CheckoutMixin]) -> None:
+        for checkout in checkouts:
+            begun = self._workers.reads.submit(self._reading_of(checkout))
+            self._limits.begun(self._key(checkout))
+            self._reading[begun] = checkout
             if self._several:
                 self._begun_at[begun] = self._now()
             begun.add_done_callback(self._finished.put)
@@ -157,22 +157,22 @@ class DueRound(Generic[Result]):
             if at > late:
                 return
             del self._begun_at[read]
-            attempt = self._reading[read]
-            self._late.add(attempt)
-            self._limits.late(self._key(attempt))
+            checkout = self._reading[read]
+            self._late.add(checkout)
+            self._limits.late(self._key(checkout))
 
-    def _over(self, attempt: CheckoutMixin) -> None:
+    def _over(self, checkout: CheckoutMixin) -> None:
         """Count a read as over, its result stored."""
-        late = attempt in self._late
-        self._late.discard(attempt)
-        self._limits.over(self._key(attempt), late=late)
+        late = checkout in self._late
+        self._late.discard(checkout)
+        self._limits.over(self._key(checkout), late=late)
 
-    def _take_answer(self, attempt: CheckoutMixin, done: Future[Deposit | None]) -> None:
+    def _take_answer(self, checkout: CheckoutMixin, done: Future[Deposit | None]) -> None:
         self._begun_at.pop(done, None)
         # A 404 is no outage, also where it proves nothing about this checkout.
         answered = done.exception() is None or isinstance(done.exception(), NotFound)
-        self._limits.tell(self._key(attempt), answered=answered, late=attempt in self._late)
-        self._answered.append((attempt, done))
+        self._limits.tell(self._key(checkout), answered=answered, late=checkout in self._late)
+        self._answered.append((checkout, done))
 
     def _settle_answered(self) -> None:
         """Let each idle settler apply some of the answers."""
@@ -206,8 +206,8 @@ class DueRound(Generic[Result]):
         self._limits.add(due)
         self._turns += due
 
-    def _key(self, attempt: CheckoutMixin) -> str:
-        return attempt.account if self._several else ""
+    def _key(self, checkout: CheckoutMixin) -> str:
+        return checkout.account if self._several else ""
 
 
 class _Due:

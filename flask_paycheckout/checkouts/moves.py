@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
-from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, bindparam, exists, select, update
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy import ColumnElement, Connection, exists, select, update
+from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.checkouts.checkout_model import EMPTY_COLUMNS, FIXED_COLUMNS, CheckoutMixin, total_columns
-from flask_paycheckout.checkouts.due_reads import as_loaded, entry_and_values, planned_values
 from flask_paycheckout.checkouts.states import OPEN, SIGNAL_OF, Status
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.database.autocommit import autocommit
-from flask_paycheckout.database.database_errors import is_lost_race, without_row
-from flask_paycheckout.database.history import Entry, appended, line
+from flask_paycheckout.database.database_errors import without_row
+from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.parameters import is_of
+from flask_paycheckout.database.state_table import lost_races_ignored
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
@@ -26,9 +26,14 @@ from flask_paycheckout.totals import Total
 
 if TYPE_CHECKING:
     from flask_paycheckout.books.ledger import Bookings
-    from flask_paycheckout.models import Models
 
 Row = Mapping[Any, Any]
+
+
+_NEW_COLUMNS = FIXED_COLUMNS - {"id"} | {
+    *("current_order_id", "status", "moved_at", "next_read_at", "history"),
+    *("revision", "reads", "failed_reads", "webhooks"),
+}
 
 
 class _OrderPaid(Exception):
@@ -72,30 +77,14 @@ class Moved(msgspec.Struct, frozen=True):
     """The move's events, leased to the caller, who delivers them; empty when no signal is sent for this move."""
 
 
+@dataclass(frozen=True, eq=False)
 class Moves:
-    """Stores new checkouts, and moves stored ones, of one app.
+    """Stores new checkouts, and moves stored ones, of one app."""
 
-    :param engine: returns the engine of the checkout table, when first needed.
-    """
-
-    def __init__(
-        self,
-        engine: Callable[[], Engine],
-        models: Models,
-        checkouts: Checkouts,
-        bookings: Bookings,
-        events: EventWriter,
-        transactions: ShopTransactions,
-    ) -> None:
-        self._engine = engine
-        self._models = models
-        self._table = models.checkouts
-        self._checkouts = checkouts
-        self._bookings = bookings
-        self._events = events
-        self._transactions = transactions
-        self._new_row: Any = None
-        self._updates: dict[tuple[frozenset[str], bool], Any] = {}
+    checkouts: Checkouts
+    bookings: Bookings
+    events: EventWriter
+    transactions: ShopTransactions
 
     def store(
         self,
@@ -112,6 +101,7 @@ class Moves:
 
         The unique `current_order_id` decides between simultaneous starts, in any number of processes.
         """
+        c = self.checkouts.table.c
         row = {
             "checkout_id": checkout_id,
             "order_id": order_id,
@@ -130,32 +120,27 @@ class Moves:
             "history": line(now, Entry.CREATED, total=total, replaces=replaces and replaces.checkout_id),
             **total_columns(total),
         }
+        in_session = self.events.has_atomic(SIGNAL_OF[Status.CREATED])
         try:
-            with self._transactions.begin_for(shop=self._events.has_atomic(SIGNAL_OF[Status.CREATED])) as (
-                connection,
-                shop,
-            ):
+            with lost_races_ignored(), self.transactions.begin_for(shop=in_session) as (connection, shop):
                 if replaces is not None:
                     connection.execute(self._replace, {"of_id": replaces.id})
-                    if self._checkouts.has_paid(order_id, connection):
+                    if self.checkouts.has_paid(order_id, connection):
                         # An older checkout paid the order while this one was being made, so give out no second page.
                         # Without an older checkout there is nothing to check, or the unique column refuses the row.
                         raise _OrderPaid
-                set_there = connection.execute(self._insert(row), row).mappings().one()
+                set_there = connection.execute(self._insert, row).mappings().one()
                 stored = dict.fromkeys(EMPTY_COLUMNS) | row | dict(set_there)
                 checkout, event = self._store_event(connection, shop, Status.CREATED, stored, now, None)
                 return Moved(checkout, (event,))
+            return None
         except _OrderPaid:
             return None
         except IntegrityError as error:
-            if self._exists((self._table.c.checkout_id == checkout_id) | self._other_current(order_id, replaces)):
+            if self._exists((c.checkout_id == checkout_id) | self._other_current(order_id, replaces)):
                 return None
             # No other start was first, so the table refuses the row for another reason, which must be reported.
             refused = without_row(error)
-        except OperationalError as error:
-            if is_lost_race(error):
-                return None
-            raise
         raise refused
 
     def move(self, checkout: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
@@ -166,7 +151,7 @@ class Moves:
         :returns: None when the checkout, or another one of its order, moved meanwhile.
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
-        in_session = self._events.has_atomic(SIGNAL_OF[move.to]) or self._events.has_atomic(
+        in_session = self.events.has_atomic(SIGNAL_OF[move.to]) or self.events.has_atomic(
             signal_of(move.to, move.decision)
         )
         return self._moved(checkout, now, lambda transaction: move, in_session=in_session, asks_shop=False)
@@ -191,27 +176,27 @@ class Moves:
         in_session: bool,
         asks_shop: bool,
     ) -> Moved | None:
+        c = self.checkouts.table.c
         try:
-            with self._transactions.begin_for(shop=in_session) as (connection, shop):
+            with lost_races_ignored(), self.transactions.begin_for(shop=in_session) as (connection, shop):
                 # The order that the shop reads must not change before the commit; SQLite only locks everything.
                 if asks_shop and connection.dialect.name == "sqlite" and not self._lock(connection, checkout):
                     return None
                 return self._store_move(connection, shop, checkout, decide(shop), now)
+            return None
         except IntegrityError as error:
-            c = self._table.c
             unmoved = (c.id == checkout.id) & (c.revision == checkout.revision)
             if self._exists(c.paid_order_id == checkout.order_id) or not self._exists(unmoved):
                 return None
             refused = without_row(error)
-        except OperationalError as error:
-            if is_lost_race(error):
-                return None
-            raise
         raise refused
 
     def _lock(self, connection: Connection, checkout: CheckoutMixin) -> bool:
         """Take SQLite's write lock, and check that the row still is as it was when loaded."""
-        return connection.execute(self._take_lock, as_loaded(checkout)).rowcount == 1
+        c, names = self.checkouts.table.c, self.checkouts.unmoved
+        unmoved = (c[name] == getattr(checkout, name) for name in names)
+        taken = update(self.checkouts.table).where(*unmoved).values(revision=c.revision)
+        return connection.execute(taken).rowcount == 1
 
     def _store_move(
         self,
@@ -230,38 +215,35 @@ class Moves:
         if move.decision or to in (Status.ABANDONED, Status.REJECTED):
             # Lock the order's checkouts, so that only one transaction at a time decides that the order is abandoned. A
             # payment needs no lock, since the unique column decides.
-            pays = not self._checkouts.lock_order(connection, order_id) and pays
+            pays = not self.checkouts.lock_order(connection, order_id) and pays
         if pays:
             # The unique column lets the database refuse a second payment of the order.
             values["paid_order_id"] = order_id
-        statement = self._update(values, decided=to not in OPEN)
-        parameters = as_loaded(checkout) | entry_and_values(move.entry, values)
-        changed = connection.execute(statement, parameters).mappings().one_or_none()
-        if changed is None:
+        # The deposit of a decided checkout is never read again, whatever a webhook asks for.
+        cleared = () if to in OPEN else ("next_read_at",)
+        row = self.checkouts.change(connection, checkout, values, move.entry, always=True, cleared=cleared)
+        if row is None:
             return None
-        before = self._models.row_of_checkout(checkout)
-        row: Row = before | values | dict(changed)
-        self._bookings.book_checkout(connection, before, row, now)
+        self.bookings.book_checkout(connection, self.checkouts.row_of(checkout), row, now)
         # Only `payment_held` passes the reason as a keyword; other receivers find it on the checkout.
         reason = move.reason if to is Status.HELD else None
         moved: Moved | None = None
         if move.decision is not None:
             after, event = self._store_event(connection, shop, to, row, now, reason, move.decision, leased=leased)
             moved = Moved(after, (event,))
-            row = self._models.row_of_checkout(after)
+            row = self.checkouts.row_of(after)
         if self._is_news(connection, checkout, to, pays):
             after, event = self._store_event(connection, shop, to, row, now, reason, leased=leased)
             moved = Moved(after, (*(moved.events if moved else ()), event))
-        return moved or Moved(self._models.checkout_of_row(row))
+        return moved or Moved(self.checkouts.made(row))
 
     def _exists(self, condition: ColumnElement[bool]) -> bool:
-        with self._single.connect() as connection:
-            found = select(exists().select_from(self._table).where(condition))
-            return bool(connection.execute(found).scalar_one())
+        ((found,),) = self.checkouts.rows(select(exists().select_from(self.checkouts.table).where(condition)))
+        return bool(found)
 
     def _other_current(self, order_id: str, than: CheckoutMixin | None) -> ColumnElement[bool]:
-        current = self._table.c.current_order_id == order_id
-        return current if than is None else current & (self._table.c.id != than.id)
+        current = self.checkouts.table.c.current_order_id == order_id
+        return current if than is None else current & (self.checkouts.table.c.id != than.id)
 
     def move_in(self, transaction: ShopTransaction, checkout: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
         """Move a checkout in a transaction that the caller commits; its events are due for every process then.
@@ -277,7 +259,7 @@ class Moves:
             return pays
         if to in (Status.ABANDONED, Status.REJECTED):
             # Announce abandonment only when no other checkout of the order can still be paid.
-            return not self._checkouts.has_live(connection, checkout.order_id)
+            return not self.checkouts.has_live(connection, checkout.order_id)
         return True
 
     def _store_event(
@@ -301,61 +283,31 @@ class Moves:
         name, order_id, checkout_id = signal_of(status, decision), row["order_id"], row["checkout_id"]
         once = f"order:{order_id}" if name == "order_paid" else f"{row['revision']}:{checkout_id}"
         extra = decision.as_keywords() if decision else None
-        event = self._events.store(
+        event = self.events.store(
             connection,
             shop,
             NewEvent(name, once, checkout_id, order_id, reason=reason, extra=extra),
-            lambda: self._models.checkout_of_row(row),
-            lambda open_connection: self._checkouts.find_in(open_connection, checkout_id),
+            lambda: self.checkouts.made(row),
+            lambda open_connection: self.checkouts.find_in(open_connection, checkout_id),
             now,
             leased=leased,
             decided=decision is None and status not in OPEN,
         )
         return cast("CheckoutMixin", event.subject), event
 
-    @cached_property
-    def _single(self) -> Engine:
-        """The engine for single statements."""
-        return autocommit(self._engine())
-
     # Statements
 
-    def _insert(self, columns: Collection[str]) -> Any:
-        """Insert a row with values for these columns; it returns the columns that the database or the shop may set."""
-        if self._new_row is None:
-            unknown = [column for column in self._table.c if column.name not in EMPTY_COLUMNS.union(columns)]
-            self._new_row = self._table.insert().returning(*unknown)
-        return self._new_row
+    @cached_property
+    def _insert(self) -> Any:
+        """Insert a row; it returns the columns that the database or the shop may set."""
+        table = self.checkouts.table
+        unknown = [column for column in table.c if column.name not in EMPTY_COLUMNS | _NEW_COLUMNS]
+        return table.insert().returning(*unknown)
 
     @cached_property
     def _replace(self) -> Any:
         """Mark the row `of_id` as no longer the current one of its order."""
-        return update(self._table).where(is_of(self._table, "id")).values(current_order_id=None)
-
-    @cached_property
-    def _take_lock(self) -> Any:
-        unmoved = [is_of(self._table, column) for column in ("id", "status", "revision")]
-        return update(self._table).where(*unmoved).values(revision=self._table.c.revision)
-
-    def _update(self, columns: Collection[str], *, decided: bool) -> Any:
-        """Update these columns and append `entry` to the history, if the row is unchanged since it was loaded.
-
-        It returns the columns whose values may differ from those that were loaded or given.
-
-        :param decided: whether the new state is decided, so that the deposit is never read again.
-        """
-        key = frozenset(columns), decided
-        if key not in self._updates:
-            values = planned_values(self._table, key[0])
-            values["history"] = appended(self._table.c.history, bindparam("entry"), always=True)
-            if decided:
-                values["next_read_at"] = None
-            unmoved = [is_of(self._table, column) for column in ("id", "status", "revision")]
-            # Only what the caller does not know, since each column that is returned takes time.
-            known = FIXED_COLUMNS | {name for name, value in values.items() if isinstance(value, BindParameter)}
-            unknown = [column for column in self._table.c if column.name not in known]
-            self._updates[key] = update(self._table).where(*unmoved).values(values).returning(*unknown)
-        return self._updates[key]
+        return update(self.checkouts.table).where(is_of(self.checkouts.table, "id")).values(current_order_id=None)
 
 
 def signal_of(status: Status, decision: Decision | None) -> str:

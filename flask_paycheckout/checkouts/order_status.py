@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, auto
+from typing import TYPE_CHECKING
 
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
@@ -15,11 +17,13 @@ from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import is_crowded
 from flask_paycheckout.checkouts.states import OPEN, FoundBy, Status, best_of
 from flask_paycheckout.checkouts.stored import NEWEST, Checkouts, CheckoutSummary
-from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.troubles import is_unavailable
 from flask_paycheckout.service.calls import READ, NotAsked, Service
 from flask_paycheckout.service.limits import SingleFlight
-from flask_paycheckout.service.logs import FailureLog, about
+from flask_paycheckout.service.logs import about
+
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
 
 # The least time between two reads that a waiting customer may cause, whatever the schedule says.
 _PAGE_COOLDOWN = timedelta(seconds=5)
@@ -65,25 +69,16 @@ class _Read(Enum):
     """The database could not record it; the stored state is as before."""
 
 
+@dataclass(frozen=True, eq=False)
 class OrderStatuses:
     """Gives the status of orders of one app, and reads their newest deposits when these are due."""
 
-    def __init__(
-        self,
-        checkouts: Checkouts,
-        due_reads: DueReads,
-        settlement: Settlement,
-        service: Service,
-        clock: Clock,
-        log: FailureLog,
-    ) -> None:
-        self._checkouts = checkouts
-        self._due_reads = due_reads
-        self._settlement = settlement
-        self._service = service
-        self._clock = clock
-        self._log = log
-        self._reading = SingleFlight()
+    parts: Parts
+    checkouts: Checkouts
+    due_reads: DueReads
+    settlement: Settlement
+    service: Service
+    _reading: SingleFlight = field(default_factory=SingleFlight, init=False)
 
     def of(self, order_id: str) -> OrderStatus:
         """The order's status now; if the service does not answer, the stored status.
@@ -94,54 +89,54 @@ class OrderStatuses:
         newest, counts = self._look(order_id)
         if best_of(counts) in (Status.PAID, Status.HELD):
             return _status_of(newest, counts)
-        now = self._clock()
-        due = [attempt for attempt in newest[:NEWEST] if _due(attempt, now)]
-        reads = [self._read(order_id, attempt, now) for attempt in due]
+        now = self.parts.clock()
+        due = [checkout for checkout in newest[:NEWEST] if _due(checkout, now)]
+        reads = [self._read(order_id, checkout, now) for checkout in due]
         if _Read.MADE in reads:
             newest, counts = self._look(order_id)
-        crowded = is_crowded(self._checkouts, order_id, counts, now)
+        crowded = is_crowded(self.checkouts, order_id, counts, now)
         return _status_of(newest, counts, crowded=crowded, unrecorded=_Read.UNRECORDED in reads)
 
     def _look(self, order_id: str) -> tuple[Sequence[CheckoutSummary], Mapping[str, int]]:
         """The newest checkouts, and the number of all checkouts in each status."""
-        newest = self._checkouts.newest(order_id)
+        newest = self.checkouts.newest(order_id)
         if len(newest) > NEWEST:
-            return newest, self._checkouts.counts(order_id)
+            return newest, self.checkouts.counts(order_id)
         # There are no older ones.
-        return newest, Counter([attempt.status for attempt in newest])
+        return newest, Counter([checkout.status for checkout in newest])
 
-    def _read(self, order_id: str, attempt: CheckoutSummary, now: datetime) -> _Read:
+    def _read(self, order_id: str, checkout: CheckoutSummary, now: datetime) -> _Read:
         try:
-            with self._reading.of(attempt.checkout_id) as free:
+            with self._reading.of(checkout.checkout_id) as free:
                 if not free:
                     return _Read.LEFT
                 # Permission first, and then the claim, so that a read that is not allowed now stays due for reconcile.
-                with self._service.permit(READ, attempt.account) as permit:
-                    reading = self._due_reads.claim_page_read(attempt, now)
+                with self.service.permit(READ, checkout.account) as permit:
+                    reading = self.due_reads.claim_page_read(checkout, now)
                     if reading is None:
                         return _Read.LEFT
-                    self._settlement.settle_attempt(reading, FoundBy.STATUS_PAGE, permit)
+                    self.settlement.settle_loaded(reading, FoundBy.STATUS_PAGE, permit)
         except NotAsked:
             return _Read.LEFT
         except Exception as error:
-            fields = about(order_id, attempt.checkout_id, attempt.account)
-            told = "checkout %s could not be read for its status page", attempt.checkout_id
-            self._log.warning("reads for status pages", *told, extra=fields, error=error, traceback=True)
+            fields = about(order_id, checkout.checkout_id, checkout.account)
+            told = "checkout %s could not be read for its status page", checkout.checkout_id
+            self.parts.log.warning("reads for status pages", *told, extra=fields, error=error, traceback=True)
             if isinstance(error, SQLAlchemyError) and is_unavailable(error):
                 return _Read.UNRECORDED
         return _Read.MADE
 
 
-def _due(attempt: CheckoutSummary, now: datetime) -> bool:
+def _due(checkout: CheckoutSummary, now: datetime) -> bool:
     """Whether a status page should read this checkout: it is due, or the newest one after its cool-down."""
-    if attempt.status not in OPEN:
+    if checkout.status not in OPEN:
         return False
-    if attempt.next_read_at is not None and attempt.next_read_at <= now:
+    if checkout.next_read_at is not None and checkout.next_read_at <= now:
         return True
-    if attempt.current_order_id is None or attempt.failed_reads:
+    if checkout.current_order_id is None or checkout.failed_reads:
         return False
-    cooldown = _ABANDONED_COOLDOWN if attempt.status == Status.ABANDONED else _PAGE_COOLDOWN
-    return attempt.last_read_at is None or attempt.last_read_at <= now - cooldown
+    cooldown = _ABANDONED_COOLDOWN if checkout.status == Status.ABANDONED else _PAGE_COOLDOWN
+    return checkout.last_read_at is None or checkout.last_read_at <= now - cooldown
 
 
 def _status_of(
@@ -151,7 +146,7 @@ def _status_of(
     final, held = status == Status.PAID, status == Status.HELD
     # A held payment waits for a person; any other order may be paid at any moment, also on another device.
     poll_after = 0 if final else _PATIENT if held else _EAGER
-    abandoned = [attempt.reason for attempt in newest if attempt.status == status == Status.ABANDONED]
+    abandoned = [checkout.reason for checkout in newest if checkout.status == status == Status.ABANDONED]
     refundable = Status.PAID in counts or Status.REJECTED in counts
     reason = abandoned[0] if abandoned else None
     return OrderStatus(status, final, poll_after, reason, crowded, refundable, unrecorded and not final)

@@ -6,9 +6,10 @@ Only a fresh read of the service counts as evidence, whoever asked for it, and w
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,14 +17,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.moves import Move, Moved, Moves
-from flask_paycheckout.checkouts.order_totals import OrderTotalFailed, OrderTotals
 from flask_paycheckout.checkouts.payments import payment_columns, payment_method
 from flask_paycheckout.checkouts.ruling import COMPLETED, Ruling, rule_on, status_of
 from flask_paycheckout.checkouts.schedule import Schedule, after_failures
+from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals
 from flask_paycheckout.checkouts.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import Deposit, PaymentsError, TransportFailed
-from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
@@ -32,8 +32,11 @@ from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.shop_transaction import ShopTransaction
 from flask_paycheckout.service.calls import READ, Permit, Service
 from flask_paycheckout.service.deposits import ServiceCheckout
-from flask_paycheckout.service.logs import FailureLog, about_checkout
-from flask_paycheckout.service.observations import Observed, Observers
+from flask_paycheckout.service.logs import about_checkout
+from flask_paycheckout.service.observations import Observed
+
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
 
 
 class WebhookHint(msgspec.Struct):
@@ -53,14 +56,40 @@ class WebhookHint(msgspec.Struct):
 
     @property
     def values(self) -> dict[str, Any]:
-        """The columns that it sets in the row of its checkout, as `due_reads.planned_values` takes them."""
+        """The columns that it sets in the row of its checkout, as `Checkouts.planned` takes them."""
         if self.received_at is None:
             return {}
         return {"webhooks": 1, "webhook_read_at": self.received_at, "webhook_due_at": None}
 
-    def before(self, entry: str) -> str:
+    def prepend_to(self, entry: str) -> str:
         """An entry for the history, preceded by that of the webhook."""
         return entry if self.received_at is None else line(self.received_at, Entry.WEBHOOK) + entry
+
+
+class Reading(msgspec.Struct):
+    """A read of a checkout's deposit, while it is applied to the checkout as it was loaded."""
+
+    checkout: CheckoutMixin
+    deposit: Deposit | None
+    """The deposit; None when the service says that there is none."""
+
+    via: FoundBy
+    hint: WebhookHint
+    """The webhook that caused the read, to be stored with its result, also when that is an error."""
+
+    now: datetime
+    columns: dict[str, Any] = msgspec.field(default_factory=dict)
+    """The columns that the read sets, whether it moves the checkout or not."""
+
+    @property
+    def method(self) -> str | None:
+        """The payment method in this read, or else in an earlier one."""
+        return (payment_method(self.deposit) if self.deposit is not None else None) or self.checkout.payment_method
+
+    def entry(self, what: Entry, **facts: object) -> str:
+        """The line for the history, after that of the webhook."""
+        shown = "not found" if self.deposit is None else self.deposit.status[:64]
+        return self.hint.prepend_to(line(self.now, what, via=self.via, deposit=shown, **facts))
 
 
 # The most characters of an error's text that are stored.
@@ -85,38 +114,21 @@ class Settled(msgspec.Struct, frozen=True):
     """Whether the result could not be applied, and is tried again later."""
 
 
+@dataclass(frozen=True, eq=False)
 class Settlement:
-    """Applies reads of deposits to the checkouts of one app.
+    """Applies reads of deposits to the checkouts of one app."""
 
-    :param totals: asks the shop what an order costs now.
-    :param closed_statuses: deposit statuses that end a deposit without a payment, in lower case.
-    """
+    parts: Parts
+    checkouts: Checkouts
+    due_reads: DueReads
+    moves: Moves
+    outbox: Outbox
+    service: Service
+    totals: OrderTotals
 
-    def __init__(
-        self,
-        checkouts: Checkouts,
-        due_reads: DueReads,
-        moves: Moves,
-        outbox: Outbox,
-        service: Service,
-        clock: Clock,
-        totals: OrderTotals,
-        schedule: Schedule,
-        closed_statuses: frozenset[str],
-        log: FailureLog,
-        observers: Observers,
-    ) -> None:
-        self._checkouts = checkouts
-        self._due_reads = due_reads
-        self._moves = moves
-        self._outbox = outbox
-        self._service = service
-        self._clock = clock
-        self._totals = totals
-        self._schedule = schedule
-        self._closed_statuses = closed_statuses
-        self._log = log
-        self._observers = observers
+    @cached_property
+    def _schedule(self) -> Schedule:
+        return Schedule(self.parts.settings.pending_for, self.parts.settings.watch_for)
 
     def settle(self, checkout_id: str, via: FoundBy = FoundBy.SETTLE) -> CheckoutMixin:
         """Read the deposit now, apply the result, and deliver the events.
@@ -126,16 +138,16 @@ class Settlement:
         :raises UnknownCheckout: no such checkout is stored.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
-        attempt = self._checkouts.require(checkout_id)
-        if attempt.status not in OPEN:
-            return attempt
-        with self._service.permit(READ, attempt.account) as permit:
-            settled = self.settle_attempt(attempt, via, permit)
+        checkout = self.checkouts.require(checkout_id)
+        if checkout.status not in OPEN:
+            return checkout
+        with self.service.permit(READ, checkout.account) as permit:
+            settled = self.settle_loaded(checkout, via, permit)
         # A receiver may have changed the row.
-        return self._checkouts.require(checkout_id) if settled.events else settled.checkout
+        return self.checkouts.require(checkout_id) if settled.events else settled.checkout
 
-    def settle_attempt(
-        self, attempt: CheckoutMixin, via: FoundBy, permit: Permit, hint: WebhookHint | None = None
+    def settle_loaded(
+        self, checkout: CheckoutMixin, via: FoundBy, permit: Permit, hint: WebhookHint | None = None
     ) -> Settled:
         """Settle an open checkout that was just loaded, and deliver the events.
 
@@ -144,9 +156,9 @@ class Settlement:
         :returns: what was stored; the receivers have run since then.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
-        settled = self.apply(attempt, lambda: permit.read(attempt), via, hint)
+        settled = self.apply(checkout, lambda: permit.read(checkout), via, hint)
         if settled.events:
-            self._outbox.deliver(settled.events)
+            self.outbox.deliver(settled.events)
         return settled
 
     def reading(self, checkout: ServiceCheckout) -> Callable[[], Deposit | None]:
@@ -155,14 +167,14 @@ class Settlement:
         It uses neither the database nor the shop's code, which is asked for the keys here.
         """
         try:
-            return self._service.reading(checkout)
+            return self.service.reading(checkout)
         except Exception as error:
             # Whatever it is: the reads of other accounts go on.
             return partial(_raise, error)
 
     def apply(
         self,
-        attempt: CheckoutMixin,
+        checkout: CheckoutMixin,
         read: Callable[[], Deposit | None],
         via: FoundBy,
         hint: WebhookHint | None = None,
@@ -174,87 +186,86 @@ class Settlement:
         """
         outcome = "failed"
         try:
-            settled = self._apply(attempt, read, via, hint or WebhookHint())
+            settled = self._apply(checkout, read, via, hint or WebhookHint())
             outcome = "moved" if settled.moved else "failed" if settled.failed else "unchanged"
             return settled
         except PaymentsError:
             outcome = "no_answer"
             raise
         finally:
-            self._observers.record(Observed.READ, via.name.lower(), outcome, account=attempt.account)
+            self.parts.observers.record(Observed.READ, via.name.lower(), outcome, account=checkout.account)
 
     def _apply(
-        self, attempt: CheckoutMixin, read: Callable[[], Deposit | None], via: FoundBy, hint: WebhookHint
+        self, checkout: CheckoutMixin, read: Callable[[], Deposit | None], via: FoundBy, hint: WebhookHint
     ) -> Settled:
         try:
             deposit = read()
-            self._require_own(attempt, deposit)
+            self._require_own(checkout, deposit)
         except Exception as error:
-            self._note_failure(attempt, Entry.NO_ANSWER, error, hint.values, hint)
+            self._note_failure(checkout, Entry.NO_ANSWER, error, hint.values, hint)
             raise
-        return self._weigh(attempt, deposit, via, hint)
+        return self._decide(checkout, deposit, via, hint)
 
     # The read
 
     @staticmethod
-    def _require_own(attempt: CheckoutMixin, deposit: Deposit | None) -> None:
-        if deposit is not None and deposit.deposit_id != attempt.checkout_id:
+    def _require_own(checkout: CheckoutMixin, deposit: Deposit | None) -> None:
+        if deposit is not None and deposit.deposit_id != checkout.checkout_id:
             # The service also looks deposits up by reference, so this one may belong to another checkout.
             raise TransportFailed("GET /v1/deposit/{id}", "the answer is about another deposit")
 
     def _note_failure(
-        self, attempt: CheckoutMixin, what: Entry, error: Exception, seen: dict[str, Any], hint: WebhookHint
+        self, checkout: CheckoutMixin, what: Entry, error: Exception, columns: dict[str, Any], hint: WebhookHint
     ) -> CheckoutMixin:
         """Store a failure to read the deposit, or to apply the result, and the time of the next try.
 
         Returns the checkout as stored now, or as it was loaded when it has moved meanwhile.
 
-        :param seen: the columns that a read has set before the failure, and its webhook.
+        :param columns: the columns that a read has set before the failure, and its webhook.
         """
-        now = self._clock()
-        failures = attempt.failed_reads + 1
+        now = self.parts.clock()
+        failures = checkout.failed_reads + 1
         problem = _problem(error)
         # Only the first of several failures in a row, so that a long outage does not fill the history.
-        entry = hint.before(line(now, what, error=problem[:200]) if failures == 1 else "") or None
-        failed = {"failed_reads": failures, "problem": problem, "problem_since": attempt.problem_since or now}
-        noted = self._due_reads.note(attempt, entry, after_failures(failures, now), **seen | failed)
+        entry = hint.prepend_to(line(now, what, error=problem[:200]) if failures == 1 else "") or None
+        failed = {"failed_reads": failures, "problem": problem, "problem_since": checkout.problem_since or now}
+        noted = self.due_reads.note(checkout, entry, after_failures(failures, now), **columns | failed)
         if noted is not None:
             hint.mark_stored()
-        return noted or attempt
+        return noted or checkout
 
     # The decision
 
-    def _weigh(self, attempt: CheckoutMixin, deposit: Deposit | None, via: FoundBy, hint: WebhookHint) -> Settled:
+    def _decide(self, checkout: CheckoutMixin, deposit: Deposit | None, via: FoundBy, hint: WebhookHint) -> Settled:
         events: list[HeldEvent] = []
         moved = refused = False
         for _ in range(_MAX_ROUNDS):
-            now = self._clock()
-            method = self._method(attempt, deposit)
-            ruling = rule_on(attempt, deposit, method, now, self._schedule, self._closed_statuses)
-            target = TRANSITIONS.get((Status(attempt.status), ruling.evidence)) if ruling.evidence else None
-            seen = {} if moved else self._seen(attempt, deposit, ruling.problem, now) | hint.values
+            reading = Reading(checkout, deposit, via, hint, self.parts.clock())
+            closed = self.parts.settings.closed_deposit_statuses
+            ruling = rule_on(checkout, deposit, reading.method, reading.now, self._schedule, closed)
+            target = TRANSITIONS.get((Status(checkout.status), ruling.evidence)) if ruling.evidence else None
+            if not moved:
+                reading.columns = self._columns_of_read(reading, ruling.problem) | hint.values
             if target is None:
-                due = self._due_after(attempt, seen, now)
-                if due is None:
-                    # Nobody looks again, so that the problem would stand for ever.
-                    seen |= {"problem": None, "problem_since": None}
-                noted = attempt if moved else self._note_read(attempt, deposit, via, now, seen, due, hint)
+                noted = checkout if moved else self._note_read(reading)
                 if noted is not None:
                     hint.mark_stored()
                     return Settled(noted, moved, tuple(events))
                 stored = None
             else:
                 try:
-                    stored = self._move(attempt, target, ruling, refused, deposit, via, now, seen, hint)
+                    stored = self._move(reading, ruling, refused)
                 except ReceiverFailed as error:
-                    fields = about_checkout(attempt, heals=attempt.failed_reads > 0)
-                    ids = attempt.checkout_id, attempt.order_id
-                    text = "checkout %s of order %s could not be settled"
-                    self._log.exception("settling payments", text, *ids, extra=fields)
-                    noted = self._note_failure(attempt, Entry.NOT_APPLIED, error, seen, hint)
+                    fields = about_checkout(checkout, heals=checkout.failed_reads > 0)
+                    text, ids = (
+                        "checkout %s of order %s could not be settled",
+                        (checkout.checkout_id, checkout.order_id),
+                    )
+                    self.parts.log.exception("settling payments", text, *ids, extra=fields)
+                    noted = self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, hint)
                     return Settled(noted, moved, tuple(events), failed=True)
                 except Exception as error:
-                    self._note_if_possible(attempt, error, seen, hint)
+                    self._note_if_possible(reading, error)
                     raise
                 refused = stored is None
                 if stored is not None:
@@ -262,131 +273,84 @@ class Settlement:
                     events += stored.events
                     moved = True
             # After a move, by us or by another process, the same read may cause another move from the new state.
-            attempt = self._checkouts.require(attempt.checkout_id) if stored is None else stored.checkout
-            if attempt.status not in OPEN:
+            checkout = self.checkouts.require(checkout.checkout_id) if stored is None else stored.checkout
+            if checkout.status not in OPEN:
                 break
-        return Settled(attempt, moved, tuple(events))
+        return Settled(checkout, moved, tuple(events))
 
-    def _note_if_possible(
-        self, attempt: CheckoutMixin, error: Exception, seen: dict[str, Any], hint: WebhookHint
-    ) -> None:
+    def _note_if_possible(self, reading: Reading, error: Exception) -> None:
         """Store a failure that may be one of the database, which then cannot store it."""
+        checkout = reading.checkout
         try:
-            self._note_failure(attempt, Entry.NOT_APPLIED, error, seen, hint)
+            self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, reading.hint)
         except SQLAlchemyError as fault:
-            ids, text = (attempt.checkout_id, first_line(fault)), "checkout %s: its failure could not be stored: %s"
-            self._log.warning("failures to store", text, *ids, extra=about_checkout(attempt), error=fault)
-
-    @staticmethod
-    def _method(attempt: CheckoutMixin, deposit: Deposit | None) -> str | None:
-        """The payment method in this read, or else in an earlier one."""
-        return (payment_method(deposit) if deposit is not None else None) or attempt.payment_method
+            told = "checkout %s: its failure could not be stored: %s", checkout.checkout_id, first_line(fault)
+            self.parts.log.warning("failures to store", *told, extra=about_checkout(checkout), error=fault)
 
     # The statements
 
-    def _seen(
-        self, attempt: CheckoutMixin, deposit: Deposit | None, problem: str | None, now: datetime
-    ) -> dict[str, Any]:
-        """The columns that every read sets, whether it moves the checkout or not."""
-        seen: dict[str, Any] = {"reads": attempt.reads + 1, "last_read_at": now, "failed_reads": 0}
-        seen |= {"problem": problem, "problem_since": problem and (attempt.problem_since or now)}
-        if attempt.payment_completed_at is not None and (deposit is None or status_of(deposit) != COMPLETED):
+    @staticmethod
+    def _columns_of_read(reading: Reading, problem: str | None) -> dict[str, Any]:
+        checkout, deposit, now = reading.checkout, reading.deposit, reading.now
+        columns: dict[str, Any] = {"reads": checkout.reads + 1, "last_read_at": now, "failed_reads": 0}
+        columns |= {"problem": problem, "problem_since": problem and (checkout.problem_since or now)}
+        if checkout.payment_completed_at is not None and (deposit is None or status_of(deposit) != COMPLETED):
             # The service took its word back, and so do the books; the amounts stay, to be reported.
-            seen["payment_completed_at"] = None
+            columns["payment_completed_at"] = None
         if deposit is None:
-            seen["not_found_since"] = attempt.not_found_since or now
+            columns["not_found_since"] = checkout.not_found_since or now
         else:
-            seen["deposit_status"] = status_of(deposit)[:64]
+            columns["deposit_status"] = status_of(deposit)[:64]
             if status_of(deposit) == COMPLETED:
                 # Also when the move fails, as it must always be visible that the money has arrived.
-                seen |= payment_columns(deposit, attempt.payment_completed_at or now)
-            seen["payment_method"] = self._method(attempt, deposit)
-        return seen
+                columns |= payment_columns(deposit, checkout.payment_completed_at or now)
+            columns["payment_method"] = reading.method
+        return columns
 
-    def _due_after(self, attempt: CheckoutMixin, seen: dict[str, Any], now: datetime) -> datetime | None:
-        """The time of the next read of a checkout that does not move; a new deposit status restarts its schedule."""
-        news = seen.get("deposit_status", attempt.deposit_status) != attempt.deposit_status
-        moved_at = now if news else attempt.moved_at
-        method = seen.get("payment_method", attempt.payment_method)
-        return self._schedule.next_read(attempt.status, attempt.created_at, moved_at, now, method)
+    def _note_read(self, reading: Reading) -> CheckoutMixin | None:
+        """Store a read that moves nothing, and plan the next one; a new deposit status restarts the schedule."""
+        checkout, columns, now = reading.checkout, reading.columns, reading.now
+        if columns.get("deposit_status", checkout.deposit_status) != checkout.deposit_status:
+            columns["moved_at"] = now
+        moved_at = columns.get("moved_at", checkout.moved_at)
+        due = self._schedule.next_read(checkout.status, checkout.created_at, moved_at, now, reading.method)
+        if due is None:
+            # Nobody looks again, so that the problem would stand for ever.
+            columns |= {"problem": None, "problem_since": None}
+        return self.due_reads.note(checkout, reading.entry(Entry.READ), next_read_at=due, **columns)
 
-    def _note_read(
-        self,
-        attempt: CheckoutMixin,
-        deposit: Deposit | None,
-        via: FoundBy,
-        now: datetime,
-        seen: dict[str, Any],
-        due: datetime | None,
-        hint: WebhookHint,
-    ) -> CheckoutMixin | None:
-        if deposit is not None and seen["deposit_status"] != attempt.deposit_status:
-            seen["moved_at"] = now
-        entry = hint.before(line(now, Entry.READ, via=via, deposit=_shown(deposit)))
-        return self._due_reads.note(attempt, entry, next_read_at=due, **seen)
-
-    def _move(
-        self,
-        attempt: CheckoutMixin,
-        target: Status,
-        ruling: Ruling,
-        refused: bool,
-        deposit: Deposit | None,
-        via: FoundBy,
-        now: datetime,
-        seen: dict[str, Any],
-        hint: WebhookHint,
-    ) -> Moved | None:
-        def planned(final: Ruling) -> Move:
-            assert final.evidence is not None  # noqa: S101 - a ruling without evidence moves nothing
-            to = TRANSITIONS[Status(attempt.status), final.evidence]
-            return self._plan(attempt, to, final, deposit, via, now, seen, hint)
+    def _move(self, reading: Reading, ruling: Ruling, refused: bool) -> Moved | None:
+        checkout, now = reading.checkout, reading.now
 
         def decide(transaction: ShopTransaction) -> Move:
-            return planned(self._totals.rule(transaction, attempt, ruling, refused))
+            final = self.totals.rule(transaction, checkout, ruling, refused)
+            return self._plan(reading, final)
 
         if ruling.evidence is not Evidence.DEPOSIT_AGREES:
-            return self._moves.move(attempt, planned(ruling), now)
+            return self.moves.move(checkout, self._plan(reading, ruling), now)
         try:
-            return self._moves.move_as_shop_says(attempt, now, decide)
+            return self.moves.move_as_shop_says(checkout, now, decide)
         except OrderTotalFailed as failure:
             text = "order_total failed for order %s, whose payment is held"
-            self._log.exception("order_total", text, attempt.order_id, extra=about_checkout(attempt))
-            held = self._totals.rule_without(attempt, ruling, failure)
-        return self._moves.move(attempt, planned(held), now)
+            self.parts.log.exception("order_total", text, checkout.order_id, extra=about_checkout(checkout))
+            held = self.totals.rule_without(checkout, ruling, failure)
+        return self.moves.move(checkout, self._plan(reading, held), now)
 
-    def _plan(
-        self,
-        attempt: CheckoutMixin,
-        to: Status,
-        ruling: Ruling,
-        deposit: Deposit | None,
-        via: FoundBy,
-        now: datetime,
-        seen: dict[str, Any],
-        hint: WebhookHint,
-    ) -> Move:
+    def _plan(self, reading: Reading, ruling: Ruling) -> Move:
+        assert ruling.evidence is not None  # noqa: S101 - a ruling without evidence moves nothing
+        checkout, now = reading.checkout, reading.now
+        to = TRANSITIONS[Status(checkout.status), ruling.evidence]
         compared = [
             f"{fact.field}: asked {fact.asked}, found {fact.seen}{'' if fact.agrees else ' (differs)'}"
             for fact in ruling.compared
         ]
-        entry = line(
-            now,
-            Entry.MOVED,
-            to=to,
-            via=via,
-            deposit=_shown(deposit),
-            rule=ruling.evidence,
-            reason=ruling.reason,
-            error=ruling.error,
-            compared=compared,
-        )
-        due = self._schedule.next_read(to, attempt.created_at, now, now, self._method(attempt, deposit))
-        values = {"next_read_at": due, **seen}
-        if deposit is not None and to in (Status.PAID, Status.HELD):
-            values["found_by"] = via.value
-        reason = REASON_OF.get(ruling.evidence) if to is Status.ABANDONED and ruling.evidence else ruling.reason
-        return Move(to, hint.before(entry), reason, values=values)
+        facts = {"rule": ruling.evidence, "reason": ruling.reason, "error": ruling.error, "compared": compared}
+        due = self._schedule.next_read(to, checkout.created_at, now, now, reading.method)
+        values = {"next_read_at": due, **reading.columns}
+        if reading.deposit is not None and to in (Status.PAID, Status.HELD):
+            values["found_by"] = reading.via.value
+        reason = REASON_OF.get(ruling.evidence) if to is Status.ABANDONED else ruling.reason
+        return Move(to, reading.entry(Entry.MOVED, to=to, **facts), reason, values=values)
 
 
 def _raise(error: Exception) -> None:
@@ -402,7 +366,3 @@ def _problem(error: Exception) -> str:
     if isinstance(error, (PaymentsError, ConfigurationError)):
         return str(error)[:_MAX_PROBLEM]
     return f"{type(error).__name__} in the shop"
-
-
-def _shown(deposit: Deposit | None) -> str:
-    return "not found" if deposit is None else deposit.status[:64]

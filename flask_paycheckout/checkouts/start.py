@@ -7,21 +7,22 @@ repeated, because nobody has its URL. A checkout that was replaced is still watc
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.moves import Moves
 from flask_paycheckout.checkouts.schedule import PAGE_VALID
+from flask_paycheckout.checkouts.shop_answers import ShopAnswers
 from flask_paycheckout.checkouts.states import Status, best_of
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import PaymentsError, RequestRefused, TransportFailed
 from flask_paycheckout.client.records.checkouts import CheckoutLink
-from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.database_errors import is_lock_timeout
 from flask_paycheckout.database.order_ids import MAX_ID, require_order_id
 from flask_paycheckout.errors import (
@@ -38,6 +39,9 @@ from flask_paycheckout.service.limits import OngoingCall, SingleFlight
 from flask_paycheckout.service.record import START, ServiceRecord
 from flask_paycheckout.totals import NothingToPay, Total
 
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
+
 # The least time that a payment page must still be valid for a customer to be sent to it.
 _USEFUL = timedelta(seconds=30)
 _UNFINISHED = (Status.CREATED, Status.PENDING)
@@ -53,14 +57,6 @@ _REFUSED, _REFUSED_LONGEST = 5.0, 60.0
 _MOST_REFUSED = 1000
 
 
-class AskedOrder(NamedTuple):
-    """The shop's answers about an order."""
-
-    total: Total | None
-    account: str
-    """The name of the merchant account whose order it is; empty for the one of the settings."""
-
-
 def is_crowded(checkouts: Checkouts, order_id: str, counts: Mapping[str, int], now: datetime) -> bool:
     """Whether an order has reached its limit of valid payment pages.
 
@@ -70,37 +66,27 @@ def is_crowded(checkouts: Checkouts, order_id: str, counts: Mapping[str, int], n
     return unfinished >= _MOST_OPEN and checkouts.count_pages(order_id, _UNFINISHED, now - PAGE_VALID) >= _MOST_OPEN
 
 
+@dataclass(frozen=True, eq=False)
 class Starter:
     """Starts the checkouts of one app.
 
-    :param ask_order: asks the shop what an order costs and whose it is, in an application context of its own.
     :param origins_of: returns the origins to which an account's customers may be redirected.
     :param record: records whether checkouts can be created.
-    :param now: a monotonic clock, in seconds.
     """
 
-    def __init__(
-        self,
-        checkouts: Checkouts,
-        moves: Moves,
-        outbox: Outbox,
-        service: Service,
-        clock: Clock,
-        ask_order: Callable[[str], AskedOrder],
-        origins_of: Callable[[str], tuple[str, ...]],
-        record: ServiceRecord,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._checkouts = checkouts
-        self._moves = moves
-        self._outbox = outbox
-        self._service = service
-        self._clock = clock
-        self._ask_order = ask_order
-        self._origins_of = origins_of
-        self._record = record
-        self._starting = SingleFlight()
-        self._refused = _Refused(now)
+    parts: Parts
+    checkouts: Checkouts
+    moves: Moves
+    outbox: Outbox
+    service: Service
+    answers: ShopAnswers
+    origins_of: Callable[[str], tuple[str, ...]]
+    record: ServiceRecord
+    _starting: SingleFlight = field(default_factory=SingleFlight, init=False)
+
+    @cached_property
+    def _refused(self) -> _Refused:
+        return _Refused(self.parts.elapsed)
 
     def start(self, order_id: str) -> CheckoutMixin:
         """Return the order's usable checkout for its present total, or make one.
@@ -117,15 +103,15 @@ class Starter:
         try:
             return self._start(order_id)
         finally:
-            self._record.write()
+            self.record.write()
 
     def _start(self, order_id: str) -> CheckoutMixin:
         for _ in range(_MAX_ROUNDS):
             ended_before = self._starting.last_ended
-            counts = self._checkouts.counts(order_id)
+            counts = self.checkouts.counts(order_id)
             _refuse_settled(order_id, counts)
             try:
-                total, account = self._ask_order(order_id)
+                total, account = self.answers.order(order_id)
             except NothingToPay:
                 raise OrderNotPayable(order_id, free=True) from None
             except OperationalError as error:
@@ -135,10 +121,10 @@ class Starter:
             if total is None:
                 raise OrderNotPayable(order_id)
             # Without any checkout, no one is current.
-            current = self._checkouts.current(order_id) if counts else None
+            current = self.checkouts.current(order_id) if counts else None
             if current is not None and self._usable(current, total, account):
                 return current
-            if is_crowded(self._checkouts, order_id, counts, self._clock()):
+            if is_crowded(self.checkouts, order_id, counts, self.parts.clock()):
                 raise TooManyAttempts(order_id, _MOST_OPEN, _CROWDED)
             self._refused.raise_again(order_id, total)
             with self._starting.join(order_id) as (ongoing, mine):
@@ -147,7 +133,7 @@ class Starter:
                     continue
                 if self._starting.last_ended is not ended_before:
                     # Another thread may have made it meanwhile. What another process has made, the unique column tells.
-                    current = self._checkouts.current(order_id)
+                    current = self.checkouts.current(order_id)
                     if current is not None and self._usable(current, total, account):
                         return current
                 made = self._make(order_id, total, account, current)
@@ -156,18 +142,18 @@ class Starter:
         raise StartContended(order_id)
 
     def _usable(self, current: CheckoutMixin, total: Total, account: str) -> bool:
-        fresh = self._clock() < current.created_at + PAGE_VALID - _USEFUL
+        fresh = self.parts.clock() < current.created_at + PAGE_VALID - _USEFUL
         # Also while a method is picked: a second page would only be a second way to pay.
         if not fresh or current.status not in _UNFINISHED:
             return False
         if (current.total, current.account) != (total, account):
             return False
-        if current.client_id != self._service.client_id_of(account):
+        if current.client_id != self.service.client_id_of(account):
             # The present keys may not find its deposit.
             return False
         try:
             # The settings may be stricter now, and other programs may write to the shop's database.
-            require_allowed(current.url, self._origins_of(account))
+            require_allowed(current.url, self.origins_of(account))
         except UnsafeCheckoutUrl:
             return False
         return True
@@ -175,19 +161,19 @@ class Starter:
     def _make(self, order_id: str, total: Total, account: str, replaces: CheckoutMixin | None) -> CheckoutMixin | None:
         """Make the order's checkout; called by one thread of the process at a time."""
         link, client_id = self._create(order_id, total, account)
-        stored = self._moves.store(order_id, link.id, link.url, total, self._clock(), replaces, account, client_id)
+        stored = self.moves.store(order_id, link.id, link.url, total, self.parts.clock(), replaces, account, client_id)
         if stored is None:
             return None
-        self._outbox.deliver(stored.events)
+        self.outbox.deliver(stored.events)
         if all(event.delivered for event in stored.events):
             return stored.checkout
         # A receiver may have changed the row.
-        return self._checkouts.find(link.id)
+        return self.checkouts.find(link.id)
 
     def _create(self, order_id: str, total: Total, account: str) -> tuple[CheckoutLink, str | None]:
         """Create a checkout at the service, and name the client id that made it; it is not stored yet."""
         # The permit comes first: a call that was not allowed must not be recorded as a failure.
-        with self._service.permit(CREATE, account) as permit, self._record.call(START, account):
+        with self.service.permit(CREATE, account) as permit, self.record.call(START, account):
             try:
                 link, client_id = permit.ask(lambda client: (client.checkouts.create(total), client.client_id))
             except RequestRefused as error:
@@ -196,7 +182,7 @@ class Starter:
                 raise
             if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():
                 raise TransportFailed(CREATE, "the answer's id cannot be stored")
-            require_allowed(link.url, self._origins_of(account))
+            require_allowed(link.url, self.origins_of(account))
             return link, client_id
 
     def _wait_for(self, ongoing: OngoingCall, account: str) -> None:
@@ -204,7 +190,7 @@ class Starter:
 
         :raises flask_paycheckout.client.PaymentsError: the other request failed, or takes too long.
         """
-        with self._service.waiting(CREATE, account) as seconds:
+        with self.service.waiting(CREATE, account) as seconds:
             over = ongoing.wait(seconds)
         if not over:
             raise NotAsked(CREATE, "another request is making this order's checkout", _REFUSED)

@@ -1,29 +1,23 @@
-"""Queries of the checkout table; a checkout is one attempt at paying an order.
-
-They use the extension's own connections, so they never commit the shop's changes in `db.session`.
-"""
+"""The table of checkouts, its queries and changes; a checkout is one attempt at paying an order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import Connection, Engine, Table, and_, bindparam, exists, func, literal_column, or_, select
+from sqlalchemy import Connection, Table, and_, bindparam, case, exists, func, literal_column, or_, select
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import FIXED_COLUMNS, CheckoutMixin
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.checkouts.states import LIVE, OPEN, Status, best_of
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.database.autocommit import autocommit
 from flask_paycheckout.database.order_ids import is_order_id
-from flask_paycheckout.database.parameters import is_of
+from flask_paycheckout.database.parameters import is_of, parameter
+from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.errors import UnknownCheckout
-
-if TYPE_CHECKING:
-    from flask_paycheckout.models import Models
-
 
 NEWEST = 3
 """The number of an order's newest checkouts whose deposits a visit of its page may read; reconcile reads the others."""
@@ -46,22 +40,52 @@ class CheckoutSummary(NamedTuple):
     account: str
 
 
-class Checkouts:
-    """The stored checkouts of one app's orders.
+class Checkouts(StateTable[CheckoutMixin]):
+    """The stored checkouts of one app's orders."""
 
-    :param engine: returns the engine of the checkout table, when first needed.
-    """
+    unmoved = ("id", "status", "revision")
+    parameters = (*unmoved, "webhooks")
+    fixed = FIXED_COLUMNS
 
-    def __init__(self, engine: Callable[[], Engine], models: Models) -> None:
-        self._engine = engine
-        self._models = models
-        self._table = models.checkouts
+    @property
+    def table(self) -> Table:
+        return self.models.checkouts
+
+    def made(self, row: Mapping[Any, Any]) -> CheckoutMixin:
+        return self.models.checkout_of_row(row)
+
+    def row_of(self, subject: CheckoutMixin) -> dict[str, Any]:
+        return self.models.row_of_checkout(subject)
+
+    def planned(self, columns: frozenset[str]) -> dict[str, Any]:
+        """The new values of these columns; the earlier read that a newer webhook asked for is kept.
+
+        The deposit may have been read before the change that a webhook beyond `of_webhooks` announced. `webhooks` is
+        the number of webhooks to add. The columns of a payment keep what was stored first, because the books of a
+        closed month must not change; only their time is taken away, when the service does not report the deposit as
+        completed any more.
+        """
+        table, c, values = self.table, self.table.c, super().planned(columns)
+        for name in values.keys() & {*PAYMENT_COLUMNS} if "payment_paid_amount" in values else ():
+            values[name] = case((c.payment_completed_at.is_(None), values[name]), else_=c[name])
+        hinted = c.webhooks != parameter(table, "of_webhooks", "webhooks")
+        if "next_read_at" in values:
+            planned, wanted = values["next_read_at"], func.coalesce(c.webhook_due_at, c.next_read_at)
+            sooner = or_(planned.is_(None), wanted < planned)
+            values["next_read_at"] = case((hinted & sooner, wanted), else_=planned)
+        if "webhooks" in values:
+            # The webhook that caused the read; newer ones keep what they have set.
+            values["webhooks"] = c.webhooks + values["webhooks"]
+            later = c.webhook_read_at > values["webhook_read_at"]
+            values["webhook_read_at"] = case((later, c.webhook_read_at), else_=values["webhook_read_at"])
+            values["webhook_due_at"] = case((hinted, c.webhook_due_at), else_=values["webhook_due_at"])
+        return values
 
     def find(self, checkout_id: str) -> CheckoutMixin | None:
         """The checkout of this id, detached from any session."""
         if not is_order_id(checkout_id):
             return None
-        return next(iter(self._loaded(self._select_by_id, of_checkout_id=checkout_id)), None)
+        return next(iter(self.of("checkout_id", checkout_id)), None)
 
     def require(self, checkout_id: str) -> CheckoutMixin:
         """The checkout of this id, detached from any session.
@@ -75,44 +99,43 @@ class Checkouts:
 
     def current(self, order_id: str) -> CheckoutMixin | None:
         """The order's current checkout, detached from any session."""
-        return next(iter(self._loaded(self._select_current, of_current_order_id=order_id)), None)
+        return next(iter(self.of("current_order_id", order_id)), None)
 
     def of_order(self, order_id: str) -> Sequence[CheckoutMixin]:
         """Every checkout of an order, oldest first."""
-        return self._loaded(self._select_of_order, of_order_id=order_id)
+        return self.of("order_id", order_id)
 
     def hinted(self, checkout_id: str) -> CheckoutMixin | None:
         """The checkout of this id if a webhook about it says anything new, detached from any session.
 
         None for a decided checkout that has had a webhook: a hint changes nothing any more.
         """
-        return next(iter(self._loaded(self._select_hinted, of_checkout_id=checkout_id)), None)
+        return next(iter(self.loaded(self._select_hinted, of_checkout_id=checkout_id)), None)
 
     def newest(self, order_id: str) -> Sequence[CheckoutSummary]:
         """The order's newest checkouts, newest first: `NEWEST`, and one more when there are older ones."""
-        return [_summary(row) for row in self._rows(self._select_newest, of_order_id=order_id)]
+        return [_summary(row) for row in self.rows(self._select_newest, of_order_id=order_id)]
 
     def payments(self, order_id: str) -> list[Payment]:
         """The newest payments that arrived for an order, newest first; at most `NEWEST`."""
-        with self._single.connect() as connection:
-            rows = connection.execute(self._select_payments, {"of_order_id": order_id}).mappings()
-            return [payment for row in rows if (payment := payment_of(row)) is not None]
+        rows = self.rows(self._select_payments, of_order_id=order_id)
+        return [payment for row in rows if (payment := payment_of(row._mapping)) is not None]
 
     def rejected(self, order_id: str) -> dict[str, str | None]:
         """The ids of an order's rejected payments, with what was recorded of paying them back."""
-        c = self._table.c
+        c = self.table.c
         rows = select(c.checkout_id, c.payback).where(c.order_id == order_id, c.status == Status.REJECTED.value)
-        return dict(self._rows(rows))
+        return dict(self.rows(rows))
 
     def counts(self, order_id: str) -> dict[str, int]:
         """The number of an order's checkouts in each status."""
-        return dict(self._rows(self._count_by_status, of_order_id=order_id))
+        return dict(self.rows(self._count_by_status, of_order_id=order_id))
 
     def count_pages(self, order_id: str, statuses: Sequence[str], since: datetime) -> int:
         """The number of an order's checkouts in these states that were made after a time."""
-        c = self._table.c
+        c = self.table.c
         made = select(func.count()).where(c.order_id == order_id, c.status.in_(statuses), c.created_at > since)
-        return int(self._rows(made)[0][0])
+        return int(self.rows(made)[0][0])
 
     def order_statuses(self, order_ids: Sequence[str], connection: Connection | None = None) -> dict[str, str]:
         """The status of each of these orders, `unpaid` where nothing of it is stored.
@@ -123,7 +146,7 @@ class Checkouts:
         wanted = list(found)
         for first in range(0, len(wanted), _MOST_AT_ONCE):
             some = wanted[first : first + _MOST_AT_ONCE]
-            for order_id, status in self._rows(self._select_statuses, connection, of_order_ids=some):
+            for order_id, status in self.rows(self._select_statuses, connection, of_order_ids=some):
                 found[order_id].add(status)
         return {order_id: best_of(statuses) for order_id, statuses in found.items()}
 
@@ -132,14 +155,14 @@ class Checkouts:
 
         :param connection: the connection of the caller's transaction; None for one of its own.
         """
-        return bool(self._rows(self._exists_paid, connection, of_paid_order_id=order_id)[0][0])
+        return bool(self.rows(self._exists_paid, connection, of_paid_order_id=order_id)[0][0])
 
     # Inside a transaction of the caller
 
     def find_in(self, connection: Connection, checkout_id: str) -> CheckoutMixin:
         """The checkout of this id as this transaction sees it, detached from any session."""
-        found = connection.execute(self._select_by_id, {"of_checkout_id": checkout_id})
-        return self._models.checkout_of_row(found.mappings().one())
+        (found,) = self.of("checkout_id", checkout_id, connection)
+        return found
 
     def lock_order(self, connection: Connection, order_id: str) -> bool:
         """Lock the checkouts of an order until the transaction ends; returns whether one of them paid the order.
@@ -152,80 +175,54 @@ class Checkouts:
         """Whether a checkout of this order is created, pending, held or paid, so that the order is not abandoned."""
         return bool(connection.execute(self._exists_live, {"of_order_id": order_id}).scalar_one())
 
-    def _rows(self, statement: Any, connection: Connection | None = None, **parameters: Any) -> Sequence[Any]:
-        if connection is not None:
-            return connection.execute(statement, parameters).all()
-        with self._single.connect() as own:
-            return own.execute(statement, parameters).all()
-
-    def _loaded(self, statement: Any, **parameters: str) -> list[CheckoutMixin]:
-        with self._single.connect() as connection:
-            return [self._models.checkout_of_row(row) for row in connection.execute(statement, parameters).mappings()]
-
-    @cached_property
-    def _single(self) -> Engine:
-        """The engine for single statements."""
-        return autocommit(self._engine())
-
     # Statements
 
     @cached_property
-    def _select_by_id(self) -> Any:
-        return select(self._table).where(is_of(self._table, "checkout_id"))
-
-    @cached_property
-    def _select_current(self) -> Any:
-        return select(self._table).where(is_of(self._table, "current_order_id"))
-
-    @cached_property
-    def _select_of_order(self) -> Any:
-        return select(self._table).where(is_of(self._table, "order_id")).order_by(self._table.c.id)
-
-    @cached_property
     def _select_hinted(self) -> Any:
-        c = self._table.c
+        c = self.table.c
         # Literals in single comparisons: a repeated webhook costs this query alone, and each parameter takes time.
         is_open = [c.status == literal_column(f"'{status.value}'") for status in sorted(OPEN)]
-        return self._select_by_id.where(or_(*is_open, c.webhooks == literal_column("0")))
+        is_news = or_(*is_open, c.webhooks == literal_column("0"))
+        return select(self.table).where(is_of(self.table, "checkout_id"), is_news)
 
     @cached_property
     def _select_newest(self) -> Any:
-        rows = select(*self._short).where(is_of(self._table, "order_id"))
-        return rows.order_by(self._table.c.id.desc()).limit(literal_column(str(NEWEST + 1)))
+        rows = select(*self._short).where(is_of(self.table, "order_id"))
+        return rows.order_by(self.table.c.id.desc()).limit(literal_column(str(NEWEST + 1)))
 
     @cached_property
     def _select_payments(self) -> Any:
-        c = self._table.c
-        rows = select(*(c[name] for name in PAYMENT_COLUMNS)).where(is_of(self._table, "order_id"))
+        c = self.table.c
+        rows = select(*(c[name] for name in PAYMENT_COLUMNS)).where(is_of(self.table, "order_id"))
         return rows.where(c.payment_completed_at.is_not(None)).order_by(c.id.desc()).limit(NEWEST)
 
     @cached_property
     def _count_by_status(self) -> Any:
-        status = self._table.c.status
-        return select(status, func.count()).where(is_of(self._table, "order_id")).group_by(status)
+        status = self.table.c.status
+        return select(status, func.count()).where(is_of(self.table, "order_id")).group_by(status)
 
     @cached_property
     def _select_statuses(self) -> Any:
-        c = self._table.c
+        c = self.table.c
         wanted = bindparam("of_order_ids", expanding=True, type_=c.order_id.type)
         return select(c.order_id, c.status).where(c.order_id.in_(wanted)).distinct()
 
     @cached_property
     def _exists_paid(self) -> Any:
-        return select(exists().where(is_of(self._table, "paid_order_id")))
+        return select(exists().where(is_of(self.table, "paid_order_id")))
 
     @cached_property
     def _exists_live(self) -> Any:
-        return select(exists().where(is_of(self._table, "order_id"), self._table.c.status.in_(LIVE)))
+        return select(exists().where(is_of(self.table, "order_id"), self.table.c.status.in_(LIVE)))
 
     @cached_property
     def _lock_of_order(self) -> Any:
-        locked = select(self._table.c.paid_order_id).where(is_of(self._table, "order_id"))
-        return locked.order_by(self._table.c.id).with_for_update()
+        locked = select(self.table.c.paid_order_id).where(is_of(self.table, "order_id"))
+        return locked.order_by(self.table.c.id).with_for_update()
 
     @cached_property
     def _short(self) -> list[Any]:
-        return [self._table.c[name] for name in CheckoutSummary._fields]
+        return [self.table.c[name] for name in CheckoutSummary._fields]
 
 
 def _summary(row: Any) -> CheckoutSummary:
@@ -255,6 +252,7 @@ class _Event(Protocol):
     def checkout_id(self) -> str: ...
 
 
+@dataclass(frozen=True, eq=False)
 class Superseding:
     """Compares events with the present state of their orders.
 
@@ -262,13 +260,7 @@ class Superseding:
     order is paid or held, or its own checkout is decided. All other events stay true.
     """
 
-    def __init__(self, table: Table, checkouts: Checkouts) -> None:
-        c = table.c
-        settled = c.status.in_((Status.PAID, Status.HELD))
-        decided = c.status.in_((Status.PAID, Status.HELD, Status.REJECTED))
-        overtaken = or_(and_(is_of(table, "order_id"), settled), and_(is_of(table, "checkout_id"), decided))
-        self._checkouts = checkouts
-        self._exists_overtaken = select(exists().where(overtaken))
+    checkouts: Checkouts
 
     def may_happen_to(self, event: _Event) -> bool:
         """Whether events of this name can be superseded at all."""
@@ -284,8 +276,16 @@ class Superseding:
             return False
         if lock:
             # A separate statement, since only the next one sees checkouts that were stored while this one waited.
-            self._checkouts.lock_order(connection, event.order_id)
+            self.checkouts.lock_order(connection, event.order_id)
         if event.name == _ABANDONED:
-            return self._checkouts.has_live(connection, event.order_id)
+            return self.checkouts.has_live(connection, event.order_id)
         about = {"of_order_id": event.order_id, "of_checkout_id": event.checkout_id}
         return bool(connection.execute(self._exists_overtaken, about).scalar_one())
+
+    @cached_property
+    def _exists_overtaken(self) -> Any:
+        table, status = self.checkouts.table, self.checkouts.table.c.status
+        settled = status.in_((Status.PAID, Status.HELD))
+        decided = status.in_((Status.PAID, Status.HELD, Status.REJECTED))
+        overtaken = or_(and_(is_of(table, "order_id"), settled), and_(is_of(table, "checkout_id"), decided))
+        return select(exists().where(overtaken))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -12,44 +15,40 @@ from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.settlement import Settlement, WebhookHint
 from flask_paycheckout.checkouts.states import OPEN, FoundBy
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.service.calls import READ, AccountUnavailable, NotAsked, Permit, Service
 from flask_paycheckout.service.limits import Cooldown, SingleFlight
-from flask_paycheckout.service.logs import FailureLog, about_checkout
+from flask_paycheckout.service.logs import about_checkout
+
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
 
 _WEBHOOKS = "reads for webhooks"
 _LATER = "webhook for checkout %s: not read now, reconcile will"
 
 
+@dataclass(frozen=True, eq=False)
 class Webhooks:
     """Receives the webhooks of one app.
 
-    :param cooldown: the least time between two reads of one deposit that webhooks cause.
     :param defer: called with the checkout id to read it elsewhere; None to read at once.
     """
 
-    def __init__(
-        self,
-        checkouts: Checkouts,
-        due_reads: DueReads,
-        settlement: Settlement,
-        service: Service,
-        clock: Clock,
-        cooldown: timedelta,
-        defer: Callable[[str], None] | None,
-        log: FailureLog,
-    ) -> None:
-        self._checkouts = checkouts
-        self._due_reads = due_reads
-        self._settlement = settlement
-        self._service = service
-        self._clock = clock
-        self._cooldown = cooldown
-        self._defer = defer
-        self._log = log
-        self._reading = SingleFlight()
-        self._read_lately = Cooldown(cooldown)
+    parts: Parts
+    checkouts: Checkouts
+    due_reads: DueReads
+    settlement: Settlement
+    service: Service
+    defer: Callable[[str], None] | None
+    _reading: SingleFlight = field(default_factory=SingleFlight, init=False)
+
+    @property
+    def _cooldown(self) -> timedelta:
+        return self.parts.settings.webhook_cooldown
+
+    @cached_property
+    def _read_lately(self) -> Cooldown:
+        return Cooldown(self._cooldown)
 
     def receive(self, checkout_id: str) -> str:
         """Read the deposit if that is allowed now, and store the hint.
@@ -67,55 +66,55 @@ class Webhooks:
         """
         if not _plausible(checkout_id):
             return "useless"
-        attempt = self._checkouts.hinted(checkout_id)
-        if attempt is None:
+        checkout = self.checkouts.hinted(checkout_id)
+        if checkout is None:
             return "useless"
-        if self._defer is not None:
-            reading = self._note(attempt)
-            return "queued" if reading is not None and self._queue(self._defer, reading) else "later"
+        if self.defer is not None:
+            reading = self._note(checkout)
+            return "queued" if reading is not None and self._queue(self.defer, reading) else "later"
         with self._reading.of(checkout_id) as free:
             try:
                 if free:
-                    with self._service.permit(READ, attempt.account) as permit:
-                        return "read" if self._read(attempt, permit) else "later"
+                    with self.service.permit(READ, checkout.account) as permit:
+                        return "read" if self._read(checkout, permit) else "later"
             except NotAsked:
                 # The service's limits log this themselves; the hint is stored below.
                 pass
             except AccountUnavailable as error:
-                fields = about_checkout(attempt)
-                self._log.warning(_WEBHOOKS, f"{_LATER}: %s", checkout_id, error, extra=fields, error=error)
+                fields = about_checkout(checkout)
+                self.parts.log.warning(_WEBHOOKS, f"{_LATER}: %s", checkout_id, error, extra=fields, error=error)
         # The read under way may have come before the change that this webhook announces.
-        self._note(attempt)
+        self._note(checkout)
         return "later"
 
-    def _read(self, attempt: CheckoutMixin, permit: Permit) -> bool:
+    def _read(self, checkout: CheckoutMixin, permit: Permit) -> bool:
         """Read the deposit and store the hint with the result, unless no read may change it or none may be made now.
 
         A move since the checkout was loaded is found by the statement that stores the result.
         """
-        now = self._clock()
-        if attempt.status not in OPEN or not self._may_read(attempt, now):
-            self._note(attempt)
+        now = self.parts.clock()
+        if checkout.status not in OPEN or not self._may_read(checkout, now):
+            self._note(checkout)
             return False
         hint = WebhookHint(now)
         failed = False
         try:
-            self._settlement.settle_attempt(attempt, FoundBy.WEBHOOK, permit, hint)
+            self.settlement.settle_loaded(checkout, FoundBy.WEBHOOK, permit, hint)
         except Exception as error:
             if isinstance(error, SQLAlchemyError) and not hint.is_stored:
                 # Trying again at once would only wait for the same lock, while the sender waits too.
                 raise
             # Once the hint is stored, reconcile makes the read after any error here.
-            self._left(attempt, error)
+            self._left(checkout, error)
             failed = True
         if not hint.is_stored:
-            self._note(attempt)
+            self._note(checkout)
         return not failed
 
-    def _may_read(self, attempt: CheckoutMixin, now: datetime) -> bool:
+    def _may_read(self, checkout: CheckoutMixin, now: datetime) -> bool:
         """Whether no webhook caused a read within the cool-down, in another process as far as it is stored."""
-        stored = attempt.webhook_read_at
-        return (stored is None or stored <= now - self._cooldown) and self._read_lately.begin(attempt.checkout_id, now)
+        stored = checkout.webhook_read_at
+        return (stored is None or stored <= now - self._cooldown) and self._read_lately.begin(checkout.checkout_id, now)
 
     def _queue(self, defer: Callable[[str], None], reading: CheckoutMixin) -> bool:
         """Queue the read; when the broker is unavailable, with whatever error, reconcile makes it."""
@@ -128,11 +127,11 @@ class Webhooks:
 
     def _left(self, reading: CheckoutMixin, error: Exception, *, heals: bool = False) -> None:
         fields = about_checkout(reading, heals=heals)
-        self._log.warning(_WEBHOOKS, _LATER, reading.checkout_id, extra=fields, error=error, traceback=True)
+        self.parts.log.warning(_WEBHOOKS, _LATER, reading.checkout_id, extra=fields, error=error, traceback=True)
 
-    def _note(self, attempt: CheckoutMixin) -> CheckoutMixin | None:
-        read_at = self._read_lately.begun_at(attempt.checkout_id)
-        return self._due_reads.note_webhook(attempt, self._clock(), self._cooldown, read_at=read_at)
+    def _note(self, checkout: CheckoutMixin) -> CheckoutMixin | None:
+        read_at = self._read_lately.begun_at(checkout.checkout_id)
+        return self.due_reads.note_webhook(checkout, self.parts.clock(), self._cooldown, read_at=read_at)
 
 
 def _plausible(checkout_id: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -26,7 +26,7 @@ from flask_paycheckout.client import (
 from flask_paycheckout.client.hidden import hide
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
-from flask_paycheckout.payouts.destinations import Destination, ToBank, ToRecipient, ToWallet
+from flask_paycheckout.payouts.destinations import Destination, ToBank, ToRecipient, ToWallet, compact
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import CLOCKS_DIFFER
 from flask_paycheckout.payouts.payout_states import PayoutStatus
@@ -38,25 +38,20 @@ from flask_paycheckout.service.calls import PROOF, Service
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.text import visible
 
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
+
 Made = FiatDisbursement | CryptoDisbursement
 """A payout as the service has it."""
 
+PAYOUT = "payout"
+"""The operation of calls that send payouts, in the record of failing calls."""
+
+AccessToken = str | Callable[[], str]
+Result = TypeVar("Result")
+
+_MAX_TEXT = 500
 _MASKING = "*•"
-
-
-def difference(payout: PayoutMixin, to: Destination | None, made: Made) -> str | None:
-    """The first of amount, currency and destination in which the service's record is another payout's; else None.
-
-    What the record leaves out is not compared.
-
-    :param to: the payout's destination; None when it cannot be read any more.
-    """
-    if made.amount is not None and made.amount != payout.amount:
-        return "amount"
-    currency = made.token if isinstance(made, CryptoDisbursement) else made.currency
-    if currency is not None and currency != payout.currency:
-        return "currency"
-    return "destination" if to is not None and goes_elsewhere(to, made) else None
 
 
 def goes_elsewhere(to: Destination, made: Made) -> bool:
@@ -86,22 +81,8 @@ def is_same_number(number: str, shown: str | None) -> bool:
         return True
     if any(char in shown for char in _MASKING):
         end = max(shown.rfind(char) for char in _MASKING)
-        return _compact(number).endswith(_compact(shown[end:]))
-    return _compact(number) == _compact(shown)
-
-
-def _compact(number: str) -> str:
-    return "".join(char for char in number if char.isalnum()).upper()
-
-
-PAYOUT = "payout"
-"""The operation of calls that send payouts, in the record of failing calls."""
-
-AccessToken = str | Callable[[], str]
-Result = TypeVar("Result")
-Found = Mapping[str, FiatDisbursement]
-
-_MAX_WORDS = 500
+        return compact(number).endswith(compact(shown[end:]))
+    return compact(number) == compact(shown)
 
 
 class Addressed(msgspec.Struct, frozen=True):
@@ -114,7 +95,7 @@ class Addressed(msgspec.Struct, frozen=True):
 class LookedUp(msgspec.Struct, frozen=True):
     """What a look-up has found."""
 
-    found: Found
+    found: Mapping[str, FiatDisbursement]
     """The disbursements, by service reference."""
 
     proves_absence: bool
@@ -130,27 +111,22 @@ class _Keys(msgspec.Struct, frozen=True):
     """Whether the payout was sent with them."""
 
 
+@dataclass(frozen=True, eq=False)
 class PayoutCalls:
-    """Calls the service for one app's payouts.
+    """Calls the service for one app's payouts."""
 
-    :param scheme: the word before an access token in the Authorization header.
-    """
-
-    def __init__(
-        self, accounts: Accounts, payouts: Payouts, sealing: Sealing, record: ServiceRecord, scheme: str
-    ) -> None:
-        self._accounts = accounts
-        self._payouts = payouts
-        self._scheme = scheme
-        self._sealing = sealing
-        self._record = record
+    parts: Parts
+    accounts: Accounts
+    payouts: Payouts
+    sealing: Sealing
+    record: ServiceRecord
 
     def payer_of(self, account: str) -> str:
         """The account that pays an account's payouts: itself, or that of the settings where the shop says so.
 
         :raises PaymentsError: the shop gives no keys for the account.
         """
-        return "" if self._accounts.access_token_of(account) is SETTINGS else account
+        return "" if self.accounts.access_token_of(account) is SETTINGS else account
 
     def token_of(self, payer: str, given: AccessToken | None) -> str | None:
         """The access token of an account that pays; None when there is none.
@@ -158,7 +134,7 @@ class PayoutCalls:
         :param given: the token of the settings or of the round.
         :raises PaymentsError: the shop gives no keys for the account.
         """
-        token = self._accounts.access_token_of(payer) if payer else given
+        token = self.accounts.access_token_of(payer) if payer else given
         return None if token is SETTINGS else token() if callable(token) else token
 
     def authorized(self, access_token: str, account: str = "") -> PaymentsClient:
@@ -167,8 +143,8 @@ class PayoutCalls:
         :raises PaymentsError: the shop gives no keys for the account.
         :raises ValueError: the token cannot stand in a header.
         """
-        client = self._accounts.client_of(account, PAYOUT)
-        return client.authorized(BearerToken(access_token, self._scheme))
+        client = self.accounts.client_of(account, PAYOUT)
+        return client.authorized(BearerToken(access_token, self.parts.settings.authorization_scheme))
 
     def destination(self, payout: PayoutMixin) -> Destination:
         """Open a payout's destination.
@@ -176,7 +152,7 @@ class PayoutCalls:
         :raises Unreadable: it is not stored, or sealed with a key that is not set.
         """
         try:
-            return self._sealing.open(payout.to_kind, payout.to_details)
+            return self.sealing.open(payout.to_kind, payout.to_details)
         except (ValueError, TypeError, KeyError) as error:
             fault = type(error).__name__
         # Outside of the handler: the error may quote the details.
@@ -189,6 +165,19 @@ class PayoutCalls:
         except Unreadable:
             return None
 
+    def difference(self, payout: PayoutMixin, made: Made) -> str | None:
+        """The first of amount, currency and destination in which the service's record is another payout's; else None.
+
+        What the record leaves out is not compared, nor is a destination that cannot be read any more.
+        """
+        if made.amount is not None and made.amount != payout.amount:
+            return "amount"
+        currency = made.token if isinstance(made, CryptoDisbursement) else made.currency
+        if currency is not None and currency != payout.currency:
+            return "currency"
+        to = self.known_destination(payout)
+        return "destination" if to is not None and goes_elsewhere(to, made) else None
+
     def send(self, client: PaymentsClient, batch: Sequence[Addressed]) -> Sequence[Made]:
         """Send payouts of one currency in one call.
 
@@ -200,14 +189,14 @@ class PayoutCalls:
             made = self._create(client, batch)
         except PaymentsError as error:
             if isinstance(error, Unauthorized):
-                self._accounts.refused(account)
+                self.accounts.refused(account)
             # The refusal of a single payout says nothing about the others.
             if is_refusal(error) and not isinstance(error, Unauthorized):
-                self._record.on_answer(PAYOUT, account)
+                self.record.on_answer(PAYOUT, account)
             else:
-                self._record.on_failure(PAYOUT, words_of(error, batch), account)
+                self.record.on_failure(PAYOUT, error_text(error, batch), account)
             raise
-        self._record.on_answer(PAYOUT, account)
+        self.record.on_answer(PAYOUT, account)
         return made
 
     def find(self, payouts: Sequence[PayoutMixin]) -> LookedUp:
@@ -234,12 +223,12 @@ class PayoutCalls:
 
     def _known_before(self, account: str, sent: Try, at: datetime) -> str | None:
         """The service reference of a transfer that the service certainly had before it could be given this one."""
-        return self._payouts.sent_before(account, sent.client_id, as_utc(at) - CLOCKS_DIFFER)
+        return self.payouts.sent_before(account, sent.client_id, as_utc(at) - CLOCKS_DIFFER)
 
     def _keys(self, account: str, sent: Try) -> _Keys:
         """The keys of the account whose money paid, or may have; they may have been exchanged since."""
         payer = account if sent.paid_by is None else sent.paid_by
-        client = self._accounts.client_of(payer, PAYOUT)
+        client = self.accounts.client_of(payer, PAYOUT)
         # A signer of the shop's own may need no client id.
         return _Keys(payer, client, sent_it=sent.client_id in (None, client.client_id))
 
@@ -250,7 +239,7 @@ class PayoutCalls:
             try:
                 return call(keys.client)
             except Unauthorized:
-                self._accounts.refused(keys.account, keys.client)
+                self.accounts.refused(keys.account, keys.client)
                 raise
 
         return run
@@ -312,7 +301,7 @@ def is_refusal(error: Exception) -> bool:
     return isinstance(error, RequestRefused) and error.carried_out == "no" and not error.retryable
 
 
-def words_of(error: Exception, batch: Sequence[Addressed] = ()) -> str:
+def error_text(error: Exception, batch: Sequence[Addressed] = ()) -> str:
     """One bounded line about a failure, without the client's advice, which is for people who called it themselves.
 
     :param batch: what was sent, whose account numbers the service may have repeated.
@@ -325,7 +314,7 @@ def words_of(error: Exception, batch: Sequence[Addressed] = ()) -> str:
         said = f"{type(error).__name__}: {error}"
     else:
         said = type(error).__name__
-    return visible(hide(said, [secret for one in batch for secret in _secrets_of(one.to)]))[:_MAX_WORDS]
+    return visible(hide(said, [secret for one in batch for secret in _secrets_of(one.to)]))[:_MAX_TEXT]
 
 
 def _secrets_of(to: Destination) -> list[str]:
@@ -337,34 +326,23 @@ def _secrets_of(to: Destination) -> list[str]:
 
 def _item(one: Addressed) -> FiatItem:
     payout, to = one.payout, one.to
+    recipient_id = recipient = None
     if isinstance(to, ToRecipient):
-        recipient_id, recipient = to.recipient_id, None
+        recipient_id = to.recipient_id
     elif isinstance(to, ToBank):
         bank = PayoutBank(
-            bank_name=to.bank_name,
-            account_name=to.account_name,
-            account_number=to.account_number,
-            bank_code=to.bank_code,
+            **{name: getattr(to, name) for name in ("bank_name", "account_name", "account_number", "bank_code")}
         )
-        recipient_id, recipient = None, NewRecipient(bank=bank, email=to.email, name=to.name)
+        recipient = NewRecipient(bank=bank, email=to.email, name=to.name)
     else:
         raise TypeError(f"{payout.currency} is paid to bank accounts, and this is a wallet")
-    return FiatItem(
-        amount=payout.amount,
-        recipient_id=recipient_id,
-        recipient=recipient,
-        reference=payout.service_reference,
-        note=payout.note,
-    )
+    named = {"reference": payout.service_reference, "note": payout.note}
+    return FiatItem(amount=payout.amount, recipient_id=recipient_id, recipient=recipient, **named)
 
 
 def _receiver(one: Addressed) -> CryptoReceiver:
     payout, to = one.payout, one.to
     if not isinstance(to, ToWallet):
         raise TypeError(f"{payout.currency} is a token, which only a wallet takes")
-    return CryptoReceiver(
-        amount=payout.amount,
-        receiver_wallet_address=to.address,
-        reference=payout.service_reference,
-        note=payout.note,
-    )
+    named = {"reference": payout.service_reference, "note": payout.note}
+    return CryptoReceiver(amount=payout.amount, receiver_wallet_address=to.address, **named)

@@ -166,9 +166,9 @@ def destination_of(kind: str, details: str) -> Destination:
 
 def mask(number: str) -> str:
     """An account number of which only the last digits show, never more than a third of it."""
-    compact = "".join(char for char in number if char.isalnum())
-    shown = min(_SHOWN_DIGITS, len(compact) // 3)
-    return "•••• " + compact[len(compact) - shown :] if shown else "••••"
+    whole = "".join(char for char in number if char.isalnum())
+    shown = min(_SHOWN_DIGITS, len(whole) // 3)
+    return "•••• " + whole[len(whole) - shown :] if shown else "••••"
 
 
 def masked_account(account_name: str, bank_name: str, account_number: str) -> str:
@@ -178,7 +178,7 @@ def masked_account(account_name: str, bank_name: str, account_number: str) -> st
 
 def begins_like_iban(number: str) -> bool:
     """Whether somebody meant an IBAN, right or wrong: two letters and two digits, whatever separates them."""
-    return _LIKE_IBAN.match(_compact(number)) is not None
+    return _LIKE_IBAN.match(compact(number)) is not None
 
 
 def is_account_number(text: str) -> bool:
@@ -188,15 +188,16 @@ def is_account_number(text: str) -> bool:
 
 def iban_of(number: str) -> AccountNumber | None:
     """The IBAN that somebody wrote, without separators; None for another number, or one that fails its check."""
-    compact = _compact(number)
-    if _IBAN.fullmatch(compact) is None:
+    iban = compact(number)
+    if _IBAN.fullmatch(iban) is None:
         return None
     # ISO 13616: letters count from 10, and the country with its check digits goes to the end.
-    digits = AccountNumber("".join(str(int(char, 36)) for char in compact[4:] + compact[:4]))
-    return compact if int(digits) % 97 == 1 else None
+    digits = AccountNumber("".join(str(int(char, 36)) for char in iban[4:] + iban[:4]))
+    return iban if int(digits) % 97 == 1 else None
 
 
-def _compact(number: str) -> AccountNumber:
+def compact(number: str) -> AccountNumber:
+    """A number without separators, in capitals."""
     return AccountNumber("".join(char for char in number if char.isalnum()).upper())
 
 

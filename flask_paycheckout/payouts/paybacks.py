@@ -8,28 +8,27 @@ refunds cover all that arrived, or a person records that it was paid back by han
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, func, select, text, update
+from sqlalchemy import ColumnElement, Connection, Select, Table, func, select, text, update
 
 from flask_paycheckout.checkouts.checkout_model import MONEY_TO_PAY_BACK, CheckoutMixin
 from flask_paycheckout.checkouts.decisions import who_and_why, yes_or_no
 from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Amount, payment_of
 from flask_paycheckout.checkouts.states import OPEN
-from flask_paycheckout.clock import Clock, as_utc
+from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.lock_limit import begin_limited
-from flask_paycheckout.database.parameters import is_of
 from flask_paycheckout.errors import NothingToRefund, PaybackRefused, RefundTooLarge, UnknownCheckout
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
 
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
+    from flask_paycheckout.parts import Parts
 
 
 # The values of `payback`; it is REFUNDED while refunds cover all that arrived.
@@ -47,16 +46,16 @@ class Refundable(msgspec.Struct, frozen=True):
     """The checkout's row, locked until the transaction ends."""
 
 
+@dataclass(frozen=True, eq=False)
 class RefundLimits:
     """Takes refunds from what arrived, inside the caller's transaction, and gives them back."""
 
-    def __init__(self, models: Models) -> None:
-        self.table: Table = models.checkouts
-        c, mine = self.table.c, is_of(self.table, "checkout_id")
-        order_id = select(c.order_id).where(mine).scalar_subquery()
-        self._lock_order: Any = select(c.id).where(c.order_id == order_id).order_by(c.id).with_for_update()
-        self._lock_row: Any = update(self.table).where(mine).values(revision=c.revision)
-        self._select_row: Any = select(self.table).where(mine)
+    models: Models
+
+    @property
+    def table(self) -> Table:
+        """The table of checkouts."""
+        return self.models.checkouts
 
     def lock(self, connection: Connection, checkout_id: str) -> Refundable:
         """Lock a checkout until the transaction ends, and read how much of its money can be refunded.
@@ -65,9 +64,11 @@ class RefundLimits:
         :raises NothingToRefund: no money arrived, or what arrived is not settled yet.
         :raises PaybackRefused: a person has recorded that the money was paid back by hand.
         """
+        c = self.table.c
         if connection.dialect.name != "sqlite":
             # All checkouts of the order, in their order: a refund that rejects a held payment locks them as well.
-            connection.execute(self._lock_order, {"of_checkout_id": checkout_id})
+            order_id = select(c.order_id).where(c.checkout_id == checkout_id).scalar_subquery()
+            connection.execute(select(c.id).where(c.order_id == order_id).order_by(c.id).with_for_update())
         refundable = self._locked(connection, checkout_id)
         status, payback = refundable.row["status"], refundable.row["payback"]
         if refundable.arrived.amount <= 0 or status in OPEN:
@@ -92,12 +93,10 @@ class RefundLimits:
         self._set(connection, refundable, EXACT.add(refundable.rest, amount))
 
     def _locked(self, connection: Connection, checkout_id: str) -> Refundable:
-        # An update also where the database has row locks: a read would begin a transaction on SQLite that could not
-        # write any more once another process has written.
-        if connection.execute(self._lock_row, {"of_checkout_id": checkout_id}).rowcount == 0:
+        if not locked(connection, self.table, checkout_id):
             raise UnknownCheckout(checkout_id)
-        row = connection.execute(self._select_row, {"of_checkout_id": checkout_id}).mappings().one()
-        payment = payment_of({name: row[name] for name in PAYMENT_COLUMNS})
+        row = connection.execute(select(self.table).filter_by(checkout_id=checkout_id)).mappings().one()
+        payment = payment_of(row)
         if payment is None or payment.paid is None:
             raise NothingToRefund(checkout_id, row["status"])
         return Refundable(payment.paid, rest_of(payment.paid.amount, row["refunded_amount"]), row)
@@ -115,6 +114,14 @@ class RefundLimits:
         if changed.rowcount != 1:
             # The row is locked, so only a database without row locks and with several writers comes here.
             raise RefundTooLarge(row["checkout_id"], refunded, rest, refundable.arrived.currency)
+
+
+def locked(connection: Connection, checkouts: Table, checkout_id: str) -> bool:
+    """Lock a checkout until the transaction ends; False when there is none."""
+    # An update also where the database has row locks: a read would begin a transaction on SQLite that could not write
+    # any more once another process has written.
+    lock = update(checkouts).filter_by(checkout_id=checkout_id).values(revision=checkouts.c.revision)
+    return connection.execute(lock).rowcount > 0
 
 
 def rest_of(arrived: Decimal, refunded: str | None) -> Decimal:
@@ -150,13 +157,11 @@ class MoneyToPayBack:
     """The part of `paid` that refunds have not taken; None when `paid` is."""
 
 
+@dataclass(frozen=True, eq=False)
 class Paybacks:
     """Records that money which paid no order was paid back or is kept."""
 
-    def __init__(self, engine: Callable[[], Engine], models: Models, clock: Clock) -> None:
-        self._engine = engine
-        self._models = models
-        self._clock = clock
+    parts: Parts
 
     def listed(self, limit: int) -> tuple[int, tuple[MoneyToPayBack, ...]]:
         """Payments that paid no order, until a person says whether they were paid back or are kept.
@@ -164,8 +169,9 @@ class Paybacks:
         :param limit: list at most this many, the oldest first.
         :returns: how many there are, and the list.
         """
-        with self._engine().connect() as connection:
-            return count_to_pay_back(connection, self._models), list_to_pay_back(connection, self._models, limit)
+        models = self.parts.models
+        with self.parts.engine().connect() as connection:
+            return count_to_pay_back(connection, models), list_to_pay_back(connection, models, limit)
 
     def mark(self, checkout_id: str, by: str, why: str, kept: bool) -> CheckoutMixin:
         """Record that this money was paid back, or is kept, with name and reason.
@@ -179,8 +185,8 @@ class Paybacks:
         """
         by, why = who_and_why(by, why)
         to = KEPT if yes_or_no("kept", kept) else PAID_BACK
-        table = self._models.checkouts
-        entry = line(self._clock(), Entry.PAYBACK, to=to, by=by, why=why)
+        table = self.parts.models.checkouts
+        entry = line(self.parts.clock(), Entry.PAYBACK, to=to, by=by, why=why)
         before = table.c.payback.is_(None) if kept else table.c.payback.is_(None) | (table.c.payback == KEPT)
         decided = table.c.status.in_(["paid", "rejected"]) & table.c.paid_order_id.is_(None)
         marked = (
@@ -189,34 +195,33 @@ class Paybacks:
             .values(payback=to, history=appended(table.c.history, entry, always=True))
             .returning(*table.c)
         )
-        with begin_limited(self._engine()) as connection:
+        with begin_limited(self.parts.engine()) as connection:
             if not kept:
                 self._require_no_open_refund(connection, checkout_id)
             row = connection.execute(marked).mappings().one_or_none()
             if row is None:
-                self._refuse(connection, checkout_id, to)
-        return self._models.checkout_of_row(row)
+                self._refuse(connection, checkout_id)
+        return self.parts.models.checkout_of_row(row)
 
     def _require_no_open_refund(self, connection: Connection, checkout_id: str) -> None:
         """Lock the checkout, as a new refund does, and refuse while a refund could still pay its money back."""
-        checkouts, c = self._models.checkouts, self._models.payouts.c
-        mine = checkouts.c.checkout_id == checkout_id
-        connection.execute(update(checkouts).where(mine).values(revision=checkouts.c.revision))
+        checkouts, c = self.parts.models.checkouts, self.parts.models.payouts.c
+        locked(connection, checkouts, checkout_id)
         ended = *(status.value for status in RELEASING), PayoutStatus.COMPLETED.value
         # A refund in tokens is at its end once it was sent.
         is_sent_token = (c.status == PayoutStatus.SENT.value) & c.to_kind.is_not_distinct_from("wallet")
         still = select(c.reference).where(c.refund_of == checkout_id, c.status.not_in(ended), ~is_sent_token)
         if (refund := connection.execute(still.order_by(c.id).limit(1)).scalar_one_or_none()) is not None:
-            found = connection.execute(select(checkouts.c.status, checkouts.c.payback).where(mine)).one()
-            raise PaybackRefused(checkout_id, found.status, found.payback, pays_order=False, refund=refund)
+            self._refuse(connection, checkout_id, refund)
 
-    def _refuse(self, connection: Connection, checkout_id: str, to: str) -> NoReturn:
-        c = self._models.checkouts.c
-        columns = select(c.status, c.paid_order_id, c.payback).where(c.checkout_id == checkout_id)
+    def _refuse(self, connection: Connection, checkout_id: str, refund: str | None = None) -> NoReturn:
+        c = self.parts.models.checkouts.c
+        columns = select(c.status, c.payback, c.paid_order_id).where(c.checkout_id == checkout_id)
         found = connection.execute(columns).one_or_none()
         if found is None:
             raise UnknownCheckout(checkout_id)
-        raise PaybackRefused(checkout_id, found.status, found.payback, pays_order=found.paid_order_id is not None)
+        pays_order = found.paid_order_id is not None
+        raise PaybackRefused(checkout_id, found.status, found.payback, pays_order=pays_order, refund=refund)
 
 
 def count_to_pay_back(connection: Connection, models: Models, account: str | None = None) -> int:

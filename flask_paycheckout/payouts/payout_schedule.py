@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from flask_paycheckout.clock import Clock
@@ -18,8 +19,11 @@ LOOK_BACK = timedelta(hours=1)
 CLOCKS_DIFFER = timedelta(days=1)
 """Of two payouts that hosts stored so far apart, the later one was certainly sent later, whatever their clocks say."""
 
-_FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=10), timedelta(hours=1)
 _DAY, _SLOW = timedelta(days=1), timedelta(hours=6)
+_TRY_AGAIN = timedelta(seconds=10), timedelta(hours=1)
+_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
+# So a call that fails takes less than a tenth of the time.
+_TIMES_THE_CALL = 10
 
 
 def try_again(failures: int, now: datetime, retry_after: float | None = None) -> datetime:
@@ -27,51 +31,49 @@ def try_again(failures: int, now: datetime, retry_after: float | None = None) ->
 
     :param retry_after: the seconds that the service asked to wait; a day at most is waited for it.
     """
-    pause = min(_FIRST_PAUSE * (1 << min(max(failures - 1, 0), 12)), _LONGEST_PAUSE)
     asked = timedelta(seconds=min(retry_after or 0.0, _DAY.total_seconds()))
-    return now + max(pause, asked)
+    return now + max(_doubled(failures, *_TRY_AGAIN), asked)
 
 
 def next_read(sent_at: datetime, now: datetime) -> datetime:
     """The time of the next read of a transfer that is pending: soon at first, and never given up."""
     age = now - sent_at
     if age < _DAY:
-        return now + min(max(age / 2, FIRST_READ), _LONGEST_PAUSE)
+        return now + min(max(age / 2, FIRST_READ), _TRY_AGAIN[1])
     return now + min(age / 8, _SLOW)
 
 
-_FIRST, _LONGEST = timedelta(seconds=5), timedelta(minutes=10)
-# So a call that fails takes less than a tenth of the time.
-_TIMES_THE_CALL = 10
+def _doubled(failures: int, first: timedelta, longest: timedelta) -> timedelta:
+    return min(first * (1 << min(max(failures - 1, 0), 12)), longest)
 
 
+@dataclass(frozen=True)
 class Pauses:
     """The accounts for which no call is made for a while.
 
-    That is 5 s after a failure, doubled each time, 10 min at most; and ten times as long as the failed call took.
+    That is 5 s after a failure, doubled each time, 10 min at most; and ten times as long as the failed call took. Each
+    lost answer about a token leaves a payout that only a person can decide, so an outage must not cost one in every
+    round. An account whose service hangs must not take the time of the others either. Pauses are kept by each process,
+    and end with the first call that is answered.
     """
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._failures: dict[str, int] = {}
-        self._until: dict[str, datetime] = {}
+    clock: Clock
+    _failed: dict[str, tuple[int, datetime]] = field(default_factory=dict, init=False)
 
     def accounts(self) -> set[str]:
         """The names of the accounts whose pause is not over."""
-        now = self._clock()
-        return {account for account, until in list(self._until.items()) if until > now}
+        now = self.clock()
+        return {account for account, (_, until) in list(self._failed.items()) if until > now}
 
     def failed(self, account: str, seconds: float = 0.0) -> None:
         """Note a call without a certain answer.
 
         :param seconds: the time that it took.
         """
-        failures = self._failures.get(account, 0) + 1
-        self._failures[account] = failures
-        pause = max(_FIRST * (1 << min(failures - 1, 10)), timedelta(seconds=_TIMES_THE_CALL * seconds))
-        self._until[account] = self._clock() + min(pause, _LONGEST)
+        failures = self._failed.get(account, (0,))[0] + 1
+        pause = max(_doubled(failures, *_PAUSE), timedelta(seconds=_TIMES_THE_CALL * seconds))
+        self._failed[account] = failures, self.clock() + min(pause, _PAUSE[1])
 
     def answered(self, account: str) -> None:
         """Note a call that was answered."""
-        self._failures.pop(account, None)
-        self._until.pop(account, None)
+        self._failed.pop(account, None)

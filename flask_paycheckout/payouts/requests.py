@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
-from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import Session
 
@@ -18,59 +17,37 @@ from flask_paycheckout.checkouts.moves import Decision, Move, Moves
 from flask_paycheckout.checkouts.payments import EXACT, Amount
 from flask_paycheckout.checkouts.states import OPEN, Evidence, Status
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.errors import PayoutConflict, RefundTooLarge
-from flask_paycheckout.events.shop_transaction import Scope, ShopTransaction, ShopTransactions
+from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.payouts.destinations import ByHand, Destination, kind_of, require_destination
 from flask_paycheckout.payouts.paybacks import PAID_BACK, Refundable, RefundLimits, rest_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import insert_of, installation_key, refund_reference, service_reference
 from flask_paycheckout.payouts.sealing import Sealing
-from flask_paycheckout.payouts.stored import Payouts
+from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves, Payouts
 from flask_paycheckout.service.accounts import require_account_name
 from flask_paycheckout.totals import positive_amount
 
 if TYPE_CHECKING:
-    from flask_paycheckout.models import Models
+    from flask_paycheckout.parts import Parts
 
 
 _MAX_NOTE = 255
 
 
+@dataclass(frozen=True, eq=False)
 class PayoutRequests:
-    """Adds payouts and refunds to the shop's `db.session`.
+    """Adds payouts and refunds to the shop's `db.session`."""
 
-    :param several_accounts: returns whether the shop has merchant accounts beside the one of the settings.
-    :param approve_over: the amount of a currency from which on a payout waits for a person's approval.
-    """
-
-    def __init__(
-        self,
-        db: SQLAlchemy,
-        models: Models,
-        limits: RefundLimits,
-        moves: Moves,
-        payout_moves: PayoutMoves,
-        shop: ShopTransactions,
-        sealing: Sealing,
-        clock: Clock,
-        approve_over: Mapping[str, Decimal],
-        several_accounts: Callable[[], bool],
-    ) -> None:
-        self._db = db
-        self._models = models
-        self._limits = limits
-        self._moves = moves
-        self._payout_moves = payout_moves
-        self._shop = shop
-        self._sealing = sealing
-        self._clock = clock
-        self._approve_over = approve_over
-        self._several_accounts = several_accounts
+    parts: Parts
+    limits: RefundLimits
+    moves: Moves
+    payout_moves: PayoutMoves
+    shop: ShopTransactions
+    sealing: Sealing
 
     def pay_out(
         self,
@@ -90,21 +67,17 @@ class PayoutRequests:
         wanted = {
             "reference": reference,
             "kind": PayoutKind.PAYOUT.value,
-            "exact_amount": f"{exact:f}",
             "currency": currency,
             "note": _checked_note(note),
             "order_id": None if order_id is None else require_order_id(order_id),
             "account": self._checked_account(account),
         }
-        session: Session = self._db.session()
-        now = self._clock()
-        waits = self._waits(exact, currency, approve)
-        entry = line(now, Entry.CREATED, total=f"{exact:f} {currency}")
-        stored = self._insert(session, wanted, to, PayoutStatus.WAITING if waits else PayoutStatus.READY, now, entry)
+        session: Session = self.parts.db.session()
+        stored = self._insert(session, wanted, exact, to, self._status(exact, currency, approve))
         if stored is not None:
             return stored
         with session.no_autoflush:
-            model: Any = self._models.Payout
+            model: Any = self.parts.models.Payout
             known = session.scalars(select(model).where(model.reference == reference)).one_or_none()
         # Not to be seen by this transaction when another one has just stored it.
         difference = "content" if known is None else self._difference(known, exact, currency, to, account)
@@ -118,49 +91,46 @@ class PayoutRequests:
         """Add a refund to `db.session`, and reject the payment if it is held. One by hand is completed at once."""
         by, why = who_and_why(by, why)
         require_order_id(checkout_id, "checkout_id")
-        session: Session = self._db.session()
-        transaction = self._shop.within(session)
-        refundable = self._limits.lock(transaction.connection, checkout_id)
-        currency, order_id = refundable.arrived.currency, refundable.row["order_id"]
+        session: Session = self.parts.db.session()
+        transaction = self.shop.within(session)
+        refundable = self.limits.lock(transaction.connection, checkout_id)
+        currency = refundable.arrived.currency
         exact = refundable.rest if amount is None else positive_amount(amount, currency)
         if exact <= 0:
             raise RefundTooLarge(checkout_id, refundable.arrived.amount, refundable.rest, currency)
         by_hand = isinstance(to, ByHand)
         if to is not None and not isinstance(to, ByHand):
             require_destination(to, currency)
-        self._limits.take(transaction.connection, refundable, exact)
-        now = self._clock()
+        self.limits.take(transaction.connection, refundable, exact)
+        now = self.parts.clock()
         self._reject_held(transaction, refundable, by, why, now)
         self._forget(session, checkout_id)
         row = {
             "reference": self._refund_reference(transaction.connection, checkout_id),
             "kind": PayoutKind.REFUND.value,
-            "exact_amount": f"{exact:f}",
             "currency": currency,
-            "order_id": order_id,
+            "order_id": refundable.row["order_id"],
             "refund_of": checkout_id,
             "account": refundable.row["account"],
         }
         status = PayoutStatus.CLAIMABLE
         if to is not None:
-            waits = not by_hand and self._waits(exact, currency, None)
-            status = PayoutStatus.WAITING if waits else PayoutStatus.READY
-        entry = line(now, Entry.CREATED, total=f"{exact:f} {currency}", by=by, why=why)
-        stored = self._insert(session, row, to, status, now, entry)
+            status = self._status(exact, currency, False if by_hand else None)
+        stored = self._insert(session, row, exact, to, status, by=by, why=why)
         if stored is None:
             raise PayoutConflict(row["reference"], "content")
         if by_hand:
             move = PayoutMove(PayoutEvidence.BY_HAND, {"next_attempt_at": None}, {"by": by, "why": why})
-            self._payout_moves.move_in(transaction, stored, move, now)
+            self.payout_moves.move_in(transaction, stored, move, now)
             session.refresh(stored)
         return stored
 
     def _refund_reference(self, connection: Connection, checkout_id: str) -> str:
         """The reference of the next refund of a checkout, whose row is locked; a restored database gives it again."""
-        table = self._models.payouts
+        table = self.parts.models.payouts
         counted = select(func.count()).select_from(table).where(table.c.refund_of == checkout_id)
         number = connection.execute(counted).scalar_one() + 1
-        return refund_reference(installation_key(connection, self._models.services), checkout_id, number)
+        return refund_reference(installation_key(connection, self.parts.models.services), checkout_id, number)
 
     def _reject_held(
         self, transaction: ShopTransaction, refundable: Refundable, by: str, why: str, now: datetime
@@ -168,61 +138,62 @@ class PayoutRequests:
         """Reject a held payment in the transaction of its refund, so that nobody can accept it any more."""
         if refundable.row["status"] != Status.HELD:
             return
-        held = self._models.checkout_of_row(refundable.row)
+        held = self.parts.models.checkout_of_row(refundable.row)
         entry = line(now, Entry.RESOLVED, to=Status.REJECTED, by=by, why=why, rule=Evidence.REJECTED)
         rejection = Move(Status.REJECTED, entry, held.reason, Decision(False, by, why), {"next_read_at": None})
-        if self._moves.move_in(transaction, held, rejection, now) is None:
+        if self.moves.move_in(transaction, held, rejection, now) is None:
             raise RuntimeError(f"checkout {held.checkout_id!r} changed although its row is locked")
 
     def _forget(self, session: Session, checkout_id: str) -> None:
         """Let the session load the checkout again, whose row was changed beside its objects."""
         for loaded in list(session.identity_map.values()):
-            if isinstance(loaded, self._models.Checkout) and loaded.checkout_id == checkout_id:
+            if isinstance(loaded, self.parts.models.Checkout) and loaded.checkout_id == checkout_id:
                 session.expire(loaded)
 
     def _checked_account(self, account: str) -> str:
         require_account_name(account)
-        if account and not self._several_accounts():
+        if account and not self.parts.several_accounts():
             raise ValueError(
                 f"account {account[:80]!r} is not known, since no @paycheckout.account function gives its keys;"
                 " '' is the account of the PAYCHECKOUT_ settings"
             )
         return account
 
-    def _waits(self, amount: Decimal, currency: str, approve: bool | None) -> bool:
-        if approve is not None:
-            return bool(approve)
-        limit = self._approve_over.get(currency)
-        return limit is not None and amount >= limit
+    def _status(self, amount: Decimal, currency: str, approve: bool | None) -> PayoutStatus:
+        """The first state of a payout whose destination is known."""
+        if approve is None:
+            limit = self.parts.settings.approve_over.get(currency)
+            approve = limit is not None and amount >= limit
+        return PayoutStatus.WAITING if approve else PayoutStatus.READY
 
     def _insert(
         self,
         session: Session,
         row: dict[str, Any],
+        amount: Decimal,
         to: Destination | ByHand | None,
         status: PayoutStatus,
-        now: datetime,
-        entry: str,
+        **facts: str,
     ) -> PayoutMixin | None:
-        """Insert a payout; None when its reference is taken, also by a transaction that was committed meanwhile."""
-        model: Any = self._models.Payout
-        connection = session.connection(bind_arguments={"clause": self._models.payouts})
-        key = installation_key(connection, self._models.services)
-        values = row | {
+        """Insert a payout; None when its reference is taken, also by a transaction that was committed meanwhile.
+
+        :param facts: for the first line of the history.
+        """
+        model: Any = self.parts.models.Payout
+        connection = session.connection(bind_arguments={"clause": self.parts.models.payouts})
+        key = installation_key(connection, self.parts.models.services)
+        now = self.parts.clock()
+        counts = dict.fromkeys(("revision", "changes", "claims", "failures"), 0)
+        values = row | counts | dict.fromkeys(("alone", "doubted", "refused"), False)
+        values |= {
             "service_reference": service_reference(key, row["account"], row["reference"], 1),
+            "exact_amount": f"{amount:f}",
             "status": status.value,
-            "revision": 0,
-            "changes": 0,
-            "claims": 0,
-            "failures": 0,
-            "alone": False,
-            "doubted": False,
-            "refused": False,
             "created_at": now,
             "moved_at": now,
             "next_attempt_at": now if status is PayoutStatus.READY else None,
-            "history": entry,
-            **(destination_columns(to, self._sealing) if to is not None else {}),
+            "history": line(now, Entry.CREATED, total=f"{amount:f} {row['currency']}", **facts),
+            **(destination_columns(to, self.sealing) if to is not None else {}),
         }
         statement = (
             insert_of(connection.dialect.name)(model)
@@ -235,13 +206,10 @@ class PayoutRequests:
         self, known: PayoutMixin, amount: Decimal, currency: str, to: Destination, account: str
     ) -> str | None:
         """The first part of the content that differs from the stored payout's."""
-        if known.amount != amount:
-            return "amount"
-        if known.currency != currency:
-            return "currency"
-        if known.account != account:
-            return "account"
-        same = self._sealing.is_fingerprint_of(known.fingerprint, to) if known.fingerprint else False
+        for name, given in (("amount", amount), ("currency", currency), ("account", account)):
+            if getattr(known, name) != given:
+                return name
+        same = self.sealing.is_fingerprint_of(known.fingerprint, to) if known.fingerprint else False
         if same is None:
             # The secret key that made the fingerprint is gone; the masked form is what remains.
             same = known.destination == to.masked
@@ -283,31 +251,25 @@ class RefundablePayment(msgspec.Struct, frozen=True):
         return _seen(len(self.refunds), self.checkout.refunded_amount)
 
 
+@dataclass(frozen=True, eq=False)
 class Refunds:
-    """Makes the refunds of one app that a person asks for.
+    """Makes the refunds of one app that a person asks for on a page or by a command: committed at once, and once."""
 
-    :param scope: opens an application context with a session of its own.
-    """
-
-    def __init__(
-        self, scope: Scope, models: Models, checkouts: Checkouts, payouts: Payouts, requests: PayoutRequests
-    ) -> None:
-        self._scope = scope
-        self._models = models
-        self._checkouts = checkouts
-        self._payouts = payouts
-        self._requests = requests
+    parts: Parts
+    checkouts: Checkouts
+    payouts: Payouts
+    requests: PayoutRequests
 
     def of(self, checkout_id: str) -> RefundablePayment | None:
         """The payment of a checkout with its refunds; None when it is unknown, or has no money to refund."""
-        checkout = self._checkouts.find(checkout_id)
+        checkout = self.checkouts.find(checkout_id)
         if checkout is None or checkout.status in OPEN or checkout.payback == PAID_BACK:
             return None
         paid = checkout.payment and checkout.payment.paid
         if not paid or paid.amount <= 0:
             return None
         left = Amount(rest_of(paid.amount, checkout.refunded_amount), paid.currency)
-        return RefundablePayment(checkout, paid, left, tuple(self._payouts.of_checkout(checkout_id)))
+        return RefundablePayment(checkout, paid, left, tuple(self.payouts.of_checkout(checkout_id)))
 
     def make(
         self, checkout_id: str, amount: Decimal | int | str | None, by: str, why: str, seen: str | None
@@ -317,10 +279,10 @@ class Refunds:
         :param seen: `RefundablePayment.seen` as the person saw it.
         :returns: None when there were other refunds since then; nothing is stored.
         """
-        with self._scope() as scoped:
+        with self.parts.scope() as scoped:
             session: Session = scoped()
             try:
-                made = self._requests.refund(checkout_id, amount, by, why, None)
+                made = self.requests.refund(checkout_id, amount, by, why, None)
                 # The checkout's row is locked by now, so nobody else can add a refund before the commit.
                 if seen is not None and self._seen_before(session, made) != seen:
                     session.rollback()
@@ -330,11 +292,11 @@ class Refunds:
             except BaseException:
                 session.rollback()
                 raise
-        return self._payouts.find(reference)
+        return self.payouts.find(reference)
 
     def _seen_before(self, session: Session, made: PayoutMixin) -> str:
-        payout: Any = self._models.Payout
-        checkout: Any = self._models.Checkout
+        payout: Any = self.parts.models.Payout
+        checkout: Any = self.parts.models.Checkout
         count = session.scalars(select(func.count()).where(payout.refund_of == made.refund_of)).one() - 1
         total = session.scalars(select(checkout.refunded_amount).where(checkout.checkout_id == made.refund_of)).one()
         return _seen(count, str(rest_of(Decimal(total), made.exact_amount)))

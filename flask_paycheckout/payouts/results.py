@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.events import HeldEvent
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
-from flask_paycheckout.payouts.calls import Made
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
 from flask_paycheckout.payouts.payout_schedule import FIRST_READ, SECOND_LOOK_UP, try_again
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
-from flask_paycheckout.payouts.stored import Payouts
-from flask_paycheckout.service.logs import FailureLog, about_payout
-from flask_paycheckout.service.observations import Observed, Observers
+from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves
+from flask_paycheckout.service.logs import about_payout
+from flask_paycheckout.service.observations import Observed
 from flask_paycheckout.text import visible
+
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
+    from flask_paycheckout.payouts.calls import Made
 
 
 @dataclass(frozen=True)
@@ -61,24 +62,22 @@ class PayoutReport:
 
     def __add__(self, later: PayoutReport) -> PayoutReport:
         """The counts of this round and of a later one, whose `left` counts."""
-        return PayoutReport(
-            self.sent + later.sent,
-            self.completed + later.completed,
-            self.failed + later.failed,
-            self.unknown + later.unknown,
-            later.left,
-            self.failed_calls + later.failed_calls,
-        )
+        ours = asdict(self)
+        return PayoutReport(**{name: ours[name] + more for name, more in asdict(later).items()} | {"left": later.left})
 
 
 # Changes by other processes that storing a late answer is repeated for.
 _MAX_ROUNDS = 20
 # States in which a late answer is shown as the payout's problem.
 _UNDECIDED = (PayoutStatus.UNKNOWN, PayoutStatus.READY, PayoutStatus.FAILED)
+_COUNTED = (PayoutStatus.SENT, PayoutStatus.COMPLETED, PayoutStatus.FAILED, PayoutStatus.UNKNOWN)
 _MAX_PROBLEM = 600
-_HEALED: dict[str, Any] = {"problem": None, "problem_since": None, "failures": 0, "lease_token": None}
+_UNPLANNED: dict[str, Any] = {"next_attempt_at": None, "lease_token": None}
+HEALED: dict[str, Any] = {"problem": None, "problem_since": None, "failures": 0, "lease_token": None}
+"""The columns of a payout that has no problem, and that nobody works on."""
 
 
+@dataclass(eq=False)
 class PayoutResults:
     """Stores the results of one round.
 
@@ -86,52 +85,37 @@ class PayoutResults:
     be stored of one payout is noted on it, and never keeps the round from the next one.
     """
 
-    def __init__(
-        self, payouts: Payouts, moves: PayoutMoves, outbox: Outbox, clock: Clock, log: FailureLog, observers: Observers
-    ) -> None:
-        self._payouts = payouts
-        self._moves = moves
-        self._outbox = outbox
-        self._clock = clock
-        self._log = log
-        self._observers = observers
-        self._counts: Counter[PayoutStatus] = Counter()
-        self._failed_calls = 0
-        self._events: list[HeldEvent] = []
-        self.delivery = Delivery()
-        """The events delivered so far."""
+    parts: Parts
+    moves: PayoutMoves
+    outbox: Outbox
+    delivery: Delivery = field(default_factory=Delivery, init=False)
+    """The events delivered so far."""
 
-        self.started = clock()
+    failed_calls: int = field(default=0, init=False)
+    """The number of calls without a usable answer, and of refusals."""
+
+    def __post_init__(self) -> None:
+        self.started = self._now()
         """The time when the round began; what is due by then is done in it."""
+
+        self._counts: Counter[PayoutStatus] = Counter()
+        self._events: list[HeldEvent] = []
 
     def report(self, left: int) -> PayoutReport:
         """The counts so far."""
-        counts = self._counts
-        return PayoutReport(
-            counts[PayoutStatus.SENT],
-            counts[PayoutStatus.COMPLETED],
-            counts[PayoutStatus.FAILED],
-            counts[PayoutStatus.UNKNOWN],
-            left,
-            self._failed_calls,
-        )
-
-    def call_failed(self) -> None:
-        """Count a call without a usable answer, or a refusal."""
-        self._failed_calls += 1
+        counts = {status.value: self._counts[status] for status in _COUNTED}
+        return PayoutReport(**counts, left=left, failed_calls=self.failed_calls)
 
     def deliver(self) -> None:
         """Deliver the events of what was stored; called outside of all transactions."""
         events, self._events = self._events, []
-        self.delivery += self._outbox.deliver(events)
+        self.delivery += self.outbox.deliver(events)
 
     # Results of sends and look-ups
 
     def sent(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence) -> None:
         """Store that the service has the payout; also when the claim was lost meanwhile."""
-        read_at = None if payout.is_token else self._clock() + FIRST_READ
-        values = {**_HEALED, **_reported(made), "missed_at": None, "next_attempt_at": read_at}
-        self._answered(payout, PayoutMove(evidence, values, {"disbursement_id": made.disbursement_id}))
+        self._answered(payout, self._sent(payout, evidence, **_reported(made)))
 
     def sent_earlier(self, payout: PayoutMixin, columns: dict[str, Any], made: Made, differing: str | None) -> None:
         """Store that the service carried out an earlier try, which takes the place of the present one.
@@ -139,50 +123,38 @@ class PayoutResults:
         :param columns: what names the earlier try.
         :param differing: in what the service has another payout under its reference; a person decides then.
         """
-        values = {**_HEALED, **_reported(made), **columns, "next_attempt_at": self._clock() + FIRST_READ}
-        evidence, facts = PayoutEvidence.FOUND, {"disbursement_id": made.disbursement_id}
-        if differing is not None:
-            evidence = PayoutEvidence.DIFFERS
+        values = {**columns, **_reported(made)}
+        if differing is None:
+            self.move(payout, self._sent(payout, PayoutEvidence.FOUND, **values))
+        else:
             problem = f"the service has an earlier try with another {differing}"
-            values |= {**self._failure(payout, problem), "next_attempt_at": None}
-            facts["problem"] = problem
-        self.move(payout, PayoutMove(evidence, values, facts))
+            self.move(payout, self._failing(payout, PayoutEvidence.DIFFERS, problem, **values))
 
     def sent_before(self, payout: PayoutMixin) -> None:
         """Store that the service has a payout whose answer was noted, but could not be stored as a move."""
-        read_at = None if payout.is_token else self._clock() + FIRST_READ
-        values = {**_HEALED, "missed_at": None, "next_attempt_at": read_at}
-        self.move(payout, PayoutMove(PayoutEvidence.ACCEPTED, values, {"disbursement_id": payout.disbursement_id}))
+        self.move(payout, self._sent(payout, PayoutEvidence.ACCEPTED, disbursement_id=payout.disbursement_id))
 
     def differs(self, payout: PayoutMixin, made: Made, problem: str) -> None:
         """Store that the service has another payout under this reference; a person decides."""
-        values = {**self._failure(payout, problem), "lease_token": None, "next_attempt_at": None}
-        values["disbursement_id"] = made.disbursement_id
-        facts = {"disbursement_id": made.disbursement_id, "problem": problem}
-        self._answered(payout, PayoutMove(PayoutEvidence.DIFFERS, values, facts))
+        noted = {"disbursement_id": made.disbursement_id}
+        self._answered(payout, self._failing(payout, PayoutEvidence.DIFFERS, problem, **noted))
 
     def not_carried_out(self, payout: PayoutMixin, problem: str, retry_after: float | None = None) -> None:
         """Store that the service certainly paid nothing; it is sent again later, under the same reference."""
-        values = self._failure(payout, problem)
-        again = try_again(values["failures"], self._clock(), retry_after)
-        values |= {"lease_token": None, "next_attempt_at": again, **_free(payout)}
-        self.move(payout, PayoutMove(PayoutEvidence.NOT_CARRIED_OUT, values, {"problem": problem}))
+        again = try_again(payout.failures + 1, self._now(), retry_after)
+        self._to_be_sent(payout, problem, next_attempt_at=again)
 
     def send_alone(self, payout: PayoutMixin, problem: str) -> None:
         """Store that its batch was refused; it is sent in a call of its own, in this round if there is time."""
-        values = {**self._failure(payout, problem), **_free(payout), "lease_token": None}
-        values |= {"alone": True, "next_attempt_at": self.started}
-        self.move(payout, PayoutMove(PayoutEvidence.NOT_CARRIED_OUT, values, {"problem": problem}))
+        self._to_be_sent(payout, problem, alone=True, next_attempt_at=self.started)
 
     def refused(self, payout: PayoutMixin, problem: str) -> None:
         """Store that the service refused it."""
-        values = {**self._failure(payout, problem), "lease_token": None, "next_attempt_at": None}
-        self.move(payout, PayoutMove(PayoutEvidence.REFUSED, values, {"problem": problem}))
+        self.move(payout, self._failing(payout, PayoutEvidence.REFUSED, problem))
 
     def in_doubt(self, payout: PayoutMixin, problem: str) -> None:
         """Store that nobody can find out whether it was sent; a person decides."""
-        values = {**self._failure(payout, problem), "lease_token": None, "next_attempt_at": None, "doubted": True}
-        self.move(payout, PayoutMove(PayoutEvidence.IN_DOUBT, values, {"problem": problem}))
+        self.move(payout, self._failing(payout, PayoutEvidence.IN_DOUBT, problem, doubted=True))
 
     def missed(self, payout: PayoutMixin, began: datetime, ended: datetime) -> None:
         """Store that a look-up with the keys that sent it did not find it; the second one decides.
@@ -192,18 +164,17 @@ class PayoutResults:
 
         :param began: when the look-up began, by the database's clock; `ended` likewise.
         """
-        now = self._clock()
-        first = payout.missed_at
+        now, first = self._now(), payout.missed_at
+        problem = payout.problem or "the service refused it, and has nothing under its reference"
         if payout.refused and not payout.doubted:
-            self.refused(payout, payout.problem or "the service refused it")
+            self.refused(payout, problem)
         elif first is None or first > ended:
             entry = line(now, Entry.READ, result="not found at the service")
-            values = {"missed_at": ended, "next_attempt_at": now + SECOND_LOOK_UP, "lease_token": None}
-            self.note(payout, entry, **values)
+            self.note(payout, entry, missed_at=ended, next_attempt_at=now + SECOND_LOOK_UP, lease_token=None)
         elif (left := first + SECOND_LOOK_UP - began) > timedelta(0):
             self.note(payout, None, next_attempt_at=now + left, lease_token=None)
         elif payout.refused:
-            self.in_doubt(payout, payout.problem or "the service refused it, and has nothing under its reference")
+            self.in_doubt(payout, problem)
         else:
             values = {"missed_at": None, "next_attempt_at": self.started, "lease_token": None}
             self.move(payout, PayoutMove(PayoutEvidence.MISSED, values))
@@ -211,36 +182,31 @@ class PayoutResults:
     # Failures that move nothing
 
     def failed(self, payout: PayoutMixin, problem: str, **values: Any) -> PayoutMixin | None:
-        """Store a failure of a send; the claim goes on, for a look-up.
+        """Store a failure of a call, by default of a send, whose claim goes on for a look-up.
 
+        :param values: further columns.
         :returns: the payout as stored now; None when the claim was lost.
         """
-        entry = line(self._clock(), Entry.NO_ANSWER, problem=problem)
+        entry = line(self._now(), Entry.NO_ANSWER, problem=problem)
         return self.note(payout, entry, **{**self._failure(payout, problem), **values})
 
-    def unread(self, payout: PayoutMixin, problem: str, **more: Any) -> None:
-        """Store that a look-up or read failed, which proves nothing; the next one comes later.
-
-        :param more: further columns with their values.
-        """
-        values = self._failure(payout, problem)
-        again = try_again(values["failures"], self._clock())
-        entry = line(self._clock(), Entry.NO_ANSWER, problem=problem)
-        self.note(payout, entry, **values, **more, next_attempt_at=again, lease_token=None)
+    def unread(self, payout: PayoutMixin, problem: str, **values: Any) -> None:
+        """Store that a look-up or read failed, which proves nothing; the next one comes later."""
+        self.failed(payout, problem, **values, **self._later(payout))
 
     # Results of reads
 
-    def ended(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence, problem: str | None = None) -> None:
+    def ended(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence) -> None:
         """Store that the service reads completed or failed."""
-        values = {**_HEALED, **_reported(made), "next_attempt_at": None, "reported_amount": None}
-        if problem is not None:
-            values |= {"problem": problem, "problem_since": self._clock()}
+        values = {**HEALED, **_reported(made), "next_attempt_at": None, "reported_amount": None}
+        if evidence is PayoutEvidence.FAILED:
+            values |= {"problem": "the service says that it failed", "problem_since": self._now()}
         self.move(payout, PayoutMove(evidence, values))
 
     def pending(self, payout: PayoutMixin, made: Made, next_read_at: datetime) -> None:
         """Plan the next read of a transfer that is pending."""
-        values = {**_HEALED, "disbursement_id": made.disbursement_id, "reported_amount": None}
-        self.note(payout, None, **values, next_attempt_at=next_read_at)
+        noted = {"disbursement_id": made.disbursement_id, "reported_amount": None, "next_attempt_at": next_read_at}
+        self.note(payout, None, **HEALED, **noted)
 
     # Storing
 
@@ -254,33 +220,54 @@ class PayoutResults:
     def note(self, payout: PayoutMixin, entry: str | None, **values: Any) -> PayoutMixin | None:
         """Change columns of a payout without a move; None when it has changed meanwhile, or cannot be changed now."""
         try:
-            return self._moves.note(payout, entry, **values)
+            return self.moves.note(payout, entry, **values)
         except SQLAlchemyError as error:
             self._not_stored(payout, error)
             return None
 
     def _move(self, payout: PayoutMixin, move: PayoutMove) -> bool:
-        moved = self._moves.move(payout, move, self._clock())
+        moved = self.moves.move(payout, move, self._now())
         if moved is None:
             return False
         kind, status = moved.payout.kind, PayoutStatus(moved.payout.status)
         self._counts[status] += 1
-        self._observers.record(Observed.PAYOUT, kind, status, account=payout.account)
+        self.parts.observers.record(Observed.PAYOUT, kind, status, account=payout.account)
         self._events += moved.events
         return True
 
+    def _sent(self, payout: PayoutMixin, evidence: PayoutEvidence, **values: Any) -> PayoutMove:
+        read_at = None if payout.is_token else self._now() + FIRST_READ
+        columns = {**HEALED, "missed_at": None, "next_attempt_at": read_at, **values}
+        return PayoutMove(evidence, columns, {"disbursement_id": values["disbursement_id"]})
+
+    def _failing(self, payout: PayoutMixin, evidence: PayoutEvidence, problem: str, **values: Any) -> PayoutMove:
+        facts = {"disbursement_id": values.get("disbursement_id"), "problem": problem}
+        return PayoutMove(evidence, {**self._failure(payout, problem), **_UNPLANNED, **values}, facts)
+
+    def _to_be_sent(self, payout: PayoutMixin, problem: str, **values: Any) -> None:
+        if not payout.doubted:
+            # Other keys may send it the next time, as these have certainly not.
+            values |= {"client_id": None, "paid_by": None}
+        self.move(payout, self._failing(payout, PayoutEvidence.NOT_CARRIED_OUT, problem, **values))
+
     def _not_stored(self, payout: PayoutMixin, error: Exception) -> str:
         """Log that something about a payout could not be stored; the reason for people."""
-        self._failed_calls += 1
+        self.failed_calls += 1
         reason = error.problem if isinstance(error, ReceiverFailed) else first_line(error)
         fields = about_payout(payout, heals=payout.failures > 0)
         text = "payout %s could not be stored"
-        self._log.exception("results of payouts", text, payout.reference, extra=fields, error=error)
+        self.parts.log.exception("results of payouts", text, payout.reference, extra=fields, error=error)
         return visible(f"the service's answer could not be stored: {reason}")[:_MAX_PROBLEM]
 
     def _failure(self, payout: PayoutMixin, problem: str) -> dict[str, Any]:
-        since = payout.problem_since or self._clock()
+        since = payout.problem_since or self._now()
         return {"problem": problem, "problem_since": since, "failures": payout.failures + 1}
+
+    def _later(self, payout: PayoutMixin) -> dict[str, Any]:
+        return {"next_attempt_at": try_again(payout.failures + 1, self._now()), "lease_token": None}
+
+    def _now(self) -> datetime:
+        return self.parts.clock()
 
     # Answers, which are kept whoever holds the claim by now
 
@@ -296,18 +283,16 @@ class PayoutResults:
             except Exception as error:
                 self._keep_for_later(current, move, self._not_stored(current, error))
                 return
-            current = self._payouts.find(payout.reference)
+            current = self._again(payout)
         if current is not None:
             self._keep_as_history(current, move)
 
     def _keep_for_later(self, payout: PayoutMixin, move: PayoutMove, problem: str) -> None:
         """Keep the service's id of a payout, so that the move is stored later without asking again."""
-        values = self._failure(payout, problem)
+        values = {**self._failure(payout, problem), **self._later(payout)}
         if move.evidence is not PayoutEvidence.DIFFERS:
             values["disbursement_id"] = move.values["disbursement_id"]
-        again = try_again(values["failures"], self._clock())
-        entry = line(self._clock(), Entry.NOT_APPLIED, rule=move.evidence, **move.facts)
-        self.note(payout, entry, **values, next_attempt_at=again, lease_token=None)
+        self.note(payout, self._not_applied(move), **values)
 
     def _keep_as_history(self, payout: PayoutMixin, move: PayoutMove) -> None:
         """Keep an answer that moves nothing any more, in the history, and where a person who decides sees it."""
@@ -316,21 +301,21 @@ class PayoutResults:
             return
         problem = f"an answer of the service came late: {move.evidence}, as {disbursement_id}"
         told = payout.reference, payout.status, problem
-        self._log.warning("late answers about payouts", "payout %s is %s: %s", *told, extra=about_payout(payout))
+        self.parts.log.warning("late answers about payouts", "payout %s is %s: %s", *told, extra=about_payout(payout))
         found: PayoutMixin | None = payout
         for _ in range(_MAX_ROUNDS):
             if found is None:
                 return
             values = self._failure(found, problem) if found.status in _UNDECIDED else {}
-            entry = line(self._clock(), Entry.NOT_APPLIED, rule=move.evidence, **move.facts)
-            if self.note(found, entry, **values) is not None:
+            if self.note(found, self._not_applied(move), **values) is not None:
                 return
-            found = self._payouts.find(payout.reference)
+            found = self._again(payout)
 
+    def _not_applied(self, move: PayoutMove) -> str:
+        return line(self._now(), Entry.NOT_APPLIED, rule=move.evidence, **move.facts)
 
-def _free(payout: PayoutMixin) -> dict[str, Any]:
-    """The columns by which a payout may be sent with other keys the next time, unless these may have sent it."""
-    return {} if payout.doubted else {"client_id": None, "paid_by": None}
+    def _again(self, payout: PayoutMixin) -> PayoutMixin | None:
+        return self.moves.payouts.find(payout.reference)
 
 
 def _reported(made: Made) -> dict[str, Any]:

@@ -3,58 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
-from flask_paycheckout.clock import Clock
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
-from flask_paycheckout.payouts.calls import AccessToken, PayoutCalls
-from flask_paycheckout.payouts.following import Following, LookUps
-from flask_paycheckout.payouts.payout_moves import PayoutMoves
-from flask_paycheckout.payouts.payout_queue import PayoutQueue
+from flask_paycheckout.payouts.calls import AccessToken
 from flask_paycheckout.payouts.results import PayoutReport, PayoutResults
 from flask_paycheckout.payouts.sending import Sending
-from flask_paycheckout.payouts.stored import Payouts
-from flask_paycheckout.service.logs import FailureLog, about
-from flask_paycheckout.service.observations import Observers
-from flask_paycheckout.service.record import ServiceRecord
+from flask_paycheckout.payouts.stored import PayoutMoves
+from flask_paycheckout.service.logs import about
+
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
 
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, eq=False)
 class PayoutSender:
-    """Runs rounds for one app, in any number of processes and threads at once.
+    """Runs rounds for one app, in any number of processes and threads at once."""
 
-    :param access_token: the setting, by which payouts are sent when a round is given no other token.
-    """
-
-    def __init__(
-        self,
-        payouts: Payouts,
-        queue: PayoutQueue,
-        moves: PayoutMoves,
-        calls: PayoutCalls,
-        outbox: Outbox,
-        record: ServiceRecord,
-        clock: Clock,
-        database_clock: Clock,
-        access_token: AccessToken | None,
-        log: FailureLog,
-        observers: Observers,
-    ) -> None:
-        self._payouts = payouts
-        self._queue = queue
-        self._moves = moves
-        self._calls = calls
-        self._outbox = outbox
-        self._record = record
-        self._clock = clock
-        self._access_token = access_token
-        self._log = log
-        self._observers = observers
-        self._look_ups = LookUps(queue, calls, clock, database_clock, log)
-        self._sending = Sending(queue, calls, self._look_ups, record, clock, log)
-        self._following = Following(queue, calls, clock, log)
+    parts: Parts
+    sending: Sending
+    moves: PayoutMoves
+    outbox: Outbox
 
     def run(self, access_token: AccessToken | None = None) -> PayoutReport:
         """Run a round over all that is due at its beginning, and return its counts.
@@ -76,22 +49,23 @@ class PayoutSender:
         :param at_once: whether to call also for accounts whose last calls failed; reconcile pauses instead.
         :raises ValueError: the access token cannot stand in a header.
         """
+        sending = self.sending
         if isinstance(access_token, str):
             # Before anything is claimed.
-            self._calls.authorized(access_token)
-        results = PayoutResults(self._payouts, self._moves, self._outbox, self._clock, self._log, self._observers)
-        before = self._queue.backlog(results.started)
+            sending.calls.authorized(access_token)
+        results = PayoutResults(self.parts, self.moves, self.outbox)
+        before = sending.queue.backlog(results.started)
         if not before.due:
             return results.report(before.ready), results.delivery
-        token = self._access_token if access_token is None else access_token
+        token = self._setting if access_token is None else access_token
         try:
-            self._step(results, lambda: self._look_ups.run(results, at_once=at_once))
-            self._step(results, lambda: self._sending.run(token, results, stopped, at_once=at_once))
-            self._step(results, lambda: self._following.run(results, stopped, at_once=at_once))
+            self._step(results, lambda: sending.following.look_up_due(results, at_once=at_once))
+            self._step(results, lambda: sending.run(token, results, stopped, at_once=at_once))
+            self._step(results, lambda: sending.following.read_due(results, stopped, at_once=at_once))
         finally:
-            self._record.write()
+            sending.record.write()
             results.deliver()
-        left = self._step(results, lambda: self._queue.backlog(results.started)) or before
+        left = self._step(results, lambda: sending.queue.backlog(results.started)) or before
         return results.report(left.ready), results.delivery
 
     def _step(self, results: PayoutResults, step: Callable[[], T]) -> T | None:
@@ -99,12 +73,25 @@ class PayoutSender:
         try:
             return step()
         except Exception:
-            results.call_failed()
+            results.failed_calls += 1
             text = "a step of the round of payouts failed; the next round tries it again"
-            self._log.exception("rounds of payouts", text, extra=about())
+            self.parts.log.exception("rounds of payouts", text, extra=about())
             return None
 
     def idle(self) -> PayoutReport | None:
         """The report of a round that finds nothing due; None when something is."""
-        backlog = self._queue.backlog(self._clock())
+        backlog = self.sending.queue.backlog(self.parts.clock())
         return None if backlog.due else PayoutReport(left=backlog.ready)
+
+    @property
+    def _setting(self) -> AccessToken | None:
+        """The access token of the settings; a function is called in a context of its own, as threads have none."""
+        given = self.parts.settings.access_token
+        if not callable(given):
+            return given
+
+        def ask() -> str:
+            with self.parts.scope():
+                return given()
+
+        return ask

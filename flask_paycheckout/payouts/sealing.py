@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from itsdangerous import Signer
@@ -27,6 +29,7 @@ class Unreadable(Exception):
     """Stored details of a destination cannot be read; the message says why, and how to mend it."""
 
 
+@dataclass(frozen=True, eq=False)
 class Sealing:
     """Writes and reads the details of destinations for one app.
 
@@ -34,17 +37,15 @@ class Sealing:
     :param keys: returns the app's secret keys, the current one last.
     """
 
-    def __init__(self, seal_keys: Sequence[str], keys: Callable[[], Sequence[bytes]]) -> None:
-        self._seal_keys = seal_keys
-        self._keys = keys
-        self._fernet: MultiFernet | None = None
+    seal_keys: Sequence[str] = field(repr=False)
+    keys: Callable[[], Sequence[bytes]]
 
     def seal(self, to: Destination) -> Hidden:
         """The details of a destination for its column; sealed when they contain an account number and a key is set."""
         details = details_of(to)
-        if not self._seal_keys or not isinstance(to, ToBank):
+        if not self.seal_keys or not isinstance(to, ToBank):
             return Hidden(details)
-        return Hidden(_SEALED + self._sealer().encrypt(details.encode()).decode())
+        return Hidden(_SEALED + self._sealer.encrypt(details.encode()).decode())
 
     def open(self, kind: str | None, details: str | None) -> Destination:
         """The destination that was stored with these details.
@@ -55,14 +56,14 @@ class Sealing:
             raise Unreadable("its destination is not known; cancel it, and ask the customer again with a new refund")
         if not details.startswith(_SEALED):
             return destination_of(kind, details)
-        if not self._seal_keys:
+        if not self.seal_keys:
             raise Unreadable(
                 "its account number is sealed, but PAYCHECKOUT_SEAL_KEY is not set; set the key that sealed it"
             )
         from cryptography.fernet import InvalidToken
 
         try:
-            opened = self._sealer().decrypt(details.removeprefix(_SEALED).encode()).decode()
+            opened = self._sealer.decrypt(details.removeprefix(_SEALED).encode()).decode()
         except InvalidToken:
             raise Unreadable(
                 "its account number is sealed with a key that PAYCHECKOUT_SEAL_KEY does not list; add that key to the"
@@ -72,22 +73,21 @@ class Sealing:
 
     def fingerprint(self, to: Destination) -> str:
         """A keyed fingerprint of a destination, by which contents can be compared after the details are gone."""
-        return _fingerprint(self._keys()[-1], to)
+        return _fingerprint(self.keys()[-1], to)
 
     def is_fingerprint_of(self, stored: str, to: Destination) -> bool | None:
         """Whether a stored fingerprint is this destination's; None when it was made with a key that is gone."""
-        candidates = [_fingerprint(key, to) for key in self._keys() if key]
+        candidates = [_fingerprint(key, to) for key in self.keys() if key]
         if any(hmac.compare_digest(stored, candidate) for candidate in candidates):
             return True
         known = any(stored.partition(":")[0] == candidate.partition(":")[0] for candidate in candidates)
         return False if known else None
 
+    @cached_property
     def _sealer(self) -> MultiFernet:
-        if self._fernet is None:
-            from cryptography.fernet import Fernet, MultiFernet
+        from cryptography.fernet import Fernet, MultiFernet
 
-            self._fernet = MultiFernet([Fernet(key) for key in self._seal_keys])
-        return self._fernet
+        return MultiFernet([Fernet(key) for key in self.seal_keys])
 
 
 def _fingerprint(key: bytes, to: Destination) -> str:

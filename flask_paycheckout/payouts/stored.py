@@ -1,22 +1,45 @@
-"""Queries of the payout table. They use the extension's own connections, so they never commit the shop's changes."""
+"""The table of payouts: its queries, and the moves between states.
+
+A move is one conditional statement, with the booking and the event in its transaction.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from sqlalchemy import Connection, Engine, Table, func, select
+import msgspec
+from sqlalchemy import Connection, Table, func, select
 
-from flask_paycheckout.database.autocommit import autocommit
+from flask_paycheckout.database.history import Entry, line
+from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.database.parameters import is_of
+from flask_paycheckout.database.state_table import StateTable, lost_races_ignored
+from flask_paycheckout.events.event_writer import EventWriter
+from flask_paycheckout.events.events import HeldEvent, NewEvent
+from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
+from flask_paycheckout.payouts.paybacks import RefundLimits
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.payout_states import (
+    PAYOUT_SIGNAL_OF,
+    PAYOUT_TRANSITIONS,
+    RELEASING,
+    WIPING,
+    PayoutEvidence,
+    PayoutKind,
+    PayoutStatus,
+)
 
 if TYPE_CHECKING:
-    from flask_paycheckout.models import Models
+    from flask_paycheckout.books.ledger import Bookings
+
+# A service that is away for months must not make histories grow without end.
+_ROUTINE = frozenset({PayoutEvidence.NOT_CARRIED_OUT, PayoutEvidence.MISSED})
 
 
 class RefundState(NamedTuple):
@@ -33,97 +56,195 @@ class RefundState(NamedTuple):
     times: int
 
 
-class Payouts:
-    """The stored payouts of one app.
+class PayoutMove(msgspec.Struct, frozen=True):
+    """A change of a payout's state, to be stored."""
 
-    :param engine: returns the engine of the payout table, when first needed.
-    """
+    evidence: PayoutEvidence
+    values: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    """Further columns of the payout with their values."""
 
-    def __init__(self, engine: Callable[[], Engine], models: Models) -> None:
-        self._engine = engine
-        self._models = models
-        self._table: Table = models.payouts
+    facts: Mapping[str, object] = msgspec.field(default_factory=dict)
+    """Facts for the line of the history, such as who decided, and why."""
+
+
+class MovedPayout(msgspec.Struct, frozen=True):
+    """A move that was stored."""
+
+    payout: PayoutMixin
+    """The payout after the move, detached from any session."""
+
+    events: tuple[HeldEvent, ...] = ()
+    """The move's event, leased to the caller, who delivers it; empty when no signal is sent for this move."""
+
+
+class Payouts(StateTable[PayoutMixin]):
+    """The stored payouts of one app."""
+
+    # A change requires the lease as it was loaded too, so that a process which lost its lease changes nothing.
+    unmoved = parameters = ("id", "status", "changes")
+
+    @property
+    def table(self) -> Table:
+        return self.models.payouts
+
+    def made(self, row: Mapping[Any, Any]) -> PayoutMixin:
+        return self.models.payout_of_row(row)
+
+    def row_of(self, subject: PayoutMixin) -> dict[str, Any]:
+        return self.models.row_of_payout(subject)
+
+    def planned(self, columns: frozenset[str]) -> dict[str, Any]:
+        return super().planned(columns) | {"changes": self.table.c.changes + 1}
 
     def find(self, reference: str, connection: Connection | None = None) -> PayoutMixin | None:
         """The payout with this reference, detached from any session.
 
         :param connection: the connection of the caller's transaction; None for one of its own.
         """
-        if not is_order_id(reference):
-            return None
-        if connection is None:
-            return next(iter(self._loaded(self._select_by_reference, of_reference=reference)), None)
-        row = connection.execute(self._select_by_reference, {"of_reference": reference}).mappings().one_or_none()
-        return None if row is None else self._models.payout_of_row(row)
+        return next(iter(self.of("reference", reference, connection)), None) if is_order_id(reference) else None
 
     def find_in(self, connection: Connection, reference: str) -> PayoutMixin:
         """The payout with this reference as this transaction sees it, detached from any session."""
-        found = connection.execute(self._select_by_reference, {"of_reference": reference})
-        return self._models.payout_of_row(found.mappings().one())
+        (found,) = self.of("reference", reference, connection)
+        return found
 
     def of_checkout(self, checkout_id: str) -> Sequence[PayoutMixin]:
         """The refunds of a checkout, oldest first."""
-        return self._loaded(self._select_by_checkout, of_refund_of=checkout_id)
+        return self.of("refund_of", checkout_id)
 
     def of_order(self, order_id: str) -> Sequence[PayoutMixin]:
         """The payouts and refunds of an order, oldest first."""
-        return self._loaded(self._select_by_order, of_order_id=order_id)
+        return self.of("order_id", order_id)
 
     def refund_states(self, order_id: str) -> Sequence[RefundState]:
         """The states of an order's refunds, each once for each payment and amount; without cancelled ones.
 
         Their number does not grow with the number of refunds of one amount.
         """
-        with self._single.connect() as connection:
-            found = connection.execute(self._select_refund_states, {"of_order_id": order_id})
-            return [RefundState(*row) for row in found]
+        return [RefundState(*row) for row in self.rows(self._select_refund_states, of_order_id=order_id)]
 
     def sent_before(self, account: str, client_id: str | None, before: datetime) -> str | None:
         """The service reference of the newest bank transfer that the service had by then; None when there is none."""
-        c = self._table.c
+        c = self.table.c
         sent = (
             select(c.service_reference)
             .where(c.account == account, c.client_id.is_not_distinct_from(client_id), c.to_kind != "wallet")
             .where(c.status.in_([PayoutStatus.SENT.value, PayoutStatus.COMPLETED.value]), c.moved_at < before)
             .where(c.disbursement_id.is_not(None))
         )
-        with self._single.connect() as connection:
-            return connection.execute(sent.order_by(c.id.desc()).limit(1)).scalar_one_or_none()
+        return next((row[0] for row in self.rows(sent.order_by(c.id.desc()).limit(1))), None)
 
     def counts(self) -> dict[str, int]:
         """The number of payouts in each state."""
-        status = self._table.c.status
-        with self._single.connect() as connection:
-            return dict(connection.execute(select(status, func.count()).group_by(status)).all())
-
-    def _loaded(self, statement: Any, **parameters: str) -> list[PayoutMixin]:
-        with self._single.connect() as connection:
-            return [self._models.payout_of_row(row) for row in connection.execute(statement, parameters).mappings()]
-
-    @cached_property
-    def _single(self) -> Engine:
-        """The engine for single statements."""
-        return autocommit(self._engine())
-
-    # Statements
-
-    @cached_property
-    def _select_by_reference(self) -> Any:
-        return select(self._table).where(is_of(self._table, "reference"))
-
-    @cached_property
-    def _select_by_checkout(self) -> Any:
-        return select(self._table).where(is_of(self._table, "refund_of")).order_by(self._table.c.id)
-
-    @cached_property
-    def _select_by_order(self) -> Any:
-        return select(self._table).where(is_of(self._table, "order_id")).order_by(self._table.c.id)
+        status = self.table.c.status
+        return dict(self.rows(select(status, func.count()).group_by(status)))
 
     @cached_property
     def _select_refund_states(self) -> Any:
-        c, of = self._table.c, self._models.checkouts.c
+        c, of = self.table.c, self.models.checkouts.c
         columns = (of.checkout_id, of.paid_order_id, of.payback, c.status, c.currency, c.amount)
         live = (c.kind == PayoutKind.REFUND.value, c.status != PayoutStatus.CANCELLED.value)
-        together = self._table.join(self._models.checkouts, of.checkout_id == c.refund_of)
-        found = select(*columns, func.count()).select_from(together).where(is_of(self._table, "order_id"), *live)
+        together = self.table.join(self.models.checkouts, of.checkout_id == c.refund_of)
+        found = select(*columns, func.count()).select_from(together).where(is_of(self.table, "order_id"), *live)
         return found.group_by(*columns)
+
+
+@dataclass(frozen=True, eq=False)
+class PayoutMoves:
+    """Moves the stored payouts of one app."""
+
+    payouts: Payouts
+    limits: RefundLimits
+    bookings: Bookings
+    events: EventWriter
+    transactions: ShopTransactions
+
+    def move(self, payout: PayoutMixin, move: PayoutMove, now: datetime) -> MovedPayout | None:
+        """Move a payout, book it and store its event, in one transaction; a refund counts against what arrived, or not.
+
+        :returns: None when the payout moved, or another process took it, meanwhile.
+        :raises KeyError: the table of states has no such transition.
+        :raises RefundTooLarge: a failed refund is tried again, and others have taken its money.
+        :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
+        """
+        signal = _signal_of(payout, move)
+        with lost_races_ignored():
+            in_session = signal is not None and self.events.has_atomic(signal)
+            with self.transactions.begin_for(shop=in_session) as (connection, shop):
+                return self._store(connection, shop, payout, move, now)
+        return None
+
+    def move_in(self, shop: ShopTransaction, payout: PayoutMixin, move: PayoutMove, now: datetime) -> None:
+        """Move a payout that the shop's transaction has just stored; its event is delivered by others.
+
+        :raises ReceiverFailed: an atomic receiver raised; the shop must roll back.
+        """
+        self._store(shop.connection, shop, payout, move, now, leased=False)
+
+    def note(self, payout: PayoutMixin, entry: str | None = None, **values: Any) -> PayoutMixin | None:
+        """Change columns of a payout that does not move; None when it has changed meanwhile.
+
+        :param entry: a line for the history, left out once the history is long.
+        """
+        with begin_limited(self.payouts.engine()) as connection:
+            row = self.payouts.change(connection, payout, values, entry)
+        return None if row is None else self.payouts.made(row)
+
+    def _store(
+        self,
+        connection: Connection,
+        shop: ShopTransaction | None,
+        payout: PayoutMixin,
+        move: PayoutMove,
+        now: datetime,
+        *,
+        leased: bool = True,
+    ) -> MovedPayout | None:
+        to = _target(payout, move)
+        values = {**move.values, "status": to.value, "moved_at": now}
+        if to in WIPING and payout.to_kind == "bank":
+            values["to_details"] = None
+        entry = line(now, Entry.MOVED, to=to, rule=move.evidence, **move.facts)
+        # What decides about money is always recorded.
+        row = self.payouts.change(connection, payout, values, entry, always=move.evidence not in _ROUTINE)
+        if row is None:
+            return None
+        self._count_refund(connection, payout, to, Decimal(row["amount"]))
+        self.bookings.book_payout(connection, self.payouts.row_of(payout), row, now)
+        signal = _signal_of(payout, move)
+        if signal is None:
+            return MovedPayout(self.payouts.made(row))
+        # Notes of failed tries change nothing of this; a payout that is sent again has a new reference at the service.
+        once = f"{payout.moved_at.timestamp()}:{row['revision']}:{payout.service_reference}:{payout.reference}"
+        event = self.events.store(
+            connection,
+            shop,
+            NewEvent(signal, once, payout.refund_of or "", payout.order_id or "", payout.reference),
+            lambda: self.payouts.made(row),
+            lambda open_connection: self.payouts.find_in(open_connection, payout.reference),
+            now,
+            leased=leased,
+        )
+        return MovedPayout(cast("PayoutMixin", event.subject), (event,))
+
+    def _count_refund(self, connection: Connection, payout: PayoutMixin, to: PayoutStatus, amount: Decimal) -> None:
+        """Keep the sum of the checkout's refunds.
+
+        :param amount: the payout's after the move.
+        """
+        before = None if payout.status in RELEASING else payout.amount
+        after = None if to in RELEASING else amount
+        if payout.refund_of is None or before == after:
+            return
+        if before is not None:
+            self.limits.give_back(connection, payout.refund_of, before)
+        if after is not None:
+            self.limits.take(connection, self.limits.lock(connection, payout.refund_of), after)
+
+
+def _target(payout: PayoutMixin, move: PayoutMove) -> PayoutStatus:
+    return PAYOUT_TRANSITIONS[PayoutStatus(payout.status), move.evidence]
+
+
+def _signal_of(payout: PayoutMixin, move: PayoutMove) -> str | None:
+    return PAYOUT_SIGNAL_OF.get(move.evidence) or PAYOUT_SIGNAL_OF.get(_target(payout, move))

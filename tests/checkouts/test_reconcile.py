@@ -193,12 +193,12 @@ def test_a_claim_that_fails_loses_no_read_that_is_under_way(shop: Shop, monkeypa
     claims = iter(range(100))
     claim_due = shop.runtime.due_reads.claim_due
 
-    def claims_four_times(*args: Any, **kwargs: Any) -> Any:
+    def claims_four_times(due_reads: Any, *args: Any, **kwargs: Any) -> Any:
         if next(claims) == 4:
             raise OperationalError("UPDATE", {}, Exception("the server closed the connection"))
         return claim_due(*args, **kwargs)
 
-    monkeypatch.setattr(shop.runtime.due_reads, "claim_due", claims_four_times)
+    monkeypatch.setattr(type(shop.runtime.due_reads), "claim_due", claims_four_times)
     with pytest.raises(OperationalError, match="closed the connection"):
         shop.reconciles()
     assert claimed_now(shop) == 0

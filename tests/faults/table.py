@@ -63,9 +63,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a page of another client id is used again": (
             "checkouts/test_client_ids.py::test_a_page_of_another_client_id_is_not_used_again",
-            Swap(
-                "checkouts.start:Starter._usable", "current.client_id != self._service.client_id_of(account)", "False"
-            ),
+            Swap("checkouts.start:Starter._usable", "current.client_id != self.service.client_id_of(account)", "False"),
         ),
         "webhooks about no checkout make payouts due without back-off": (
             "payouts/test_hints.py::test_webhooks_have_an_effect_ever_more_rarely_while_they_change_nothing",
@@ -109,15 +107,15 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the order is not asked for its total again when the money comes": (
             f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
-            Swap("checkouts.order_totals:OrderTotals.rule", "self.total(transaction, attempt)", "attempt.total"),
+            Swap("checkouts.shop_answers:OrderTotals.rule", "self.total(transaction, checkout)", "checkout.total"),
         ),
         "the order is asked for its total outside the transaction that moves": (
             f"{_CARTS}[postgresql-delivered-changed]",
-            First("checkouts.order_totals:OrderTotals.rule", "from flask_paycheckout.runtime import runtime"),
+            First("checkouts.shop_answers:OrderTotals.rule", "from flask_paycheckout.runtime import runtime"),
             Swap(
-                "checkouts.order_totals:OrderTotals.rule",
-                "self.total(transaction, attempt)",
-                "runtime().ask_total(attempt.order_id)",
+                "checkouts.shop_answers:OrderTotals.rule",
+                "self.total(transaction, checkout)",
+                "runtime().ask_total(checkout.order_id)",
             ),
         ),
         "SQLite is not locked before the order is asked for its total": (
@@ -168,24 +166,24 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "checkouts.start:Starter._make",
                 "store",
                 "import threading, types\n"
-                "stored = (order_id, link.id, link.url, total, self._clock(), current)\n"
-                "threading.Thread(target=self._moves.store, args=stored).start()\n"
+                "stored = (order_id, link.id, link.url, total, self.parts.clock(), current)\n"
+                "threading.Thread(target=self.moves.store, args=stored).start()\n"
                 "return types.SimpleNamespace(checkout_id=link.id, order_id=order_id, url=link.url, status='created')",
             ),
         ),
         "what the deposit said is forgotten when it cannot be applied": (
             f"{_REFUSING}[sqlite]",
-            Drop("checkouts.settlement:Settlement._weigh", "_note_failure"),
+            Drop("checkouts.settlement:Settlement._decide", "_note_failure"),
         ),
         "what arrived is stored in a second statement, after the move": (
             "checkouts/test_stored_payments.py::test_receivers_of_every_kind_get_what_arrived[sqlite]",
-            Drop("checkouts.settlement:Settlement._seen", "payment_columns"),
+            Drop("checkouts.settlement:Settlement._columns_of_read", "payment_columns"),
             After(
-                "checkouts.settlement:Settlement._weigh",
+                "checkouts.settlement:Settlement._decide",
                 "_move",
                 "if stored is not None and deposit is not None and deposit.status == COMPLETED:\n"
-                "    arrived = payment_columns(deposit, now)\n"
-                "    self._due_reads.note(self._checkouts.require(attempt.checkout_id), None, None, **arrived)",
+                "    arrived = payment_columns(deposit, reading.now)\n"
+                "    self.due_reads.note(self.checkouts.require(checkout.checkout_id), None, None, **arrived)",
             ),
         ),
         "a rejection is not told": (
@@ -363,8 +361,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a read that succeeds leaves the problem of the one before": (
             "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
             Swap(
-                "checkouts.settlement:Settlement._seen",
-                '{"problem": problem, "problem_since": problem and (attempt.problem_since or now)}',
+                "checkouts.settlement:Settlement._columns_of_read",
+                '{"problem": problem, "problem_since": problem and (checkout.problem_since or now)}',
                 "{}",
             ),
         ),
@@ -374,7 +372,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the books keep a completed payment that was taken back before it was applied": (
             f"{_SETTLEMENT}::test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported[sqlite-failed]",
-            Swap("checkouts.settlement:Settlement._seen", "attempt.payment_completed_at is not None", "False"),
+            Swap(
+                "checkouts.settlement:Settlement._columns_of_read", "checkout.payment_completed_at is not None", "False"
+            ),
         ),
         "a completed payment that is taken back before it was applied is not reported": (
             f"{_SETTLEMENT}::test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported[sqlite-failed]",
@@ -441,7 +441,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the read that a webhook wants takes back what a newer one wants": (
             f"{_HINTS}::test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down",
-            Swap("checkouts.due_reads:planned_values", "hinted & sooner", "hinted & ~hinted"),
+            Swap("checkouts.stored:Checkouts.planned", "hinted & sooner", "hinted & ~hinted"),
         ),
         "the webhook's secret is not compared": (
             f"{_ONE_ANSWER}::test_every_wrong_webhook_secret_gets_one_answer_and_none_tells_that_there_is_a_secret",
@@ -451,7 +451,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "One cheap request that causes many expensive ones: unknown ids end in our own table, reads have cool-downs.": {
         "webhooks of one process have no cool-down of their own": (
             f"{_HINTS}::test_while_no_result_can_be_stored_webhooks_cost_one_read_per_cool_down",
-            Swap("checkouts.webhooks:Webhooks._may_read", "self._read_lately.begin(attempt.checkout_id, now)", "True"),
+            Swap("checkouts.webhooks:Webhooks._may_read", "self._read_lately.begin(checkout.checkout_id, now)", "True"),
         ),
         "the cool-down that another process has stored is not kept": (
             f"{_HINTS}::test_webhooks_of_two_processes_that_read_at_once_both_count",
@@ -952,12 +952,12 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap(
                 "payouts.claims:RefundClaims._make_recipient",
                 "self._count(reference)",
-                "self._require_claimable(reference)",
+                "self._require(reference)",
             ),
         ),
         "a link makes any number of recipients": (
             f"{_CLAIMS}::test_a_link_makes_at_most_twenty_recipients_however_many_ask_at_once[sqlite]",
-            Swap("payouts.claims:ClaimCounts._take", "c.claims < MAX_CLAIMS", "c.claims < 30"),
+            Swap("payouts.claims:RefundClaims._count", "c.claims < MAX_CLAIMS", "c.claims < 30"),
         ),
         "a call that the service was not reached with is counted": (
             f"{_CLAIMS}::test_a_claim_counts_unless_it_was_certainly_not_carried_out",
@@ -965,11 +965,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a claim does not count as a change of the destination": (
             f"{_CLAIMS}::test_the_customer_may_correct_it_until_a_person_approves_what_they_saw",
-            Swap("payouts.claims:RefundClaims._store", "payout.revision + 1", "payout.revision"),
+            Swap("payouts.claims:RefundClaims.claim", "payout.revision + 1", "payout.revision"),
         ),
         "a claim goes on after a decision": (
             f"{_CLAIMS}::test_a_claim_that_a_decision_overtakes_changes_nothing_and_says_so",
-            Never("payouts.claims:RefundClaims._require_claimable", "can_be_claimed"),
+            Never("payouts.claims:_require_claimable", "can_be_claimed"),
         ),
         "an IBAN with a typing error is taken for an account number": (
             f"{_REFUND}::test_a_fault_is_told_at_its_field_and_nothing_else_is_lost",
@@ -1060,8 +1060,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_ACCOUNTS}::test_rotated_keys_are_used_by_the_call_that_the_old_ones_are_refused_for[settle]",
             Swap(
                 "checkouts.settlement:Settlement.settle",
-                "self._service.permit(READ, attempt.account)",
-                "self._service.permit(READ)",
+                "self.service.permit(READ, checkout.account)",
+                "self.service.permit(READ)",
             ),
         ),
         "reconcile reads with the keys of the settings": (
@@ -1124,7 +1124,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "accounts/test_payouts.py::test_each_is_sent_with_the_token_of_its_account_and_read_with_its_keys",
             Swap(
                 "payouts.calls:PayoutCalls.token_of",
-                "self._accounts.access_token_of(payer) if payer else given",
+                "self.accounts.access_token_of(payer) if payer else given",
                 "given",
             ),
         ),
@@ -1144,7 +1144,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the time between two look-ups goes by the host's own clock": (
             f"{_TRIES}::test_the_minute_between_two_look_ups_is_the_databases[70]",
-            Swap("payouts.following:LookUps.look_up", "self._database_clock()", "self._clock()"),
+            Swap("payouts.following:Following.look_up", "self.database_clock()", "self.parts.clock()"),
         ),
         "a look-up ends a minute before a known payout": (
             "client/test_find.py::test_a_look_up_ends_an_hour_before_a_known_payout_by_the_services_own_times",
@@ -1173,15 +1173,15 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a retry is sent before the earlier try is read": (
             f"{_TRIES}::test_a_retry_takes_an_earlier_try_that_was_carried_out_after_all",
-            Swap("payouts.sending:Sending._may_be_sent", "self._look_ups.ask_earlier(payout, results)", "True"),
+            Swap("payouts.sending:Sending._may_be_sent", "self.following.ask_earlier(payout, results)", "True"),
         ),
         "a retry is sent while the earlier try cannot be read": (
             f"{_TRIES}::test_a_retry_waits_while_an_earlier_try_cannot_be_read",
-            Swap("payouts.following:LookUps.ask_earlier", "self._calls.reading(payout, one)()", "None"),
+            Swap("payouts.following:Following.ask_earlier", "self.calls.reading(payout, one)()", "None"),
         ),
         "what other keys do not find counts as missed": (
             f"{_SELLERS}::test_what_other_keys_do_not_find_is_unknown_and_never_sent_again",
-            Swap("payouts.following:LookUps.look_up", "looked_up.proves_absence", "True"),
+            Swap("payouts.following:Following.look_up", "looked_up.proves_absence", "True"),
         ),
         "a payout in doubt is sent again with other keys": (
             f"{_SELLERS}::test_one_that_may_have_been_sent_is_sent_again_with_the_same_keys_only",
@@ -1205,7 +1205,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a sender waits for a row that the shop has locked": (
             "payouts/test_leases.py::test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting",
-            Swap("payouts.payout_queue:PayoutQueue._unlocked", "ids.with_for_update(skip_locked=True)", "ids"),
+            Swap("database.state_table:StateTable.unlocked", "ids.with_for_update(skip_locked=True)", "ids"),
         ),
         "a payout that cannot be stored ends the round": (
             "payouts/test_sending.py::test_one_whose_answer_cannot_be_stored_stops_no_other_in_any_step",
@@ -1215,16 +1215,16 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_REFUNDS}::test_money_given_back_by_hand_is_completed_counted_booked_and_told[sqlite]",
             Swap(
                 "payouts.requests:PayoutRequests.refund",
-                "self._limits.take(transaction.connection, refundable, exact)",
-                "by_hand or self._limits.take(transaction.connection, refundable, exact)",
+                "self.limits.take(transaction.connection, refundable, exact)",
+                "by_hand or self.limits.take(transaction.connection, refundable, exact)",
             ),
         ),
         "the token of the settings pays for an account without one": (
             f"{_SELLERS}::test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pay",
             Swap(
                 "payouts.calls:PayoutCalls.token_of",
-                "self._accounts.access_token_of(payer) if payer else given",
-                "(self._accounts.access_token_of(payer) if payer else given) or given",
+                "self.accounts.access_token_of(payer) if payer else given",
+                "(self.accounts.access_token_of(payer) if payer else given) or given",
             ),
         ),
         "money is marked as paid back by hand while a refund of it is open": (
@@ -1247,12 +1247,12 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "payouts.sending:Sending.run",
                 "take",
                 "from sqlalchemy import select\n"
-                "table = self._queue._table\n"
-                "with self._queue._single.connect() as connection:\n"
+                "table = self.queue.payouts.table\n"
+                "with self.queue.payouts.single.connect() as connection:\n"
                 "    rows = connection.execute(select(table).where(table.c.status == 'ready')).mappings().all()\n"
-                "unclaimed = [self._queue._models.payout_of_row(row) for row in rows]\n"
-                "made = self._calls.send(client, self._addressed(unclaimed, results))\n"
-                "self._calls.send = lambda client, batch: made",
+                "unclaimed = [self.queue.payouts.made(row) for row in rows]\n"
+                "made = self.calls.send(client, self._addressed(unclaimed, results))\n"
+                "object.__setattr__(self.calls, 'send', lambda client, batch: made)",
             ),
         ),
         "a sender does not look whether its claim still holds": (
@@ -1265,7 +1265,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a result is stored although the payout has changed since it was claimed": (
             f"{_LATE}::test_a_refusal_that_comes_after_the_lease_sends_nothing_again[sqlite-429-bank]",
-            Swap("payouts.payout_moves:PayoutMoves._update", '("id", "status", "changes")', '("id",)'),
+            Value("payouts.stored:Payouts.unmoved", '("id",)'),
         ),
         "one look-up that misses a payout is enough to send it again": (
             f"{_ONCE}::test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference",
@@ -1278,8 +1278,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a look-up that fails counts as one that misses": (
             f"{_ONCE}::test_look_ups_that_fail_prove_nothing",
             Swap(
-                "payouts.following:LookUps.look_up",
-                'results.unread(payout, f"it could not be looked up: {words_of(error)}")',
+                "payouts.following:Following.look_up",
+                'results.unread(payout, f"it could not be looked up: {error_text(error)}")',
                 "missing(payout, began, began)",
             ),
         ),
@@ -1295,14 +1295,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_ONCE}::test_a_token_whose_answer_was_lost_is_never_sent_again_by_itself",
             Swap(
                 "payouts.sending:Sending._lost",
-                "results.in_doubt(one.payout, words)",
-                "results.not_carried_out(one.payout, words)",
+                "results.in_doubt(one.payout, problem)",
+                "results.not_carried_out(one.payout, problem)",
             ),
         ),
         "a token whose sender died is sent again": (
             f"{_LATE}::test_a_sender_that_sleeps_past_its_lease_makes_no_call[sqlite-token]",
             Swap(
-                "payouts.following:LookUps.run",
+                "payouts.following:Following._to_be_asked",
                 "results.in_doubt(payout, _IN_DOUBT)",
                 "results.not_carried_out(payout, _IN_DOUBT)",
             ),
@@ -1315,11 +1315,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a move of a payout stores two events": (
             f"{_ONCE}::test_of_each_move_one_event_is_stored[bank]",
             Before(
-                "payouts.payout_moves:PayoutMoves._store",
+                "payouts.stored:PayoutMoves._store",
                 "store",
-                "self._events.store(connection, shop, NewEvent(signal, f'again:{row[\"changes\"]}', '', '',"
-                " payout.reference), lambda: self._models.payout_of_row(row),"
-                " lambda opened: self._payouts.find_in(opened, payout.reference), now)",
+                "self.events.store(connection, shop, NewEvent(signal, f'again:{row[\"changes\"]}', '', '',"
+                " payout.reference), lambda: self.payouts.made(row),"
+                " lambda opened: self.payouts.find_in(opened, payout.reference), now)",
             ),
         ),
     },
@@ -1328,7 +1328,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_REFUNDS}::test_refunds_at_once_are_together_never_more_than_what_arrived[sqlite]",
             Swap(
                 "payouts.paybacks:RefundLimits._locked",
-                'connection.execute(self._lock_row, {"of_checkout_id": checkout_id}).rowcount == 0',
+                "not locked(connection, self.table, checkout_id)",
                 "False",
             ),
             Swap(
@@ -1347,7 +1347,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a failed refund keeps its money from others": (
             f"{_REFUNDS}::test_a_cancelled_refund_leaves_room_and_a_retry_asks_for_it_again",
-            Drop("payouts.payout_moves:PayoutMoves._count_refund", "give_back"),
+            Drop("payouts.stored:PayoutMoves._count_refund", "give_back"),
         ),
         "the account number stays when the bank has completed": (
             f"{_ONCE}::test_the_account_number_is_wiped_when_the_bank_has_completed",
@@ -1411,7 +1411,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a booking of a payout is stored in a second transaction": (
             "payouts/test_bookings.py::test_an_atomic_receiver_that_raises_takes_the_booking_back",
-            Before("payouts.payout_moves:PayoutMoves._store", "book_payout", "connection.commit()"),
+            Before("payouts.stored:PayoutMoves._store", "book_payout", "connection.commit()"),
         ),
         "held money is booked as a payment": (
             f"{_BOOKED}::test_held_money_is_booked_apart_and_becomes_a_payment_when_it_is_accepted[sqlite]",
@@ -1443,7 +1443,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a later read changes what was stored of a payment": (
             f"{_EXPORT}::test_a_closed_period_exports_byte_for_byte_the_same_again[sqlite]",
-            Swap("checkouts.due_reads:planned_values", "values.keys() & {*PAYMENT_COLUMNS}", "()"),
+            Swap("checkouts.stored:Checkouts.planned", "values.keys() & {*PAYMENT_COLUMNS}", "()"),
         ),
         "of movements of one moment the next page leaves some out": (
             f"{_EXPORT}::test_pages_lose_and_double_nothing_where_times_are_equal[sqlite]",

@@ -21,9 +21,9 @@ Answer = Callable[[Sequence[Made]], Sequence[Made]]
 
 def answers(payer: Payer, monkeypatch: pytest.MonkeyPatch, change: Answer) -> None:
     """The service does what it is asked, and its answer is another one."""
-    calls: Any = payer.shop.runtime.payout_sender._calls
+    calls: Any = payer.shop.runtime.payout_calls
     create = calls._create
-    monkeypatch.setattr(calls, "_create", lambda client, batch: change(create(client, batch)))
+    monkeypatch.setattr(type(calls), "_create", lambda calls, client, batch: change(create(client, batch)))
 
 
 def each(**fields: Any) -> Answer:

@@ -48,7 +48,7 @@ def test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting(
     queue, table = payer.shop.runtime.payout_queue, payer.shop.runtime.models.payouts
 
     def while_locked(act: Any) -> Any:
-        def acts(*arguments: Any, **more: Any) -> Any:
+        def acts(queue: Any, *arguments: Any, **more: Any) -> Any:
             with payer.shop.runtime.engine().connect() as other:
                 other.execute(table.select().where(table.c.reference.startswith("locked")).with_for_update())
                 return act(*arguments, **more)
@@ -59,7 +59,7 @@ def test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting(
     payer.owes("free")
     payer.owes("locked token", to=WALLET)
     for step in ("renew", "take"):
-        monkeypatch.setattr(queue, step, while_locked(getattr(queue, step)))
+        monkeypatch.setattr(type(queue), step, while_locked(getattr(queue, step)))
         payer.sends()
         assert [payer.status(one) for one in ("locked", "free")] == ["sending", "sent"]
     assert payer.status("locked token") in ("ready", "sending")
@@ -69,7 +69,8 @@ def test_a_sender_that_slept_alone_sends_nothing_either(payer: Payer, monkeypatc
     payer.owes()
     queue = payer.shop.runtime.payout_queue
     renew = queue.renew
-    monkeypatch.setattr(queue, "renew", lambda token, now: renew(token, payer.sandbox.advance(minutes=5)))
+    late = lambda queue, token, now: renew(token, payer.sandbox.advance(minutes=5))  # noqa: E731
+    monkeypatch.setattr(type(queue), "renew", late)
     calls = payer.counts_calls()
     payer.sends()
     assert (calls[FIAT], payer.status()) == (0, "sending")

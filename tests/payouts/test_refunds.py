@@ -21,8 +21,8 @@ from flask_paycheckout import (
     order_paid,
     payment_resolved,
 )
-from flask_paycheckout.payouts.payout_moves import PayoutMove
 from flask_paycheckout.payouts.payout_states import PayoutEvidence
+from flask_paycheckout.payouts.stored import PayoutMove
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
 from tests.payouts.shop import ADA, MAKER, committing, payout, payouts, refunds, stands

@@ -319,12 +319,12 @@ def test_one_whose_answer_cannot_be_stored_stops_no_other_in_any_step(
     move: Any = moves.move
     broken = [True]
 
-    def moving(payout: Any, *rest: Any) -> Any:
+    def moving(moves: Any, payout: Any, *rest: Any) -> Any:
         if payout.reference == "bad" and broken[0]:
             raise OperationalError("UPDATE", None, Exception("lock timeout"))
         return move(payout, *rest)
 
-    monkeypatch.setattr(moves, "move", moving)
+    monkeypatch.setattr(type(moves), "move", moving)
     for reference in ("bad", "fine", "token"):
         payer.owes(reference, to=WALLET if reference == "token" else ADA)
     assert payer.sends() == PayoutReport(sent=2, failed_calls=1)
@@ -354,7 +354,7 @@ def test_a_database_error_in_one_step_of_a_round_stops_no_other_step(
     payer.carried_out_unseen("doubted", doubtful=True)
     payer.owes("new")
     payer.sandbox.advance(minutes=2)
-    monkeypatch.setattr(payer.shop.runtime.payout_queue, broken, breaks)
+    monkeypatch.setattr(type(payer.shop.runtime.payout_queue), broken, breaks)
     assert payer.sends().failed_calls == 1
     done = {step for step, (reference, status) in ends.items() if payer.status(reference) == status}
     assert done == ends.keys() - {broken}

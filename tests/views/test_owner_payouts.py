@@ -17,8 +17,8 @@ from werkzeug.test import TestResponse
 from flask_paycheckout import ToBank
 from flask_paycheckout.client import FiatItem, NewRecipient, PayoutBank
 from flask_paycheckout.database.history import lines
-from flask_paycheckout.payouts.payout_moves import PayoutMove
 from flask_paycheckout.payouts.payout_states import PayoutEvidence
+from flask_paycheckout.payouts.stored import PayoutMove
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop

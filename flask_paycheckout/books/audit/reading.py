@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
 from flask_paycheckout.client import PaymentsError, RateLimited, Unauthorized
-from flask_paycheckout.payouts.calls import words_of
+from flask_paycheckout.payouts.calls import error_text
 from flask_paycheckout.service.calls import AccountUnavailable, is_answer
 from flask_paycheckout.service.deposits import NotMadeByThisClient
 from flask_paycheckout.service.limits import AdaptiveLimit
@@ -229,4 +229,4 @@ def what_to_do(error: Exception, account: str, meaning: str = "") -> str:
         remedy = f"Correct the keys{account_text(account)}, then repeat the audit."
     else:
         remedy = "Repeat the audit when the service answers again."
-    return " ".join(part for part in (f"It could not be read: {words_of(error)}.", meaning, remedy) if part)
+    return " ".join(part for part in (f"It could not be read: {error_text(error)}.", meaning, remedy) if part)

@@ -1,0 +1,180 @@
+"""Tables whose rows have a state: each change of a row, and each claim, is one conditional statement.
+
+Among any number of processes exactly one makes a change, or gets a row.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, Integer, Table, bindparam, select, update
+from sqlalchemy.exc import OperationalError
+
+from flask_paycheckout.database.autocommit import autocommit
+from flask_paycheckout.database.database_errors import is_lost_race
+from flask_paycheckout.database.history import appended
+from flask_paycheckout.database.parameters import is_of, new_values
+
+if TYPE_CHECKING:
+    from flask_paycheckout.models import Models
+
+__all__ = ["StateTable", "lost_races_ignored"]
+
+Subject = TypeVar("Subject")
+Row = Mapping[Any, Any]
+
+
+@contextmanager
+def lost_races_ignored() -> Iterator[None]:
+    """Leave the `with` block without an error when its transaction was rolled back because of another one."""
+    try:
+        yield
+    except OperationalError as error:
+        if not is_lost_race(error):
+            raise
+
+
+@dataclass(frozen=True, eq=False)
+class StateTable(ABC, Generic[Subject]):
+    """The rows of one table, as detached objects; it uses connections of its own unless it is given one.
+
+    So it never commits the shop's changes in `db.session`.
+    """
+
+    engine: Callable[[], Engine]
+    models: Models
+
+    unmoved: ClassVar[tuple[str, ...]]
+    """The columns that a change requires as they were loaded."""
+
+    parameters: ClassVar[tuple[str, ...]]
+    """The columns whose loaded values are parameters of a change."""
+
+    fixed: ClassVar[frozenset[str]] = frozenset()
+    """The columns that never change."""
+
+    _changes: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    @abstractmethod
+    def table(self) -> Table: ...
+
+    @abstractmethod
+    def made(self, row: Row) -> Subject:
+        """Make the object of a row, every column by its name."""
+
+    @abstractmethod
+    def row_of(self, subject: Subject) -> dict[str, Any]:
+        """The values of an object by column."""
+
+    def planned(self, columns: frozenset[str]) -> dict[str, Any]:
+        """The new values of columns, of which each has a parameter `new_...`."""
+        return new_values(self.table, columns)
+
+    @cached_property
+    def single(self) -> Engine:
+        """The engine for single statements."""
+        return autocommit(self.engine())
+
+    # Queries
+
+    def rows(self, statement: Any, connection: Connection | None = None, **parameters: Any) -> Sequence[Any]:
+        """The rows of a query.
+
+        :param connection: the connection of the caller's transaction; None for one of its own.
+        """
+        if connection is not None:
+            return connection.execute(statement, parameters).all()
+        with self.single.connect() as own:
+            return own.execute(statement, parameters).all()
+
+    def loaded(self, statement: Any, connection: Connection | None = None, **parameters: Any) -> list[Subject]:
+        """The objects of a query for whole rows."""
+        return [self.made(row._mapping) for row in self.rows(statement, connection, **parameters)]
+
+    def of(self, column: str, value: str, connection: Connection | None = None) -> list[Subject]:
+        """The objects with this value in a column, the oldest first."""
+        if column not in self._changes:
+            self._changes[column] = select(self.table).where(is_of(self.table, column)).order_by(self.table.c.id)
+        return self.loaded(self._changes[column], connection, **{f"of_{column}": value})
+
+    # Changes
+
+    def change(
+        self,
+        connection: Connection,
+        subject: Subject,
+        values: Mapping[str, Any],
+        entry: str | None = None,
+        *,
+        always: bool = False,
+        unmoved: tuple[str, ...] = (),
+        cleared: tuple[str, ...] = (),
+    ) -> dict[str, Any] | None:
+        """Change the row of an object that was loaded before.
+
+        :param entry: a line for the history.
+        :param always: whether the line is stored also when the history is long already.
+        :param unmoved: the columns that must be as they were loaded; by default those of the class.
+        :param cleared: columns that become NULL, whatever is planned for them.
+        :returns: the whole row; None when it has changed meanwhile.
+        """
+        given = {f"of_{name}": getattr(subject, name) for name in self.parameters} | {"entry": entry}
+        given |= {f"new_{name}": value for name, value in values.items()}
+        statement = self._change(frozenset(values), entry is not None, always, unmoved or self.unmoved, cleared)
+        changed = connection.execute(statement, given).mappings().one_or_none()
+        return None if changed is None else {**self.row_of(subject), **values, **changed}
+
+    def _change(
+        self,
+        columns: frozenset[str],
+        recorded: bool,
+        always: bool,
+        unmoved: tuple[str, ...],
+        cleared: tuple[str, ...],
+    ) -> Any:
+        key = columns, recorded, always, unmoved, cleared
+        if key not in self._changes:
+            table, values = self.table, self.planned(columns) | dict.fromkeys(cleared)
+            if recorded:
+                values["history"] = appended(table.c.history, self.entry, always=always)
+            # Only what the caller does not know, since each column that is returned takes time.
+            known = self.fixed | {name for name, value in values.items() if isinstance(value, BindParameter)}
+            unknown = [column for column in table.c if column.name not in known]
+            same = (is_of(table, name) for name in unmoved)
+            self._changes[key] = update(table).where(*same).values(values).returning(*unknown)
+        return self._changes[key]
+
+    @property
+    def entry(self) -> Any:
+        """The parameter of a line for the history."""
+        return bindparam("entry", type_=self.table.c.history.type)
+
+    # Claims
+
+    def claimed(self, statement: Any, parameters: dict[str, Any]) -> list[Subject]:
+        """The objects that a statement has changed, in the order of their ids; none when other processes were first."""
+        with lost_races_ignored():
+            with self.single.begin() as connection:
+                found = connection.execute(statement, parameters).mappings().all()
+            return [self.made(row) for row in sorted(found, key=lambda row: row["id"])]
+        return []
+
+    def is_first(self, *conditions: ColumnElement[bool], order: Sequence[Any]) -> ColumnElement[bool]:
+        """The condition that a row is among the first `limit` ones that meet conditions, and not locked."""
+        due = select(self.table.c.id).where(*conditions).order_by(*order)
+        return self.unlocked(due.limit(bindparam("limit", type_=Integer())))
+
+    def unlocked(self, ids: Any) -> ColumnElement[bool]:
+        """The condition that a row is one of these that no other transaction has locked: it is handling the others.
+
+        SQLite has no such locks, and one writer.
+        """
+        # As a common table expression, which PostgreSQL runs once: it may repeat a plain subquery with LIMIT, and then
+        # skip the rows that it has just locked.
+        return self.table.c.id.in_(select(ids.with_for_update(skip_locked=True).cte("due").c.id))
