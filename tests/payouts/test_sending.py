@@ -154,18 +154,11 @@ def test_a_refusal_whose_look_up_fails_decides_nothing(payer: Payer) -> None:
     assert payer.status() == "sending"
 
 
-@pytest.mark.parametrize("doubted", [False, True])
-def test_a_refused_token_failed_or_is_unknown_when_it_was_once_in_doubt(payer: Payer, doubted: bool) -> None:
+def test_a_refused_token_failed(payer: Payer) -> None:
     payer.owes(to=WALLET)
-    if doubted:
-        payer.sandbox.fault(CRYPTO, "drop")
-        assert payer.sends().unknown == 1
-        payer.decides("resolve_payout", False)
     payer.sandbox.fault(CRYPTO, "error", statusCode=400, message="no gas")
-    report = payer.sends()
-    assert (report.failed, report.unknown) == ((0, 1) if doubted else (1, 0))
-    assert payer.status() == ("unknown" if doubted else "failed")
-    assert "no gas" in payer.payout().problem
+    assert payer.sends().failed == 1
+    assert (payer.status(), "no gas" in payer.payout().problem) == ("failed", True)
     assert payer.at_service == []
 
 
