@@ -74,12 +74,12 @@ class _Conflict(Exception):
 
 
 @contextmanager
-def one_conflict(shop: Shop) -> Iterator[None]:
-    """The first change of a payout is rolled back because of another transaction."""
-    conflicts = iter([_Conflict()])
+def one_conflict(shop: Shop, before: int = 0) -> Iterator[None]:
+    """A change of payouts, after so many others, is rolled back because of another transaction."""
+    conflicts = iter([*[None] * before, _Conflict()])
 
     def conflict(connection: object, cursor: object, statement: str, *rest: object) -> None:
-        if statement.startswith("UPDATE paycheckout_payout") and (fault := next(conflicts, None)) is not None:
+        if "UPDATE paycheckout_payout" in statement and (fault := next(conflicts, None)) is not None:
             raise OperationalError(statement, None, fault)
 
     event.listen(shop.runtime.engine(), "before_cursor_execute", conflict)

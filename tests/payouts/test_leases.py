@@ -32,7 +32,7 @@ def test_simultaneous_senders_send_each_payout_once(open_payer: OpenPayer, to: o
 def test_a_sender_whose_renewal_a_conflict_rolled_back_sends_nothing(payer: Payer) -> None:
     payer.owes()
     calls = payer.counts_calls()
-    with one_conflict(payer.shop):
+    with one_conflict(payer.shop, before=2):
         payer.sends()
     assert (calls[FIAT], payer.status()) == (0, "sending")
     for _ in range(2):
