@@ -86,13 +86,6 @@ def test_a_claim_or_note_that_another_transaction_got_ahead_of_does_nothing(shop
     assert (claims(shop), shop.attempt(seen.checkout_id).reads) == ([seen.checkout_id], 0)
 
 
-def test_of_two_moves_from_one_state_the_second_is_refused(shop: Shop) -> None:
-    seen = shop.attempt(shop.starts())
-    assert pays(shop, seen) is not None
-    assert pays(shop, seen) is None
-    assert len(shop.events("order_paid")) == 1
-
-
 def test_a_move_from_a_state_that_was_left_and_entered_again_is_refused(shop: Shop) -> None:
     """The status is the same; what was compared belongs to an earlier stay in it."""
     checkout_id = shop.has_deposit("failed")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from itertools import count, pairwise
+from itertools import count
 from threading import Barrier, get_ident
 from typing import Any
 
@@ -45,15 +45,6 @@ def test_what_is_not_due_is_left_alone(shop: Shop) -> None:
     shop.clock.advance(seconds=1)
     assert shop.reconciles() == ReconcileReport(checked=1)
     assert shop.service.reads == [checkout_id] * 2
-
-
-def test_a_page_that_ran_out_unseen_is_abandoned_by_two_reads_a_minute_apart(shop: Shop, signals: Signals) -> None:
-    shop.starts()
-    shop.clock.advance(hours=3)
-    assert shop.reconciles() == ReconcileReport(checked=1)
-    shop.clock.advance(minutes=1)
-    assert shop.reconciles() == ReconcileReport(checked=1, changed=1, delivered=1)
-    assert signals.names[-1] == "order_abandoned"
 
 
 @pytest.mark.parametrize("limit", [-1, 1.5, "10"], ids=repr)
@@ -293,17 +284,3 @@ def test_a_round_reads_what_was_due_as_it_began(shop: Shop) -> None:
     shop.service.meanwhile = sells
     assert shop.reconciles().checked == 1
     assert shop.service.reads == [first]
-
-
-def test_an_abandoned_checkout_is_watched_ever_more_rarely_and_then_let_go(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.abandons(checkout_id)
-    moments = []
-    while shop.attempt(checkout_id).next_read_at is not None:
-        shop.clock.now = shop.attempt(checkout_id).next_read_at
-        moments.append(shop.clock.now)
-        assert shop.reconciles().checked == 1
-    pauses = [later - earlier for earlier, later in pairwise(moments)]
-    assert pauses[:-1] == sorted(pauses[:-1])
-    assert (moments[-1] - shop.attempt(checkout_id).moved_at).days == 7
-    assert len(moments) < 40

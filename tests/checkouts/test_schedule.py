@@ -58,11 +58,6 @@ def test_each_payment_method_has_a_patience_of_its_own(method: str | None, hours
     assert by_method.next_read("pending", BORN, BORN, shortly_before, method) == after(hours=hours, seconds=1)
 
 
-def test_a_method_that_is_not_named_gets_the_default() -> None:
-    only = Schedule(pending_for={"default": timedelta(hours=3)}, watch_for=timedelta(days=7))
-    assert {only.patience(method) for method in ("crypto", "us_qr", None)} == {timedelta(hours=3)}
-
-
 @pytest.mark.parametrize(
     ("now", "due"),
     [

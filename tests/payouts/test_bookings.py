@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from flask_paycheckout import payout_sent
 from flask_paycheckout.clock import as_utc
 from tests.payouts.conftest import OpenPayer
-from tests.payouts.paying import WALLET, Payer
+from tests.payouts.paying import Payer
 
 
 def bookings(payer: Payer) -> list[dict[str, Any]]:
@@ -65,18 +65,6 @@ def test_a_payout_that_fails_and_is_sent_again_is_booked_three_times(open_payer:
     assert as_utc(booked["booked_at"]) == first.moved_at
     assert returned["subject"] == booked["subject"] != again["subject"]
     assert returned["disbursement_id"] == booked["disbursement_id"] != again["disbursement_id"]
-
-
-def test_what_never_was_sent_is_not_booked(payer: Payer) -> None:
-    payer.owes("cancelled", approve=True)
-    payer.decides("cancel_payout", reference="cancelled")
-    payer.owes("unknown", to=WALLET)
-    payer.sandbox.fault("POST /v1/disbursement/crypto", "lose_response")
-    payer.sends()
-    assert (payer.status("unknown"), bookings(payer)) == ("unknown", [])
-    payer.decides("resolve_payout", True, reference="unknown")
-    (booked,) = bookings(payer)
-    assert (booked["kind"], booked["reference"], booked["disbursement_id"]) == ("payout", "unknown", None)
 
 
 def test_an_atomic_receiver_that_raises_takes_the_booking_back(payer: Payer) -> None:

@@ -12,10 +12,8 @@ from flask_paycheckout import TransitionRefused, refund_claimed
 from flask_paycheckout.database.history import lines
 from flask_paycheckout.payouts.destinations import ToRecipient, ToWallet, destination_of, iban_of
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
 from tests.payouts.claiming import (
-    FORM,
     NUMBER,
     WALLET,
     Customer,
@@ -115,24 +113,6 @@ def test_a_bank_account_becomes_a_recipient_of_the_service_and_no_number_is_stor
     assert "3456" in stored
     assert "canary" not in stored
     assert "12 34" not in stored
-
-
-def test_the_whole_way_at_the_service(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> None:
-    shop = open_shop(sandbox=paycheckout_sandbox)
-    checkout_id = shop.starts()
-    paycheckout_sandbox.pay(checkout_id)
-    shop.reconciles()
-    with shop.app.app_context():
-        reference = shop.paycheckout.refund(checkout_id, by="Ada", why="one jar broke").reference
-        shop.db.session.commit()
-    customer = Customer(shop, reference)
-    assert customer.sends().status_code == 303
-    known = shop.runtime.client.recipients.get(destination(customer.refund).recipient_id)
-    assert (known.name, known.bank[0].account_number, known.bank[0].currency) == ("Zoë Quist", NUMBER, "USD")
-    refused = customer.sends(email="zoe(x)@example.com")
-    assert refused.status_code == 422
-    assert "email" in refused.text
-    assert customer.refund.revision == 1
 
 
 def test_a_wallet_is_stored_without_a_call(shop: Shop) -> None:
@@ -284,14 +264,6 @@ def test_who_used_up_the_claims_without_any_is_sent_to_the_shop(shop: Shop) -> N
     stands(shop, customer.reference, claims=20)
     assert "Please ask the shop about your refund" in customer.opens().text
     assert customer.sends().status_code == 429
-
-
-def test_each_field_of_the_form_is_asked_for(shop: Shop) -> None:
-    customer = refunded(shop)
-    for name in FORM:
-        assert f'name="{name}"' in customer.opens().text
-        assert customer.sends(**{name: None}).status_code == 422
-    assert (customer.refund.claims, recipients(shop)) == (0, [])
 
 
 def quietly_refunded(shop: Shop) -> Customer:

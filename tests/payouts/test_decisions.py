@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import TransitionRefused, UnknownPayout, payout_failed, payout_sent
+from flask_paycheckout import TransitionRefused, UnknownPayout
 from flask_paycheckout.database.history import lines
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
 from tests.payouts.paying import BANK, Payer
@@ -124,19 +124,6 @@ def test_a_decision_that_a_conflict_rolled_back_is_taken_anew(shop: Shop) -> Non
 def test_an_unknown_reference_is_told(shop: Shop) -> None:
     with pytest.raises(UnknownPayout, match="maker-1"):
         decides(shop, PayoutEvidence.CANCELLED)
-
-
-def test_what_a_person_found_sent_is_announced_like_every_other(shop: Shop) -> None:
-    heard: list[Any] = []
-
-    def hear(app: object, *, payout: Any, order_id: str | None, event_id: str, **extra: Any) -> None:
-        heard.append((payout.reference, payout.status, order_id, extra))
-
-    pays_out(shop)
-    stands(shop, "maker-1", status="unknown")
-    with payout_sent.connected_to(hear, shop.app), payout_failed.connected_to(hear, shop.app):
-        decides(shop, PayoutEvidence.SEEN_SENT)
-    assert heard == [("maker-1", "sent", None, {})]
 
 
 @pytest.mark.on_each_database

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from flask_paycheckout import PayoutReport, payout_completed
+from flask_paycheckout import PayoutReport
 from flask_paycheckout.payouts.payout_schedule import next_read
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, BANK, LIST, READ, WALLET, Payer
@@ -34,25 +34,6 @@ def test_pauses_grow_and_reads_never_end(payer: Payer) -> None:
     ages = [timedelta(seconds=1), timedelta(minutes=10), timedelta(hours=20), timedelta(days=1), timedelta(days=900)]
     pauses = [(next_read(now - age, now) - now).total_seconds() for age in ages]
     assert pauses == [30, 300, 3600, 3 * 3600, 6 * 3600]
-
-
-def test_a_completion_that_an_atomic_receiver_refuses_is_read_again(payer: Payer) -> None:
-    refusals = iter([LookupError("no such account")])
-
-    @payer.shop.paycheckout.atomic
-    def book(app: object, **facts: object) -> None:
-        if (refusal := next(refusals, None)) is not None:
-            raise refusal
-
-    payer.owes()
-    payer.sends()
-    payer.sandbox.finish(payer.payout(), "completed")
-    payer.sandbox.advance(minutes=1)
-    with payout_completed.connected_to(book):
-        assert payer.sends() == PayoutReport(failed_calls=1)
-        assert (payer.status(), "could not be stored: receiver" in payer.payout().problem) == ("sent", True)
-        payer.sandbox.advance(minutes=2)
-        assert payer.sends() == PayoutReport(completed=1)
 
 
 def test_a_transfer_whose_destination_cannot_be_read_any_more_is_followed_all_the_same(payer: Payer) -> None:

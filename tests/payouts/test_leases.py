@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import pytest
@@ -65,17 +64,6 @@ def test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting(
     assert payer.status("locked token") in ("ready", "sending")
 
 
-def test_a_sender_that_slept_alone_sends_nothing_either(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
-    payer.owes()
-    queue = payer.shop.runtime.payout_queue
-    renew = queue.renew
-    late = lambda queue, token, now: renew(token, payer.sandbox.advance(minutes=5))  # noqa: E731
-    monkeypatch.setattr(type(queue), "renew", late)
-    calls = payer.counts_calls()
-    payer.sends()
-    assert (calls[FIAT], payer.status()) == (0, "sending")
-
-
 @pytest.mark.on_each_database
 def test_a_late_answer_of_a_sender_that_lost_its_claim_counts_while_it_is_still_sending(open_payer: OpenPayer) -> None:
     payer = open_payer()
@@ -88,27 +76,6 @@ def test_a_late_answer_of_a_sender_that_lost_its_claim_counts_while_it_is_still_
     payer.meanwhile(FIAT, another_process_looks)
     assert payer.sends() == PayoutReport(sent=1)
     assert payer.payout().disbursement_id == payer.at_service[0].disbursement_id
-
-
-def test_a_late_answer_about_what_is_decided_is_kept(payer: Payer, caplog: pytest.LogCaptureFixture) -> None:
-    """Another process saw the claim end, and a token cannot be looked up."""
-    payer.owes(to=WALLET)
-    busy: list[int] = []
-
-    def another_process_decides() -> None:
-        if not busy:
-            busy.append(1)
-            payer.sandbox.advance(minutes=5)
-            assert payer.sends() == PayoutReport(unknown=1)
-
-    payer.meanwhile(CRYPTO, another_process_decides)
-    with caplog.at_level(logging.WARNING):
-        assert payer.sends() == PayoutReport()
-    payout, (made,) = payer.payout(), payer.at_service
-    assert payout.status == "unknown"
-    assert made.disbursement_id in payout.problem
-    assert lines(payout.history)[-1]["disbursement_id"] == made.disbursement_id
-    assert made.disbursement_id in caplog.text
 
 
 def test_a_late_answer_to_an_older_reference_moves_nothing(payer: Payer) -> None:

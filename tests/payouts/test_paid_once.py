@@ -62,14 +62,6 @@ def test_a_payout_is_claimed_and_committed_before_the_call(shop: Shop, books: Bo
     assert seen == [({"sending": 3}, [True] * 3)]
 
 
-def test_lost_answers_are_found_on_whichever_page_they_are(shop: Shop, books: Books) -> None:
-    owes_three(shop)
-    books.lost = 1
-    sends(shop)
-    assert statuses(shop) == {"sent": 3}
-    assert len(books.paid) == 3
-
-
 def test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference(shop: Shop, books: Books) -> None:
     reference = pays_out(shop).service_reference
     books.instead = [NO_ANSWER]

@@ -62,18 +62,6 @@ def test_only_decided_money_that_paid_no_order_can_be_marked(shop: Shop) -> None
         marks(shop, "chk-404")
 
 
-@pytest.mark.parametrize(("by", "why"), [(" ", "x"), ("Ada", "\n"), ("A" * 256, "x"), ("Ada", "x" * 1001)])
-def test_who_and_why_are_said_and_bounded(shop: Shop, by: str, why: str) -> None:
-    checkout_id = shop.has_held()
-    with pytest.raises(ValueError, match="must"):
-        shop.resolves(checkout_id, accept=False, by=by, why=why)
-    assert shop.attempt(checkout_id).status == "held"
-    shop.resolves(checkout_id, accept=False)
-    with pytest.raises(ValueError, match="must"):
-        marks(shop, checkout_id, by=by, why=why)
-    assert waiting(shop) == [checkout_id]
-
-
 def test_money_of_an_unknown_amount_is_listed_too(shop: Shop) -> None:
     checkout_id = shop.has_held()
     shop.resolves(checkout_id, accept=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from threading import Event
 from typing import Any
@@ -57,13 +56,6 @@ def test_what_a_receiver_pays_out_is_sent_in_the_same_round(payer: Payer) -> Non
     with order_paid.connected_to(earn):
         is_paid_for(payer)
         assert reconciles(payer).payouts == PayoutReport(sent=1)
-
-
-def test_without_a_token_reconcile_follows_and_counts_what_is_left(open_payer: OpenPayer) -> None:
-    payer = open_payer(PAYCHECKOUT_ACCESS_TOKEN=None)
-    payer.owes()
-    report = reconciles(payer)
-    assert (report.payouts, report.clean) == (PayoutReport(left=1), True)
 
 
 @pytest.mark.parametrize("status_code", [401, 500])
@@ -136,15 +128,6 @@ def test_reconcile_ends_only_when_the_payouts_have_ended(payer: Payer) -> None:
     with pytest.raises(LookupError):
         reconciles(payer)
     assert payer.status() in ("sent", "ready"), "not in between"
-
-
-def test_the_command_tells_payouts(payer: Payer) -> None:
-    payer.owes()
-    run = payer.shop.app.test_cli_runner().invoke(args=["paycheckout", "reconcile"])
-    assert "payouts: sent 1, completed 0, failed 0, unknown 0, left 0, failed calls 0" in run.output
-    payer.owes("p-2")
-    run = payer.shop.app.test_cli_runner().invoke(args=["paycheckout", "reconcile", "--json"])
-    assert json.loads(run.stdout)["payouts"]["sent"] == 1
 
 
 def test_watching_pays_out(payer: Payer) -> None:

@@ -42,14 +42,6 @@ def test_it_pays_back_in_the_currency_that_was_paid_and_belongs_to_the_order(sho
     assert shop.attempt(checkout_id).status == "paid"
 
 
-def test_it_exists_exactly_if_the_shop_commits(shop: Shop) -> None:
-    checkout_id = shop.has_paid()
-    with shop.app.app_context():
-        shop.paycheckout.refund(checkout_id, **ADA)
-        shop.db.session.rollback()
-    assert (payouts(shop), shop.attempt(checkout_id).refunded_amount) == ([], None)
-
-
 def test_where_the_merchant_says_it_is_ready_or_waits_for_approval(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_APPROVE_OVER={"USD": "5"})
     checkout_id = shop.has_paid()
@@ -132,14 +124,6 @@ def test_a_held_payment_is_rejected_by_its_refund_in_part_too(shop: Shop) -> Non
     assert heard == [(False, *ADA.values())]
     with pytest.raises(TransitionRefused):
         shop.resolves(checkout_id, accept=True)
-
-
-def test_a_refund_that_is_rolled_back_leaves_a_held_payment_to_decide(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-    with shop.app.app_context():
-        shop.paycheckout.refund(checkout_id, **ADA)
-        shop.db.session.rollback()
-    assert shop.resolves(checkout_id, accept=True).status == "paid"
 
 
 def test_money_that_was_paid_back_by_hand_is_not_refunded(shop: Shop) -> None:

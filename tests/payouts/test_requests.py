@@ -8,7 +8,7 @@ import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy.exc import OperationalError
 
-from flask_paycheckout import PayoutConflict, ToBank, ToRecipient, ToWallet, order_paid
+from flask_paycheckout import PayoutConflict, ToBank, ToRecipient, ToWallet
 from tests.conftest import OpenShop
 from tests.payouts.shop import committing, payout, payouts, pays_out
 from tests.races.crowds import crowd
@@ -115,22 +115,6 @@ def test_bad_input_is_refused_and_nothing_is_stored(shop: Shop, given: dict[str,
     with pytest.raises((TypeError, ValueError), match=fault):
         pays_out(shop, **wanted)
     assert payouts(shop) == []
-
-
-@pytest.mark.on_each_database
-def test_a_receiver_pays_out_in_its_own_transaction(shop: Shop) -> None:
-    failures = [True, False]
-
-    def earn(app: object, *, order_id: str, **extra: Any) -> None:
-        shop.paycheckout.pay_out(f"maker-{order_id}", "8.00", "USD", ToRecipient("rec_1"), order_id=order_id)
-        if failures.pop(0):
-            raise RuntimeError("not yet")
-
-    with order_paid.connected_to(earn, shop.app):
-        shop.has_paid()
-        assert payouts(shop) == []
-        shop.reconciles()
-    assert [stored.reference for stored in payouts(shop)] == ["maker-o-1"]
 
 
 @pytest.mark.on_each_database
