@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, Table, func, select, text, update
+from sqlalchemy import Connection, Select, Table, func, select, text, update
 
 from flask_paycheckout.checkouts.checkout_model import MONEY_TO_PAY_BACK, CheckoutMixin
 from flask_paycheckout.checkouts.decisions import who_and_why, yes_or_no
@@ -169,9 +169,11 @@ class Paybacks:
         :param limit: list at most this many, the oldest first.
         :returns: how many there are, and the list.
         """
-        models = self.parts.models
+        waiting = select_to_pay_back(self.parts.models, None)
+        counted = waiting.with_only_columns(func.count(), maintain_column_froms=True)
+        oldest = waiting.order_by(self.parts.models.checkouts.c.moved_at).limit(limit)
         with self.parts.engine().connect() as connection:
-            return count_to_pay_back(connection, models), list_to_pay_back(connection, models, limit)
+            return connection.execute(counted).scalar_one(), tuple(map(money_of, connection.execute(oldest)))
 
     def mark(self, checkout_id: str, by: str, why: str, kept: bool) -> CheckoutMixin:
         """Record that this money was paid back, or is kept, with name and reason.
@@ -224,29 +226,13 @@ class Paybacks:
         raise PaybackRefused(checkout_id, found.status, found.payback, pays_order=pays_order, refund=refund)
 
 
-def count_to_pay_back(connection: Connection, models: Models, account: str | None = None) -> int:
-    """Count the payments that wait to be recorded as paid back or kept, of one account or of all."""
-    counted = select(func.count()).select_from(models.checkouts).where(*_waiting(models, account))
-    return connection.execute(counted).scalar_one()
-
-
-def list_to_pay_back(
-    connection: Connection, models: Models, limit: int, account: str | None = None
-) -> tuple[MoneyToPayBack, ...]:
-    """List up to `limit` payments that wait to be recorded as paid back or kept, the longest waiting first.
-
-    :param account: only of this merchant account; None: of all.
-    """
-    oldest = select_to_pay_back(models, account).order_by(models.checkouts.c.moved_at).limit(limit)
-    return tuple(map(money_of, connection.execute(oldest)))
-
-
 def select_to_pay_back(models: Models, account: str | None) -> Select[Any]:
     """Select the rows of these payments, for `money_of`."""
     c = models.checkouts.c
     columns = [c.checkout_id, c.order_id, c.account, c.reason, c.status, c.moved_at, c.total_amount, c.total_currency]
     payment = (c[name] for name in PAYMENT_COLUMNS)
-    return select(*columns, c.refunded_amount, *payment).where(*_waiting(models, account))
+    of_account = [] if account is None else [c.account == account]
+    return select(*columns, c.refunded_amount, *payment).where(text(MONEY_TO_PAY_BACK), *of_account)
 
 
 def money_of(row: Any) -> MoneyToPayBack:
@@ -258,8 +244,3 @@ def money_of(row: Any) -> MoneyToPayBack:
         *(f"{row.total_amount} {row.total_currency}", paid, as_utc(row.moved_at)),
         paid and Amount(rest_of(paid.amount, row.refunded_amount), paid.currency),
     )
-
-
-def _waiting(models: Models, account: str | None) -> list[ColumnElement[bool]]:
-    of_account = [] if account is None else [models.checkouts.c.account == account]
-    return [text(MONEY_TO_PAY_BACK), *of_account]  # type: ignore[list-item]

@@ -306,7 +306,8 @@ class PayoutResults:
         for _ in range(_MAX_ROUNDS):
             if found is None:
                 return
-            values = self._failure(found, problem) if found.status in _UNDECIDED else {}
+            # A person who has said since then that it was not sent may have been wrong.
+            values = self._failure(found, problem) | {"doubted": True} if found.status in _UNDECIDED else {}
             if self.note(found, self._not_applied(move), **values) is not None:
                 return
             found = self._again(payout)
