@@ -61,8 +61,9 @@ def login() -> str | tuple[str, int, dict[str, str]] | Response:
     return answer
 
 
-@blueprint.post("/logout")
+@blueprint.route("/logout", methods=["GET", "POST"])
 def logout() -> Response:
+    """Log the owner out; by a link, too, since that gives nothing away."""
     session.pop("owner", None)
     return redirect(url_for("catalogue.window"), 303)
 

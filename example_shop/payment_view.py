@@ -22,6 +22,7 @@ def owner_name() -> str:
 
 
 def init_app(app: Flask) -> None:
-    view = paycheckout.owner_view(owner_name)
+    view = paycheckout.owner_view(owner_name, home="owner.desk", logout="owner.logout")
     app.register_blueprint(view, url_prefix="/owner/payments")
-    hooks(app).desk_pages.extend([(f"{view.name}.list_orders", "Payments"), (f"{view.name}.list_payouts", "Payouts")])
+    pages = {"list_orders": "Payments", "list_payouts": "Payouts", "show_month": "Books"}
+    hooks(app).desk_pages.extend((f"{view.name}.{page}", label) for page, label in pages.items())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
-from flask import Response, abort, g, jsonify, redirect, render_template, url_for
+from flask import Response, abort, g, jsonify, redirect, render_template, request, url_for
 from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
@@ -29,6 +29,7 @@ from flask_paycheckout.errors import (
 )
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, read_refunds
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.security.signed_links import PAY, STATUS
 from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.service.logs import about
@@ -49,14 +50,21 @@ from flask_paycheckout.views.page_text import (
 from flask_paycheckout.views.pages import bad_link_page, page, seconds_to_wait
 
 
-def order_page(token: str) -> Response:
-    """Show the order's status, with a pay button while the shop wants a payment."""
+def order_page(token: str) -> BaseResponse:
+    """Show the order's status, with a pay button while the shop wants a payment.
+
+    With `?payment` in the address, lead to the payment page of a payment that is on its way: the page itself names no
+    checkout.
+    """
     link = link_of(STATUS, token)
     if link is None:
         return bad_link_page()
     current = _read_status(link)
     settled = current.status in (Status.PAID, Status.HELD)
     total, failed = (None, False) if settled else _ask_total(link.order_id)
+    open_page = _open_page(link.order_id, total) if current.status == Status.PENDING else None
+    if open_page and "payment" in request.args:
+        return redirect(open_page, 303)
     # No link to the refund page, which decides where money goes: the status link may have been passed on.
     refunds = _refunds(current, link)
     receipt = Receipt()
@@ -79,7 +87,9 @@ def order_page(token: str) -> Response:
             unrecorded=current.unrecorded,
         ),
         standing=current,
-        action=None if total is None else pay_path(link),
+        # A form could make a second payment page, with which the order could be paid twice.
+        action=None if total is None or current.status == Status.PENDING else pay_path(link),
+        payment_page=open_page and url_for("paycheckout.order_page", token=token, payment=1),
         status_path=url_for("paycheckout.order_status", token=token),
     )
 
@@ -114,6 +124,18 @@ def order_status(token: str) -> Response:
         abort(404)
     current = _read_status(link)
     return jsonify(status=current.status, final=current.final, pollAfter=current.poll_after)
+
+
+def _open_page(order_id: str, total: Total | None) -> str | None:
+    """The payment page of a payment that is on its way; None where it asks for another total than the shop does now."""
+    made = runtime().checkouts.current(order_id)
+    if made is None or made.status != Status.PENDING or total is None or made.total != total:
+        return None
+    try:
+        require_allowed(made.url, runtime().origins_of(made.account))
+    except UnsafeCheckoutUrl:
+        return None
+    return made.url
 
 
 def _refunds(current: OrderStatus, link: Link) -> OrderRefunds:

@@ -46,6 +46,9 @@ class PageText(msgspec.Struct, frozen=True):
     separate: str = ""
     """The sentence above the pay button of an order of which a payment was not accepted; else empty."""
 
+    unfinished: str = ""
+    """The sentence above the link to the payment page of a payment that is on its way; else empty."""
+
     total: str = ""
     """The amount to pay; empty where nothing can be paid, or PAYCHECKOUT_SHOW_TOTAL is off."""
 
@@ -213,6 +216,9 @@ _OF_REJECTED = {
     ),
 }
 _SEPARATE = message("Paying now is a new payment: the money that was not accepted is separate and does not count.")
+_UNFINISHED = message(
+    "Not finished paying? The same payment page is still there, and opening it again is no second payment."
+)
 _BAD_LINK = PageText(
     message("This link does not work"),
     message("It is incomplete, or too old. Please open your order in the shop again, or ask the shop for a new link."),
@@ -284,6 +290,8 @@ def order_text(
         text = msgspec.structs.replace(text, separate=_SEPARATE if text.pay else "")
     if unrecorded:
         text = msgspec.structs.replace(text, unrecorded=_UNRECORDED)
+    if status == Status.PENDING:
+        text = msgspec.structs.replace(text, unfinished=_UNFINISHED)
     told = translated(text, language)
     return msgspec.structs.replace(
         told,

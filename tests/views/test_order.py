@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -39,7 +40,7 @@ def test_the_page_shows_the_status_and_the_way_to_pay_while_one_is_wanted(shop: 
     reach(shop, status)
     page = opens(shop).text
     assert f'data-status="{status}"' in page
-    assert ("<form" in page) is (status not in ("paid", "held"))
+    assert ("<form" in page) is (status not in ("pending", "paid", "held"))
     assert ("status.js" in page) is (status != "paid")
     assert ('http-equiv="refresh"' in page) is (status != "paid")
 
@@ -98,6 +99,20 @@ def test_a_payment_that_failed_is_told_apart_from_a_page_that_ran_out(shop: Shop
     assert "failed or was cancelled" in pages[1]
     assert "no payment arrived in time" in pages[2]
     assert all("Pay again" in page and 'data-status="abandoned"' in page for page in pages)
+
+
+def test_while_a_payment_is_on_its_way_nothing_can_be_pressed_that_could_pay_twice(shop: Shop) -> None:
+    reach(shop, "pending")
+    [attempt] = shop.attempts()
+    shop.clock.advance(minutes=30)
+    page = opens(shop).text
+    assert "<form" not in page, "it would make a second payment page by now"
+    link = re.search(r'<a href="([^"]+)">Back to the payment page</a>', page)
+    assert link is not None
+    assert shop.browser.get(link[1]).location == attempt.url
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    assert "Back to the payment page" not in opens(shop).text, "it asks for what is not due any more"
+    assert shop.browser.get(link[1]).status_code == 200
 
 
 def test_money_that_was_not_accepted_is_told_with_what_becomes_of_it(shop: Shop) -> None:
