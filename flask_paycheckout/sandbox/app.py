@@ -18,10 +18,10 @@ from flask_paycheckout.sandbox.control.hosted_page import health, hosted_page, i
 from flask_paycheckout.sandbox.control.sender import SENDER, TICK, WORLD_TICK, WebhookSender
 from flask_paycheckout.sandbox.control.start_state import StartOptions, prepare_world
 from flask_paycheckout.sandbox.control.worlds import MAX_WORLDS, WORLDS, Databases, Worlds
-from flask_paycheckout.sandbox.crypto_disbursements.endpoints import crypto_disbursements
 from flask_paycheckout.sandbox.deposits.endpoints import deposits
-from flask_paycheckout.sandbox.disbursements.endpoints import disbursements
-from flask_paycheckout.sandbox.fiat_disbursements.endpoints import fiat_disbursements
+from flask_paycheckout.sandbox.disbursements.crypto import crypto_disbursements
+from flask_paycheckout.sandbox.disbursements.fiat import fiat_disbursements
+from flask_paycheckout.sandbox.disbursements.transitions import disbursements
 from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
 from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender

@@ -11,9 +11,8 @@ import sqlalchemy as sa
 from flask_paycheckout import Pay
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.client import FiatItem
-from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositActivity
-from flask_paycheckout.sandbox.disbursements.tables import Disbursement, DisbursementActivity
-from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
+from flask_paycheckout.sandbox.deposits.tables import Deposit
+from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disbursement
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.payouts.paying import ADA, BANK, WALLET, Payer
 
@@ -67,7 +66,6 @@ class Books:
 
     def deposit_gone(self, checkouts: Iterator[str], count: int) -> None:
         for checkout_id in self._taken(checkouts, count, "deposit", LOST):
-            self._there(sa.delete(DepositActivity).where(DepositActivity.deposit_id == checkout_id))
             self._there(sa.delete(Deposit).where(Deposit.id == checkout_id))
 
     def paid_unseen(self, checkouts: Iterator[str], count: int) -> None:
@@ -99,7 +97,6 @@ class Books:
     def disbursement_gone(self, payouts: Iterator[str], count: int) -> None:
         for disbursement_id in self._disbursements(payouts, count, LOST):
             for of, column in (
-                (DisbursementActivity, DisbursementActivity.disbursement_id),
                 (BankTransfer, BankTransfer.disbursement_id),
                 (Disbursement, Disbursement.id),
             ):

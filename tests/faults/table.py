@@ -855,13 +855,17 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_FORMS}::test_unknown_known_reference_idempotent[memory]",
             Swap(
                 "sandbox.disbursements.batches:_made_before",
-                "(made.kind, made.currency, made.amount) != (kind, order.currency, order.amount)",
-                "(made.kind, made.currency) != (kind, order.currency)",
+                "(made.kind, made.currency, made.amount, made.group_id is not None)",
+                "(made.kind, made.currency, item.amount, made.group_id is not None)",
             ),
         ),
         "a known reference is answered with another payee": (
             f"{_FORMS}::test_unknown_known_reference_idempotent[memory]",
-            Swap("sandbox.fiat_disbursements.rules:_store", "_goes_to(transfers[one.id], item.payee)", "True"),
+            Swap(
+                "sandbox.disbursements.batches:_made_before",
+                "transfers[made.id].goes_where(item.transfer)",
+                "True",
+            ),
         ),
         "a call above the limit is done": (
             "sandbox/wire/test_every_answer.py::test_unknown_rate_limit[memory]",

@@ -36,7 +36,7 @@ _TABLES = {
         "reference": "'r-' || CAST(n AS VARCHAR)",
     },
     "bank_transfer": {"disbursement_id": _ID},
-    "disbursement_activity": {"disbursement_id": _ID},
+    "activity": {"about": _OF, "description": f"'{'d' * 200}'"},
     "recipient": {
         **{"id": _ID, "name_key": _NAME, "email_key": _NAME, "currency": _CURRENCY},
         "country": "CASE n % 5 WHEN 0 THEN 'France' ELSE 'Spain' END",
@@ -48,10 +48,8 @@ _TABLES = {
         "organization_id": "CASE n % 5 WHEN 0 THEN 'one' ELSE 'other' END",
         "organization_name": "CASE n % 5 WHEN 0 THEN 'One' ELSE 'Other' END",
     },
-    "payment_activity": {"payment_id": _OF},
     "checkout": {"id": _ID, "input_amount": "'12.5'"},
     "deposit": {"id": _ID, "status": _STATUS, "reference": "'r-' || CAST(n AS VARCHAR)"},
-    "deposit_activity": {"deposit_id": _OF, "description": f"'{'d' * 200}'"},
     "webhook": {
         **{"id": _ID, "order_id": _ID, "state": "CASE n % 100 WHEN 0 THEN 'waiting' ELSE 'delivered' END"},
         "payload": f"CASE WHEN n > {FEWER - 100} THEN {_LONG} ELSE '1' END",

@@ -18,56 +18,46 @@ from __future__ import annotations
 
 import hmac
 from base64 import b64encode
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import wraps
 from hashlib import sha256
+from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
-from flask import current_app, g, request
+from flask import Response, current_app, g, request
 from sqlalchemy import ColumnElement, delete, or_, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.start_state import USER_ID
-from flask_paycheckout.sandbox.auth.tables import COLUMNS_OF_CALLER, AccessToken, Account, Caller, digest_of
+from flask_paycheckout.sandbox.auth.start_state import USER_ID, add_token
+from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, digest_of
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
+from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.ids import new_secret
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer", bound=Response)
 
 _SCHEME = "bearer "
 
 
 def issue_token(session: Session, user_id: str, *, expires: bool) -> str:
     """Issue a new token of an account, which its owner's id names. One that does not expire can never be revoked."""
-    now = world().clock.now()
-    session.execute(delete(AccessToken).where(AccessToken.expires_at <= now))
+    session.execute(delete(AccessToken).where(AccessToken.expires_at <= world().clock.now()))
     token = new_secret(session)
-    lifetime = timedelta(minutes=int(assumption("access_token_minutes")))
-    session.add(
-        AccessToken(
-            token_digest=digest_of(token),
-            user_id=user_id,
-            created_at=now,
-            expires_at=now + lifetime if expires else None,
-        )
-    )
+    minutes = int(assumption("access_token_minutes"))
+    add_token(session, user_id, token, timedelta(minutes=minutes) if expires else None)
     return token
 
 
-def account_of_token(session: Session) -> Caller | None:
-    """Return the account of the current request's access token; None without a valid one."""
-    token = _presented(request.headers.get("Authorization", ""))
-    wanted = select(*COLUMNS_OF_CALLER).join(AccessToken, AccessToken.user_id == Account.user_id)
-    is_valid = or_(AccessToken.expires_at.is_(None), AccessToken.expires_at > world().clock.now())
-    found = session.execute(wanted.where(AccessToken.token_digest == digest_of(token), is_valid)).one_or_none()
-    return None if found is None else Caller(*found)
-
-
-def _presented(header: str) -> str:
-    """The token in the header's value, in the formats that the unknown `authorization_format` allows."""
+def _presented() -> str:
+    """The token in the request's header, in the formats that the unknown `authorization_format` allows."""
+    header = request.headers.get("Authorization", "")
     has_scheme = header[: len(_SCHEME)].lower() == _SCHEME
-    if has_scheme:
-        return "" if assumption("authorization_format") == "raw" else header[len(_SCHEME) :].strip()
-    return "" if assumption("authorization_format") == "bearer" else header.strip()
+    allowed = assumption("authorization_format") in {"both", "bearer" if has_scheme else "raw"}
+    return header[len(_SCHEME) * has_scheme :].strip() if allowed else ""
 
 
 # Used when no account has the client id, so that checking takes as long as for one that exists.
@@ -111,7 +101,18 @@ def _path_bytes(path: str) -> bytes:
     return sent
 
 
-def check_access(session: Session) -> Caller:
+def for_account(view: Callable[Concatenate[Session, Account, Given], Answer]) -> Callable[Given, Answer]:
+    """Call the view in one transaction, with the account whose credentials the request has."""
+
+    @wraps(view)
+    @in_one_transaction
+    def call(session: Session, /, *given: Given.args, **named: Given.kwargs) -> Answer:
+        return view(session, check_access(session), *given, **named)
+
+    return call
+
+
+def check_access(session: Session) -> Account:
     """Check the credentials that the current operation requires, and return the caller's account."""
     credentials = _required()
     if credentials is Credentials.NONE:
@@ -126,7 +127,7 @@ def _required() -> Credentials:
     return Credentials.NONE if declared is None else declared.credentials
 
 
-def find_caller(session: Session) -> Caller | None:
+def find_caller(session: Session) -> Account | None:
     """The account whose credentials an operation would accept now; None without valid ones, or where none are needed.
 
     For faults, which strike before the operation checks the caller."""
@@ -136,47 +137,46 @@ def find_caller(session: Session) -> Caller | None:
         return None
 
 
-def check_client_id(session: Session) -> Caller:
+def check_client_id(session: Session) -> Account:
     """Return the account of the client id alone: a page in a browser has no secret to sign with."""
-    account = _client(session)
-    if account is None:
-        raise _refused()
-    return _remember(account)
+    return _accepted(_client(session), _refused())
 
 
-def check_access_token(session: Session) -> Caller:
+def check_access_token(session: Session) -> Account:
     """Check the access token of the current request, and return its user's account."""
-    account = account_of_token(session)
-    if account is None:
-        fault = "The Authorization header holds no valid access token. Log in for a new one."
-        raise unspecified_refusal(int(assumption("access_token_error")), fault)
-    return _remember(account)
+    is_valid = or_(AccessToken.expires_at.is_(None), AccessToken.expires_at > world().clock.now())
+    token = select(AccessToken.user_id).where(AccessToken.token_digest == digest_of(_presented()), is_valid)
+    fault = "The Authorization header holds no valid access token. Log in for a new one."
+    return _accepted(
+        _account_where(session, Account.user_id == token.scalar_subquery()),
+        unspecified_refusal("access_token_error", fault),
+    )
 
 
-def check_signature(session: Session) -> Caller:
+def check_signature(session: Session) -> Account:
     """Check the signature of the current request, and return its client's account."""
     account, is_off = _client(session), assumption("signature") == "off"
     if account is None and is_off:
         account = _account_where(session, Account.user_id == USER_ID)
     accepted = is_off or (_is_signed_with(account.client_secret if account else _NO_SECRET) and _is_timely())
-    if account is None or not accepted:
+    if not accepted:
         g.rejected_string = g.signed_string
-        raise _refused()
-    return _remember(account)
+    return _accepted(account if accepted else None, _refused())
 
 
-def _client(session: Session) -> Caller | None:
+def _client(session: Session) -> Account | None:
     """The account of the client id that the current request gives; None when there is none."""
     return _account_where(session, Account.client_id == request.headers.get("X-Client-ID", ""))
 
 
-def _account_where(session: Session, condition: ColumnElement[bool]) -> Caller | None:
-    found = session.execute(select(*COLUMNS_OF_CALLER).where(condition)).one_or_none()
-    return None if found is None else Caller(*found)
+def _account_where(session: Session, condition: ColumnElement[bool]) -> Account | None:
+    return session.scalars(select(Account).where(condition)).one_or_none()
 
 
-def _remember(account: Caller) -> Caller:
-    """Let the request log tell whose credentials were accepted."""
+def _accepted(account: Account | None, refusal: Refusal) -> Account:
+    """The account whose credentials are right, which the request log tells. :raises Refusal: there is none."""
+    if account is None:
+        raise refusal
     g.account = account.name
     return account
 
@@ -223,6 +223,4 @@ def _seconds_of_date(timestamp: str) -> int | None:
 
 def _refused() -> Refusal:
     """Refuse without saying which part was wrong; the request log tells the developer."""
-    return unspecified_refusal(
-        int(assumption("signature_error")), "The signature, its timestamp or the client id is not valid."
-    )
+    return unspecified_refusal("signature_error", "The signature, its timestamp or the client id is not valid.")

@@ -113,19 +113,14 @@ def represent(user: User, account: Account, otp: str) -> UserRecord:
     """
     every = assumption("user_fields") == "all"
     registered, empty = (user.created_at, "") if every else (None, None)
-    return UserRecord(
-        id=user.id,
-        name=user.name,
-        email=user.email,
+    return UserRecord.of(
+        user,
         policy=_POLICIES[assumption("user_policy")](user.policy),
         organization_id=Organization(user.organization_id, user.organization_name),
         role=_role(),
-        is_active=user.is_active,
         iskyc=user.is_verified,
         invitation_date=user.invited_at or registered,
         invitation_expiration_date=user.invitation_expires_at or (registered and registered + INVITATION_LASTS),
-        created_at=user.created_at,
-        updated_at=user.updated_at,
         legal_full_name=user.name,
         partner_id=derived(f"partner:{user.id}"),
         credentials=_credentials(account),
@@ -154,6 +149,4 @@ def _role() -> str:
 
 
 def _credentials(account: Account) -> UserCredentials:
-    if assumption("user_credentials") == "empty":
-        return UserCredentials()
-    return UserCredentials(account.client_id, account.client_secret)
+    return UserCredentials() if assumption("user_credentials") == "empty" else UserCredentials.of(account)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -21,8 +22,6 @@ ACCESS_TOKEN = "sandbox-access-token"  # noqa: S105
 USER_ID = "5a6d00000000000000000001"
 
 ORGANIZATION_ID = "5a6d00000000000000000002"
-_POLICY = "5a6d00000000000000000003"
-
 INVITED_ID = "5a6d00000000000000000004"
 INVITED_EMAIL = "invited@example.com"
 
@@ -58,7 +57,7 @@ FIRST = Merchant(
     email=EMAIL,
     password=PASSWORD,
     organization_id=ORGANIZATION_ID,
-    policy=_POLICY,
+    policy="5a6d00000000000000000003",
     full_name="Sandbox Merchant",
     organization_name="Sandbox Shop",
 )
@@ -88,56 +87,33 @@ def add_merchant(session: Session, new: Merchant) -> Account:
     )
     session.add(account)
     session.flush()
-    session.add(
-        User(
-            id=new.user_id,
-            account_id=new.user_id,
-            email=new.email,
-            email_key=key_of(new.email),
-            password_hash=None,
-            name=new.full_name,
-            country="United States",
-            country_code="US",
-            organization_id=new.organization_id,
-            organization_name=new.organization_name,
-            policy=new.policy,
-            is_active=True,
-            is_verified=True,
-            created_at=now - _AGE,
-            updated_at=now - _AGE,
-        )
-    )
-    add_lasting_token(session, new.user_id, new.access_token)
+    session.add(_user(new, new.user_id, new.email, new.full_name, now - _AGE, is_active=True, is_verified=True))
+    add_token(session, new.user_id, new.access_token)
     return account
+
+
+def _user(new: Merchant, user_id: str, email: str, name: str, at: datetime, **columns: Any) -> User:
+    """A user of an account, with the account's password."""
+    columns |= {"organization_id": new.organization_id, "organization_name": new.organization_name}
+    columns |= {"policy": new.policy, "country": "United States", "country_code": "US"}
+    return make_user(user_id, email, name, at, account_id=new.user_id, **columns)
+
+
+def make_user(user_id: str, email: str, name: str, at: datetime, **columns: Any) -> User:
+    """A user who was added at that time, with these columns besides."""
+    columns |= {"created_at": at, "updated_at": at}
+    return User(id=user_id, email=email, email_key=key_of(email), name=name, **columns)
 
 
 def add_invited_user(session: Session) -> None:
     """Add a user of the first account who was invited and has not logged in yet, with the account's password."""
     invited_at = world().clock.begin() - _INVITED_FOR
-    session.add(
-        User(
-            id=INVITED_ID,
-            account_id=USER_ID,
-            email=INVITED_EMAIL,
-            email_key=key_of(INVITED_EMAIL),
-            password_hash=None,
-            name="Invited Colleague",
-            country="United States",
-            country_code="US",
-            organization_id=ORGANIZATION_ID,
-            organization_name=FIRST.organization_name,
-            policy=_POLICY,
-            is_active=False,
-            is_verified=False,
-            invited_at=invited_at,
-            invitation_expires_at=invited_at + INVITATION_LASTS,
-            created_at=invited_at,
-            updated_at=invited_at,
-        )
-    )
+    invitation = {"invited_at": invited_at, "invitation_expires_at": invited_at + INVITATION_LASTS}
+    state = {"is_active": False, "is_verified": False}
+    session.add(_user(FIRST, INVITED_ID, INVITED_EMAIL, "Invited Colleague", invited_at, **state, **invitation))
 
 
-def add_lasting_token(session: Session, user_id: str, token: str) -> None:
-    """Add an access token that never expires."""
-    now = world().clock.begin()
-    session.add(AccessToken(token_digest=digest_of(token), user_id=user_id, created_at=now, expires_at=None))
+def add_token(session: Session, user_id: str, token: str, lifetime: timedelta | None = None) -> None:
+    """Add an access token of an account, which its owner's id names; without a lifetime it never expires."""
+    expires_at = None if lifetime is None else world().clock.now() + lifetime
+    session.add(AccessToken(token_digest=digest_of(token), user_id=user_id, expires_at=expires_at))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 from hashlib import sha256
-from typing import NamedTuple
 
-from sqlalchemy import ForeignKey, String, Text
+from sqlalchemy import ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.world.database import Table, ordered_text
@@ -15,48 +14,34 @@ from flask_paycheckout.sandbox.world.database import Table, ordered_text
 class Account(Table):
     __tablename__ = "account"
 
-    user_id: Mapped[str] = mapped_column(String(24), primary_key=True)
+    user_id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(ordered_text(40), unique=True)
     """The tester's name for it; the client id for an account that registered."""
     client_id: Mapped[str] = mapped_column(ordered_text(80), unique=True)
-    client_secret: Mapped[str] = mapped_column(String(80))
+    client_secret: Mapped[str]
     checkout_enabled: Mapped[bool]
-    password: Mapped[str | None] = mapped_column(Text)
-    access_token: Mapped[str | None] = mapped_column(Text)
+    password: Mapped[str | None]
+    access_token: Mapped[str | None]
     """Both as the tester reads them; None for an account that registered."""
-
-
-class Caller(NamedTuple):
-    """What a call needs to know of the account whose credentials it holds."""
-
-    user_id: str
-    name: str
-    client_secret: str
-    checkout_enabled: bool
-
-
-COLUMNS_OF_CALLER = (Account.user_id, Account.name, Account.client_secret, Account.checkout_enabled)
-
-_DIGEST = String(64)
 
 
 class User(Table):
     __tablename__ = "service_user"
 
-    id: Mapped[str] = mapped_column(String(24), primary_key=True)
+    id: Mapped[str] = mapped_column(primary_key=True)
     account_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), index=True)
     """The account that the user acts for; its owner has the same id, a user who was invited another one."""
-    email: Mapped[str] = mapped_column(Text)
+    email: Mapped[str]
     email_key: Mapped[str] = mapped_column(ordered_text(), unique=True)
     """The address in the form that is compared."""
-    password_hash: Mapped[str | None] = mapped_column(Text)
+    password_hash: Mapped[str | None]
     """None when the account has the password."""
-    name: Mapped[str] = mapped_column(Text)
-    country: Mapped[str | None] = mapped_column(Text)
-    country_code: Mapped[str | None] = mapped_column(String(2))
-    organization_id: Mapped[str] = mapped_column(String(24))
-    organization_name: Mapped[str] = mapped_column(Text)
-    policy: Mapped[str] = mapped_column(String(24))
+    name: Mapped[str]
+    country: Mapped[str | None]
+    country_code: Mapped[str | None]
+    organization_id: Mapped[str]
+    organization_name: Mapped[str]
+    policy: Mapped[str]
     is_active: Mapped[bool]
     """False until the first login was confirmed."""
     is_verified: Mapped[bool]
@@ -73,11 +58,10 @@ class Verification(Table):
 
     __tablename__ = "verification"
 
-    token_digest: Mapped[str] = mapped_column(_DIGEST, primary_key=True)
+    token_digest: Mapped[str] = mapped_column(primary_key=True)
     user_id: Mapped[str] = mapped_column(ForeignKey(User.id), index=True)
-    otp_digest: Mapped[str] = mapped_column(_DIGEST)
+    otp_digest: Mapped[str]
     attempts: Mapped[int]
-    created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
     used_at: Mapped[datetime | None]
 
@@ -85,9 +69,8 @@ class Verification(Table):
 class AccessToken(Table):
     __tablename__ = "access_token"
 
-    token_digest: Mapped[str] = mapped_column(_DIGEST, primary_key=True)
+    token_digest: Mapped[str] = mapped_column(primary_key=True)
     user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), index=True)
-    created_at: Mapped[datetime]
     expires_at: Mapped[datetime | None] = mapped_column(index=True)
     """None for a token that never expires."""
 

@@ -1,41 +1,152 @@
-"""The endpoint `POST /v1/checkout`."""
+"""Checkouts: their table, the endpoint `POST /v1/checkout`, and the methods that can pay one."""
 
 from __future__ import annotations
 
-from flask import Blueprint, g
-from sqlalchemy.orm import Session
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Annotated
 
-from flask_paycheckout.sandbox.auth.access import check_access
-from flask_paycheckout.sandbox.checkouts.rules import (
-    CheckoutLink,
-    NewCheckout,
-    page_url,
-    requested_amounts,
-    store_checkout,
+from flask import Blueprint, g
+from sqlalchemy import ForeignKey, Index
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from flask_paycheckout.sandbox.auth.access import for_account
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.checkouts.methods import (
+    PaymentMethod,
+    Quote,
+    enabled_methods,
+    find_rate,
+    quote_paying,
+    quote_receiving,
+    terms_of,
 )
 from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.field_types import Amount, Text, decimals_in, in_units
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
-from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
-from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.wire.schemas import Record
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import Table
+from flask_paycheckout.sandbox.world.ids import new_id
+
+PAGE_VALIDITY = timedelta(minutes=15)
+"""How long after a checkout's creation its hosted page can be used."""
+
+
+class Checkout(Table):
+    __tablename__ = "checkout"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id))
+    input_currency: Mapped[str]
+    output_currency: Mapped[str]
+    input_amount: Mapped[Decimal | None]
+    output_amount: Mapped[Decimal | None]
+    """Exactly one of the two amounts was requested; the other is None."""
+    rate: Mapped[Decimal]
+    """The conversion rate at creation; later changes do not affect what the customer was shown."""
+    created_at: Mapped[datetime] = mapped_column(index=True)
+    expires_at: Mapped[datetime]
+    picked_at: Mapped[datetime | None]
+
+    __table_args__ = (Index("checkout_by_account", "user_id", "created_at", "id"),)
+
+    def page_is_open(self, now: datetime) -> bool:
+        return now < self.expires_at
+
+
+@dataclass(frozen=True)
+class NewCheckout:
+    """The body of `POST /v1/checkout`, with exactly one of the amounts."""
+
+    input_currency: Annotated[str, Text()]
+    input_amount: Annotated[Decimal | None, Amount()] = None
+    output_amount: Annotated[Decimal | None, Amount()] = None
+    output_currency: Annotated[str | None, Text()] = None
+
+
+class CheckoutLink(Record, frozen=True):
+    """Id of a new checkout, and address of its hosted page, to be used unchanged."""
+
+    id: str
+    url: str
+
 
 checkouts = Blueprint("checkouts", __name__)
 
 
 @checkouts.post("/v1/checkout")
 @operation(credentials=Credentials.SIGNATURE, body=NewCheckout, codes=(200, 201))
-@in_one_transaction
-def create_checkout(session: Session) -> Envelope[CheckoutLink]:
+@for_account
+def create_checkout(session: Session, account: Account) -> Envelope[CheckoutLink]:
     """Make a hosted page for one payment."""
-    account = check_access(session)
     if not account.checkout_enabled:
         raise Refusal(400, "Checkout is not enabled")
-    checkout_id = store_checkout(session, account.user_id, requested_amounts(read_body(NewCheckout)))
+    checkout_id = store_checkout(session, account.user_id, read_body(NewCheckout))
     if take_webhook_fault(session, account.user_id, "before_response") is not None:
         # The customer pays before the response is sent; `hooks` sees to it.
         g.paid_before_response = checkout_id
-    return success(
-        CheckoutLink(checkout_id, page_url(checkout_id)),
-        "Checkout created successfully",
-        int(assumption("checkout_status_code")),
+    link = CheckoutLink(checkout_id, page_url(checkout_id))
+    return success(link, "Checkout created successfully", "checkout_status_code")
+
+
+def store_checkout(session: Session, user_id: str, sent: NewCheckout) -> str:
+    """Store a checkout, and return its id. :raises Refusal: it is wrong, or no enabled method can take its amount."""
+    asked = _exact(sent)
+    rate = find_rate(session, user_id, asked.input_currency, str(asked.output_currency))
+    if rate is None:
+        raise unspecified_refusal("conversion_refused", "Conversion is not enabled for this pair of currencies.")
+    now = world().clock.now()
+    times = {"created_at": now, "expires_at": now + PAGE_VALIDITY}
+    checkout = Checkout(id=new_id(session), user_id=user_id, rate=rate, **asdict(asked), **times)
+    if not offers(session, checkout):
+        raise unspecified_refusal(400, "The amount is outside the limits of every enabled payment method.")
+    session.add(checkout)
+    session.flush()
+    return checkout.id
+
+
+def _exact(sent: NewCheckout) -> NewCheckout:
+    """A request with both currencies, and its one amount with the currency's decimals."""
+    if (sent.input_amount is None) == (sent.output_amount is None):
+        raise unspecified_refusal(400, "Send exactly one of inputAmount and outputAmount.")
+    output_currency = sent.output_currency or sent.input_currency
+    return replace(
+        sent,
+        output_currency=output_currency,
+        input_amount=_in_currency("input", sent.input_currency, sent.input_amount),
+        output_amount=_in_currency("output", output_currency, sent.output_amount),
     )
+
+
+def _in_currency(side: str, currency: str, amount: Decimal | None) -> Decimal | None:
+    decimals_in(f"{side}Currency", currency)
+    return None if amount is None else in_units(f"{side}Amount", amount, currency)
+
+
+def offers(session: Session, checkout: Checkout) -> list[tuple[PaymentMethod, Quote]]:
+    """The methods that can pay a checkout within their limits so that something is received, each with its quote."""
+    methods = enabled_methods(session, checkout.user_id, checkout.input_currency)
+    quotes = ((method, _quote_of(checkout, method)) for method in methods)
+    return [
+        (method, quote)
+        for method, quote in quotes
+        if method.min_amount <= quote.input_amount <= method.max_amount and quote.output_amount > 0
+    ]
+
+
+def _quote_of(checkout: Checkout, method: PaymentMethod) -> Quote:
+    terms = terms_of(method, checkout.output_currency, checkout.rate)
+    if checkout.input_amount is not None:
+        return quote_paying(terms, checkout.input_amount)
+    return quote_receiving(terms, checkout.output_amount or Decimal(0))
+
+
+def find_checkout(session: Session, checkout_id: str) -> Checkout | None:
+    return session.get(Checkout, checkout_id)
+
+
+def page_url(checkout_id: str) -> str:
+    return f"{world().base_url}/checkout/{checkout_id}"

@@ -10,8 +10,7 @@ import msgspec
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
-from flask_paycheckout.sandbox.checkouts.payment_methods import all_conversions, all_methods
-from flask_paycheckout.sandbox.checkouts.tables import Conversion, ConversionSwitch, MethodSwitch, PaymentMethod
+from flask_paycheckout.sandbox.checkouts.methods import CONVERSIONS, METHODS, Switch, as_switched
 from flask_paycheckout.sandbox.control.accounts import (
     AccountRecord,
     AccountWithSecrets,
@@ -165,8 +164,8 @@ def read_switches(session: Session, name: str = ACCOUNT_NAME) -> Switches:
     account = find_account(session, name)
     return Switches(
         account.checkout_enabled,
-        msgspec.convert(all_methods(session, account.user_id), list[MethodRecord], from_attributes=True),
-        msgspec.convert(all_conversions(session, account.user_id), list[ConversionRecord], from_attributes=True),
+        [MethodRecord.of(one) for one in as_switched(session, account.user_id, METHODS.values())],
+        [ConversionRecord.of(one) for one in as_switched(session, account.user_id, CONVERSIONS.values())],
     )
 
 
@@ -178,12 +177,12 @@ def switch_account(session: Session, sent: NewSwitches, name: str = ACCOUNT_NAME
     if sent.checkout_enabled is not None:
         account.checkout_enabled = sent.checkout_enabled
     for method in sent.payment_methods:
-        _check_exists(session.get(PaymentMethod, method.code), f"code {method.code}")
-        session.merge(MethodSwitch(user_id=account.user_id, **vars(method)))
+        _check_exists(METHODS.get(method.code), f"code {method.code}")
+        session.merge(Switch(user_id=account.user_id, **vars(method)))
     for pair in sent.conversions:
-        key = pair.input_currency, pair.output_currency
-        _check_exists(session.get(Conversion, key), f"conversions {'-'.join(key)}")
-        session.merge(ConversionSwitch(user_id=account.user_id, **vars(pair)))
+        code = f"{pair.input_currency}-{pair.output_currency}"
+        _check_exists(CONVERSIONS.get(code), f"conversions {code}")
+        session.merge(Switch(user_id=account.user_id, code=code, enabled=pair.enabled))
     session.flush()
     return read_switches(session, name)
 

@@ -14,7 +14,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Table as AnyTable, delete, exists, func, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME, Merchant, add_lasting_token, add_merchant
+from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME, Merchant, add_merchant, add_token
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of
 from flask_paycheckout.sandbox.outgoing.webhook_sender import WebhookUrl
 from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webhook_url
@@ -135,7 +135,7 @@ def change_keys(session: Session, account: Account, given: NewKeys) -> None:
     _check_free(session, accessToken=AccessToken.token_digest == digest_of(access_token))
     account.client_id = given.client_id or account.client_id
     account.client_secret, account.access_token = given.client_secret or ids[0] + ids[1], access_token
-    add_lasting_token(session, account.user_id, access_token)
+    add_token(session, account.user_id, access_token)
     session.flush()
 
 

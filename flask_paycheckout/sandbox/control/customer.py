@@ -10,10 +10,8 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.checkouts.rules import find_checkout
-from flask_paycheckout.sandbox.checkouts.tables import Checkout
+from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, find_checkout
 from flask_paycheckout.sandbox.control.sender import run_due, send_and_wait
-from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import (
     NoSuchCheckout,
@@ -22,9 +20,8 @@ from flask_paycheckout.sandbox.deposits.transitions import (
     pay,
     pick,
 )
-from flask_paycheckout.sandbox.disbursements.tables import Disbursement
+from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disbursement, WalletTransfer
 from flask_paycheckout.sandbox.disbursements.transitions import finish_disbursement
-from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
 from flask_paycheckout.sandbox.money.currencies import EXACT, unit_of
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp

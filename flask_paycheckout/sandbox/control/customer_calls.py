@@ -16,8 +16,7 @@ from flask_paycheckout.sandbox.control.customer import DisbursementRecord
 from flask_paycheckout.sandbox.control.message_calls import OfAccount
 from flask_paycheckout.sandbox.control.state_calls import Time, read_time
 from flask_paycheckout.sandbox.control.triggers import Trigger, Triggered, trigger
-from flask_paycheckout.sandbox.deposits.schemas import DepositRecord, represent
-from flask_paycheckout.sandbox.deposits.tables import Deposit
+from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositRecord, represent
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED, FAILED, FIAT, Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.transfer_proofs.endpoints import proof_of

@@ -16,17 +16,15 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.auth.tables import Account, User
-from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositActivity
-from flask_paycheckout.sandbox.disbursements.tables import Disbursement, DisbursementActivity
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt
-from flask_paycheckout.sandbox.payments.tables import Payment, PaymentActivity
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.world.transitions import Activity
 
 MAX_EVENTS = 200
 """The most events of one kind that an answer holds."""
-_CURSOR = re.compile(r"[0-9]{1,18}(-[0-9]{1,18}){5}")
+_CURSOR = re.compile(r"[0-9]{1,18}(-[0-9]{1,18}){3}")
 
 
 class Event(Record, frozen=True):
@@ -52,7 +50,7 @@ class Events(Record, frozen=True):
 
 @dataclass(frozen=True)
 class Source:
-    """One kind of events: the number that orders it, its account's name, and a select of its events."""
+    """One source of events: the number that orders it, its account's name, and a select of its events."""
 
     number: InstrumentedAttribute[int]
     account: InstrumentedAttribute[Any]
@@ -60,11 +58,11 @@ class Source:
 
 
 def _source(
-    kind: str, number: Any, at: Any, account: Any, about: Any, text: Any, outcome: Any, detail: Any, *joins: Any
+    kind: Any, number: Any, at: Any, account: Any, about: Any, text: Any, outcome: Any, detail: Any, *joins: Any
 ) -> Source:
     columns = {"at": at, "account": account, "about": about, "text": text, "outcome": outcome, "detail": detail}
     named = [column.label(name) for name, column in columns.items()]
-    rows = select(literal(kind).label("kind"), number.label("number"), *named)
+    rows = select(kind.label("kind"), number.label("number"), *named)
     for joined, condition in joins:
         rows = rows.join(joined, condition)
     return Source(number, account, rows)
@@ -74,31 +72,24 @@ def _status(status: Any) -> ColumnElement[str]:
     return func.coalesce(cast(status, String), "no answer")
 
 
-def _moves(kind: str, activity: Any, owner: Any, link: ColumnElement[bool]) -> Source:
-    told = activity.activity, activity.status, activity.description
-    joins = (owner, link), (Account, Account.user_id == owner.user_id)
-    return _source(kind, activity.number, activity.updated_at, Account.name, owner.id, *told, *joins)
-
-
 _LOG = LoggedRequest
-SOURCES = {
-    "call": _source(
-        *("call", _LOG.number, _LOG.at, _LOG.account, null(), _LOG.method + " " + _LOG.target),
+SOURCES = (
+    _source(
+        *(literal("call"), _LOG.number, _LOG.at, _LOG.account, null(), _LOG.method + " " + _LOG.target),
         *(_status(_LOG.status), func.coalesce("fault: " + _LOG.fault, "")),
     ),
-    "deposit": _moves("deposit", DepositActivity, Deposit, Deposit.id == DepositActivity.deposit_id),
-    "disbursement": _moves(
-        "disbursement", DisbursementActivity, Disbursement, Disbursement.id == DisbursementActivity.disbursement_id
+    _source(
+        *(Activity.kind, Activity.number, Activity.updated_at, Account.name, Activity.about),
+        *(Activity.activity, Activity.status, Activity.description),
+        (Account, Account.user_id == Activity.user_id),
     ),
-    "payment": _moves("payment", PaymentActivity, Payment, Payment.id == PaymentActivity.payment_id),
-    "webhook": _source(
-        *("webhook", WebhookAttempt.number, WebhookAttempt.sent_at, Account.name, Webhook.order_id),
+    _source(
+        *(literal("webhook"), WebhookAttempt.number, WebhookAttempt.sent_at, Account.name, Webhook.order_id),
         *("POST " + WebhookAttempt.url, _status(WebhookAttempt.answer_status), func.coalesce(WebhookAttempt.error, "")),
         (Webhook, Webhook.id == WebhookAttempt.webhook_id),
         (Account, Account.user_id == Webhook.user_id),
     ),
-}
-KINDS = tuple(SOURCES)
+)
 
 
 def read_events(session: Session, after: str | None, last: int, account: str | None) -> Events:
@@ -106,18 +97,19 @@ def read_events(session: Session, after: str | None, last: int, account: str | N
 
     :raises FieldError: the cursor is none that an answer gave.
     """
-    newest = [session.scalar(select(func.max(source.number))) or 0 for source in SOURCES.values()]
+    newest = [session.scalar(select(func.max(source.number))) or 0 for source in SOURCES]
     beginning = _beginning(session)
     places = [None] * len(newest) if after is None else _places(after, beginning, newest)
     found: list[Event] = []
     reached, more = [], False
-    for place, source, until in zip(places, SOURCES.values(), newest, strict=True):
+    for place, source, until in zip(places, SOURCES, newest, strict=True):
         rows = session.execute(_wanted(source, place, until, last, account)).all()
         found += msgspec.convert(rows, list[Event], from_attributes=True)
         is_full = place is not None and len(rows) == MAX_EVENTS
         more = more or is_full
         reached.append(found[-1].number if is_full else until)
-    found.sort(key=lambda one: (one.at, KINDS.index(one.kind), one.number))
+    # Of the same time, a call comes before its effects, as in the sources.
+    found.sort(key=lambda one: one.at)
     kept = found[max(0, len(found) - last) :] if after is None else found
     return Events(kept, "-".join(map(str, [beginning, *reached])), more)
 

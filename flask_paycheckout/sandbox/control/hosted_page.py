@@ -19,13 +19,11 @@ from sqlalchemy.orm import Session
 from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.auth.tables import User
-from flask_paycheckout.sandbox.checkouts.payment_methods import Quote
-from flask_paycheckout.sandbox.checkouts.rules import find_checkout, offers
-from flask_paycheckout.sandbox.checkouts.tables import Checkout, PaymentMethod
+from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, find_checkout, offers
+from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote
 from flask_paycheckout.sandbox.control import customer
 from flask_paycheckout.sandbox.control.pages import page
-from flask_paycheckout.sandbox.deposits.schemas import account_number
-from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit
+from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, account_number
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, expire_due
 from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, check_password, form_token, may_control
 from flask_paycheckout.sandbox.world.context import assumption, world
@@ -130,7 +128,7 @@ def _look(session: Session, checkout_id: str) -> View | None:
     if checkout is None:
         return None
     deposit = session.get(Deposit, checkout_id)
-    method = session.get(PaymentMethod, deposit.method) if deposit else None
+    method = METHODS[deposit.method] if deposit else None
     return View(checkout, deposit, method, offers(session, checkout), world().clock.now())
 
 

@@ -15,7 +15,6 @@ from flask_paycheckout.sandbox.auth.start_state import (
     add_merchant,
     first_merchant,
 )
-from flask_paycheckout.sandbox.checkouts.start_state import add_start_methods
 from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webhook_url
 from flask_paycheckout.sandbox.recipients.start_state import add_start_recipients
 from flask_paycheckout.sandbox.world.context import World
@@ -79,6 +78,5 @@ def _begin(session: Session, world: World, beginning: StartOptions) -> None:
     add_merchant(session, first_merchant(world))
     add_invited_user(session)
     add_start_recipients(session, USER_ID, ORGANIZATION_ID)
-    add_start_methods(session)
     session.flush()
     insert_rows(session, WebhookAddress, [{"user_id": USER_ID, "url": beginning.webhook_url}])

@@ -12,11 +12,10 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.checkouts.rules import (
+from flask_paycheckout.sandbox.checkouts.endpoints import (
     NewCheckout,
     find_checkout,
     page_url,
-    requested_amounts,
     store_checkout,
 )
 from flask_paycheckout.sandbox.control import customer
@@ -25,9 +24,9 @@ from flask_paycheckout.sandbox.control.message_calls import send_again
 from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, pick
+from flask_paycheckout.sandbox.disbursements.fiat import disburse_v2
+from flask_paycheckout.sandbox.disbursements.fiat_schemas import ITEMS, FiatPaymentV2, NewFiatDisbursementsV2
 from flask_paycheckout.sandbox.disbursements.tables import FAILED, Disbursement
-from flask_paycheckout.sandbox.fiat_disbursements.rules import disburse_v2
-from flask_paycheckout.sandbox.fiat_disbursements.schemas import ITEMS, FiatPaymentV2, NewFiatDisbursementsV2
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, Text, declared_fields
@@ -102,7 +101,7 @@ def _make_checkout(asked: Trigger, *, pick_too: bool) -> str:
         if not account.checkout_enabled:
             raise NotPossible("the account may not create checkouts")
         new = NewCheckout(asked.currency or _CURRENCY, asked.amount or _AMOUNT)
-        checkout_id = store_checkout(session, account.user_id, requested_amounts(new))
+        checkout_id = store_checkout(session, account.user_id, new)
         if pick_too:
             # Together, so that a method that cannot be picked leaves no checkout behind.
             pick(session, checkout_id, asked.payment_method)

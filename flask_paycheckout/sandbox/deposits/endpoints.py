@@ -5,9 +5,9 @@ from __future__ import annotations
 from flask import Blueprint
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.access import check_access
-from flask_paycheckout.sandbox.deposits.schemas import DepositRecord, StatusUpdate, represent
-from flask_paycheckout.sandbox.deposits.tables import Deposit
+from flask_paycheckout.sandbox.auth.access import for_account
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.deposits.tables import DepositRecord, StatusUpdate, represent
 from flask_paycheckout.sandbox.deposits.transitions import (
     expire_due,
     find_deposit,
@@ -17,7 +17,6 @@ from flask_paycheckout.sandbox.deposits.transitions import (
 from flask_paycheckout.sandbox.outgoing.webhooks import send_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
-from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 deposits = Blueprint("deposits", __name__)
@@ -25,13 +24,12 @@ deposits = Blueprint("deposits", __name__)
 
 @deposits.get("/v1/deposit/<path:deposit_id>")
 @operation(credentials=Credentials.SIGNATURE)
-@in_one_transaction
-def read_deposit(session: Session, deposit_id: str) -> Envelope[DepositRecord]:
+@for_account
+def read_deposit(session: Session, account: Account, deposit_id: str) -> Envelope[DepositRecord]:
     """Read a deposit by its id or its reference, which may contain slashes.
 
     It does not exist before the customer picked a method.
     """
-    account = check_access(session)
     expire_due(session)
     deposit = find_deposit(session, account.user_id, deposit_id)
     if deposit is None:
@@ -48,21 +46,15 @@ def update_deposit(deposit_id: str) -> Envelope[DepositRecord]:
     return answer
 
 
-@in_one_transaction
-def _update(session: Session, deposit_id: str) -> Envelope[DepositRecord]:
-    account = check_access(session)
+@for_account
+def _update(session: Session, account: Account, deposit_id: str) -> Envelope[DepositRecord]:
     status = read_body(StatusUpdate).status
     if not may_be_forced_to(status):
         raise unspecified_refusal(400, "status is none that the service knows.")
-    record = represent(session, _forced(session, account.user_id, deposit_id, status))
-    return success(record, "Deposit updated successfully")
-
-
-def _forced(session: Session, user_id: str, deposit_id: str, status: str) -> Deposit:
     try:
-        deposit = force_deposit(session, user_id, deposit_id, status)
+        deposit = force_deposit(session, account.user_id, deposit_id, status)
     except NotPossible as refused:
         raise unspecified_refusal(400, f"{refused}.") from None
     if deposit is None:
         raise unspecified_refusal(400, "Deposit not found")
-    return deposit
+    return success(represent(session, deposit), "Deposit updated successfully")

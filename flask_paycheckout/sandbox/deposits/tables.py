@@ -1,15 +1,24 @@
-"""Tables of deposits and their history."""
+"""The table of deposits, their instructions for paying, and their record."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
+from typing import Annotated, Any
 
-from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.checkouts.tables import Checkout
+from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
+from flask_paycheckout.sandbox.checkouts.methods import CRYPTO, METHODS, QR, PaymentMethod
+from flask_paycheckout.sandbox.money.currencies import EXACT, unit_of
+from flask_paycheckout.sandbox.wire.field_types import Text
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import Table, ordered_text
+from flask_paycheckout.sandbox.world.ids import derived
+from flask_paycheckout.sandbox.world.transitions import histories_of
 
 PENDING = "pending"
 COMPLETED = "completed"
@@ -24,22 +33,22 @@ class Deposit(Table):
     """Equals the checkout's id."""
     reference: Mapped[str | None] = mapped_column(ordered_text(200))
     """A second identifier to read it by. No operation of the interface sets one; the control interface can."""
-    user_id: Mapped[str] = mapped_column(String(24))
-    method: Mapped[str] = mapped_column(String(40))
-    input_currency: Mapped[str] = mapped_column(String(40))
-    output_currency: Mapped[str] = mapped_column(String(40))
+    user_id: Mapped[str]
+    method: Mapped[str]
+    input_currency: Mapped[str]
+    output_currency: Mapped[str]
     input_amount: Mapped[Decimal]
     output_amount: Mapped[Decimal]
     fee_amount: Mapped[Decimal]
     fee_percentage: Mapped[Decimal]
     rate: Mapped[Decimal]
-    bank_code: Mapped[str | None] = mapped_column(String(40))
-    bank_name: Mapped[str | None] = mapped_column(String(80))
-    qr_data: Mapped[str | None] = mapped_column(Text)
-    token: Mapped[str | None] = mapped_column(String(40))
+    qr_data: Mapped[str]
+    """Empty for a bank transfer, which has no code to scan."""
+    token: Mapped[str | None]
     token_amount: Mapped[Decimal | None]
-    address: Mapped[str | None] = mapped_column(String(120))
-    status: Mapped[str] = mapped_column(String(MAX_STATUS))
+    address: Mapped[str | None]
+    """All three None unless the method is a wallet."""
+    status: Mapped[str]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     expired_at: Mapped[datetime]
@@ -49,20 +58,116 @@ class Deposit(Table):
         Index("deposit_due", "status", "expired_at"),
         # Begins with the reference, because deposits are looked up by it alone.
         UniqueConstraint("reference", "user_id"),
-        # For the inspector's list, and for finding it by an amount, newest first.
-        Index("deposit_by_creation", "created_at", "id"),
-        Index("deposit_by_account", "user_id", "created_at", "id"),
-        Index("deposit_by_input", "input_amount", "created_at", "id"),
-        Index("deposit_by_output", "output_amount", "created_at", "id"),
     )
 
 
-class DepositActivity(Table):
-    __tablename__ = "deposit_activity"
+def instructions(method: PaymentMethod, deposit_id: str, amount: Decimal) -> dict[str, Any]:
+    """The instructions for paying a deposit by a method, as columns of the deposit."""
+    if method.token is None:
+        data = f"SANDBOX-PAY|{method.code}|{deposit_id}|{method.currency}|{amount:f}"
+        return {"qr_data": data if method.group == QR else ""}
+    exact = EXACT.multiply(amount, method.token_rate)
+    token_amount = exact.quantize(unit_of(method.token), rounding=ROUND_UP, context=EXACT)
+    address = f"sandbox-{_network_of(method.token)}-{derived(f'address:{deposit_id}', 16)}"
+    chain = {"token": method.token, "token_amount": token_amount, "address": address}
+    return chain | {"qr_data": f"{address}?amount={token_amount:f}"}
 
-    number: Mapped[int] = mapped_column(primary_key=True)
-    deposit_id: Mapped[str] = mapped_column(ForeignKey(Deposit.id), index=True)
-    activity: Mapped[str] = mapped_column(String(80))
-    description: Mapped[str] = mapped_column(String(200))
-    status: Mapped[str] = mapped_column(String(MAX_STATUS))
-    updated_at: Mapped[datetime]
+
+def account_number(deposit_id: str) -> str:
+    """The bank account number of a deposit. Each has its own, so the transfer needs no reference."""
+    return str(int(derived(f"account:{deposit_id}", 6), 16)).rjust(15, "0")
+
+
+def _network_of(token: str) -> str:
+    return token.partition("-")[2]
+
+
+@dataclass(frozen=True)
+class StatusUpdate:
+    """The body of the sandbox update."""
+
+    status: Annotated[str, Text(MAX_STATUS)]
+
+
+class DepositActivityRecord(Record, frozen=True):
+    activity: str
+    description: str
+    status: str
+    updated_at: Timestamp
+
+
+class DepositFee(Record, frozen=True):
+    amount: Decimal
+    percentage: Decimal
+    currency: str
+
+
+class PaymentFiat(Record, frozen=True):
+    """Where to pay through a bank."""
+
+    bank_code: str
+    bank_name: str
+    qr_data: str
+
+
+class PaymentCrypto(Record, frozen=True):
+    """Where to pay over a chain. The interface names none of its fields: the unknown `payment_crypto` fills them."""
+
+    token: str | None = None
+    network: str | None = None
+    address: str | None = None
+    amount: Decimal | None = None
+    wallet_address: str | None = None
+    blockchain: str | None = None
+
+
+class ExchangeInfo(Record, frozen=True):
+    exchange_rate: Decimal
+    output_currency: str
+    output_amount: Decimal
+
+
+class DepositRecord(Record, frozen=True):
+    deposit_id: str
+    deposit_type: str
+    user_id: str
+    input_currency: str
+    input_amount: Decimal
+    output_currency: str
+    output_amount: Decimal
+    fee: DepositFee
+    status: str
+    activity_history: list[DepositActivityRecord]
+    exchange_info: ExchangeInfo
+    created_at: Timestamp
+    updated_at: Timestamp
+    expired_at: Timestamp
+    payment_fiat: PaymentFiat | None = None
+    payment_crypto: PaymentCrypto | None = None
+
+
+def represent(session: Session, deposit: Deposit) -> DepositRecord:
+    """Convert a deposit and its history to its record."""
+    method = METHODS[deposit.method]
+    bank = PaymentFiat(method.code, f"Sandbox Bank ({method.name})", deposit.qr_data)
+    is_crypto = method.group == CRYPTO
+    return DepositRecord.of(
+        deposit,
+        deposit_id=deposit.id,
+        deposit_type="checkout" if assumption("deposit_type") == "checkout" else method.group,
+        fee=DepositFee(deposit.fee_amount, deposit.fee_percentage, deposit.input_currency),
+        activity_history=[DepositActivityRecord.of(entry) for entry in histories_of(session, [deposit.id])[deposit.id]],
+        exchange_info=ExchangeInfo.of(deposit, exchange_rate=deposit.rate),
+        payment_fiat=None if is_crypto else bank,
+        payment_crypto=_crypto(deposit) if is_crypto else None,
+    )
+
+
+def _crypto(deposit: Deposit) -> PaymentCrypto:
+    network, address = _network_of(deposit.token or ""), deposit.address
+    match assumption("payment_crypto"):
+        case "empty":
+            return PaymentCrypto()
+        case "wallet":
+            return PaymentCrypto(wallet_address=address, blockchain=network)
+    return PaymentCrypto(deposit.token, network, address, deposit.token_amount)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -10,18 +9,16 @@ from sqlalchemy import ColumnElement, and_, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.checkouts.payment_methods import Quote, quote_paying, terms_of
-from flask_paycheckout.sandbox.checkouts.rules import find_checkout, offers
-from flask_paycheckout.sandbox.checkouts.tables import Checkout, PaymentMethod
-from flask_paycheckout.sandbox.deposits.schemas import instructions, represent
-from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, DepositActivity
+from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, find_checkout, offers
+from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote, quote_paying, terms_of
+from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, instructions, represent
 from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
 from flask_paycheckout.sandbox.outgoing.webhooks import enqueue
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.schemas import to_wire
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import rows_changed
-from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status
+from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status, note
 
 _LIFETIMES = {"24h": timedelta(hours=24), "15m": timedelta(minutes=15)}
 _KNOWN_STATUSES = frozenset({PENDING, COMPLETED, "failed", "expired", "cancelled"})
@@ -38,11 +35,9 @@ class NoSuchMethod(ValueError):
 
 def find_deposit(session: Session, user_id: str, id_or_reference: str) -> Deposit | None:
     """Find an account's deposit by its id, else by its reference."""
-    rows = session.execute(
-        select(Deposit).where(or_(Deposit.id == id_or_reference, Deposit.reference == id_or_reference))
-    )
+    wanted = select(Deposit).where(or_(Deposit.id == id_or_reference, Deposit.reference == id_or_reference))
     # Compared here: as a condition, it would keep the database from using the indexes of id and reference.
-    found = [deposit for deposit in rows.scalars() if deposit.user_id == user_id]
+    found = [deposit for deposit in session.scalars(wanted) if deposit.user_id == user_id]
     return next((deposit for deposit in found if deposit.id == id_or_reference), found[0] if found else None)
 
 
@@ -104,20 +99,18 @@ def _make_deposit(
         method=method.code,
         input_currency=checkout.input_currency,
         output_currency=checkout.output_currency,
-        input_amount=quote.input_amount,
-        output_amount=quote.output_amount,
-        fee_amount=quote.fee_amount,
+        **quote._asdict(),
         fee_percentage=method.percent_fee,
         rate=checkout.rate,
         status=PENDING,
         created_at=now,
         updated_at=now,
         expired_at=_expiry(checkout, now),
-        **asdict(instructions(method, checkout.id, quote.input_amount)),
+        **instructions(method, checkout.id, quote.input_amount),
     )
     session.add(deposit)
     session.flush()
-    _record(session, deposit.id, "Payment method picked", f"The customer pays by {method.name}.", PENDING, now)
+    note(session, deposit, "Payment method picked", f"The customer pays by {method.name}.")
     return deposit
 
 
@@ -134,35 +127,27 @@ def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> Dep
     deposit = session.get(Deposit, deposit_id)
     if deposit is None:
         raise NotPossible("the customer has not picked a payment method")
-    paid = _paid(session, deposit, amount)
+    paid = _paid(deposit, amount)
     done = rows_changed(
         session,
         update(Deposit)
         .where(Deposit.id == deposit.id, _is_payable(now))
-        .values(
-            status=COMPLETED,
-            updated_at=now,
-            input_amount=paid.input_amount,
-            fee_amount=paid.fee_amount,
-            output_amount=paid.output_amount,
-        ),
+        .values(status=COMPLETED, updated_at=now, **paid._asdict()),
     )
     if not done:
         raise NotPossible(f"the deposit is {deposit.status} and takes no payment")
-    text = f"{paid.input_amount:f} {deposit.input_currency} received."
     session.refresh(deposit)
-    _record(session, deposit.id, "Payment received", text, COMPLETED, now)
+    note(session, deposit, "Payment received", f"{paid.input_amount:f} {deposit.input_currency} received.")
     return _enqueue_webhook(session, deposit)
 
 
-def _paid(session: Session, deposit: Deposit, amount: Decimal | None) -> Quote:
+def _paid(deposit: Deposit, amount: Decimal | None) -> Quote:
     """The amounts of a completed deposit. Limits do not apply to another amount than the one requested, fees do."""
     if amount is None or amount == deposit.input_amount:
         return Quote(deposit.input_amount, deposit.fee_amount, deposit.output_amount)
     if not is_divisible(amount, decimals_of(deposit.input_currency) or 0):
         raise FieldError(f"amount has more decimals than {deposit.input_currency}.")
-    method = session.execute(select(PaymentMethod).where(PaymentMethod.code == deposit.method)).scalar_one()
-    return quote_paying(terms_of(method, deposit.output_currency, deposit.rate), amount)
+    return quote_paying(terms_of(METHODS[deposit.method], deposit.output_currency, deposit.rate), amount)
 
 
 def _is_payable(now: datetime) -> ColumnElement[bool]:
@@ -182,15 +167,14 @@ def force_deposit(session: Session, user_id: str, deposit_id: str, status: str) 
     if deposit is None or deposit.user_id != user_id:
         return None
     force_status(session, deposit, status, _is_forcible(), "the deposit")
-    text = f"The status became {status}."
-    _record(session, deposit_id, "Status updated in the sandbox", text, status, deposit.updated_at)
+    note(session, deposit, "Status updated in the sandbox", f"The status became {status}.")
     return _enqueue_webhook(session, deposit)
 
 
 def fail_deposit(session: Session, deposit: Deposit) -> None:
     """Let the bank refuse the payment. :raises NotPossible: it is completed."""
     force_status(session, deposit, "failed", Deposit.status != COMPLETED, "the deposit")
-    _record(session, deposit.id, "Payment refused", "The bank refused the payment.", "failed", deposit.updated_at)
+    note(session, deposit, "Payment refused", "The bank refused the payment.")
     _tell_end(session, deposit)
 
 
@@ -215,23 +199,11 @@ def expire_due(session: Session) -> None:
     status, now = assumption("deposit_after_expiry"), world().clock.now()
     if status == PENDING:
         return
-    expiring = update(Deposit).where(Deposit.status == PENDING, Deposit.expired_at <= now).returning(Deposit.id)
-    moved = session.execute(
-        expiring.values(status=status, updated_at=now), execution_options={"synchronize_session": False}
-    )
-    for deposit_id in moved.scalars().all():
-        _record(session, deposit_id, "Deposit expired", "No payment arrived in time.", status, now)
-        _tell_end(session, session.get_one(Deposit, deposit_id, populate_existing=True))
-
-
-def _record(session: Session, deposit_id: str, activity: str, description: str, status: str, now: datetime) -> None:
-    # The deposit, which may be new, comes before its history.
-    session.flush()
-    session.add(
-        DepositActivity(
-            deposit_id=deposit_id, activity=activity, description=description, status=status, updated_at=now
-        )
-    )
+    expiring = update(Deposit).where(Deposit.status == PENDING, Deposit.expired_at <= now).returning(Deposit)
+    options = {"synchronize_session": False, "populate_existing": True}
+    for deposit in session.scalars(expiring.values(status=status, updated_at=now), execution_options=options).all():
+        note(session, deposit, "Deposit expired", "No payment arrived in time.")
+        _tell_end(session, deposit)
 
 
 def _enqueue_webhook(session: Session, deposit: Deposit) -> Deposit:

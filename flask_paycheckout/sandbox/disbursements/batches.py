@@ -1,26 +1,73 @@
-"""Batches: all items of a request are stored in one transaction or none, and no reference is used twice."""
+"""Batches: all items of a request are stored in one transaction or none, and no reference is used twice.
+
+The fee of each item, for both kinds, in the currency or token that is paid out, and charged in addition to the amount:
+
+    fee = flat + network + amount * percentage / 100, rounded up to a whole unit of the currency
+
+Only the percentage can need rounding, by less than one unit, in favour of the service, because all other terms are
+whole units.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import NoReturn
+from typing import Any, TypeVar
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.disbursements.fees import FeeTerms, fee_of
-from flask_paycheckout.sandbox.disbursements.history import begin_history
-from flask_paycheckout.sandbox.disbursements.tables import PENDING, Disbursement
+from flask_paycheckout.sandbox.disbursements.tables import (
+    CRYPTO,
+    FIAT,
+    PENDING,
+    BankTransfer,
+    Disbursement,
+    WalletTransfer,
+)
+from flask_paycheckout.sandbox.money.currencies import EXACT, rounded
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.ids import new_id, new_ids
+from flask_paycheckout.sandbox.world.transitions import note
 
 MAX_ITEMS = 1000
 """The largest value of the unknown `batch_maximum`."""
+
+Transfer = TypeVar("Transfer", BankTransfer, WalletTransfer)
+
+_FIRST_ACTIVITIES = {
+    FIAT: (
+        ("Disburse requested", "The disbursement was accepted."),
+        ("Recipient validated", "The recipient's bank account can be paid."),
+    ),
+    CRYPTO: (("Sent to recipient wallet", "The transfer was handed to the network."),),
+}
+
+
+@dataclass(frozen=True)
+class FeeTerms:
+    """The fees of one transfer; `network` is the chain's fee, 0 for a bank."""
+
+    flat: Decimal
+    percentage: Decimal
+    network: Decimal = Decimal(0)
+
+
+def fee_of(terms: FeeTerms, amount: Decimal, currency: str) -> Decimal:
+    share = EXACT.multiply(amount, terms.percentage.scaleb(-2, EXACT))
+    return rounded(total([terms.flat, terms.network, share]), currency)
+
+
+def total(amounts: Iterable[Decimal]) -> Decimal:
+    """Sum amounts exactly."""
+    result = Decimal(0)
+    for amount in amounts:
+        result = EXACT.add(result, amount)
+    return result
 
 
 @dataclass(frozen=True)
@@ -32,14 +79,8 @@ class BatchItem:
     terms: FeeTerms
     reference: str | None
     note: str | None
-
-
-@dataclass(frozen=True)
-class StoredBatch:
-    """The disbursements of a request in its order, and the ids of those that an earlier request made."""
-
-    disbursements: list[Disbursement]
-    known: frozenset[str]
+    transfer: Any
+    """Where the money goes: a new row of the kind's table, without the disbursement's id."""
 
 
 def check_size(field: str, items: Sequence[object]) -> None:
@@ -49,94 +90,93 @@ def check_size(field: str, items: Sequence[object]) -> None:
 
 
 def store_batch(
-    session: Session, kind: str, user_id: str, field: str, orders: Sequence[BatchItem], *, grouped: bool
-) -> StoredBatch:
-    """Store the disbursements of a request.
+    session: Session, kind: str, user_id: str, field: str, items: Sequence[BatchItem], *, grouped: bool = True
+) -> list[Disbursement]:
+    """Store the disbursements of a request, and return them in its order.
 
-    Where the unknown `known_reference` says so, an item whose reference was used for the same kind, currency and amount
-    is answered by the disbursement that it made. The caller compares where the money goes.
+    Where the unknown `known_reference` says so, an item whose reference was used for the same kind, currency, amount
+    and payee is answered by the disbursement that it made.
 
     :param field: the name of the request's list, for error messages.
-    :param grouped: whether they get a group id, which the first version of the operation does not have."""
-    _wait_for_other_batches(session, user_id)
-    _check_distinct(field, orders)
-    known = _made_before(session, kind, user_id, field, orders)
-    new = [order for order in orders if order.reference not in known]
+    :param grouped: whether they get a group id, which the first version of the operation does not have.
+    :raises FieldError: a reference cannot be used."""
+    # Two batches that share references could deadlock on each other's rows.
+    session.execute(select(Account.user_id).where(Account.user_id == user_id).with_for_update(key_share=True))
+    _check_distinct(field, items)
+    known = _made_before(session, kind, user_id, field, items, grouped=grouped)
+    new = [item for item in items if item.reference not in known]
     made = list(_made(session, kind, user_id, new, new_id(session) if grouped else None))
     session.add_all(made)
     try:
         session.flush()
     except IntegrityError:
         raise FieldError(f"{field} has a reference that was used before; give every disbursement its own.") from None
-    session.add_all(begin_history(made))
+    for one, item in zip(made, new, strict=True):
+        item.transfer.disbursement_id = one.id
+        session.add(item.transfer)
+        for activity, description in _FIRST_ACTIVITIES[kind]:
+            note(session, one, activity, description)
     session.flush()
     following = iter(made)
-    together = [known[order.reference] if order.reference in known else next(following) for order in orders]
-    return StoredBatch(together, frozenset(one.id for one in known.values()))
+    return [known[item.reference] if item.reference in known else next(following) for item in items]
 
 
-def group_of(made: Disbursement) -> str:
-    """The group id of a disbursement. :raises LookupError: it has none."""
-    if made.group_id is None:
-        raise LookupError(f"the disbursement {made.id} has no group")
-    return made.group_id
+def transfers_of(session: Session, table: type[Transfer], disbursements: Iterable[Disbursement]) -> dict[str, Transfer]:
+    """Where the money of these disbursements went, by their ids; one query."""
+    ids = [made.id for made in disbursements]
+    return {row.disbursement_id: row for row in session.scalars(select(table).where(table.disbursement_id.in_(ids)))}
 
 
-def _wait_for_other_batches(session: Session, user_id: str) -> None:
-    """Lock the account, because two batches that share references could deadlock on each other's rows."""
-    session.execute(select(Account.user_id).where(Account.user_id == user_id).with_for_update(key_share=True))
-
-
-def _check_distinct(field: str, orders: Sequence[BatchItem]) -> None:
+def _check_distinct(field: str, items: Sequence[BatchItem]) -> None:
     places: dict[str, int] = {}
-    for place, order in enumerate(orders):
-        if order.reference is not None and places.setdefault(order.reference, place) != place:
+    for place, item in enumerate(items):
+        if item.reference is not None and places.setdefault(item.reference, place) != place:
             raise FieldError(
-                f"{field}[{place}].reference is that of {field}[{places[order.reference]}] too;"
+                f"{field}[{place}].reference is that of {field}[{places[item.reference]}] too;"
                 " give every disbursement its own."
             )
 
 
 def _made_before(
-    session: Session, kind: str, user_id: str, field: str, orders: Sequence[BatchItem]
+    session: Session, kind: str, user_id: str, field: str, items: Sequence[BatchItem], *, grouped: bool
 ) -> dict[str | None, Disbursement]:
     """The disbursements that have a reference of these already. :raises FieldError: one may not be used again."""
-    references = [order.reference for order in orders if order.reference is not None]
+    references = [item.reference for item in items if item.reference is not None]
     rows = session.scalars(
         select(Disbursement).where(Disbursement.user_id == user_id, Disbursement.reference.in_(references))
     )
     known = {made.reference: made for made in rows}
-    for place, order in enumerate(orders):
-        made = known.get(order.reference)
+    if not known:
+        return {}
+    transfers = transfers_of(session, type(items[0].transfer), known.values())
+    for place, item in enumerate(items):
+        made = known.get(item.reference)
         if made is None:
             continue
         if assumption("known_reference") == "refused":
             raise FieldError(f"{field}[{place}].reference was used before; give every disbursement its own.")
-        if (made.kind, made.currency, made.amount) != (kind, order.currency, order.amount):
-            refuse_other_content(field, place)
+        was = made.kind, made.currency, made.amount, made.group_id is not None
+        if was != (kind, item.currency, item.amount, grouped) or not transfers[made.id].goes_where(item.transfer):
+            raise FieldError(f"{field}[{place}].reference was used before, for a disbursement that is not the same.")
     return known
 
 
-def refuse_other_content(field: str, place: int) -> NoReturn:
-    raise FieldError(f"{field}[{place}].reference was used before, for a disbursement that is not the same.")
-
-
 def _made(
-    session: Session, kind: str, user_id: str, orders: Sequence[BatchItem], group_id: str | None
+    session: Session, kind: str, user_id: str, items: Sequence[BatchItem], group_id: str | None
 ) -> Iterator[Disbursement]:
     now = world().clock.now()
-    for order, disbursement_id in zip(orders, new_ids(session, len(orders)), strict=True):
+    for item, disbursement_id in zip(items, new_ids(session, len(items)), strict=True):
         yield Disbursement(
             id=disbursement_id,
             kind=kind,
             user_id=user_id,
             group_id=group_id,
-            currency=order.currency,
-            amount=order.amount,
-            fee_amount=fee_of(order.terms, order.amount, order.currency),
-            fee_percentage=order.terms.percentage,
-            reference=order.reference,
-            note=order.note,
+            currency=item.currency,
+            amount=item.amount,
+            fee_amount=fee_of(item.terms, item.amount, item.currency),
+            fee_percentage=item.terms.percentage,
+            reference=item.reference,
+            note=item.note,
             status=PENDING,
             created_at=now,
             updated_at=now,

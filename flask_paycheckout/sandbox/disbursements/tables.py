@@ -1,14 +1,15 @@
-"""Tables of disbursements of both kinds, and of their history."""
+"""Tables of disbursements of both kinds, and of where their money goes."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.wire.paging import Ordering
 from flask_paycheckout.sandbox.world.database import Table, ordered_text
 
 FIAT = "fiat"
@@ -39,28 +40,24 @@ class Disbursement(Table):
 
     number: Mapped[int] = mapped_column(primary_key=True)
     """Ascending in the order of the request's items."""
-    id: Mapped[str] = mapped_column(String(24), unique=True)
-    kind: Mapped[str] = mapped_column(String(6))
+    id: Mapped[str] = mapped_column(unique=True)
+    kind: Mapped[str]
     user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id))
-    group_id: Mapped[str | None] = mapped_column(String(24))
+    group_id: Mapped[str | None]
     """None when created by the first version of the operation, which has no groups."""
-    currency: Mapped[str] = mapped_column(String(40))
+    currency: Mapped[str]
     """A fiat code, or a token id."""
     amount: Mapped[Decimal]
     fee_amount: Mapped[Decimal]
     fee_percentage: Mapped[Decimal]
     reference: Mapped[str | None] = mapped_column(ordered_text(MAX_REFERENCE))
-    note: Mapped[str | None] = mapped_column(String(MAX_NOTE))
-    status: Mapped[str] = mapped_column(String(MAX_STATUS))
+    note: Mapped[str | None]
+    status: Mapped[str]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 
     __table_args__ = (
         UniqueConstraint("user_id", "reference"),
-        # For finding it by its reference, its batch or its amount.
-        Index("disbursement_by_reference", "reference"),
-        Index("disbursement_by_group", "group_id"),
-        Index("disbursement_by_amount", "amount", "created_at", "id"),
         # For finding what has been pending long enough.
         Index("ix_disbursement_due", "status", "created_at", "number"),
         *_listing(),
@@ -70,12 +67,45 @@ class Disbursement(Table):
     )
 
 
-class DisbursementActivity(Table):
-    __tablename__ = "disbursement_activity"
+ORDERING = Ordering(Disbursement.created_at, Disbursement.updated_at, Disbursement.number)
 
-    number: Mapped[int] = mapped_column(primary_key=True)
-    disbursement_id: Mapped[str] = mapped_column(ForeignKey(Disbursement.id), index=True)
-    activity: Mapped[str] = mapped_column(String(80))
-    description: Mapped[str] = mapped_column(String(200))
-    status: Mapped[str] = mapped_column(String(MAX_STATUS))
-    updated_at: Mapped[datetime]
+
+class BankTransfer(Table):
+    """A copy of the recipient from the time of the disbursement, which later changes and deletion do not affect."""
+
+    __tablename__ = "bank_transfer"
+
+    disbursement_id: Mapped[str] = mapped_column(ForeignKey(Disbursement.id), primary_key=True)
+    recipient_id: Mapped[str | None]
+    """None when the recipient was given in the request."""
+    email: Mapped[str | None]
+    name: Mapped[str | None]
+    bank_name: Mapped[str]
+    account_name: Mapped[str]
+    account_number: Mapped[str | None]
+    bank_code: Mapped[str]
+    country: Mapped[str | None]
+
+    def goes_where(self, other: BankTransfer) -> bool:
+        """Whether both go to one payee, whose name and address may have changed since."""
+        if self.recipient_id is not None or other.recipient_id is not None:
+            return self.recipient_id == other.recipient_id
+        return (self.bank_code, self.account_number) == (other.bank_code, other.account_number)
+
+
+class WalletTransfer(Table):
+    """The wallets between which a crypto disbursement moved tokens."""
+
+    __tablename__ = "wallet_transfer"
+
+    disbursement_id: Mapped[str] = mapped_column(ForeignKey(Disbursement.id), primary_key=True)
+    sender_address: Mapped[str]
+    receiver_address: Mapped[str]
+    fee_flat: Mapped[Decimal]
+    fee_network: Mapped[Decimal]
+    """Both as charged at creation; the percentage is stored with the disbursement."""
+
+    def goes_where(self, other: WalletTransfer) -> bool:
+        """Whether both go to one wallet."""
+        # The case of an EVM address is its checksum only; a Stellar address has one case.
+        return self.receiver_address.lower() == other.receiver_address.lower()

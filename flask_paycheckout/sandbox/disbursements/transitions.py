@@ -1,49 +1,84 @@
-"""Transitions of disbursements: each is one conditional UPDATE, with its history entry in the same transaction."""
+"""Transitions of disbursements of both kinds, by time and by `PATCH /v1/disbursement/{disbursementId}`.
+
+Each is one conditional UPDATE, with its history entry in the same transaction.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
+from flask import Blueprint
 from sqlalchemy import ColumnElement, select, true
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.disbursements.history import record_transition
-from flask_paycheckout.sandbox.disbursements.schemas import represent
-from flask_paycheckout.sandbox.disbursements.tables import COMPLETED, PENDING, STATUSES, Disbursement
-from flask_paycheckout.sandbox.outgoing.webhooks import enqueue
-from flask_paycheckout.sandbox.wire.schemas import to_wire
+from flask_paycheckout.sandbox.auth.access import for_account
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.disbursements.crypto_schemas import represent_crypto
+from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatDisbursement, represent_fiat
+from flask_paycheckout.sandbox.disbursements.tables import (
+    COMPLETED,
+    CRYPTO,
+    FAILED,
+    FIAT,
+    MAX_STATUS,
+    PENDING,
+    STATUSES,
+    Disbursement,
+)
+from flask_paycheckout.sandbox.outgoing.webhooks import enqueue, send_due
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, empty_success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.field_types import Text
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.schemas import Record, to_wire
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.transitions import force_status, move_due
+from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status, move_due, note
 
 TRANSFER_TIME = timedelta(minutes=10)
 """How long a disbursement is pending before it changes by itself, if the unknown `disbursement_progress` says so."""
 
 _ALLOWED = {"known": STATUSES, "completed": (COMPLETED,)}
+_LATER = {FIAT: "Sent to recipient account", CRYPTO: "Received by recipient"}
+_DESCRIPTIONS = {COMPLETED: "The money has arrived.", FAILED: "The transfer failed."}
 
 
-def find_disbursement(session: Session, user_id: str, disbursement_id: str) -> Disbursement | None:
-    return session.scalars(
-        select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.user_id == user_id)
-    ).one_or_none()
+@dataclass(frozen=True)
+class DisbursementUpdate:
+    """The body of the sandbox update."""
+
+    status: Annotated[str, Text(MAX_STATUS)]
 
 
-def may_be_forced_to(status: str) -> bool:
-    rule = assumption("forced_disbursement_status")
-    return rule == "any" or status in _ALLOWED[rule]
+disbursements = Blueprint("disbursements", __name__)
 
 
-def force_disbursement(session: Session, user_id: str, disbursement_id: str, status: str) -> bool:
-    """Force a disbursement's status and queue its webhook; False when the account has no such disbursement.
+@disbursements.patch("/v1/disbursement/<disbursement_id>")
+@operation(body=DisbursementUpdate, credentials=Credentials.ACCESS_TOKEN)
+def update_disbursement(disbursement_id: str) -> Envelope[None]:
+    """Force a status, which only a sandbox allows."""
+    answer = _update(disbursement_id)
+    send_due()
+    return answer
 
-    :raises NotPossible: it is not pending any more, where that is not allowed.
-    """
-    made = find_disbursement(session, user_id, disbursement_id)
+
+@for_account
+def _update(session: Session, account: Account, disbursement_id: str) -> Envelope[None]:
+    status, rule = read_body(DisbursementUpdate).status, assumption("forced_disbursement_status")
+    if rule != "any" and status not in _ALLOWED[rule]:
+        raise FieldError("status is none that a disbursement can be forced to; completed always is.")
+    wanted = select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.user_id == account.user_id)
+    made = session.scalars(wanted).one_or_none()
     if made is None:
-        return False
-    _move(session, made, status, _is_forcible())
+        raise Refusal(400, "Disbursement not found")
+    is_accepted = assumption("forced_update_of_settled") == "accepted"
+    try:
+        _move(session, made, status, true() if is_accepted else Disbursement.status == PENDING)
+    except NotPossible as refused:
+        raise unspecified_refusal(400, f"{refused}.") from None
     _enqueue_webhook(session, made)
-    return True
+    return empty_success("Disbursement updated successfully")
 
 
 def finish_disbursement(session: Session, made: Disbursement, status: str) -> None:
@@ -63,11 +98,12 @@ def _tell_progress(session: Session, made: Disbursement) -> None:
 
 def _move(session: Session, made: Disbursement, status: str, allowed: ColumnElement[bool]) -> None:
     force_status(session, made, status, allowed, "The disbursement")
-    record_transition(session, made.id, made.kind, status, made.updated_at)
+    _note(session, made)
 
 
-def _is_forcible() -> ColumnElement[bool]:
-    return true() if assumption("forced_update_of_settled") == "accepted" else Disbursement.status == PENDING
+def _note(session: Session, made: Disbursement) -> None:
+    description = _DESCRIPTIONS.get(made.status, f"The status became {made.status}.")
+    note(session, made, _LATER[made.kind], description)
 
 
 def settle_due(session: Session) -> int:
@@ -78,9 +114,15 @@ def settle_due(session: Session) -> int:
     status = assumption("disbursement_progress")
     moved = [] if status == "forced" else move_due(session, Disbursement, PENDING, status, TRANSFER_TIME)
     for made in moved:
-        record_transition(session, made.id, made.kind, status, made.updated_at)
+        _note(session, made)
         _tell_progress(session, made)
     return len(moved)
+
+
+def _represent(session: Session, made: Disbursement) -> Record:
+    if made.kind == FIAT:
+        return represent_fiat(session, [made], FiatDisbursement)[0]
+    return represent_crypto(session, [made])[0]
 
 
 def _enqueue_webhook(session: Session, made: Disbursement) -> None:
@@ -88,5 +130,5 @@ def _enqueue_webhook(session: Session, made: Disbursement) -> None:
     session.flush()
     payload: dict[str, Any] = {"disbursementId": made.id, "status": made.status}
     if assumption("disbursement_webhook") == "full":
-        payload = {"event": "disbursement"} | to_wire(represent(session, made))
+        payload = {"event": "disbursement"} | to_wire(_represent(session, made))
     enqueue(session, made.user_id, made.id, payload)

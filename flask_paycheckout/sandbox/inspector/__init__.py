@@ -4,7 +4,7 @@ Only browsers on this machine may read them, and only these pages can send their
 """
 
 # Importing a module of pages adds its routes to the blueprint.
-from flask_paycheckout.sandbox.inspector import changes, details, lists
+from flask_paycheckout.sandbox.inspector import changes, pages
 from flask_paycheckout.sandbox.inspector.blueprint import inspector
 
-__all__ = ["changes", "details", "inspector", "lists"]
+__all__ = ["changes", "inspector", "pages"]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
-from flask import Blueprint, Response, redirect, request, url_for
+from flask import Blueprint, Response, redirect, request
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from werkzeug import Response as AnyResponse
@@ -23,16 +24,13 @@ from flask_paycheckout.sandbox.world.context import world
 
 inspector = Blueprint("inspector", __name__)
 
-NAVIGATION = (
-    ("inspector.show_overview", "Overview"),
-    ("inspector.show_accounts", "Accounts"),
-    ("inspector.show_requests", "Requests"),
-    ("inspector.show_mails", "Mails"),
-    ("inspector.show_webhooks", "Webhooks"),
-    ("inspector.show_control", "Faults & clock"),
-    ("inspector.show_unknowns", "Unknowns"),
-)
-"""Links of the navigation: endpoint and text."""
+NAVIGATION = {
+    "": "Overview",
+    **{name: name.title() for name in ("accounts", "requests", "mails", "webhooks")},
+    "control": "Faults & clock",
+    "unknowns": "Unknowns",
+}
+"""Links of the navigation: the pages by name, with their texts."""
 # Confirmations, by the key in the address of the page that shows them.
 _NOTICES = {
     "advanced": "The clock was advanced, and what fell due was done.",
@@ -49,6 +47,7 @@ MAX_ROWS = 50
 MAX_SUGGESTED = 100
 """The most names that a page suggests; any other can be typed."""
 _MAX_TEXT = 200
+_KEPT = ("order", "account")
 # The largest number in an integer column of every database.
 _MAX_NUMBER = 2**31 - 1
 
@@ -61,13 +60,14 @@ def check_caller() -> None:
         check_form()
 
 
-def show(template: str, status: int = 200, **facts: object) -> Response:
+def show(template: str, status: int = 200, **facts: Any) -> Response:
     """Render a page of the inspector, which may fetch itself again but nothing else."""
     clock = world().clock
     response = page(
         f"inspector/{template}.html",
         status,
         navigation=NAVIGATION,
+        path=path_of,
         token=form_token(),
         notice=_NOTICES.get(request.args.get("done", "")),
         now=clock.now(),
@@ -83,9 +83,16 @@ def show_missing(what: str) -> Response:
     return show("missing", 404, what=what)
 
 
-def redirect_to(endpoint: str, done: str, **kept: Any) -> AnyResponse:
-    """Redirect to a page of the inspector, which confirms what was done; its address keeps the filters."""
-    return redirect(url_for(f"inspector.{endpoint}", done=done, **kept), 303)
+def path_of(name: str, **query: object) -> str:
+    """The path of a page of the inspector; the overview has no name."""
+    given = urlencode({key: value for key, value in query.items() if value})
+    return f"{request.script_root}/{'inspector/' if name else ''}{name}{'?' if given else ''}{given}"
+
+
+def redirect_to(name: str, done: str) -> AnyResponse:
+    """Redirect to a page of the inspector, which confirms what was done; its address keeps the form's filters."""
+    kept = {filtered: request.form.get(filtered) for filtered in _KEPT} if name == "webhooks" else {}
+    return redirect(path_of(name, done=done, **kept), 303)
 
 
 def query_text(name: str) -> str:
@@ -125,8 +132,8 @@ class AccountFilter:
     webhook_url: str | None
 
     def of(self, column: InstrumentedAttribute[Any]) -> list[ColumnElement[bool]]:
-        """The condition that a row with the user id in this column belongs to the account."""
-        return [column == (self.user_id or "")] if self.name else []
+        """The condition that a row with the user id or the name in this column belongs to the account."""
+        return [column == (self.name if column.key == "account" else self.user_id or "")] if self.name else []
 
 
 def read_filter(session: Session) -> AccountFilter:
@@ -144,8 +151,3 @@ def read_filter(session: Session) -> AccountFilter:
         addressed=addressed,
         webhook_url=webhook_url(session, user_id or ""),
     )
-
-
-def name_of(session: Session, user_id: str) -> str | None:
-    """The name of the account that made something."""
-    return session.scalar(select(Account.name).where(Account.user_id == user_id))

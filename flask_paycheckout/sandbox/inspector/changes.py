@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from decimal import Decimal
+from functools import wraps
 from typing import Any
 
 from flask import Response, request
@@ -49,13 +50,11 @@ _NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,6})?")
 
 
 @inspector.get("/inspector/control")
-def show_control() -> Response:
-    """Show the clock and the planned faults, with forms to change them."""
-    return _show_control()
+def show_control(status: int = 200, problem: str = "") -> Response:
+    """Show the clock and the planned faults, with forms to change them.
 
-
-def _show_control(status: int = 200, problem: str = "", form: str = "") -> Response:
-    """Render the page; after a refusal with the problem beside its form, which keeps its input."""
+    :param problem: why the form that was sent is refused; it keeps its input.
+    """
     with transaction() as session:
         faults = planned_faults(session)
     return show(
@@ -67,38 +66,74 @@ def _show_control(status: int = 200, problem: str = "", form: str = "") -> Respo
         count=len(faults),
         operations=[WEBHOOK, *operations()],
         kinds={"For operations": OPERATION_KINDS, "For webhooks": WEBHOOK_KINDS},
-        problem={form: problem},
+        problem={"clock" if "amount" in request.form else "fault": problem},
         typed=request.form,
     )
 
 
-@inspector.post("/inspector/clock")
-def advance() -> AnyResponse:
+@inspector.get("/inspector/reset")
+def show_reset() -> Response:
+    """Ask for confirmation, because a reset cannot be undone."""
+    with transaction() as session:
+        settings = session.execute(select(WorldSettings)).scalar_one()
+    return show("reset", first_webhook_url=settings.first_webhook_url)
+
+
+@inspector.get("/inspector/unknowns")
+def show_unknowns(status: int = 200, problem: str = "") -> Response:
+    """Show all switches, changed ones first, and a form to change one."""
+    started_with = world().unknowns.started_with
+    rows = sorted(
+        ((switch, assumption(switch.name), started_with[switch.name]) for switch in ASSUMPTIONS),
+        key=lambda row: row[1] == row[2] == row[0].default,
+    )
+    return show("unknowns", status, rows=rows, problem=problem, changed=any(row[1] != row[2] for row in rows))
+
+
+Change = Callable[..., str | None]
+
+
+def change(path: str, page: str, done: str) -> Callable[[Change], Change]:
+    """Have a form change something, and redirect to a page of the inspector; a refused form is shown with the problem.
+
+    :param done: the notice of that page, unless the function returns another.
+    """
+
+    def register(function: Change) -> Change:
+        @inspector.post(f"/inspector/{path}", endpoint=function.__name__)
+        @wraps(function)
+        def carry_out(**of_path: str) -> AnyResponse:
+            try:
+                return redirect_to(page, function(**of_path) or done)
+            except (FieldError, AssumptionError) as wrong:
+                return (show_unknowns if page == "unknowns" else show_control)(400, str(wrong))
+
+        return function
+
+    return register
+
+
+@change("clock", "control", "advanced")
+def advance() -> None:
     """Advance the virtual clock by `amount` of `unit`, and run what becomes due."""
     amount, unit = request.form.get("amount", "").strip(), request.form.get("unit", "")
     seconds = Decimal(amount) * UNITS[unit] if unit in UNITS and _NUMBER.fullmatch(amount) else None
     if seconds is None or seconds > MAX_SECONDS:
-        problem = f"Give a number, of at most {MAX_SECONDS // 86400} days; the clock cannot go back."
-        return _show_control(400, problem, "clock")
+        raise FieldError(f"Give a number, of at most {MAX_SECONDS // 86400} days; the clock cannot go back.")
     with transaction() as session:
         advance_clock(session, world().clock, timedelta(seconds=float(seconds)))
     run_due()
-    return redirect_to("show_control", "advanced")
 
 
-@inspector.post("/inspector/faults")
-def order_fault() -> AnyResponse:
-    sent = _order(request.form)
-    try:
-        asked = load_object(NewFault, sent)
-        with transaction() as session:
+@change("faults", "control", "ordered")
+def order_fault() -> None:
+    asked = load_object(NewFault, _order(request.form))
+    with transaction() as session:
+        try:
             user_id = None if asked.account is None else find_account(session, asked.account).user_id
-            plan_fault(session, asked, user_id)
-    except FieldError as wrong:
-        return _show_control(400, str(wrong), "fault")
-    except NoSuchAccount:
-        return _show_control(400, "account is no name of an account.", "fault")
-    return redirect_to("show_control", "ordered")
+        except NoSuchAccount:
+            raise FieldError("account is no name of an account.") from None
+        plan_fault(session, asked, user_id)
 
 
 def _order(form: Mapping[str, str]) -> dict[str, Any]:
@@ -109,67 +144,39 @@ def _order(form: Mapping[str, str]) -> dict[str, Any]:
     return sent | numbers
 
 
-@inspector.post("/inspector/faults/forget")
-def forget_faults() -> AnyResponse:
+@change("faults/forget", "control", "forgotten")
+def forget_faults() -> None:
     with transaction() as session:
         clear_faults(session)
-    return redirect_to("show_control", "forgotten")
 
 
-@inspector.post("/inspector/webhooks/<webhook_id>")
-def resend(webhook_id: str) -> AnyResponse:
+@change("webhooks/<webhook_id>", "webhooks", "resent")
+def resend(webhook_id: str) -> str | None:
     with transaction() as session:
         was_found = redeliver(session, webhook_id)
     run_due()
-    kept = {name: request.form.get(name) or None for name in ("order", "account")}
-    return redirect_to("show_webhooks", "resent" if was_found else "not-resent", **kept)
+    return None if was_found else "not-resent"
 
 
-@inspector.get("/inspector/reset")
-def ask_to_reset() -> Response:
-    """Ask for confirmation, because a reset cannot be undone."""
-    with transaction() as session:
-        settings = session.execute(select(WorldSettings)).scalar_one()
-    return show("reset", first_webhook_url=settings.first_webhook_url)
-
-
-@inspector.post("/inspector/reset")
-def reset() -> AnyResponse:
+@change("reset", "", "reset")
+def reset() -> None:
     with transaction(exclusive=True) as session:
         reset_world(session, world())
-    return redirect_to("show_overview", "reset")
 
 
-@inspector.get("/inspector/unknowns")
-def show_unknowns() -> Response:
-    """Show all switches, changed ones first, and a form to change one."""
-    return _show_unknowns()
-
-
-def _show_unknowns(status: int = 200, problem: str = "") -> Response:
-    started_with = world().unknowns.started_with
-    rows = sorted(
-        ((switch, assumption(switch.name), started_with[switch.name]) for switch in ASSUMPTIONS),
-        key=lambda row: row[1] == row[2] == row[0].default,
-    )
-    return show("unknowns", status, rows=rows, problem=problem, changed=any(row[1] != row[2] for row in rows))
-
-
-@inspector.post("/inspector/unknowns")
-def change_one() -> AnyResponse:
+@change("unknowns", "unknowns", "switched")
+def change_one() -> None:
     """Change the switch that `choice` names, which is `NAME=VALUE`."""
     name, _, value = request.form.get("choice", "").partition("=")
     try:
         choose({name: value})
     except AssumptionError:
-        return _show_unknowns(400, "Choose a switch and its value.")
+        raise FieldError("Choose a switch and its value.") from None
     with transaction() as session:
         change_unknowns(session, world(), {name: value})
-    return redirect_to("show_unknowns", "switched")
 
 
-@inspector.post("/inspector/unknowns/start")
-def return_to_start() -> AnyResponse:
+@change("unknowns/start", "unknowns", "switched-back")
+def return_to_start() -> None:
     with transaction() as session:
         change_unknowns(session, world(), dict.fromkeys(world().unknowns))
-    return redirect_to("show_unknowns", "switched-back")

@@ -1,78 +1,55 @@
-"""Timelines of a checkout, a disbursement or a payment: its calls, states, webhooks and reads, in order of time.
+"""Timelines of a checkout, a disbursement or a payment, and why a signature was refused.
 
-A timeline is merged from the request log, the history that the service keeps, and the webhook attempts. Each source
-is limited to its newest entries, so that pages stay small.
+A timeline is merged from the sources of the feed, in order of time. Of each source it has the newest entries, so that
+pages stay small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, or_, select
+import msgspec
+from sqlalchemy import ColumnElement, exists, func, or_, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
+from flask_paycheckout.sandbox.control.events import SOURCES, Event
+from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.wire.request_log import KEPT, LoggedRequest
+from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.transitions import Activity
 
 MAX_ENTRIES = 100
 """The most entries of each source in a timeline."""
 
-CALL = "Call"
-READ = "Read"
-STATE = "State"
-WEBHOOK = "Webhook"
 # The order of entries with the same time: a call before its effects.
-_ORDER = (CALL, STATE, WEBHOOK, READ)
+_ORDER = ("Call", "State", "Webhook", "Read")
+_READS = ("GET ", "HEAD ")
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One event in a timeline."""
-
-    at: datetime
-    kind: str
-    text: str
-    outcome: str
-    """The new status, or the status of the answer."""
-    request: int | None = None
-    """The number of the logged request."""
-    detail: str = ""
-
-
-def in_order(*sources: Iterable[Entry]) -> list[Entry]:
-    entries = [entry for source in sources for entry in source]
-    return sorted(entries, key=lambda entry: (entry.at, _ORDER.index(entry.kind)))
-
-
-def calls_about(session: Session, id_: str, target: str | None = None, group: str | None = None) -> list[Entry]:
-    """Logged requests that mention an id.
-
-    :param target: the address of further calls about it.
-    :param group: the id of the batch that made it, by which its creation is found.
-    """
-    log = LoggedRequest
-    about = _mentions(id_)
-    if target:
-        about |= log.target == target
-    if group:
-        about |= (log.method == "POST") & _mentions(group)
-    newest = session.scalar(select(func.max(log.number))) or 0
-    wanted = select(log.number, log.at, log.method, log.target, log.status, log.fault)
-    wanted = wanted.where(log.number > newest - KEPT, about).order_by(log.number.desc())
-    return [
-        Entry(
-            row.at,
-            READ if row.method in {"GET", "HEAD"} else CALL,
-            f"{row.method} {row.target}",
-            "no answer" if row.status is None else str(row.status),
-            request=row.number,
-            detail=f"fault: {row.fault}" if row.fault else "",
-        )
-        for row in session.execute(wanted.limit(MAX_ENTRIES))
-    ]
+def timeline_of(session: Session, made: Any, deposit: Any) -> list[dict[str, Any]]:
+    """The calls, states, webhooks and reads about a checkout, a disbursement or a payment, in order of time."""
+    about = _mentions(made.id)
+    if deposit is not None:
+        about |= LoggedRequest.target == f"/v1/deposit/{deposit.reference}"
+    if getattr(made, "group_id", None):
+        # The log truncates the answer to a large batch, perhaps before this item, but not before the group id.
+        about |= (LoggedRequest.method == "POST") & _mentions(made.group_id)
+    newest = session.scalar(select(func.max(LoggedRequest.number))) or 0
+    conditions = (
+        (LoggedRequest.number > newest - KEPT) & about,
+        Activity.about == made.id,
+        Webhook.order_id == made.id,
+    )
+    entries = _of_page(made) if isinstance(made, Checkout) else []
+    for source, condition in zip(SOURCES, conditions, strict=True):
+        rows = source.rows.where(condition).order_by(source.number.desc()).limit(MAX_ENTRIES)
+        found = msgspec.convert(session.execute(rows).all(), list[Event], from_attributes=True)
+        entries += [_entry(event) for event in reversed(found)]
+    return sorted(entries, key=lambda entry: (entry["at"], _ORDER.index(entry["kind"])))
 
 
 def _mentions(text: str) -> ColumnElement[bool]:
@@ -81,30 +58,62 @@ def _mentions(text: str) -> ColumnElement[bool]:
     return or_(*(place.contains(text, autoescape=True) for place in places))
 
 
-def states(session: Session, activity: Any, belongs: ColumnElement[bool]) -> list[Entry]:
-    """The states in the history of a deposit, a disbursement or a payment."""
-    rows = session.scalars(select(activity).where(belongs).order_by(activity.number.desc()).limit(MAX_ENTRIES))
-    return [
-        Entry(row.updated_at, STATE, row.activity, row.status, detail=row.description) for row in reversed(rows.all())
-    ]
+def _of_page(checkout: Checkout) -> list[dict[str, Any]]:
+    """The states of a checkout's page."""
+    made = {"at": checkout.created_at, "kind": "State", "text": "Checkout created", "outcome": "open"}
+    if checkout.picked_at is not None or checkout.page_is_open(world().clock.now()):
+        return [made]
+    closed = {"text": "Page closed", "outcome": "abandoned", "detail": "No payment method was picked."}
+    return [made, made | closed | {"at": checkout.expires_at}]
 
 
-def webhook_attempts(session: Session, order_id: str) -> list[Entry]:
-    """The attempts of webhooks about an id, and the webhooks that were not sent."""
-    rows = session.execute(
-        select(Webhook, WebhookAttempt)
-        .outerjoin(WebhookAttempt, Webhook.id == WebhookAttempt.webhook_id)
-        .where(Webhook.order_id == order_id)
-        .order_by(WebhookAttempt.number.desc())
-        .limit(MAX_ENTRIES)
+def _entry(event: Event) -> dict[str, Any]:
+    shown = msgspec.structs.asdict(event)
+    if event.kind == "call":
+        kind = "Read" if event.text.startswith(_READS) else "Call"
+        return shown | {"kind": kind, "request": event.number}
+    return shown | {"kind": "Webhook" if event.kind == "webhook" else "State"}
+
+
+# What the four lines of the signed string end with when a request has no body.
+_LINES, _NO_BODY = 4, sha256(b"").hexdigest()
+_TIMESTAMP_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A refused signature: the string that the sandbox signed, and what is known about its parts."""
+
+    signed_string: str
+    client_is_known: bool
+    seconds_off: int | None
+    """How far the timestamp was from the clock; None when it was no number."""
+    window: str
+    body_was_empty: bool
+
+    @property
+    def is_late(self) -> bool:
+        return self.seconds_off is None or (self.window != "off" and self.seconds_off > int(self.window))
+
+
+def rejection_of(session: Session, entry: LoggedRequest) -> Rejection | None:
+    """Explain a refused signature; None when the signature was accepted or not required."""
+    lines = (entry.signed_string or "").split("\n")
+    if entry.signed_string is None or len(lines) != _LINES:
+        return None
+    return Rejection(
+        signed_string=entry.signed_string,
+        client_is_known=bool(session.scalar(select(exists().where(Account.client_id == (entry.client_id or ""))))),
+        seconds_off=_seconds_off(entry, lines[2]),
+        window=assumption("timestamp_window"),
+        body_was_empty=lines[3] == _NO_BODY,
     )
-    return [_attempt(webhook, attempt) for webhook, attempt in reversed(rows.all())]
 
 
-def _attempt(webhook: Webhook, attempt: WebhookAttempt | None) -> Entry:
-    if attempt is None:
-        # It is waiting, was dropped by a fault, or has no endpoint.
-        return Entry(webhook.created_at, WEBHOOK, "Not sent", webhook.state.replace("_", " "))
-    outcome = "no answer" if attempt.answer_status is None else str(attempt.answer_status)
-    detail = attempt.error or f"now {webhook.state}"
-    return Entry(attempt.sent_at, WEBHOOK, f"POST {attempt.url}", outcome, detail=detail)
+def _seconds_off(entry: LoggedRequest, timestamp: str) -> int | None:
+    """Difference from the virtual clock or the machine's, whichever is nearer: the sandbox accepts both."""
+    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= _TIMESTAMP_DIGITS):
+        return None
+    arrived = int(entry.at.timestamp())
+    clocks = (arrived, arrived - int(world().clock.offset.total_seconds()))
+    return min(abs(int(timestamp) - clock) for clock in clocks)

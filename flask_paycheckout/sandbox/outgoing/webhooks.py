@@ -25,6 +25,7 @@ from flask_paycheckout.sandbox.wire.envelope import encode
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
 from flask_paycheckout.sandbox.world.ids import new_id
+from flask_paycheckout.sandbox.world.transitions import Activity
 
 _PLAIN = {"Content-Type": "application/json", "User-Agent": "payments-sandbox/1"}
 
@@ -187,6 +188,14 @@ def enqueue(session: Session, user_id: str, order_id: str, payload: Mapping[str,
         _apply(fault, webhook)
     session.add(Webhook(**webhook))
     session.flush()
+    if webhook["state"] == DROPPED:
+        _note_unsent(session, user_id, order_id, DROPPED, "A fault dropped it.")
+
+
+def _note_unsent(session: Session, user_id: str, order_id: str, state: str, why: str) -> None:
+    """Let the feed tell of a webhook that gets no attempt."""
+    about = {"kind": "webhook", "about": order_id, "user_id": user_id, "updated_at": world().clock.now()}
+    session.add(Activity(activity="Not sent", description=why, status=state, **about))
 
 
 def _apply(fault: Fault, webhook: dict[str, Any]) -> None:
@@ -277,6 +286,7 @@ def claim_webhook(*conditions: ColumnElement[bool]) -> ClaimedWebhook | None:
         if url is None:
             given_up = update(Webhook).where(Webhook.id == webhook.id).values(state=NO_ENDPOINT, claimed_until=None)
             rows_changed(session, given_up)
+            _note_unsent(session, webhook.user_id, webhook.order_id, NO_ENDPOINT, "The account has no address.")
         return ClaimedWebhook(
             id=webhook.id,
             user_id=webhook.user_id,

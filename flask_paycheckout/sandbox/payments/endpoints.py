@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, request
-from sqlalchemy.orm import Session
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
 
-from flask_paycheckout.sandbox.auth.access import check_access, check_client_id
-from flask_paycheckout.sandbox.auth.tables import Caller
+from flask import Blueprint, request
+from sqlalchemy import ColumnElement, Select, false, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from flask_paycheckout.sandbox.auth.access import check_access, check_client_id, for_account
+from flask_paycheckout.sandbox.auth.tables import Account, User
+from flask_paycheckout.sandbox.disbursements.addresses import check_address, sending_wallet
+from flask_paycheckout.sandbox.money.tokens import Token
 from flask_paycheckout.sandbox.payments.quotes import Exchange, exchange, is_within_daily_limit
-from flask_paycheckout.sandbox.payments.rules import get_payment, make_payment, payout_wallet, selection
 from flask_paycheckout.sandbox.payments.schemas import (
     DetailedPayment,
     NewPayment,
@@ -20,14 +26,25 @@ from flask_paycheckout.sandbox.payments.schemas import (
     represent_detail,
     represent_quote,
 )
-from flask_paycheckout.sandbox.payments.tables import ORDERING
+from flask_paycheckout.sandbox.payments.tables import ORDERING, PENDING, Payment, lower_bound, sortable
 from flask_paycheckout.sandbox.payments.transitions import progress_due
+from flask_paycheckout.sandbox.recipients.endpoints import find_recipient
+from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
-from flask_paycheckout.sandbox.wire.paging import Page, page_of
-from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
-from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.ids import derived, new_id
+from flask_paycheckout.sandbox.world.transitions import note
+
+LIFETIME = timedelta(hours=24)
+"""Time from a payment's creation to its expiredDate."""
+
+# The columns of a payment that are attributes of its recipient, of the request and of the exchange.
+_OF_BANK = ("account_number", "bank_name", "ifsc", "ach_number", "fedwire_number", "iban_number")
+_AS_SENT = ("sender_name", "sender_email", "wallet_address", "us_network", "reason", "description")
+_OF_EXCHANGE = ("payment_type", "input_currency", "output_currency", "output_amount", "output_amount_exact", "cents")
 
 payments = Blueprint("payments", __name__)
 
@@ -45,11 +62,11 @@ def quote_payment() -> Envelope[Quote]:
         query = read_query(QuoteQuery)
         made = exchange("amount", query.amount, query.input_currency, query.output_currency)
         is_within_limit = not _looks_at_limit(query) or _fits_into_today(session, account, made)
-    wallet = payout_wallet(account.user_id, made.token)
+    wallet = _payout_wallet(account.user_id, made.token)
     return success(represent_quote(made, wallet, is_within_limit=is_within_limit))
 
 
-def _quote_caller(session: Session) -> Caller:
+def _quote_caller(session: Session) -> Account:
     """Check the caller: with `withLimit=true`, the client id alone can be enough."""
     proof = {"X-Signature", "Authorization"} & set(request.headers.keys())
     with_limit = request.args.get("withLimit") == "true" and assumption("quote_credentials") == "client_id"
@@ -63,8 +80,8 @@ def _looks_at_limit(query: QuoteQuery) -> bool:
     return by_default if query.with_limit is None else query.with_limit
 
 
-def _fits_into_today(session: Session, account: Caller, made: Exchange) -> bool:
-    fits = is_within_daily_limit(session, account.user_id, made.token, made.amount)
+def _fits_into_today(session: Session, account: Account, made: Exchange) -> bool:
+    fits = is_within_daily_limit(session, account.user_id, made)
     if not fits and assumption("quote_above_daily_limit") == "refused":
         raise unspecified_refusal(400, "The amount is above what is left of the daily limit.")
     return fits
@@ -73,30 +90,110 @@ def _fits_into_today(session: Session, account: Caller, made: Exchange) -> bool:
 @payments.get("/v2/payments")
 @payments.get("/v2/payment")
 @operation(credentials=Credentials.SIGNATURE, query=PaymentQuery, deprecated=True)
-@in_one_transaction
-def list_payments(session: Session) -> Envelope[Page[PaymentRecord]]:
+@for_account
+def list_payments(session: Session, account: Account) -> Envelope[Page[PaymentRecord]]:
     """List payments, all or those that the filters let through (deprecated)."""
-    account = check_access(session)
     query = read_query(PaymentQuery)
     progress_due(session)
-    return success(page_of(session, selection(account.user_id, query), ORDERING, query, represent))
+    return success(page_of(session, _selection(account.user_id, query), ORDERING, query, represent))
 
 
 @payments.get("/v2/payment/detail/<payment_id>")
 @operation(credentials=Credentials.SIGNATURE, deprecated=True)
-@in_one_transaction
-def read_payment(session: Session, payment_id: str) -> Envelope[DetailedPayment]:
+@for_account
+def read_payment(session: Session, account: Account, payment_id: str) -> Envelope[DetailedPayment]:
     """Read one payment with its history (deprecated)."""
-    account = check_access(session)
     progress_due(session)
-    return success(represent_detail(session, get_payment(session, account.user_id, payment_id)))
+    found = session.scalars(select(Payment).where(Payment.id == payment_id, Payment.user_id == account.user_id))
+    payment = found.one_or_none()
+    if payment is None:
+        raise unspecified_refusal("payment_not_found", "Payment not found")
+    return success(represent_detail(session, payment))
 
 
 @payments.post("/v2/payment")
 @operation(credentials=Credentials.SIGNATURE, body=NewPayment, codes=(201,), deprecated=True)
-@in_one_transaction
-def create_payment(session: Session) -> Envelope[DetailedPayment]:
+@for_account
+def create_payment(session: Session, account: Account) -> Envelope[DetailedPayment]:
     """Pay a recipient in fiat money with crypto from a wallet (deprecated)."""
-    account = check_access(session)
-    payment = make_payment(session, account.user_id, read_body(NewPayment))
+    sent = read_body(NewPayment)
+    made = exchange("inputAmount", sent.input_amount, sent.input_currency, sent.output_currency, buys=True)
+    check_address("walletAddress", sent.wallet_address, made.token.blockchain_type)
+    receiver = find_recipient(session, account.user_id, sent.receiver_id)
+    if receiver is None:
+        raise unspecified_refusal(400, "receiverId is no recipient; GET /v1/recipient lists them.")
+    payment = _payment(session, sent, made, receiver)
+    session.add(payment)
+    session.flush()
+    network = "" if payment.us_network is None else f", by {payment.us_network}"
+    text = f"{payment.input_amount:f} {payment.input_currency} for {payment.output_currency}{network}."
+    note(session, payment, "Signed by Payee", text)
     return success(represent_detail(session, payment), "Payment created successfully", 201)
+
+
+def _payment(session: Session, sent: NewPayment, made: Exchange, receiver: Recipient) -> Payment:
+    user, now = session.get_one(User, receiver.user_id), world().clock.now()
+    people = sent.sender_name, sent.sender_email, receiver.name, receiver.email
+    return Payment(
+        id=new_id(session),
+        user_id=user.id,
+        organization_id=user.organization_id,
+        organization_name=user.organization_name,
+        # A sender has the same id in all payments of an account.
+        sender_id=derived(f"sender:{user.id}:{sent.sender_email.casefold()}"),
+        receiver_id=receiver.id,
+        receiver_name=receiver.name,
+        receiver_key=receiver.name.casefold(),
+        receiver_email=receiver.email,
+        **{name: getattr(receiver, name) for name in _OF_BANK},
+        **{name: getattr(sent, name) for name in _AS_SENT},
+        **{name: getattr(made, name) for name in _OF_EXCHANGE},
+        input_amount=made.amount,
+        input_key=sortable(made.amount),
+        exchange_fees=made.exchange_fee,
+        platform_fees=made.platform_fee,
+        output_key=sortable(made.output_amount),
+        blockchain=made.token.network,
+        payout_wallet=_payout_wallet(user.id, made.token),
+        status=PENDING,
+        created_at=now,
+        updated_at=now,
+        expired_at=now + LIFETIME,
+        # Joined by line breaks, which no search text contains, so that no match spans two texts.
+        text_key="\n".join(people).casefold(),
+    )
+
+
+def _payout_wallet(user_id: str, token: Token) -> str:
+    """The wallet that the sender pays into; it is derived, so nobody has its key."""
+    return sending_wallet(f"payout:{user_id}", token.blockchain_type)
+
+
+def _selection(user_id: str, query: PaymentQuery) -> Select[Payment]:
+    """The statement that selects the payments of a list."""
+    wanted = select(Payment).where(Payment.user_id == user_id)
+    if query.status is not None:
+        wanted = wanted.where(Payment.status == query.status)
+    texts = (
+        (Payment.reason, query.reason),
+        (Payment.organization_id, query.organization_id),
+        (Payment.organization_name, query.organization_name),
+        (Payment.blockchain, query.blockchain),
+        (Payment.receiver_key, None if query.receiver_name is None else query.receiver_name.casefold()),
+    )
+    wanted = wanted.where(*text_filters(texts))
+    wanted = wanted.where(*_between(Payment.input_key, query.min_input_amount, query.max_input_amount))
+    wanted = wanted.where(*_between(Payment.output_key, query.min_output_amount, query.max_output_amount))
+    if query.search is None:
+        return wanted
+    return wanted.where(Payment.text_key.contains(query.search.casefold(), autoescape=True))
+
+
+def _between(
+    key: InstrumentedAttribute[str], minimum: Decimal | None, maximum: Decimal | None
+) -> Iterator[ColumnElement[bool]]:
+    # Amounts are positive, so a negative bound includes all of them or none.
+    if minimum is not None and minimum > 0:
+        yield key >= lower_bound(minimum)
+    if maximum is not None:
+        yield false() if maximum < 0 else key <= sortable(maximum)

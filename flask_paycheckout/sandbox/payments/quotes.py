@@ -15,15 +15,15 @@ below one unit and in favour of the service.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
+from typing import ClassVar
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.money.currencies import EXACT, rounded
 from flask_paycheckout.sandbox.money.tokens import Token, find_token
-from flask_paycheckout.sandbox.payments.tables import Payment
+from flask_paycheckout.sandbox.payments.tables import OFFRAMP, ONRAMP, Payment
 from flask_paycheckout.sandbox.references.data import CURRENCIES
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import UnknownCode, in_units
@@ -60,40 +60,10 @@ def rate_of(token: Token, currency: str) -> Decimal | None:
     return EXACT.multiply(PRICES[token.price_id], PER_DOLLAR[currency])
 
 
-def worth_in_dollars(token: Token, amount: Decimal) -> Decimal:
-    return EXACT.multiply(amount, PRICES[token.price_id])
-
-
+# More than any token has, and so few that the largest amount can still be stored.
+_EXACT_PLACES = 27
 # Ten billion dollars: above every limit, and sums of many still fit into an integer of every database.
 _MAX_CENTS = 10**12
-
-
-def cents_of(dollars: Decimal) -> int:
-    """A value in US cents, rounded up, at most ten billion dollars."""
-    if dollars >= _MAX_CENTS // 100:
-        return _MAX_CENTS
-    return int((dollars * 100).to_integral_value(rounding=ROUND_CEILING))
-
-
-def is_within_daily_limit(session: Session, user_id: str, token: Token, amount: Decimal) -> bool:
-    """Whether a payment of that amount would stay within today's limit."""
-    limit = assumption("daily_limit")
-    if limit == "off":
-        return True
-    return _cents_of_today(session, user_id) + cents_of(worth_in_dollars(token, amount)) <= int(limit) * 100
-
-
-def _cents_of_today(session: Session, user_id: str) -> int:
-    spent = session.scalar(
-        select(func.sum(Payment.cents)).where(
-            Payment.user_id == user_id, Payment.created_at >= _midnight(world().clock.now())
-        )
-    )
-    return int(spent or 0)
-
-
-def _midnight(now: datetime) -> datetime:
-    return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 EXCHANGE_PERCENTAGE = Decimal("0.5")
@@ -103,7 +73,7 @@ TOTAL_PERCENTAGE = EXCHANGE_PERCENTAGE + PLATFORM_PERCENTAGE
 
 @dataclass(frozen=True)
 class Exchange:
-    """An amount of a token with its fees and its value in a currency."""
+    """An amount of a token with its fees and its value in a currency. Its properties are columns of a payment."""
 
     token: Token
     currency: str
@@ -112,21 +82,32 @@ class Exchange:
     exchange_fee: Decimal
     platform_fee: Decimal
 
+    payment_type: ClassVar = OFFRAMP
+
+    @property
+    def input_currency(self) -> str:
+        return self.token.id
+
+    @property
+    def output_currency(self) -> str:
+        return self.currency
+
     @property
     def fee(self) -> Decimal:
         return EXACT.add(self.exchange_fee, self.platform_fee)
 
     @property
     def received(self) -> Decimal:
+        """What is left of the amount."""
         return EXACT.subtract(self.amount, self.fee)
 
     @property
-    def received_in_currency_exactly(self) -> Decimal:
+    def output_amount_exact(self) -> Decimal:
         return EXACT.multiply(self.received, self.rate)
 
     @property
-    def received_in_currency(self) -> Decimal:
-        return rounded(self.received_in_currency_exactly, self.currency, ROUND_DOWN)
+    def output_amount(self) -> Decimal:
+        return rounded(self.output_amount_exact, self.output_currency, ROUND_DOWN)
 
     @property
     def amount_in_currency(self) -> Decimal:
@@ -134,25 +115,75 @@ class Exchange:
 
     @property
     def fee_in_currency(self) -> Decimal:
-        return EXACT.subtract(self.amount_in_currency, self.received_in_currency)
+        return EXACT.subtract(self.amount_in_currency, self.output_amount)
+
+    @property
+    def dollars(self) -> Decimal:
+        return EXACT.multiply(self.amount, PRICES[self.token.price_id])
+
+    @property
+    def cents(self) -> int:
+        """Its value in US cents, rounded up, at most ten billion dollars."""
+        if self.dollars >= _MAX_CENTS // 100:
+            return _MAX_CENTS
+        return int((self.dollars * 100).to_integral_value(rounding=ROUND_CEILING))
 
 
-def exchange(amount_field: str, amount: Decimal, token_id: str, currency: str) -> Exchange:
+class Purchase(Exchange):
+    """An amount of a currency with its fees, and what it buys of a token."""
+
+    payment_type = ONRAMP
+
+    @property
+    def input_currency(self) -> str:
+        return self.currency
+
+    @property
+    def output_currency(self) -> str:
+        return self.token.id
+
+    @property
+    def output_amount_exact(self) -> Decimal:
+        places = Decimal(1).scaleb(-_EXACT_PLACES)
+        return EXACT.divide(self.received, self.rate).quantize(places, rounding=ROUND_DOWN, context=EXACT)
+
+    @property
+    def dollars(self) -> Decimal:
+        return EXACT.divide(self.amount, PER_DOLLAR[self.currency])
+
+
+def is_within_daily_limit(session: Session, user_id: str, made: Exchange) -> bool:
+    """Whether a payment of that amount would stay within today's limit."""
+    limit = assumption("daily_limit")
+    if limit == "off":
+        return True
+    midnight = world().clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    today = select(func.sum(Payment.cents)).where(Payment.user_id == user_id, Payment.created_at >= midnight)
+    return int(session.scalar(today) or 0) + made.cents <= int(limit) * 100
+
+
+def exchange(
+    amount_field: str, amount: Decimal, input_currency: str, output_currency: str, *, buys: bool = False
+) -> Exchange:
     """Compute the exchange of an amount of a token for a currency.
 
     :param amount_field: the amount's name in the request, for error messages.
+    :param buys: whether it may be the other way round, and a currency buy a token.
     :raises FieldError: a code is in no reference list, or the amount has more decimals than the token.
     :raises Refusal: the token is not exchanged for that currency, or the amount is so small that nothing would arrive.
     """
-    token = find_token(token_id)
+    token, bought = find_token(input_currency), find_token(output_currency) if input_currency in CURRENCIES else None
+    kind, currency = Exchange, output_currency
+    if buys and bought is not None and assumption("onramp_payments") == "accepted":
+        kind, token, currency = Purchase, bought, input_currency
     if token is None:
         raise UnknownCode("inputCurrency")
     if currency not in CURRENCIES:
         raise UnknownCode("outputCurrency")
     rate = check_exchangeable(token, currency)
-    exact = in_units(amount_field, amount, token.id)
-    made = Exchange(token, currency, rate, exact, *fees_of(token.id, exact))
-    if made.received <= 0 or made.received_in_currency <= 0:
+    exact = in_units(amount_field, amount, input_currency)
+    made = kind(token, currency, rate, exact, *fees_of(input_currency, exact))
+    if made.received <= 0 or made.output_amount <= 0:
         raise unspecified_refusal(400, f"{amount_field} is so small that nothing of it would arrive; send more.")
     return made
 
@@ -161,9 +192,8 @@ def check_exchangeable(token: Token, currency: str) -> Decimal:
     """The rate of a token in a currency. :raises Refusal: it is not exchanged for that currency."""
     rate = rate_of(token, currency)
     if rate is None:
-        raise unspecified_refusal(
-            int(assumption("conversion_refused")), f"{token.id} is exchanged for {_list(token)} only."
-        )
+        only = ", ".join(token.currencies)
+        raise unspecified_refusal("conversion_refused", f"{token.id} is exchanged for {only} only.")
     return rate
 
 
@@ -172,7 +202,3 @@ def fees_of(code: str, amount: Decimal) -> tuple[Decimal, Decimal]:
     exact = (EXACT.multiply(amount, share.scaleb(-2)) for share in (EXCHANGE_PERCENTAGE, PLATFORM_PERCENTAGE))
     exchange_fee, platform_fee = (rounded(fee, code) for fee in exact)
     return exchange_fee, platform_fee
-
-
-def _list(token: Token) -> str:
-    return ", ".join(token.currencies)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange
-from flask_paycheckout.sandbox.payments.tables import MAX_ADDRESS, MAX_TEXT, STATUSES, Payment, PaymentActivity
+from flask_paycheckout.sandbox.payments.tables import MAX_ADDRESS, MAX_TEXT, STATUSES, Payment
 from flask_paycheckout.sandbox.wire.field_types import (
     Amount,
     Boolean,
@@ -26,6 +24,8 @@ from flask_paycheckout.sandbox.wire.field_types import (
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.ids import derived
+from flask_paycheckout.sandbox.world.transitions import histories_of
 
 US_NETWORKS = ("ach", "wire")
 
@@ -183,76 +183,40 @@ def represent_quote(made: Exchange, payout_wallet: str, *, is_within_limit: bool
         total_fee_amount=made.fee,
         total_fee_amount_in_currency=made.fee_in_currency,
         total_received_amount=made.received,
-        total_received_amount_in_currency=made.received_in_currency,
+        total_received_amount_in_currency=made.output_amount,
         payout_wallet=payout_wallet,
     )
 
 
 def represent(payment: Payment) -> PaymentRecord:
     """Convert a payment to its record in a list."""
-    receiver = PaymentReceiver(
-        id=payment.receiver_id,
-        name=payment.receiver_name,
-        email=payment.receiver_email,
-        account_number=payment.account_number,
-        bank_name=payment.bank_name,
-    )
-    return PaymentRecord(receiver=receiver, **_shared(payment))
+    return _record(PaymentRecord, PaymentReceiver, payment)
 
 
 def represent_detail(session: Session, payment: Payment) -> DetailedPayment:
     """Convert a payment and its history to the record of its detail."""
-    receiver = DetailedPaymentReceiver(
-        id=payment.receiver_id,
-        name=payment.receiver_name,
-        email=payment.receiver_email,
-        account_number=payment.account_number,
-        ifsc=payment.ifsc,
-        ach_number=payment.ach_number,
-        fedwire_number=payment.fedwire_number,
-        iban_number=payment.iban_number,
-    )
-    return DetailedPayment(
-        receiver=receiver,
+    history = histories_of(session, [payment.id])[payment.id]
+    return _record(
+        *(DetailedPayment, DetailedPaymentReceiver, payment),
         transaction_hash=payment.transaction_hash or _NO_HASH[assumption("transaction_hash")],
-        activity_history=[_activity(entry) for entry in _history_of(session, payment.id)],
-        **_shared(payment),
+        activity_history=[
+            PaymentActivityRecord.of(entry, own_id=derived(f"activity:{entry.number}")) for entry in history
+        ],
     )
 
 
-def _shared(payment: Payment) -> dict[str, Any]:
-    return {
-        "id": payment.id,
-        "payment_id": payment.id,
-        "payment_type": payment.payment_type,
-        "sender": PaymentSender(payment.sender_id, payment.sender_name, payment.sender_email, payment.wallet_address),
-        "input_amount": payment.input_amount,
-        "input_amount_exact": payment.input_amount,
-        "input_currency": payment.input_currency,
-        "output_currency": payment.output_currency,
-        "output_amount": payment.output_amount,
-        "output_amount_exact": payment.output_amount_exact,
-        "exchange_fees": payment.exchange_fees,
-        "platform_fees": payment.platform_fees,
-        "reason": payment.reason,
-        "description": payment.description,
-        "status": payment.status,
-        "organization_id": payment.organization_id,
-        "organization_name": payment.organization_name,
-        "blockchain": payment.blockchain,
-        "pay_out_wallet": payment.payout_wallet,
-        "expired_date": payment.expired_at,
-        "created_at": payment.created_at,
-        "updated_at": payment.updated_at,
-    }
+Kind = TypeVar("Kind", bound=_Payment)
 
 
-def _history_of(session: Session, payment_id: str) -> Sequence[PaymentActivity]:
-    """The history of a payment, oldest first."""
-    return session.scalars(
-        select(PaymentActivity).where(PaymentActivity.payment_id == payment_id).order_by(PaymentActivity.number)
-    ).all()
-
-
-def _activity(entry: PaymentActivity) -> PaymentActivityRecord:
-    return PaymentActivityRecord(entry.activity, entry.status, entry.description, entry.id, entry.updated_at)
+def _record(kind: type[Kind], receiver: type[Record], payment: Payment, **given: Any) -> Kind:
+    names = {name: getattr(payment, f"receiver_{name}") for name in ("id", "name", "email")}
+    return kind.of(
+        payment,
+        payment_id=payment.id,
+        sender=PaymentSender(payment.sender_id, payment.sender_name, payment.sender_email, payment.wallet_address),
+        receiver=receiver.of(payment, **names),
+        input_amount_exact=payment.input_amount,
+        pay_out_wallet=payment.payout_wallet,
+        expired_date=payment.expired_at,
+        **given,
+    )

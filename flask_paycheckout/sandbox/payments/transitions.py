@@ -6,45 +6,28 @@ nor durations. The unknown `payment_progress` says which status a payment finall
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.payments.tables import COMPLETED, FAILED, PENDING, PROCESSED, Payment, PaymentActivity
+from flask_paycheckout.sandbox.payments.tables import COMPLETED, FAILED, PENDING, PROCESSED, Payment
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.ids import derived, new_id
-from flask_paycheckout.sandbox.world.transitions import move_due
+from flask_paycheckout.sandbox.world.ids import derived
+from flask_paycheckout.sandbox.world.transitions import move_due, note
 
 _HASH_BYTES = 32
 
 
-@dataclass(frozen=True)
-class Transition:
-    """A transition between two statuses at an age of the payment."""
-
-    source: str
-    target: str
-    age: timedelta
-
-
-_PROCESS = Transition(PENDING, PROCESSED, timedelta(minutes=5))
-_COMPLETE = Transition(PROCESSED, COMPLETED, timedelta(minutes=10))
-_FAIL = Transition(PROCESSED, FAILED, timedelta(minutes=10))
+_PROCESS = (PENDING, PROCESSED, timedelta(minutes=5))
+_LATER = timedelta(minutes=10)
 
 TRANSITIONS = {
-    "completed": (_PROCESS, _COMPLETE),
-    "failed": (_PROCESS, _FAIL),
+    "completed": (_PROCESS, (PROCESSED, COMPLETED, _LATER)),
+    "failed": (_PROCESS, (PROCESSED, FAILED, _LATER)),
     "processed": (_PROCESS,),
     "pending": (),
 }
-"""Transitions of each value of `payment_progress`, in their order."""
-
-
-def begin_history(session: Session, payment: Payment) -> None:
-    network = "" if payment.us_network is None else f", by {payment.us_network}"
-    text = f"{payment.input_amount:f} {payment.input_currency} for {payment.output_currency}{network}."
-    _note(session, payment, "Signed by Payee", text, PENDING)
+"""The transitions of each value of `payment_progress`, in their order: two statuses, and the age of the payment."""
 
 
 def progress_due(session: Session) -> int:
@@ -52,43 +35,29 @@ def progress_due(session: Session) -> int:
 
     :return: the largest number that made the same transition, a batch at most.
     """
-    return max((_make(session, transition) for transition in TRANSITIONS[assumption("payment_progress")]), default=0)
+    return max((_make(session, *transition) for transition in TRANSITIONS[assumption("payment_progress")]), default=0)
 
 
-def _make(session: Session, transition: Transition) -> int:
-    moved = move_due(session, Payment, transition.source, transition.target, transition.age)
+def _make(session: Session, source: str, target: str, age: timedelta) -> int:
+    moved = move_due(session, Payment, source, target, age)
     for payment in moved:
-        _NOTES[transition.target](session, payment)
+        _NOTES[target](session, payment)
     session.flush()
     return len(moved)
 
 
 def _note_processed(session: Session, payment: Payment) -> None:
     payment.transaction_hash = f"0x{derived(f'transaction:{payment.id}', _HASH_BYTES)}"
-    text = f"{payment.output_amount:f} {payment.output_currency}."
-    _note(session, payment, "Converted to", text, COMPLETED)
-    _note(session, payment, "Sent to receipient account", "The transfer to the bank is on its way.", PENDING)
+    note(session, payment, "Converted to", f"{payment.output_amount:f} {payment.output_currency}.", COMPLETED)
+    note(session, payment, "Sent to receipient account", "The transfer to the bank is on its way.", PENDING)
 
 
 def _note_completed(session: Session, payment: Payment) -> None:
-    _note(session, payment, "Received by recipient account", "The money has arrived.", COMPLETED)
+    note(session, payment, "Received by recipient account", "The money has arrived.")
 
 
 def _note_failed(session: Session, payment: Payment) -> None:
-    _note(session, payment, "Sent to receipient account", "The bank refused the transfer.", FAILED)
+    note(session, payment, "Sent to receipient account", "The bank refused the transfer.")
 
 
 _NOTES = {PROCESSED: _note_processed, COMPLETED: _note_completed, FAILED: _note_failed}
-
-
-def _note(session: Session, payment: Payment, activity: str, description: str, status: str) -> None:
-    session.add(
-        PaymentActivity(
-            id=new_id(session),
-            payment_id=payment.id,
-            activity=activity,
-            description=description,
-            status=status,
-            updated_at=payment.updated_at,
-        )
-    )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any
+
 from flask import Blueprint
+from sqlalchemy import ColumnElement, Select, delete, or_, select, update
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.access import check_access
-from flask_paycheckout.sandbox.recipients.rules import (
-    add_recipient,
-    change_recipient,
-    delete_recipient,
-    get_recipient,
-    selection,
-)
+from flask_paycheckout.sandbox.auth.access import for_account
+from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.recipients.schemas import (
+    BankUpdate,
     NewRecipient,
     RecipientQuery,
     RecipientRecord,
@@ -21,71 +20,150 @@ from flask_paycheckout.sandbox.recipients.schemas import (
     WhichRecipient,
     represent,
 )
-from flask_paycheckout.sandbox.recipients.tables import ORDERING
-from flask_paycheckout.sandbox.wire.envelope import Envelope, success
+from flask_paycheckout.sandbox.recipients.tables import ORDERING, Recipient
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.field_types import declared_fields
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
-from flask_paycheckout.sandbox.wire.paging import Page, page_of
-from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
-from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
+from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.database import rows_changed
+from flask_paycheckout.sandbox.world.ids import new_id
 
 recipients = Blueprint("recipients", __name__, url_prefix="/v1/recipient")
 
 
 @recipients.get("")
 @operation(credentials=Credentials.SIGNATURE, query=RecipientQuery)
-@in_one_transaction
-def list_recipients(session: Session) -> Envelope[Page[RecipientRecord]]:
+@for_account
+def list_recipients(session: Session, account: Account) -> Envelope[Page[RecipientRecord]]:
     """List recipients, by name, e-mail address, and country and currency of the bank account."""
-    account = check_access(session)
     query = read_query(RecipientQuery)
-    return success(page_of(session, selection(account.user_id, query), ORDERING, query, represent))
+    return success(page_of(session, _selection(account.user_id, query), ORDERING, query, represent))
 
 
 @recipients.post("")
 @operation(credentials=Credentials.SIGNATURE, body=NewRecipient, codes=(200, 201))
-@in_one_transaction
-def create_recipient(session: Session) -> Envelope[RecipientRecord]:
+@for_account
+def create_recipient(session: Session, account: Account) -> Envelope[RecipientRecord]:
     """Create a recipient with its bank account."""
-    recipient = add_recipient(session, check_access(session).user_id, read_body(NewRecipient))
-    return success(represent(recipient), "Recipient created successfully", int(assumption("recipient_status_code")))
+    now = world().clock.now()
+    columns = _columns(read_body(NewRecipient))
+    if columns["organization_id"] is None:
+        columns["organization_id"] = session.get_one(User, account.user_id).organization_id
+    ids = {"id": new_id(session), "bank_id": new_id(session), "user_id": account.user_id}
+    recipient = Recipient(**ids, **columns, **_keys(columns), created_at=now, updated_at=now)
+    session.add(recipient)
+    session.flush()
+    return success(represent(recipient), "Recipient created successfully", "recipient_status_code")
 
 
 @recipients.get("/<id>")
 @operation(credentials=Credentials.SIGNATURE)
-@in_one_transaction
-def read_recipient(session: Session, id: str) -> Envelope[RecipientRecord]:  # noqa: A002 - the interface's name for it
+@for_account
+def read_recipient(session: Session, account: Account, id: str) -> Envelope[RecipientRecord]:  # noqa: A002 - the interface's name for it
     """Read a recipient."""
-    return success(represent(get_recipient(session, check_access(session).user_id, id)))
+    return success(represent(_get_recipient(session, account, id)))
 
 
 @recipients.patch("/<id>")
 @operation(credentials=Credentials.SIGNATURE, body=RecipientUpdate)
-@in_one_transaction
-def update_recipient(session: Session, id: str) -> Envelope[RecipientRecord]:  # noqa: A002
+@for_account
+def update_recipient(session: Session, account: Account, id: str) -> Envelope[RecipientRecord]:  # noqa: A002
     """Change a recipient's name, the only field that can be changed at present."""
-    account = check_access(session)
-    recipient = change_recipient(session, account.user_id, id, read_body(RecipientUpdate))
+    sent = read_body(RecipientUpdate)
+    recipient = _get_recipient(session, account, id)
+    columns = {name: value for name, value in _columns(sent).items() if value is not None}
+    if assumption("recipient_changes") == "refused":
+        _refuse_changes(recipient, columns)
+    if assumption("recipient_changes") != "applied":
+        columns = {"name": sent.name}
+    changes = columns | _keys(columns) | {"updated_at": world().clock.now()}
+    if not rows_changed(session, update(Recipient).where(Recipient.number == recipient.number).values(changes)):
+        raise _missing()
+    session.refresh(recipient)
     return success(represent(recipient), "Recipient updated successfully")
+
+
+def _refuse_changes(recipient: Recipient, columns: dict[str, str]) -> None:
+    changed = [name for name, value in columns.items() if name != "name" and getattr(recipient, name) != value]
+    if changed:
+        raise unspecified_refusal(
+            400, f"{_wire_name(changed[0])} cannot be changed; send it as it is. Only the name can."
+        )
+
+
+def _wire_name(column: str) -> str:
+    own = {field.attribute: field.name for field in declared_fields(RecipientUpdate)}
+    of_bank = {field.attribute: f"bank.{field.name}" for field in declared_fields(BankUpdate)}
+    return (own | of_bank)[column]
 
 
 @recipients.delete("/<id>")
 @operation(credentials=Credentials.SIGNATURE)
-@in_one_transaction
-def remove_recipient(session: Session, id: str) -> Envelope[RecipientRecord]:  # noqa: A002
+@for_account
+def remove_recipient(session: Session, account: Account, id: str) -> Envelope[RecipientRecord]:  # noqa: A002
     """Delete a recipient, and answer it a last time."""
-    return _removed(session, id)
+    return _removed(session, account, id)
 
 
 @recipients.delete("")
 @operation(credentials=Credentials.SIGNATURE, query=WhichRecipient)
-@in_one_transaction
-def remove_recipient_by_query(session: Session) -> Envelope[RecipientRecord]:
+@for_account
+def remove_recipient_by_query(session: Session, account: Account) -> Envelope[RecipientRecord]:
     """Delete a recipient that the query names."""
-    return _removed(session, None)
+    return _removed(session, account, read_query(WhichRecipient).id)
 
 
-def _removed(session: Session, recipient_id: str | None) -> Envelope[RecipientRecord]:
-    account = check_access(session)
-    recipient_id = read_query(WhichRecipient).id if recipient_id is None else recipient_id
-    recipient = delete_recipient(session, account.user_id, recipient_id)
+def _removed(session: Session, account: Account, recipient_id: str) -> Envelope[RecipientRecord]:
+    """Delete a recipient. Disbursements and payments have their own copy."""
+    recipient = _get_recipient(session, account, recipient_id)
+    if not rows_changed(session, delete(Recipient).where(Recipient.number == recipient.number)):
+        raise _missing()
     return success(represent(recipient), "Recipient deleted successfully")
+
+
+def find_recipient(session: Session, user_id: str, recipient_id: str) -> Recipient | None:
+    """Find an account's recipient by its id."""
+    wanted = select(Recipient).where(Recipient.id == recipient_id, Recipient.user_id == user_id)
+    return session.scalars(wanted).one_or_none()
+
+
+def _get_recipient(session: Session, account: Account, recipient_id: str) -> Recipient:
+    recipient = find_recipient(session, account.user_id, recipient_id)
+    if recipient is None:
+        raise _missing()
+    return recipient
+
+
+def _missing() -> Refusal:
+    return unspecified_refusal("recipient_not_found", "Recipient not found")
+
+
+def _selection(user_id: str, query: RecipientQuery) -> Select[Recipient]:
+    """The statement that selects the recipients of a list."""
+    wanted = select(Recipient).where(Recipient.user_id == user_id)
+    wanted = wanted.where(*text_filters([(Recipient.country, query.country)]))
+    if query.currency is not None:
+        wanted = wanted.where(Recipient.currency == query.currency)
+    return wanted if query.search is None else wanted.where(_matches(query.search.casefold()))
+
+
+def _matches(text: str) -> ColumnElement[bool]:
+    columns = Recipient.name_key, Recipient.email_key
+    match assumption("recipient_search"):
+        case "exact":
+            return or_(*(column == text for column in columns))
+        case "prefix":
+            return or_(*(column.startswith(text, autoescape=True) for column in columns))
+    return or_(*(column.contains(text, autoescape=True) for column in columns))
+
+
+def _columns(sent: NewRecipient | RecipientUpdate) -> dict[str, Any]:
+    """The columns of recipient and bank, which share one row; no two have the same name."""
+    columns = asdict(sent)
+    bank: dict[str, Any] = columns.pop("bank")
+    return columns | bank
+
+
+def _keys(columns: dict[str, Any]) -> dict[str, str]:
+    return {f"{name}_key": columns[name].casefold() for name in ("name", "email") if name in columns}

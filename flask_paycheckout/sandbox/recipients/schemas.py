@@ -128,38 +128,13 @@ class RecipientRecord(Record, frozen=True):
 
 def represent(recipient: Recipient) -> RecipientRecord:
     """Convert a recipient to its record."""
-    return RecipientRecord(
-        id=recipient.id,
-        name=recipient.name,
-        email=recipient.email,
-        user_id=recipient.user_id,
-        bank=[_bank(recipient)],
-        city=recipient.city,
-        address=recipient.address,
-        post_code=recipient.post_code,
-        created_at=recipient.created_at,
-        updated_at=recipient.updated_at,
-        recipient_type=recipient.recipient_type,
-        organization_id=recipient.organization_id,
-        reference=recipient.reference,
-    )
-
-
-def _bank(recipient: Recipient) -> RecipientBank:
-    return RecipientBank(
+    bank = RecipientBank.of(
+        recipient,
         id=recipient.bank_id,
-        account_name=recipient.account_name,
-        currency=recipient.currency,
-        country=recipient.country,
-        bank_name=recipient.bank_name,
         account_number=written_account_number(recipient.account_number),
-        payment_code=recipient.payment_code,
-        ach_number=recipient.ach_number,
-        fedwire_number=recipient.fedwire_number,
-        iban_number=recipient.iban_number,
-        account_type=recipient.account_type,
         ifsc=recipient.ifsc if assumption("bank_ifsc") == "shown" else None,
     )
+    return RecipientRecord.of(recipient, bank=[bank])
 
 
 def written_account_number(number: str | None) -> int | str | None:

@@ -1,31 +1,126 @@
-"""Endpoints of the reference lists below `/v1/reference/` (deprecated)."""
+"""The reference lists below `/v1/reference/` (deprecated), and the pictures that they name.
+
+Identifiers are derived from names, so that they are the same in every sandbox. `_id` and `id` are equal where the
+interface does not tell their difference.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from decimal import Decimal
+from operator import attrgetter
+from typing import Annotated
+
+import msgspec
 from flask import Blueprint, Response, abort
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
-from flask_paycheckout.sandbox.checkouts.payment_methods import all_methods
-from flask_paycheckout.sandbox.checkouts.tables import BANK_TRANSFER, CRYPTO, QR
-from flask_paycheckout.sandbox.money.tokens import TOKENS
-from flask_paycheckout.sandbox.references.data import COUNTRIES, ONRAMP_METHODS
-from flask_paycheckout.sandbox.references.rules import banks_of, tokens_of
-from flask_paycheckout.sandbox.references.schemas import (
-    BankQuery,
-    BankRecord,
-    CryptoQuery,
-    CryptoRecord,
-    CurrencyRecord,
-    MethodQuery,
-    PaymentMethodRecord,
-    represent_crypto,
-    represent_currency,
-    represent_method,
+from flask_paycheckout.sandbox.checkouts.methods import METHODS, as_switched
+from flask_paycheckout.sandbox.money.tokens import EVM, STELLAR, TOKENS, Token
+from flask_paycheckout.sandbox.references.data import (
+    ACCOUNT_NUMBER,
+    ACH_OR_WIRE,
+    BANK_NAME,
+    BANKS,
+    COUNTRIES,
+    IBAN,
+    IFSC,
+    ONRAMP_METHODS,
+    Bank,
+    Country,
 )
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success
+from flask_paycheckout.sandbox.wire.field_types import Boolean, Choice, FiatCode, Text
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_query
-from flask_paycheckout.sandbox.wire.paging import Page
+from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, allowed_limit, envelope, is_wanted
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.ids import derived
+
+
+@dataclass(frozen=True)
+class CryptoQuery:
+    """The query of the list of tokens."""
+
+    use_smart_contract: Annotated[bool | None, Boolean()] = None
+    blockchain_type: Annotated[str | None, Choice((EVM, STELLAR))] = None
+
+
+@dataclass(frozen=True)
+class BankQuery(PageQuery):
+    """The query of the list of banks; the country's case is ignored."""
+
+    country: Annotated[str | None, Text()] = None
+    currency: Annotated[str | None, FiatCode()] = None
+    # Spelled like this in the interface.
+    disbursment_available: Annotated[bool, Boolean()] = False
+
+
+@dataclass(frozen=True)
+class MethodQuery:
+    """The query of the list of payment methods: those for buying crypto, or those for deposits."""
+
+    is_for_deposit: Annotated[bool, Boolean()] = False
+
+
+class CurrencyRecord(Record, frozen=True):
+    """The currency of a country; one that several countries share has a record for each."""
+
+    own_id: str = msgspec.field(name="_id")
+    id: str
+    value: str
+    currency: str
+    country_code: str
+    logo: str
+    name: str
+    country: str
+    symbol: str
+    require_bank_name: bool
+    require_ifsc: bool
+    require_iban: bool
+    require_ach_or_wire: bool
+    require_account_number: bool
+
+
+class CryptoRecord(Record, frozen=True):
+    own_id: str = msgspec.field(name="_id")
+    symbol: str
+    id: str
+    name: str
+    label: str
+    address: str
+    chain_id: int
+    is_native: bool = msgspec.field(name="is_native")
+    logo: str
+    currencies: list[str]
+    decimal: int
+    price_id: str
+
+
+class BankRecord(Record, frozen=True):
+    own_id: str = msgspec.field(name="_id")
+    id: str
+    name: str
+    payment_code: str
+    country: str
+    currency: str
+    created_at: Timestamp
+    updated_at: Timestamp
+    version: int = msgspec.field(name="__v")
+
+
+class PaymentMethodRecord(Record, frozen=True):
+    id: str
+    name: str
+    code: str
+    group: str
+    currency: str
+    image: str
+    is_active: bool
+    flat_fee_amount: Decimal
+    percent_fee_amount: Decimal
+
 
 references = Blueprint("references", __name__, url_prefix="/v1/reference")
 
@@ -34,32 +129,101 @@ references = Blueprint("references", __name__, url_prefix="/v1/reference")
 @operation(credentials=Credentials.NONE, deprecated=True)
 def list_currencies() -> Envelope[list[CurrencyRecord]]:
     """List countries with their currencies (deprecated)."""
-    return success([represent_currency(country) for country in COUNTRIES])
+    return success([_currency(country) for country in COUNTRIES])
+
+
+def _currency(country: Country) -> CurrencyRecord:
+    identifier = derived(f"currency:{country.code}")
+    return CurrencyRecord(
+        own_id=identifier,
+        id=identifier,
+        value=country.name.upper(),
+        currency=country.currency,
+        country_code=country.code,
+        logo=_picture(country.code),
+        name=country.currency_name,
+        country=country.name,
+        symbol=country.symbol,
+        require_bank_name=BANK_NAME in country.needs,
+        require_ifsc=IFSC in country.needs,
+        require_iban=IBAN in country.needs,
+        require_ach_or_wire=ACH_OR_WIRE in country.needs,
+        require_account_number=ACCOUNT_NUMBER in country.needs,
+    )
 
 
 @references.get("/cryptos")
 @operation(credentials=Credentials.NONE, query=CryptoQuery, deprecated=True)
 def list_cryptos() -> Envelope[list[CryptoRecord]]:
     """List tokens, all or those of one kind (deprecated)."""
-    return success([represent_crypto(token) for token in tokens_of(read_query(CryptoQuery))])
+    query = read_query(CryptoQuery)
+    return success(
+        [
+            _crypto(token)
+            for token in TOKENS
+            if query.use_smart_contract in {None, token.uses_smart_contract}
+            and query.blockchain_type in {None, token.blockchain_type}
+        ]
+    )
+
+
+def _crypto(token: Token) -> CryptoRecord:
+    own = {"own_id": derived(f"crypto:{token.id}"), "logo": _picture(token.symbol)}
+    return CryptoRecord.of(token, **own, currencies=list(token.currencies))
 
 
 @references.get("/banks")
 @operation(credentials=Credentials.NONE, query=BankQuery, deprecated=True)
 def list_banks() -> Envelope[Page[BankRecord]]:
     """List banks, all or those that can be paid (deprecated)."""
-    return success(banks_of(read_query(BankQuery)))
+    query = read_query(BankQuery)
+    limit = allowed_limit(query.limit)
+    wanted = [bank for bank in BANKS if _is_wanted(bank, query)]
+    time = attrgetter("updated_at" if query.sort.endswith("updatedAt") else "created_at")
+    wanted.sort(key=time, reverse=query.sort.startswith("-"))
+    first = (query.page - 1) * limit
+    docs = [_bank(bank) for bank in wanted[first : first + limit]]
+    return success(envelope(docs, len(wanted), limit, query.page))
+
+
+def _is_wanted(bank: Bank, query: BankQuery) -> bool:
+    return (
+        is_wanted(bank.country, query.country)
+        and query.currency in {None, bank.currency}
+        and (bank.is_available or not query.disbursment_available)
+    )
+
+
+def _bank(bank: Bank) -> BankRecord:
+    identifier = derived(f"bank:{bank.payment_code}")
+    return BankRecord.of(bank, own_id=identifier, id=identifier, version=0)
 
 
 @references.get("/payment-methods")
 @operation(credentials=Credentials.NONE, query=MethodQuery, deprecated=True)
 def list_payment_methods() -> Envelope[list[PaymentMethodRecord]]:
     """List the ways of paying for crypto, or of paying deposits (deprecated)."""
-    if not read_query(MethodQuery).is_for_deposit:
-        return success([represent_method(method) for method in ONRAMP_METHODS])
+    listed = METHODS.values() if read_query(MethodQuery).is_for_deposit else ONRAMP_METHODS
     with transaction() as session:
         # Called without credentials, so that the answer is the same for everybody: the first account's.
-        return success([represent_method(method) for method in all_methods(session, USER_ID)])
+        methods = as_switched(session, USER_ID, listed)
+    return success(
+        [
+            PaymentMethodRecord.of(
+                method,
+                id=derived(f"method:{method.code}"),
+                image=_picture(method.group),
+                is_active=method.enabled,
+                flat_fee_amount=method.flat_fee,
+                percent_fee_amount=method.percent_fee,
+            )
+            for method in methods
+        ]
+    )
+
+
+def _picture(name: str) -> str:
+    return f"{world().base_url}/pictures/{name.lower()}.svg"
 
 
 pictures = Blueprint("pictures", __name__)
@@ -67,8 +231,7 @@ pictures = Blueprint("pictures", __name__)
 _DRAWN = frozenset(
     {country.code.lower() for country in COUNTRIES}
     | {token.symbol.lower() for token in TOKENS}
-    | {method.group for method in ONRAMP_METHODS}
-    | {BANK_TRANSFER, CRYPTO, QR}
+    | {method.group for method in (*ONRAMP_METHODS, *METHODS.values())}
 )
 _LONGEST = 4
 

@@ -9,8 +9,8 @@ from decimal import Decimal
 
 from fpdf import FPDF, XPos, YPos
 
-from flask_paycheckout.sandbox.disbursements.fees import total
-from flask_paycheckout.sandbox.fiat_disbursements.schemas import FiatDisbursement
+from flask_paycheckout.sandbox.disbursements.batches import total
+from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatDisbursement
 from flask_paycheckout.sandbox.transfer_proofs.typefaces import (
     REGULAR,
     Paper,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from flask import Blueprint, Response
 
 from flask_paycheckout.sandbox.auth.access import check_access
+from flask_paycheckout.sandbox.disbursements.fiat import find_fiat
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
-from flask_paycheckout.sandbox.fiat_disbursements.endpoints import find_fiat
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation
-from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction
 
 transfer_proofs = Blueprint("transfer_proofs", __name__)
@@ -35,9 +34,7 @@ def proof_of(user_id: str, disbursement_id: str) -> Response:
     if found is None:
         raise Refusal(404, "Disbursement not found")
     if found.status != COMPLETED:
-        raise unspecified_refusal(
-            int(assumption("report_of_unfinished")), "There is a transfer proof once the status is completed."
-        )
+        raise unspecified_refusal("report_of_unfinished", "There is a transfer proof once the status is completed.")
     # Imported here because the PDF library takes longer to load than the rest of the sandbox.
     from flask_paycheckout.sandbox.transfer_proofs.document import transfer_proof
 

@@ -28,9 +28,12 @@ class Refusal(Exception):
         self.error = error or HTTPStatus(status_code).phrase
 
 
-def unspecified_refusal(status_code: int, message: str) -> Refusal:
-    """A refusal whose message the interface does not show; the unknown `unspecified_messages` can empty ours."""
-    return Refusal(status_code, message if assumption("unspecified_messages") == "worded" else "")
+def unspecified_refusal(status_code: int | str, message: str) -> Refusal:
+    """A refusal whose message the interface does not show; the unknown `unspecified_messages` can empty ours.
+
+    :param status_code: the code, or the unknown whose value it is.
+    """
+    return Refusal(_code(status_code), message if assumption("unspecified_messages") == "worded" else "")
 
 
 def encode(value: Any) -> bytes:
@@ -42,10 +45,19 @@ class Envelope(Response, Generic[Data]):
 
 
 def success(
-    data: Data, message: str = "Success", status_code: int = 200, code_field: str = "statusCode"
+    data: Data, message: str = "Success", status_code: int | str = 200, code_field: str = "statusCode"
 ) -> Envelope[Data]:
-    """The success envelope. `code_field` is the name of the status code, which login and verify-login call `status`."""
-    return _answer({code_field: status_code, "message": message, "data": data}, status_code)
+    """The success envelope.
+
+    :param status_code: the code, or the unknown whose value it is.
+    :param code_field: its name, which is `status` in the answers of login and verify-login.
+    """
+    code = _code(status_code)
+    return _answer({code_field: code, "message": message, "data": data}, code)
+
+
+def _code(code: int | str) -> int:
+    return int(assumption(code)) if isinstance(code, str) else code
 
 
 def empty_success(message: str) -> Envelope[None]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import msgspec
 from msgspec.structs import FieldInfo, fields
@@ -27,6 +27,19 @@ Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
 
 class Record(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Base of all records, which repeat `frozen=True`. Amounts are `Decimal`, times `Timestamp`."""
+
+    @classmethod
+    def of(cls, *sources: object, **given: Any) -> Self:
+        """The record of some objects: each field is the attribute of that name of the first one that has it.
+
+        :param given: fields that have another value.
+        """
+        names = cls.__struct_fields__
+        return cls(**{name: given[name] if name in given else _attribute(sources, name) for name in names})
+
+
+def _attribute(sources: tuple[object, ...], name: str) -> Any:
+    return getattr(next((one for one in sources[:-1] if hasattr(one, name)), sources[-1]), name)
 
 
 def iso(moment: datetime) -> str:

@@ -1,19 +1,60 @@
-"""Status changes that deposits, disbursements and payments share: forced ones, and those that are due."""
+"""Status changes that deposits, disbursements and payments share, forced ones and those that are due; their history."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import timedelta
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, ForeignKey, select, update
+from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import Model, rows_changed, transaction
+from flask_paycheckout.sandbox.world.database import Model, Table, rows_changed, transaction
 
 BATCH = 500
 """How many rows one transaction moves at most; many more may be due while other requests wait for the database."""
+
+
+class Activity(Table):
+    """One entry in the history of a deposit, a disbursement or a payment, or a webhook about one that was not sent."""
+
+    __tablename__ = "activity"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    """The table of what changed; the id of the deposit, disbursement or payment follows."""
+    about: Mapped[str] = mapped_column(index=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("account.user_id"))
+    activity: Mapped[str]
+    description: Mapped[str]
+    status: Mapped[str]
+    updated_at: Mapped[datetime]
+
+
+def note(session: Session, row: Any, activity: str, description: str, status: str | None = None) -> None:
+    """Add an entry to the history of a row, at the time of the row's last change and with its status, or another."""
+    session.add(
+        Activity(
+            kind=row.__tablename__,
+            about=row.id,
+            user_id=row.user_id,
+            activity=activity,
+            description=description,
+            status=status or row.status,
+            updated_at=row.updated_at,
+        )
+    )
+
+
+def histories_of(session: Session, ids: Iterable[str]) -> dict[str, list[Activity]]:
+    """The entries of several rows, by id, oldest first; one query."""
+    found = defaultdict(list)
+    moves = select(Activity).where(Activity.about.in_(list(ids)), Activity.kind != "webhook")
+    for entry in session.scalars(moves.order_by(Activity.number)):
+        found[entry.about].append(entry)
+    return found
 
 
 class NotPossible(Exception):

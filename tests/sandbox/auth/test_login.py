@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 from werkzeug.security import check_password_hash
 
-from flask_paycheckout.sandbox.auth import rules
+from flask_paycheckout.sandbox.auth import endpoints
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Verification
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import Tester
@@ -57,7 +57,7 @@ def test_a_wrong_password_and_an_unknown_address_cost_the_same_work(
         hashed.append(pwhash.split("$")[0])
         return check_password_hash(pwhash, password)
 
-    monkeypatch.setattr(rules, "check_password_hash", counts)
+    monkeypatch.setattr(endpoints, "check_password_hash", counts)
     visitor.registers("other@example.com")
     for email, password in (("other@example.com", "guessed"), ("stranger@example.com", "guessed")):
         visitor.logs_in(email, password)

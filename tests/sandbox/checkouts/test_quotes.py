@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from flask_paycheckout.sandbox.checkouts.payment_methods import Quote, Terms, quote_paying, quote_receiving
+from flask_paycheckout.sandbox.checkouts.methods import Quote, Terms, quote_paying, quote_receiving
 from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible, unit_of
 
 CURRENCIES = ("USD", "JPY", "KWD", "usdc-polygon", "eth-ethereum")

@@ -87,7 +87,7 @@ def test_a_restore_brings_everything_back_and_life_goes_on(sandbox: Flask, recei
 
 
 #: Tables that no story here fills.
-EMPTY = {"call_count", "wallet_transfer", "payment", "payment_activity"}
+EMPTY = {"call_count", "wallet_transfer", "payment"}
 
 
 def test_a_snapshot_moves_between_sqlite_and_postgresql(
@@ -101,8 +101,8 @@ def test_a_snapshot_moves_between_sqlite_and_postgresql(
     restores(there, content)
     assert Tester(there).pays(picked)["status"] == "completed"
     again = taken(there)
-    raised = [row[0] for row in rows_of(content)["deposit_activity"]]
-    assert [row[0] for row in rows_of(again)["deposit_activity"]] == [*raised, raised[-1] + 1]
+    raised = [row[0] for row in rows_of(content)["activity"]]
+    assert [row[0] for row in rows_of(again)["activity"]] == [*raised, raised[-1] + 1]
     restores(here, again)
     assert rows_of(taken(here)) == rows_of(again) | {"world_settings": rows_of(taken(here))["world_settings"]}
     assert Merchant(here).reads_deposit(picked).data["status"] == "completed"

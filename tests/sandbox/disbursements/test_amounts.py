@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from flask_paycheckout.sandbox.disbursements.fees import FeeTerms, fee_of, total
+from flask_paycheckout.sandbox.disbursements.batches import FeeTerms, fee_of, total
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, STELLAR_WALLET, WALLET, Payer, given as given_recipient
 

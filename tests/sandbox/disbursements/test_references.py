@@ -13,8 +13,8 @@ from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
-from flask_paycheckout.sandbox.crypto_disbursements.rules import disburse
-from flask_paycheckout.sandbox.crypto_disbursements.schemas import NewCryptoDisbursements, Receiver
+from flask_paycheckout.sandbox.disbursements.fiat import disburse_v2
+from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatPaymentV2, NewFiatDisbursementsV2
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
 from tests.sandbox.world.test_databases import at_once
@@ -68,7 +68,8 @@ def _expect_the_later_batch_to_wait(first: Flask, second: Flask) -> None:
     answers: list[str] = []
     sends = Thread(target=lambda: answers.append(Payer(second).sends_tokens(SENT, SENT | {"reference": "w"}).message))
     with first.app_context(), transaction() as session:
-        disburse(session, USER_ID, NewCryptoDisbursements("usdc-polygon", [Receiver(Decimal(5), WALLET, "w")]))
+        first_item = FiatPaymentV2(Decimal(5), RECIPIENTS["USD"], reference="w")
+        disburse_v2(session, USER_ID, NewFiatDisbursementsV2("USD", [first_item]))
         sends.start()
         give_up = time.monotonic() + 60
         while not session.execute(sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar_one():

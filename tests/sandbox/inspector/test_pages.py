@@ -79,7 +79,7 @@ def test_a_checkout_tells_call_state_webhook_and_read_in_the_order_of_time(
         "Payment received completed",
         f"POST {ENDPOINT} no answer OSError: refused",
         "GET /v1/deposit/order-7 200",
-        f"POST {ENDPOINT} 200 now delivered",
+        f"POST {ENDPOINT} 200",
         f"PATCH /v1/deposit/{checkout}",
         "Status updated in the sandbox failed",
     )

@@ -51,7 +51,7 @@ def exchanges(draw: st.DrawFn) -> Exchange:
 @given(made=exchanges())
 def test_amounts_are_what_is_received_and_the_fee_in_both_currencies(made: Exchange) -> None:
     assert Fraction(made.amount) == Fraction(made.received) + Fraction(made.fee)
-    in_currency = Fraction(made.received_in_currency) + Fraction(made.fee_in_currency)
+    in_currency = Fraction(made.output_amount) + Fraction(made.fee_in_currency)
     assert Fraction(made.amount_in_currency) == in_currency
     assert made.fee_in_currency >= 0
     # Rounding is below one unit, and in favour of the service.
@@ -59,9 +59,9 @@ def test_amounts_are_what_is_received_and_the_fee_in_both_currencies(made: Excha
     amount, rate = Fraction(made.amount), Fraction(made.rate)
     assert 0 <= Fraction(made.exchange_fee) - amount * 5 / 1000 < unit
     assert 0 <= Fraction(made.platform_fee) - amount * 3 / 1000 < unit
-    assert 0 <= Fraction(made.received) * rate - Fraction(made.received_in_currency) < cent
+    assert 0 <= Fraction(made.received) * rate - Fraction(made.output_amount) < cent
     assert 0 <= amount * rate - Fraction(made.amount_in_currency) < cent
-    assert Fraction(made.received_in_currency_exactly) == Fraction(made.received) * rate
+    assert Fraction(made.output_amount_exact) == Fraction(made.received) * rate
 
 
 ALONE = {"X-Client-ID": CLIENT_ID}

@@ -12,7 +12,7 @@ import pytest
 from flask import Flask
 from iso4217 import Currency
 
-from flask_paycheckout.sandbox.fiat_disbursements.tables import METHODS
+from flask_paycheckout.sandbox.disbursements.banks import METHODS
 from flask_paycheckout.sandbox.money.currencies import decimals_of
 from flask_paycheckout.sandbox.money.tokens import TOKENS
 from flask_paycheckout.sandbox.references.data import COUNTRIES

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, group_of
-from flask_paycheckout.sandbox.disbursements.history import histories_of
-from flask_paycheckout.sandbox.disbursements.schemas import Activity, represent_history, represents
+from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, transfers_of
 from flask_paycheckout.sandbox.disbursements.tables import (
-    FIAT,
     MAX_NOTE,
     MAX_REFERENCE,
     STATUSES,
+    BankTransfer,
     Disbursement,
-    DisbursementActivity,
 )
-from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer, FiatMethod
 from flask_paycheckout.sandbox.wire.field_types import (
     Amount,
     Choice,
@@ -34,6 +30,8 @@ from flask_paycheckout.sandbox.wire.field_types import (
 )
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.transitions import Activity as Entry, histories_of
 
 ITEMS = "disburseData"
 """The name of the list of items in both request bodies."""
@@ -111,6 +109,30 @@ class FiatListQuery(PageQuery):
     currency: Annotated[str | None, FiatCode()] = None
 
 
+_DATE = "$date"
+
+
+class Activity(Record, frozen=True):
+    """One entry of `activityHistory`."""
+
+    activity: str
+    status: str
+    description: str
+    updated_at: Timestamp | dict[str, Timestamp]
+    """The interface calls it an object, and shows a time."""
+
+    @property
+    def moment(self) -> datetime:
+        return self.updated_at[_DATE] if isinstance(self.updated_at, dict) else self.updated_at
+
+
+def represent_history(entries: Iterable[Entry]) -> list[Activity]:
+    is_object = assumption("activity_updated_at") == "object"
+    return [
+        Activity.of(entry, updated_at={_DATE: entry.updated_at} if is_object else entry.updated_at) for entry in entries
+    ]
+
+
 class FiatPaymentMethod(Record, frozen=True):
     """A bank that disbursements can be sent to."""
 
@@ -143,22 +165,27 @@ class PaidRecipient(Record, frozen=True):
     name: str | None = None
 
 
-class FiatDisbursement(Record, frozen=True):
-    """A fiat disbursement in lists and reads."""
+class _FiatItem(Record, frozen=True, kw_only=True):
+    """Fields that lists, reads and both creates share."""
 
     disbursement_id: str
     recipient: PaidRecipient
-    amount: Decimal
     currency: str
+    amount: Decimal
+    status: str
     fee_amount: Decimal
     fee_percentage: Decimal
-    status: str
+    reference: str | None = None
+
+
+class FiatDisbursement(_FiatItem, frozen=True, kw_only=True):
+    """A fiat disbursement in lists and reads."""
+
     created_by: str
     activity_history: list[Activity]
     created_at: Timestamp
     updated_at: Timestamp
     group_id: str | None = None
-    reference: str | None = None
     note: str | None = None
 
 
@@ -166,33 +193,17 @@ class NoRecord(Record, frozen=True):
     """The answer of a list that shows one record, when there is none."""
 
 
-class FiatItemV1(Record, frozen=True):
+class FiatItemV1(_FiatItem, frozen=True, kw_only=True):
     """An item in the answer of the first version of the create."""
 
-    disbursement_id: str
-    recipient: PaidRecipient
-    currency: str
-    amount: Decimal
-    status: str
-    fee_amount: Decimal
-    fee_percentage: Decimal
-    reference: str | None = None
     note: str | None = None
 
 
-class FiatItemV2(Record, frozen=True):
+class FiatItemV2(_FiatItem, frozen=True, kw_only=True):
     """An item in the answer of the second version of the create."""
 
-    disbursement_id: str
     group_id: str
-    recipient: PaidRecipient
-    currency: str
-    amount: Decimal
-    status: str
-    fee_amount: Decimal
-    fee_percentage: Decimal
     activity_history: list[Activity]
-    reference: str | None = None
 
 
 class CurrencyTotal(Record, frozen=True):
@@ -220,88 +231,21 @@ class FiatBatchV2(Record, frozen=True):
     sum_amount: Decimal
 
 
-def represent_method(method: FiatMethod) -> FiatPaymentMethod:
-    return FiatPaymentMethod(
-        currency=method.currency,
-        bank_code=method.bank_code,
-        bank_name=method.bank_name,
-        min_amount=method.min_amount,
-        max_amount=method.max_amount,
-        fee_flat=method.fees.flat,
-        fee_percentage=method.fees.percentage,
-    )
+Item = TypeVar("Item", bound=_FiatItem)
 
 
-@represents(FIAT)
-def represent_fiat(session: Session, disbursements: Sequence[Disbursement]) -> list[FiatDisbursement]:
-    """Convert disbursements to records, with two queries for all of them."""
-    transfers, histories = transfers_of(session, disbursements), histories_of(session, disbursements)
-    return [_full(made, transfers[made.id], histories[made.id]) for made in disbursements]
+def represent_fiat(session: Session, disbursements: Sequence[Disbursement], kind: type[Item]) -> list[Item]:
+    """Convert disbursements to records of a kind, with two queries for all of them."""
+    transfers = transfers_of(session, BankTransfer, disbursements)
+    histories = histories_of(session, transfers)
+    return [_record(kind, made, transfers[made.id], histories[made.id]) for made in disbursements]
 
 
-def transfers_of(session: Session, disbursements: Iterable[Disbursement]) -> dict[str, BankTransfer]:
-    ids = [disbursement.id for disbursement in disbursements]
-    rows = session.scalars(select(BankTransfer).where(BankTransfer.disbursement_id.in_(ids)))
-    return {transfer.disbursement_id: transfer for transfer in rows}
-
-
-def _full(made: Disbursement, transfer: BankTransfer, history: Iterable[DisbursementActivity]) -> FiatDisbursement:
-    return FiatDisbursement(
+def _record(kind: type[Item], made: Disbursement, transfer: BankTransfer, history: Iterable[Entry]) -> Item:
+    return kind.of(
+        made,
         disbursement_id=made.id,
-        group_id=made.group_id,
-        recipient=_recipient(made, transfer),
-        amount=made.amount,
-        currency=made.currency,
-        fee_amount=made.fee_amount,
-        fee_percentage=made.fee_percentage,
-        status=made.status,
+        recipient=PaidRecipient.of(transfer, bank=PaidBank.of(transfer, made)),
         created_by=made.user_id,
         activity_history=represent_history(history),
-        reference=made.reference,
-        note=made.note,
-        created_at=made.created_at,
-        updated_at=made.updated_at,
     )
-
-
-def represent_item_v1(made: Disbursement, transfer: BankTransfer) -> FiatItemV1:
-    return FiatItemV1(
-        disbursement_id=made.id,
-        recipient=_recipient(made, transfer),
-        currency=made.currency,
-        amount=made.amount,
-        status=made.status,
-        fee_amount=made.fee_amount,
-        fee_percentage=made.fee_percentage,
-        reference=made.reference,
-        note=made.note,
-    )
-
-
-def represent_item_v2(
-    made: Disbursement, transfer: BankTransfer, history: Iterable[DisbursementActivity]
-) -> FiatItemV2:
-    return FiatItemV2(
-        disbursement_id=made.id,
-        group_id=group_of(made),
-        recipient=_recipient(made, transfer),
-        currency=made.currency,
-        amount=made.amount,
-        status=made.status,
-        fee_amount=made.fee_amount,
-        fee_percentage=made.fee_percentage,
-        activity_history=represent_history(history),
-        reference=made.reference,
-    )
-
-
-def _recipient(made: Disbursement, transfer: BankTransfer) -> PaidRecipient:
-    bank = PaidBank(
-        bank_name=transfer.bank_name,
-        account_name=transfer.account_name,
-        account_number=transfer.account_number,
-        bank_code=transfer.bank_code,
-        currency=made.currency,
-        country=transfer.country,
-    )
-    return PaidRecipient(bank, transfer.recipient_id, transfer.email, transfer.name)

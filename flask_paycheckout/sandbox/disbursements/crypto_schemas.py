@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.crypto_disbursements.tables import MAX_ADDRESS, WalletTransfer
-from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, group_of
-from flask_paycheckout.sandbox.disbursements.history import histories_of
-from flask_paycheckout.sandbox.disbursements.schemas import Activity, represent_history, represents
-from flask_paycheckout.sandbox.disbursements.tables import (
-    CRYPTO,
-    MAX_NOTE,
-    MAX_REFERENCE,
-    Disbursement,
-    DisbursementActivity,
-)
+from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, transfers_of
+from flask_paycheckout.sandbox.disbursements.fiat_schemas import Activity, represent_history
+from flask_paycheckout.sandbox.disbursements.tables import MAX_NOTE, MAX_REFERENCE, Disbursement, WalletTransfer
 from flask_paycheckout.sandbox.money.tokens import find_token
 from flask_paycheckout.sandbox.wire.field_types import Amount, NestedList, Note, Text
 from flask_paycheckout.sandbox.wire.schemas import Record
+from flask_paycheckout.sandbox.world.transitions import histories_of
+
+MAX_ADDRESS = 100
+"""Longer than the addresses of every supported chain."""
 
 
 @dataclass(frozen=True)
@@ -99,36 +94,24 @@ class FeeEstimate(Record, frozen=True):
     fee: Decimal
 
 
-@represents(CRYPTO)
 def represent_crypto(session: Session, disbursements: Sequence[Disbursement]) -> list[CryptoDisbursement]:
     """Convert disbursements to records, with two queries for all of them."""
-    ids = [disbursement.id for disbursement in disbursements]
-    rows = session.scalars(select(WalletTransfer).where(WalletTransfer.disbursement_id.in_(ids)))
-    transfers = {transfer.disbursement_id: transfer for transfer in rows}
-    histories = histories_of(session, disbursements)
-    return [_full(made, transfers[made.id], histories[made.id]) for made in disbursements]
+    transfers = transfers_of(session, WalletTransfer, disbursements)
+    histories = histories_of(session, transfers)
+    return [_record(made, transfers[made.id], represent_history(histories[made.id])) for made in disbursements]
 
 
-def _full(made: Disbursement, transfer: WalletTransfer, history: Iterable[DisbursementActivity]) -> CryptoDisbursement:
+def _record(made: Disbursement, transfer: WalletTransfer, history: list[Activity]) -> CryptoDisbursement:
     token = find_token(made.currency)
     if token is None:
         raise LookupError(f"{made.currency!r} is a token that the sandbox does not know any more")
-    return CryptoDisbursement(
+    return CryptoDisbursement.of(
+        *(made, transfer, token),
         disbursement_id=made.id,
-        group_id=group_of(made),
-        token_address=token.address,
-        receiver_address=transfer.receiver_address,
-        sender_address=transfer.sender_address,
-        amount=made.amount,
         token=token.id,
+        token_address=token.address,
         token_decimal=token.decimal,
-        network=token.network,
-        blockchain_type=token.blockchain_type,
-        fee_amount=made.fee_amount,
-        fee_percentage=made.fee_percentage,
-        fee_config=FeeConfig(transfer.fee_flat, made.fee_percentage, transfer.fee_network),
-        status=made.status,
+        fee_config=FeeConfig.of(transfer, made),
         created_by=made.user_id,
-        activity_history=represent_history(history),
-        reference=made.reference,
+        activity_history=history,
     )

@@ -24,24 +24,19 @@ def _encode(version: int, payload: bytes) -> str:
     return base64.b32encode(content + _checksum(content)).decode().rstrip("=")
 
 
-def is_payable(address: str) -> bool:
-    """Whether it is the address of an account, checksum included."""
+def is_payable(address: str, *, checked: bool = True) -> bool:
+    """Whether it is the address of an account.
+
+    :param checked: whether its checksum must be right.
+    """
     try:
         content = base64.b32decode(address + "=" * (-len(address) % 8))
     except (binascii.Error, ValueError):
         return False
     version, payload = content[0] if content else 0, content[1:-2]
     # Encoded again and compared, because base32 has spare bits, which must be zero.
-    return _PAYLOAD_BYTES.get(version) == len(payload) and _encode(version, payload) == address
-
-
-def _looks_payable(address: str) -> bool:
-    """Whether it has the form of such an address; its checksum may be wrong."""
-    try:
-        content = base64.b32decode(address + "=" * (-len(address) % 8))
-    except (binascii.Error, ValueError):
-        return False
-    return bool(content) and _PAYLOAD_BYTES.get(content[0]) == len(content) - 3
+    is_right = not checked or _encode(version, payload) == address
+    return _PAYLOAD_BYTES.get(version) == len(payload) and is_right
 
 
 def _checksum(content: bytes) -> bytes:
@@ -129,8 +124,11 @@ def fault_of(address: str, blockchain_type: str, *, checked: bool = True) -> str
     :param checked: whether its checksum must be right.
     """
     if blockchain_type != EVM:
-        payable = is_payable(address) if checked else _looks_payable(address)
-        return None if payable else "is no Stellar account address (G... or M..., with its checksum)"
+        return (
+            None
+            if is_payable(address, checked=checked)
+            else "is no Stellar account address (G... or M..., with its checksum)"
+        )
     if not _EVM_FORM.fullmatch(address):
         return "is no EVM address (0x and 40 hexadecimal digits)"
     if checked and _carries_checksum(address) and checksummed(address) != address:

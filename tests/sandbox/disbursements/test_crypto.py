@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from flask_paycheckout.sandbox.crypto_disbursements.rules import fees_of
+from flask_paycheckout.sandbox.disbursements.crypto import fees_of
 from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
 from flask_paycheckout.sandbox.money.tokens import TOKENS
 from tests.sandbox.conftest import MakeSandbox

@@ -1,1 +1,0 @@
-"""Crypto disbursements: batches of tokens sent from the service's wallet to other wallets."""

@@ -1,0 +1,179 @@
+"""Endpoints of fiat disbursements: payment methods, both versions of the create, the list, and one record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from flask import Blueprint
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.auth.access import check_access, for_account
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.disbursements.banks import METHODS, NoMethod, payee_of, saved_recipients
+from flask_paycheckout.sandbox.disbursements.batches import BatchItem, check_size, store_batch, total
+from flask_paycheckout.sandbox.disbursements.fiat_schemas import (
+    ITEMS,
+    CurrencyTotal,
+    FiatBatchV1,
+    FiatBatchV2,
+    FiatDisbursement,
+    FiatItemV1,
+    FiatItemV2,
+    FiatListQuery,
+    FiatMethodQuery,
+    FiatPaymentMethod,
+    FiatPaymentV2,
+    NewFiatDisbursementsV1,
+    NewFiatDisbursementsV2,
+    NoRecord,
+    represent_fiat,
+)
+from flask_paycheckout.sandbox.disbursements.tables import FIAT, ORDERING, Disbursement
+from flask_paycheckout.sandbox.disbursements.transitions import settle_due
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.field_types import in_units
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
+from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.database import transaction
+
+fiat_disbursements = Blueprint("fiat_disbursements", __name__)
+
+_CREATED = "Disbursement created successfully"
+
+
+@fiat_disbursements.get("/v1/disbursement/fiat/payment-method")
+@operation(query=FiatMethodQuery, credentials=Credentials.ACCESS_TOKEN)
+def list_fiat_methods() -> Envelope[list[FiatPaymentMethod]]:
+    """The banks that can be paid, with limits and fees."""
+    with transaction() as session:
+        check_access(session)
+    wanted = read_query(FiatMethodQuery).currency
+    return success([FiatPaymentMethod.of(method) for method in METHODS if wanted in {None, method.currency}])
+
+
+@fiat_disbursements.post("/v1/disbursement/fiat")
+@operation(body=NewFiatDisbursementsV1, credentials=Credentials.ACCESS_TOKEN, codes=(200, 201), deprecated=True)
+@for_account
+def create_fiat_v1(session: Session, account: Account) -> Envelope[FiatBatchV1]:
+    """Pay saved recipients, all of them or none (deprecated: the second version replaces it)."""
+    payments = [
+        (one.currency, FiatPaymentV2(one.amount, one.recipient_id, None, one.reference, one.note))
+        for one in read_body(NewFiatDisbursementsV1).disburse_data
+    ]
+    try:
+        made = _disburse(session, account.user_id, payments, grouped=False)
+    except NoMethod:
+        # The interface shows this combination: the statusCode of a bad request with the name of another error.
+        raise Refusal(400, "Payment method not found", "Not Found") from None
+    batch = FiatBatchV1(
+        total_recipient=len(made),
+        disburse_data=represent_fiat(session, made, FiatItemV1),
+        sum_fees=_totals([(one.currency, one.fee_amount) for one in made]),
+        sum_amount=_totals([(one.currency, one.amount) for one in made]),
+    )
+    return success(batch, _CREATED, "disbursement_status_code")
+
+
+@fiat_disbursements.post("/v2/disbursement/fiat")
+@operation(body=NewFiatDisbursementsV2, credentials=Credentials.ACCESS_TOKEN, codes=(200, 201))
+@for_account
+def create_fiat_v2(session: Session, account: Account) -> Envelope[FiatBatchV2]:
+    """Pay saved or given recipients in one currency, all of them or none."""
+    batch = disburse_v2(session, account.user_id, read_body(NewFiatDisbursementsV2))
+    return success(batch, _CREATED, "disbursement_status_code")
+
+
+def disburse_v2(session: Session, user_id: str, wanted: NewFiatDisbursementsV2) -> FiatBatchV2:
+    """Store a batch of the second version, all of it or nothing."""
+    made = _disburse(session, user_id, [(wanted.currency, one) for one in wanted.disburse_data], grouped=True)
+    return FiatBatchV2(
+        total_recipient=len(made),
+        disburse_data=represent_fiat(session, made, FiatItemV2),
+        sum_fees=total(one.fee_amount for one in made),
+        sum_amount=total(one.amount for one in made),
+    )
+
+
+def _disburse(
+    session: Session, user_id: str, payments: Sequence[tuple[str, FiatPaymentV2]], *, grouped: bool
+) -> list[Disbursement]:
+    """Store payments, each in its currency."""
+    check_size(ITEMS, payments)
+    saved = saved_recipients(session, user_id, [payment.recipient_id for _, payment in payments])
+    items = []
+    for place, (currency, payment) in enumerate(payments):
+        field = f"{ITEMS}[{place}]"
+        payee, method = payee_of(saved, field, payment, currency)
+        amount = in_units(f"{field}.amount", payment.amount, currency)
+        if not method.min_amount <= amount <= method.max_amount:
+            raise FieldError(
+                f"{field}.amount must be from {method.min_amount:f} to {method.max_amount:f} {currency}"
+                f" at {method.bank_name}."
+            )
+        items.append(BatchItem(currency, amount, method.fees, payment.reference, payment.note, payee))
+    return store_batch(session, FIAT, user_id, ITEMS, items, grouped=grouped)
+
+
+def _totals(amounts: Sequence[tuple[str, Decimal]]) -> list[CurrencyTotal]:
+    """The sum of each currency, in the order of its first item."""
+    currencies = dict.fromkeys(currency for currency, _ in amounts)
+    return [CurrencyTotal(one, total(amount for currency, amount in amounts if currency == one)) for one in currencies]
+
+
+@fiat_disbursements.get("/v1/disbursement/fiat")
+@operation(
+    query=FiatListQuery,
+    credentials=Credentials.SIGNATURE,
+    data_of=(
+        "fiat_list",
+        {
+            "paged": Page[FiatDisbursement],
+            "array": list[FiatDisbursement],
+            "record": FiatDisbursement | NoRecord,
+        },
+    ),
+)
+@for_account
+def list_fiat_disbursements(session: Session, account: Account) -> Envelope[object]:
+    """The account's fiat disbursements, in the form that the unknown `fiat_list` names."""
+    query = read_query(FiatListQuery)
+    settle_due(session)
+    page: Page[Any] = page_of(session, _wanted(account.user_id, query), ORDERING, query, lambda row: row)
+    # All at once, because converting a row alone takes two queries.
+    docs = represent_fiat(session, page.docs, FiatDisbursement)
+    match assumption("fiat_list"):
+        case "array":
+            return success(docs)
+        case "record":
+            return success(docs[0] if docs else NoRecord())
+    return success(msgspec.structs.replace(page, docs=docs))
+
+
+def _wanted(user_id: str, query: FiatListQuery) -> Select[Disbursement]:
+    wanted = select(Disbursement).where(Disbursement.user_id == user_id, Disbursement.kind == FIAT)
+    filters = ((Disbursement.currency, query.currency), (Disbursement.status, query.status))
+    wanted = wanted.where(*(column == value for column, value in filters if value is not None))
+    return wanted.where(*text_filters([(Disbursement.id, query.disbursement_id)]))
+
+
+@fiat_disbursements.get("/v1/disbursement/fiat/<disbursement_id>")
+@operation(credentials=Credentials.SIGNATURE)
+@for_account
+def read_fiat_disbursement(session: Session, account: Account, disbursement_id: str) -> Envelope[FiatDisbursement]:
+    """One fiat disbursement with its history."""
+    settle_due(session)
+    found = find_fiat(session, account.user_id, disbursement_id)
+    if found is None:
+        raise unspecified_refusal("disbursement_not_found", "Disbursement not found")
+    return success(found)
+
+
+def find_fiat(session: Session, user_id: str, disbursement_id: str) -> FiatDisbursement | None:
+    found = session.scalars(_wanted(user_id, FiatListQuery()).where(Disbursement.id == disbursement_id)).all()
+    return next(iter(represent_fiat(session, found, FiatDisbursement)), None)

@@ -1,1 +1,0 @@
-"""Fiat disbursements: batches of bank transfers to recipients."""

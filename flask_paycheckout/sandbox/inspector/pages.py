@@ -1,0 +1,207 @@
+"""The inspector's pages: lists, newest first, and one thing each.
+
+`?account=` filters the overview at `/` and each list, `?skip=` continues with older rows; further filters of a list are
+in `LISTS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from flask import Response
+from sqlalchemy import ColumnElement, select, true
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from flask_paycheckout.sandbox.auth.tables import Account, User
+from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
+from flask_paycheckout.sandbox.control.message_calls import list_webhooks
+from flask_paycheckout.sandbox.deposits.tables import Deposit
+from flask_paycheckout.sandbox.deposits.transitions import expire_due
+from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disbursement, WalletTransfer
+from flask_paycheckout.sandbox.disbursements.transitions import settle_due
+from flask_paycheckout.sandbox.inspector.blueprint import (
+    MAX_ROWS,
+    inspector,
+    query_text,
+    read_filter,
+    read_page,
+    show,
+    show_missing,
+)
+from flask_paycheckout.sandbox.inspector.timelines import MAX_ENTRIES, rejection_of, timeline_of
+from flask_paycheckout.sandbox.outgoing.faults import planned_faults
+from flask_paycheckout.sandbox.outgoing.mails import Mail
+from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAddress, webhook_url
+from flask_paycheckout.sandbox.payments.tables import Payment
+from flask_paycheckout.sandbox.payments.transitions import progress_due
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.wire.schemas import to_wire
+from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
+from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.database import transaction
+
+MAX_OVERVIEW = 25
+"""Rows of each table of the overview, and mails on a page."""
+MAX_SHOWN = {"attempts": 10, "text": 2000}
+"""Attempts that are shown of a webhook, and characters of its body and of a mail."""
+WEBHOOK_STATES = ("waiting", "delivered", "failed", "dropped", "no_endpoint")
+_STATUS = re.compile(r"[1-5]([0-9][0-9]|xx)")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One list: its rows, the column by which they belong to an account, and its filters by query parameter."""
+
+    rows: Any
+    owner: InstrumentedAttribute[Any]
+    filters: Mapping[str, Callable[[str], ColumnElement[bool]]] = field(default_factory=dict)
+    size: int = MAX_ROWS
+
+
+def _has_status(text: str) -> ColumnElement[bool]:
+    """The condition of a number, `4xx`, or `none` for requests without an answer. :raises FieldError: it is neither."""
+    text = text.lower()
+    if text == "none":
+        return LoggedRequest.status.is_(None)
+    if not _STATUS.fullmatch(text):
+        raise FieldError("status must be a number, a class or none.")
+    least = int(text.replace("x", "0"))
+    return LoggedRequest.status.between(least, least + 99 * text.endswith("xx"))
+
+
+_LOG = LoggedRequest
+_LISTED = (_LOG.number, _LOG.at, _LOG.method, _LOG.target, _LOG.client_id, _LOG.account, _LOG.status, _LOG.fault)
+LISTS = {
+    "accounts": Listed(
+        select(Account.name, Account.client_id, Account.user_id, WebhookAddress.url)
+        .outerjoin(WebhookAddress, WebhookAddress.user_id == Account.user_id)
+        .order_by(Account.name),
+        Account.user_id,
+    ),
+    "requests": Listed(
+        select(*_LISTED, _LOG.signed_string.is_not(None).label("rejected")).order_by(_LOG.number.desc()),
+        # By name: the log also holds calls of accounts that were removed.
+        _LOG.account,
+        {"status": _has_status, "path": lambda text: _LOG.target.contains(text, autoescape=True)},
+    ),
+    "mails": Listed(
+        select(Mail).order_by(Mail.number.desc()),
+        Mail.user_id,
+        {"to": lambda text: Mail.address == text.casefold()},
+        MAX_OVERVIEW,
+    ),
+    "webhooks": Listed(
+        select(Webhook.id).order_by(Webhook.created_at.desc(), Webhook.id.desc()),
+        Webhook.user_id,
+        {
+            "order": lambda text: Webhook.order_id == text,
+            "state": lambda text: Webhook.state == text if text in WEBHOOK_STATES else true(),
+        },
+    ),
+}
+OVERVIEW = {
+    "checkouts": Listed(
+        select(Checkout, Deposit, Account.name)
+        .outerjoin(Deposit, Deposit.id == Checkout.id)
+        .join(Account, Account.user_id == Checkout.user_id)
+        .order_by(Checkout.created_at.desc(), Checkout.id),
+        Checkout.user_id,
+    ),
+    "disbursements": Listed(
+        select(Disbursement, BankTransfer, WalletTransfer, Account.name)
+        .outerjoin(BankTransfer, BankTransfer.disbursement_id == Disbursement.id)
+        .outerjoin(WalletTransfer, WalletTransfer.disbursement_id == Disbursement.id)
+        .join(Account, Account.user_id == Disbursement.user_id)
+        .order_by(Disbursement.number.desc()),
+        Disbursement.user_id,
+    ),
+    "payments": Listed(
+        select(Payment, Account.name).join(Account, Account.user_id == Payment.user_id).order_by(Payment.number.desc()),
+        Payment.user_id,
+    ),
+}
+"""The tables of the overview; the last of each row is the account's name. `?checkouts=25` and so on skip as many."""
+
+
+@inspector.get("/")
+def show_overview() -> Response:
+    """Show checkouts, disbursements and payments."""
+    with transaction() as session:
+        _move_due(session)
+        accounts = read_filter(session)
+        pages = {
+            name: read_page(session, listed.rows.where(*accounts.of(listed.owner)), name, MAX_OVERVIEW)
+            for name, listed in OVERVIEW.items()
+        }
+        faults = len(planned_faults(session))
+    changed = [(one, value) for one in ASSUMPTIONS if (value := assumption(one.name)) != one.default]
+    return show("overview", pages=pages, faults=faults, accounts=accounts, unknowns=changed)
+
+
+def _move_due(session: Session) -> None:
+    """Update what is due first, as every operation does before it answers."""
+    for move in (expire_due, settle_due, progress_due):
+        move(session)
+
+
+@inspector.get(f"/inspector/<any({', '.join(LISTS)}):name>")
+def show_list(name: str) -> Response:
+    """Show one of `LISTS`."""
+    listed, found = LISTS[name], None
+    wanted = {parameter: query_text(parameter) for parameter in listed.filters}
+    with transaction() as session:
+        accounts = read_filter(session)
+        try:
+            conditions = [listed.filters[parameter](text) for parameter, text in wanted.items() if text]
+        except FieldError:
+            return show(name, 400, page=None, wanted=wanted, accounts=accounts)
+        page = read_page(session, listed.rows.where(*conditions, *accounts.of(listed.owner)), size=listed.size)
+        if name == "webhooks":
+            found = to_wire(list_webhooks(session, Webhook.id.in_([row.id for row in page.rows])))[::-1]
+    kept: dict[str, Any] = {"accounts": accounts, "states": WEBHOOK_STATES, "most": MAX_SHOWN}
+    return show(name, page=page, wanted=wanted, found=found, **kept)
+
+
+DETAILS = {"checkouts": Checkout, "disbursements": Disbursement, "payments": Payment}
+
+
+@inspector.get(f"/inspector/<any({', '.join(DETAILS)}):kind>/<id_>")
+def show_detail(kind: str, id_: str) -> Response:
+    """Show a checkout with its deposit, a disbursement, or one of the deprecated payments, and its timeline."""
+    model: Any = DETAILS[kind]
+    with transaction() as session:
+        _move_due(session)
+        made = session.scalars(select(model).where(model.id == id_)).one_or_none()
+        if made is None:
+            return show_missing(kind.removesuffix("s"))
+        beside: dict[str, Any] = {"deposit": Deposit, "bank": BankTransfer, "wallet": WalletTransfer}
+        found: dict[str, Any] = {name: session.get(table, id_) for name, table in beside.items()}
+        account = session.scalar(select(Account.name).where(Account.user_id == made.user_id))
+        timeline = timeline_of(session, made, found["deposit"])
+    return show(kind.removesuffix("s"), made=made, account=account, timeline=timeline, most=MAX_ENTRIES, **found)
+
+
+@inspector.get("/inspector/accounts/<name>")
+def show_account(name: str) -> Response:
+    """Show an account without its secrets, and its users."""
+    with transaction() as session:
+        account = session.scalars(select(Account).where(Account.name == name)).one_or_none()
+        if account is None:
+            return show_missing("account")
+        users = select(User).where(User.account_id == account.user_id).order_by(User.created_at).limit(MAX_ROWS)
+        people, url = session.scalars(users).all(), webhook_url(session, account.user_id)
+    return show("account", made=account, webhook_url=url, people=people)
+
+
+@inspector.get("/inspector/requests/<int(max=2147483647):number>")
+def show_request(number: int) -> Response:
+    with transaction() as session:
+        entry = session.get(LoggedRequest, number)
+        if entry is None:
+            return show_missing("request")
+        rejection = rejection_of(session, entry)
+    return show("request", entry=entry, rejection=rejection)
