@@ -28,6 +28,9 @@ _USED_REFERENCE = "the reference is that of another deposit of the account"
 class NoSuchCheckout(LookupError):
     """No checkout has this id."""
 
+    def __str__(self) -> str:
+        return "does not exist"
+
 
 class NoSuchMethod(ValueError):
     """This checkout cannot be paid by that method."""
