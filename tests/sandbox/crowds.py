@@ -49,7 +49,7 @@ _TABLES = {
         "organization_name": "CASE n % 5 WHEN 0 THEN 'One' ELSE 'Other' END",
     },
     "checkout": {"id": _ID, "input_amount": "'12.5'"},
-    "deposit": {"id": _ID, "status": _STATUS, "reference": "'r-' || CAST(n AS VARCHAR)"},
+    "deposit": {"id": _ID, "status": _STATUS, "reference": "'r-' || CAST(n AS VARCHAR)", "method": "'us_qr'"},
     "webhook": {
         **{"id": _ID, "order_id": _ID, "state": "CASE n % 100 WHEN 0 THEN 'waiting' ELSE 'delivered' END"},
         "payload": f"CASE WHEN n > {FEWER - 100} THEN {_LONG} ELSE '1' END",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
@@ -51,7 +51,8 @@ class Disbursement(Table):
     fee_amount: Mapped[Decimal]
     fee_percentage: Mapped[Decimal]
     reference: Mapped[str | None] = mapped_column(ordered_text(MAX_REFERENCE))
-    note: Mapped[str | None]
+    # With its length, or PostgreSQL would rather sort what an index has in order.
+    note: Mapped[str | None] = mapped_column(String(MAX_NOTE))
     status: Mapped[str]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
