@@ -51,7 +51,7 @@ from flask_paycheckout.payouts.stored import PayoutMoves, Payouts
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import Accounts, Clients
 from flask_paycheckout.service.calls import Service
-from flask_paycheckout.service.limits import MOST_WEB_CALLS, AccountLimits
+from flask_paycheckout.service.limits import AccountLimits
 from flask_paycheckout.service.logs import FailureLog, prepare_logger
 from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
@@ -144,28 +144,16 @@ class Runtime:
             self.answers.account,
             self.settings.account_cache.total_seconds(),
             2 * self.settings.timeout,
-            now=self.parts.elapsed,
+            self.parts.elapsed,
         )
 
     @made_once
     def record(self) -> ServiceRecord:
-        return ServiceRecord(self.engine, self.models.services, self.clock, self.log)
+        return ServiceRecord(self.parts)
 
     @made_once
     def service(self) -> Service:
-        settings = self.settings
-        return Service(
-            self.accounts,
-            settings.timeout,
-            min(settings.web_timeout, settings.timeout),
-            settings.web_calls or MOST_WEB_CALLS,
-            self.parts.several_accounts,
-            self.parts.web_request,
-            self.record,
-            self.log,
-            self.observers,
-            now=self.parts.elapsed,
-        )
+        return Service(self.parts, self.accounts, self.record)
 
     # The shop
 

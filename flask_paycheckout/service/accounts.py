@@ -6,7 +6,6 @@ them. Keys that have changed get a client of their own; the earlier client is cl
 
 from __future__ import annotations
 
-import time
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -183,43 +182,33 @@ class _Kept(msgspec.Struct):
     """Protects both; never held while the shop is asked or a connection is closed."""
 
 
+@dataclass(frozen=True)
 class Accounts:
-    """The clients of one app's accounts.
+    """The clients of one app's accounts."""
 
-    :param default: the client of the PAYCHECKOUT_ settings, whose name is "".
-    :param make: makes the client of an account.
-    :param ask: asks the shop for an account's keys; None: no such account.
-    :param cache: seconds after which the shop is asked again.
-    :param longest_call: seconds after which a client that was given out is certainly not used any more.
-    :param now: a monotonic clock, in seconds.
-    """
+    default: PaymentsClient
+    """The client of the PAYCHECKOUT_ settings, whose name is ""."""
 
-    def __init__(
-        self,
-        default: PaymentsClient,
-        make: Callable[[Account], PaymentsClient],
-        ask: Callable[[str], Account | None],
-        cache: float,
-        longest_call: float,
-        *,
-        most: int = _MOST_CLIENTS,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._default = default
-        self._make = make
-        self._ask = ask
-        self._cache = cache
-        self._longest_call = longest_call
-        self._most = most
-        self._now = now
-        self._here = PerProcess(_Kept)
+    make: Callable[[Account], PaymentsClient]
+    ask: Callable[[str], Account | None]
+    """Asks the shop for an account's keys; None: no such account."""
+
+    cache: float
+    """Seconds after which the shop is asked again."""
+
+    longest_call: float
+    """Seconds after which a client that was given out is certainly not used any more."""
+
+    now: Callable[[], float]
+    most: int = _MOST_CLIENTS
+    _here: PerProcess[_Kept] = field(default_factory=lambda: PerProcess(_Kept), init=False)
 
     def client_of(self, name: str, operation: str = "account") -> PaymentsClient:
         """The client of an account, with the keys that the shop gives for it now, or gave a moment ago.
 
         :raises AccountUnavailable: the shop gives none, or its function failed.
         """
-        return self._default if name == "" else self._used(name, operation).client
+        return self.default if name == "" else self._used(name, operation).client
 
     def origins_of(self, name: str) -> tuple[str, ...] | None:
         """The origins that this account's customers may be redirected to; None: those of the settings.
@@ -258,10 +247,10 @@ class Accounts:
         _close(clients)
 
     def _used(self, name: str, operation: str) -> _InUse:
-        kept, now = self._here(), self._now()
+        kept, now = self._here(), self.now()
         with kept.changing:
             known = kept.in_use.get(name)
-            if known is not None and now - known.asked_at < self._cache:
+            if known is not None and now - known.asked_at < self.cache:
                 kept.in_use.move_to_end(name)
                 return known
         account = self._asked(name, operation)
@@ -273,7 +262,7 @@ class Accounts:
     def _asked(self, name: str, operation: str) -> Account:
         account, raised = None, ""
         try:
-            account = self._ask(name)
+            account = self.ask(name)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -296,12 +285,12 @@ class Accounts:
             if known is None or known.account != account:
                 if known is not None:
                     kept.replaced.append((now, known.client))
-                known = kept.in_use[name] = _InUse(account, self._make(account), now)
+                known = kept.in_use[name] = _InUse(account, self.make(account), now)
             known.asked_at = now
             kept.in_use.move_to_end(name)
-            while len(kept.in_use) > self._most:
+            while len(kept.in_use) > self.most:
                 kept.replaced.append((now, kept.in_use.popitem(last=False)[1].client))
-            unused = [client for since, client in kept.replaced if now - since > self._longest_call]
+            unused = [client for since, client in kept.replaced if now - since > self.longest_call]
             kept.replaced = [(since, client) for since, client in kept.replaced if client not in unused]
         _close(unused)
         return known

@@ -7,11 +7,11 @@ customer waits for them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
+from dataclasses import InitVar, dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flask_paycheckout.client import (
     Deposit,
@@ -24,10 +24,13 @@ from flask_paycheckout.client import (
 )
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 from flask_paycheckout.service.deposits import ServiceCheckout, read_deposit
-from flask_paycheckout.service.limits import Admission, Breaker, ConcurrencyLimit, Slot
-from flask_paycheckout.service.logs import FailureLog, about
-from flask_paycheckout.service.observations import Observed, Observers
+from flask_paycheckout.service.limits import MOST_WEB_CALLS, Admission, Breaker, ConcurrencyLimit, Slot
+from flask_paycheckout.service.logs import about
+from flask_paycheckout.service.observations import Observed
 from flask_paycheckout.service.record import ServiceRecord
+
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
 
 __all__ = ["CREATE", "PROOF", "READ", "RECIPIENT", "AccountUnavailable", "NotAsked", "Permit", "Service", "is_answer"]
 
@@ -60,51 +63,29 @@ def is_answer(error: BaseException | None) -> bool:
     return error is None or (isinstance(error, RequestRefused) and not isinstance(error, ServiceFault))
 
 
+@dataclass(eq=False)
 class Service:
-    """The payments service, as it is called by one app.
+    """The payments service, as it is called by one app."""
 
-    :param accounts: gives the client of a merchant account.
-    :param timeout: the most seconds that one call of the client may take.
-    :param web_timeout: the most seconds that all calls of one web request may take together.
-    :param web_calls: the most web requests of a process that may wait for the service at once.
-    :param several_accounts: whether the shop has several accounts, which then share these.
-    :param web_request: returns a mapping that lives as long as the current web request; None outside of one.
-    :param now: a monotonic clock, in seconds.
-    """
+    parts: Parts
+    accounts: Accounts
+    record: ServiceRecord
 
-    def __init__(
-        self,
-        accounts: Accounts,
-        timeout: float,
-        web_timeout: float,
-        web_calls: int,
-        several_accounts: Callable[[], bool],
-        web_request: Callable[[], MutableMapping[str, Any] | None],
-        record: ServiceRecord,
-        log: FailureLog,
-        observers: Observers,
-        *,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._accounts = accounts
-        self._timeout = timeout
-        self._web_timeout = web_timeout
-        self._web_request = web_request
-        self._log = log
-        self._observers = observers
-        self._now = now
+    def __post_init__(self) -> None:
+        settings, elapsed = self.parts.settings, self.parts.elapsed
+        self.web_timeout = min(settings.web_timeout, settings.timeout)
+        self.slow_after = _SLOW * self.web_timeout
         # Twice the time of a call, to allow for what happens between permission and call.
-        self._breaker = Breaker(2 * web_timeout + _MOMENT, now)
-        self._slow_after = _SLOW * web_timeout
-        self._slots = ConcurrencyLimit(web_calls, self._slow_after, several_accounts, (RECIPIENT, PROOF), now)
-        self._record = record
+        self.breaker = Breaker(2 * self.web_timeout + _MOMENT, elapsed)
+        most, seldom = settings.web_calls or MOST_WEB_CALLS, (RECIPIENT, PROOF)
+        self.slots = ConcurrencyLimit(most, self.slow_after, self.parts.several_accounts, seldom, elapsed)
 
     def client_id_of(self, account: str) -> str | None:
         """The client id with which calls of an account are signed now.
 
         :raises AccountUnavailable: the shop gives no keys for the account.
         """
-        return self._accounts.client_of(account, CREATE).client_id
+        return self.accounts.client_of(account, CREATE).client_id
 
     def reading(self, checkout: ServiceCheckout) -> Callable[[], Deposit | None]:
         """A function that reads a checkout's deposit with the client's own time limit only; for reconcile.
@@ -113,13 +94,13 @@ class Service:
 
         :raises AccountUnavailable: the shop gives no keys for the account.
         """
-        client = self._accounts.client_of(checkout.account, READ)
+        client = self.accounts.client_of(checkout.account, READ)
 
         def read() -> Deposit | None:
             try:
                 return read_deposit(client, checkout)
             except Unauthorized:
-                self._accounts.refused(checkout.account, client)
+                self.accounts.refused(checkout.account, client)
                 raise
 
         return read
@@ -133,9 +114,13 @@ class Service:
         :raises NotAsked: the service may not be called now.
         :raises AccountUnavailable: the shop gives no keys for the account.
         """
-        keys = _Keys(self._accounts, account, operation)
-        request = self._web_request()
-        permit = self._program_permit(keys) if request is None else self._web_permit(keys, request)
+        client = self.accounts.client_of(account, operation)
+        request = self.parts.web_request()
+        if request is None:
+            permit = Permit(self, account, operation, client, self.parts.settings.timeout)
+        else:
+            permit = Permit(self, account, operation, client, self._left(operation, request))
+            self._admit(permit, request)
         try:
             yield permit
         finally:
@@ -149,78 +134,76 @@ class Service:
 
         :raises NotAsked: too many requests wait already.
         """
-        request = self._web_request()
+        request = self.parts.web_request()
         if request is None:
-            yield self._timeout
+            yield self.parts.settings.timeout
             return
         left = self._left(operation, request)
-        slot, began = self._slot(Slot(account, operation, following=True)), self._now()
+        slot, began = self._slot(Slot(account, operation, following=True)), self.parts.elapsed()
         try:
             yield left
         finally:
-            self._slots.give_back(slot)
-            request[_SPENT] += self._now() - began
+            self.slots.give_back(slot)
+            request[_SPENT] += self.parts.elapsed() - began
 
-    def _program_permit(self, keys: _Keys) -> Permit:
-        return Permit(keys, self._timeout, self._now, partial(self._note_outcome, keys, Admission()))
-
-    def _web_permit(self, keys: _Keys, request: MutableMapping[str, Any]) -> Permit:
-        operation, circuit = keys.operation, (keys.account, keys.operation)
-        left = self._left(operation, request)
-        admission = self._breaker.admit(*circuit)
+    def _admit(self, permit: Permit, request: MutableMapping[str, Any]) -> None:
+        """Take a place for a web request's call, which the permit gives back."""
+        admission = self.breaker.admit(*permit.circuit)
         if admission is None:
-            raise self._refused(operation, "it does not answer in time", max(1.0, self._breaker.wait(*circuit)))
+            wait = max(1.0, self.breaker.wait(*permit.circuit))
+            raise self._refused(permit.operation, "it does not answer in time", wait)
         try:
-            slot = self._slot(Slot(*circuit, probe=admission.probe))
+            slot = self._slot(Slot(*permit.circuit, probe=admission.probe))
         except NotAsked:
-            self._breaker.withdrawn(admission, *circuit)
+            self.breaker.withdrawn(admission, *permit.circuit)
             raise
-        began = self._now()
+        began = self.parts.elapsed()
 
         def give_back() -> None:
-            self._slots.give_back(slot)
-            self._breaker.withdrawn(admission, *circuit)
-            request[_SPENT] += self._now() - began
+            self.slots.give_back(slot)
+            self.breaker.withdrawn(admission, *permit.circuit)
+            request[_SPENT] += self.parts.elapsed() - began
 
-        return Permit(keys, left, self._now, partial(self._note_outcome, keys, admission), give_back)
+        permit.admission, permit.give_back = admission, give_back
 
     def _left(self, operation: str, request: MutableMapping[str, Any]) -> float:
-        left = self._web_timeout - float(request.setdefault(_SPENT, 0.0))
+        left = self.web_timeout - float(request.setdefault(_SPENT, 0.0))
         if left < _SHORTEST_CALL:
             raise NotAsked(operation, "this web request has given the service all of its time", _SLOTS_TAKEN)
         return left
 
     def _slot(self, slot: Slot) -> Slot:
         account, operation = slot.of
-        if self._slots.take(slot, 0.0 if operation == READ else min(_MOMENT, self._web_timeout)):
+        if self.slots.take(slot, 0.0 if operation == READ else min(_MOMENT, self.web_timeout)):
             return slot
         why = f"as many requests as may are waiting for it{of_account(account)} already"
-        if operation != READ and not self._slots.is_slow(account, operation):
-            self._record.on_refusal(f"{operation}: {why}", account)
+        if operation != READ and not self.slots.is_slow(account, operation):
+            self.record.on_refusal(f"{operation}: {why}", account)
         raise self._refused(operation, why, _SLOTS_TAKEN)
 
     def _refused(self, operation: str, why: str, retry_after: float) -> NotAsked:
-        self._log.warning("web requests", "a web request did not call the service, because %s", why, extra=about())
-        self._observers.record(Observed.CALL, operation, "not_asked")
+        self.parts.log.warning("web requests", "a web request did not call the service, because %s", why, extra=about())
+        self.parts.observers.record(Observed.CALL, operation, "not_asked")
         return NotAsked(operation, f"the service was not asked: {why}", retry_after)
 
-    def _note_outcome(self, keys: _Keys, admission: Admission, error: PaymentsError | None, seconds: float) -> None:
+    def note_outcome(self, permit: Permit, error: PaymentsError | None, seconds: float) -> None:
         """Report a call's outcome to the breaker; calls of programs count too, as they also show whether it answers.
 
         An answer that web requests can hardly wait for is as bad as none.
         """
-        account, operation, fields = keys.account, keys.operation, about(account=keys.account)
-        if is_answer(error) and seconds <= self._slow_after:
-            if self._breaker.answered(account, operation):
-                self._observers.record(Observed.CIRCUIT, operation, "closed", account=account)
+        account, operation = permit.circuit
+        observed, fields = partial(self.parts.observers.record, Observed.CIRCUIT, operation), about(account=account)
+        if is_answer(error) and seconds <= self.slow_after:
+            if self.breaker.answered(account, operation):
+                observed("closed", account=account)
                 text = "the service answers again%s: %s"
-                self._log.warning("recoveries of the service", text, of_account(account), operation, extra=fields)
+                self.parts.log.warning("recoveries of the service", text, of_account(account), operation, extra=fields)
             return
-        if self._breaker.failed(admission, account, operation):
-            self._observers.record(Observed.CIRCUIT, operation, "opened", account=account)
+        if self.breaker.failed(permit.admission, account, operation):
+            observed("opened", account=account)
             text = "the service fails%s, web requests for this are refused until a probe is answered: %s"
             why = f"{operation}: it took {seconds:.1f} seconds" if is_answer(error) else error
-            self._log.warning("failures of the service", text, of_account(account), why, extra=fields, error=error)
+            self.parts.log.warning("failures of the service", text, of_account(account), why, extra=fields, error=error)
 
 
 def of_account(account: str) -> str:
@@ -228,45 +211,28 @@ def of_account(account: str) -> str:
     return f" for account {account!r}" if account else ""
 
 
-class _Keys:
-    """The keys of one call: the account's client, and a newer one when the service refuses the first."""
-
-    def __init__(self, accounts: Accounts, account: str, operation: str) -> None:
-        self._accounts = accounts
-        self.operation = operation
-        self.account = account
-        self.client = accounts.client_of(account, operation)
-
-    def renew(self) -> bool:
-        """Ask the shop for the keys again, since the service refused them; whether there are others now."""
-        before = self.client
-        self._accounts.refused(self.account, before)
-        self.client = self._accounts.client_of(self.account, self.operation)
-        return self.client is not before
-
-
+@dataclass(eq=False)
 class Permit:
-    """Permission for one call, which is repeated once when the keys were replaced meanwhile.
+    """Permission for one call, which is repeated once when the keys were replaced meanwhile."""
 
-    :param left: the seconds that it may take.
-    :param now: a monotonic clock, in seconds.
-    :param note: called with the call's error, or None when it was answered, and the seconds that it took.
-    :param give_back: returns the permission; called once, after the call or when none was made.
-    """
+    service: Service
+    account: str
+    operation: str
+    client: PaymentsClient
+    left: InitVar[float]
+    """The seconds that it may take."""
 
-    def __init__(
-        self,
-        keys: _Keys,
-        left: float,
-        now: Callable[[], float],
-        note: Callable[[PaymentsError | None, float], None],
-        give_back: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._keys = keys
-        self._now = now
-        self._until = now() + left
-        self._note = note
-        self._give_back: Callable[[], None] | None = give_back
+    admission: Admission = field(default_factory=Admission)
+    give_back: Callable[[], None] | None = None
+    """Returns the permission; called once, after the call or when none was made."""
+
+    def __post_init__(self, left: float) -> None:
+        self._until = self.service.parts.elapsed() + left
+
+    @property
+    def circuit(self) -> tuple[str, str]:
+        """The calls that fail and recover together."""
+        return self.account, self.operation
 
     def read(self, checkout: ServiceCheckout) -> Deposit | None:
         """Read a checkout's deposit. See `read_deposit`."""
@@ -274,20 +240,21 @@ class Permit:
 
     def end(self) -> None:
         """Return the permission as soon as the call is over, before its answer is processed."""
-        give_back, self._give_back = self._give_back, None
+        give_back, self.give_back = self.give_back, None
         if give_back is not None:
             give_back()
 
     def ask(self, call: Callable[[PaymentsClient], T]) -> T:
         """Make the call with the client of the account, as this permission allows."""
-        began = self._now()
+        elapsed = self.service.parts.elapsed
+        began = elapsed()
         try:
             answer = self._asked(call)
         except PaymentsError as error:
-            self._note(error, self._now() - began)
+            self.service.note_outcome(self, error, elapsed() - began)
             raise
         else:
-            self._note(None, self._now() - began)
+            self.service.note_outcome(self, None, elapsed() - began)
             return answer
         finally:
             self.end()
@@ -296,9 +263,19 @@ class Permit:
         try:
             return call(self._within())
         except Unauthorized:
-            if self._until - self._now() < _SHORTEST_CALL or not self._keys.renew():
+            if self._seconds() < _SHORTEST_CALL or not self._has_new_keys():
                 raise
         return call(self._within())
 
+    def _has_new_keys(self) -> bool:
+        """Ask the shop for the keys again, since the service refused them; whether there are others now."""
+        before, accounts = self.client, self.service.accounts
+        accounts.refused(self.account, before)
+        self.client = accounts.client_of(self.account, self.operation)
+        return self.client is not before
+
+    def _seconds(self) -> float:
+        return self._until - self.service.parts.elapsed()
+
     def _within(self) -> PaymentsClient:
-        return self._keys.client.within(max(self._until - self._now(), _SHORTEST_CALL))
+        return self.client.within(max(self._seconds(), _SHORTEST_CALL))

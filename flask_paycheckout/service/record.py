@@ -9,12 +9,12 @@ most once a minute while they fail, so a service that answers costs no statement
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from sqlalchemy import Engine, Table, case, func, select, update
@@ -22,15 +22,16 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused, ServiceFault, Unauthorized
 from flask_paycheckout.client.per_process import PerProcess
-from flask_paycheckout.clock import Clock, as_utc
+from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.service_table import store_row
 from flask_paycheckout.errors import UnsafeCheckoutUrl
-from flask_paycheckout.service.logs import FailureLog, about
+from flask_paycheckout.service.logs import about
 from flask_paycheckout.text import visible
 
-__all__ = ["CLAIM", "REFUSED", "START", "UNTRIED", "WEB_CALL", "FailingCalls", "ServiceRecord", "failing_calls"]
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
 
 START = "start"
 """The operation of calls that create a checkout."""
@@ -113,18 +114,12 @@ class _Noted(msgspec.Struct):
     """Held by the thread that writes to the table; the others do not wait for it."""
 
 
+@dataclass(frozen=True)
 class ServiceRecord:
-    """Collects answers and failures of one app's calls, and writes them to the table.
+    """Collects answers and failures of one app's calls, and writes them to the table."""
 
-    :param engine: returns the engine of the tables; called when it is first needed.
-    """
-
-    def __init__(self, engine: Callable[[], Engine], table: Table, clock: Clock, log: FailureLog) -> None:
-        self._engine = engine
-        self._table = table
-        self._clock = clock
-        self._log = log
-        self._here = PerProcess(_Noted)
+    parts: Parts
+    _here: PerProcess[_Noted] = field(default_factory=lambda: PerProcess(_Noted), init=False)
 
     @contextmanager
     def call(self, operation: str, account: str = "") -> Iterator[None]:
@@ -145,7 +140,7 @@ class ServiceRecord:
 
         :param words: the error message for people, without secrets.
         """
-        now, noted = self._clock(), self._here()
+        now, noted = self.parts.clock(), self._here()
         with noted.noting:
             calls = noted.calls.setdefault((account, operation), _Calls())
             calls.failures += 1
@@ -156,13 +151,13 @@ class ServiceRecord:
     def on_refusal(self, words: str, account: str) -> None:
         """Record that a web request may not make a call; an hour without another one ends such a series."""
         last = self._here().calls.get((account, WEB_CALL), _Calls()).last_failure_at
-        if last is not None and last < self._clock() - UNTRIED:
+        if last is not None and last < self.parts.clock() - UNTRIED:
             self.on_answer(WEB_CALL, account)
         self.on_failure(WEB_CALL, words, account)
 
     def on_answer(self, operation: str, account: str = "") -> None:
         """Record an answer, in memory only; thread-safe."""
-        now, noted = self._clock(), self._here()
+        now, noted = self.parts.clock(), self._here()
         with noted.noting:
             calls = noted.calls.setdefault((account, operation), _Calls())
             calls.failures, calls.first_failure_at, calls.answered_at = 0, None, now
@@ -177,7 +172,7 @@ class ServiceRecord:
                 self._write_one({"account": account, "operation": operation}, calls)
         except SQLAlchemyError as error:
             text, words = "the record of failing calls could not be stored: %s", first_line(error)[:_MAX_WORDS]
-            self._log.warning("records of failing calls", text, words, extra=about(), error=error)
+            self.parts.log.warning("records of failing calls", text, words, extra=about(), error=error)
         finally:
             here.writing.release()
 
@@ -186,7 +181,7 @@ class ServiceRecord:
             noted = msgspec.structs.replace(calls)
             news = noted.failures and self._is_news(calls)
             if news:
-                calls.written_at, calls.written = self._clock(), calls.written + calls.failures
+                calls.written_at, calls.written = self.parts.clock(), calls.written + calls.failures
                 calls.failures, calls.first_failure_at, calls.begun_anew = 0, None, False
                 calls.failing = True
             elif noted.answered_at and calls.failing:
@@ -202,29 +197,29 @@ class ServiceRecord:
 
     def _is_news(self, calls: _Calls) -> bool:
         """Whether to write now: the first failure, the second, which rules out an accident, then once a minute."""
-        old = calls.written_at is None or calls.written_at <= self._clock() - _MINUTE
+        old = calls.written_at is None or calls.written_at <= self.parts.clock() - _MINUTE
         return old or calls.written <= 1
 
     def _store_answer(self, row: dict[str, str], answered_at: datetime) -> None:
-        c = self._table.c
-        cleared = update(self._table).where(*self._is(row), c.last_failure_at <= answered_at)
-        with begin_limited(self._engine()) as connection:
+        c = self.parts.models.services.c
+        cleared = update(self.parts.models.services).where(*self._is(row), c.last_failure_at <= answered_at)
+        with begin_limited(self.parts.engine()) as connection:
             connection.execute(cleared.values(failing_since=None, resumed_at=None, last_answer_at=answered_at, count=0))
 
     def _store_failures(self, row: dict[str, str], noted: _Calls) -> None:
-        c = self._table.c
+        c = self.parts.models.services.c
         values = {"last_failure_at": noted.last_failure_at, "words": noted.words}
         first = values | {"failing_since": noted.first_failure_at, "count": noted.failures}
         since = func.coalesce(c.failing_since, noted.first_failure_at, type_=c.failing_since.type)
-        began = noted.first_failure_at or self._clock()
+        began = noted.first_failure_at or self.parts.clock()
         resumed = case((c.last_failure_at <= began - UNTRIED, began), else_=c.resumed_at)
         more: dict[str, Any] = {"failing_since": since, "resumed_at": resumed, "count": c["count"] + noted.failures}
         if noted.begun_anew:
             more = first | {"resumed_at": None}
-        store_row(self._engine(), self._table, row, values | more, first)
+        store_row(self.parts.engine(), self.parts.models.services, row, values | more, first)
 
     def _is(self, row: dict[str, str]) -> list[Any]:
-        return [self._table.c[name] == value for name, value in row.items()]
+        return [self.parts.models.services.c[name] == value for name, value in row.items()]
 
 
 def _is_answer(error: Exception) -> bool:

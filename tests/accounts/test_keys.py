@@ -44,7 +44,7 @@ class Shop:
 
 def accounts_of(shop: Shop, now: Callable[[], float] = lambda: 0.0, most: int = 100) -> Accounts:
     default = PaymentsClient("http://127.0.0.1:1", client_id="d", client_secret="default-secret")
-    return Accounts(default, shop.make, shop, 60.0, 30.0, most=most, now=now)
+    return Accounts(default, shop.make, shop, 60.0, 30.0, now, most)
 
 
 def test_the_shop_is_asked_once_for_a_while_and_its_client_is_kept() -> None:

@@ -312,7 +312,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "all operations of an account share one circuit": (
             f"{_CALLS}::test_reads_that_fail_stop_no_starts_and_starts_that_fail_no_reads",
-            Swap("service.calls:Service", "keys.operation", "''"),
+            Swap("service.calls:Permit.circuit", "self.operation", "''"),
         ),
         "a call that keys may not make counts as an outage": (
             f"{_CALLS}::test_refused_requests_are_answers_and_close_nothing[403]",
@@ -320,7 +320,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an answer that comes late is as good as any": (
             f"{_CALLS}::test_answers_that_come_late_are_failures",
-            Swap("service.calls:Service._note_outcome", "seconds <= self._slow_after", "True"),
+            Swap("service.calls:Service.note_outcome", "seconds <= self.slow_after", "True"),
         ),
         "an account may take every slot": (
             f"{_CALLS}::test_an_account_has_less_than_half_of_the_slots_and_seldom_calls_a_third",
@@ -340,7 +340,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "each account whose service hung may be tried at the same time": (
             f"{_CALLS}::test_three_slow_accounts_do_not_hold_the_threads_of_a_server",
-            Swap("service.calls:Service._web_permit", "admission.probe", "False"),
+            Swap("service.calls:Service._admit", "admission.probe", "False"),
         ),
         "a claim that was not carried out costs a use of its link": (
             f"{_CLAIMS}::test_claims_that_the_service_refuses_have_a_cool_down_and_stop_no_customer_who_pays[400-422]",
@@ -1072,8 +1072,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_ACCOUNTS}::test_every_call_for_an_order_is_signed_by_its_own_account",
             Swap(
                 "service.calls:Service.reading",
-                "self._accounts.client_of(checkout.account, READ)",
-                "self._accounts.client_of('', READ)",
+                "self.accounts.client_of(checkout.account, READ)",
+                "self.accounts.client_of('', READ)",
             ),
         ),
         "an account that is gone falls back to the keys of the settings": (
@@ -1082,7 +1082,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "keys are never asked for again": (
             "accounts/test_keys.py::test_the_shop_is_asked_once_for_a_while_and_its_client_is_kept",
-            Swap("service.accounts:Accounts._used", "now - known.asked_at < self._cache", "True"),
+            Swap("service.accounts:Accounts._used", "now - known.asked_at < self.cache", "True"),
         ),
         "refused keys are kept until they are old": (
             f"{_ACCOUNTS}::test_rotated_keys_are_used_by_the_call_that_the_old_ones_are_refused_for[start]",
@@ -1106,11 +1106,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "all accounts share one circuit breaker": (
             f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
-            Swap("service.calls:Service", "keys.account", "''"),
+            Swap("service.calls:Permit.circuit", "self.account", "''"),
         ),
         "the circuit of the settings' account decides for all": (
             f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
-            Swap("service.calls:Service._web_permit", "(keys.account, keys.operation)", "('', keys.operation)"),
+            Swap("service.calls:Service._admit", "admit(*permit.circuit)", "admit('', permit.operation)"),
         ),
         "a function of the shop that ends the process ends the round": (
             "accounts/test_one_broken.py::test_it_stops_none_of_twenty_others[a function that ends the process]",
@@ -1118,7 +1118,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "failures of a seller count for the settings' account": (
             f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
-            Swap("service.calls:Service._note_outcome", "keys.account", "''"),
+            Swap("service.calls:Service.note_outcome", "permit.circuit", "('', permit.operation)"),
         ),
         "a page of another account is used again": (
             f"{_ACCOUNTS}::test_an_order_that_moves_to_another_seller_gets_another_page",
