@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -57,27 +57,32 @@ class Models:
 
         :param row: every column of the table by its name.
         """
-        return _loaded(self.Checkout, self._checkout_attributes, row)
+        return self._loaded(self.Checkout, row)
 
     def payout_of_row(self, row: Mapping[Any, Any]) -> PayoutMixin:
         """Make a detached payout from a row, every column of the table by its name."""
-        return _loaded(self.Payout, self._payout_attributes, row)
+        return self._loaded(self.Payout, row)
 
-    def row_of_checkout(self, checkout: CheckoutMixin) -> dict[str, Any]:
-        """The values of a checkout, by the names of the table's columns."""
-        return {column: vars(checkout)[attribute] for column, attribute in self._checkout_attributes}
+    def row_of(self, subject: CheckoutMixin | PayoutMixin) -> dict[str, Any]:
+        """The values of a checkout or payout, by the names of the table's columns."""
+        return {column: vars(subject)[attribute] for column, attribute in self._attributes[type(subject)]}
 
-    def row_of_payout(self, payout: PayoutMixin) -> dict[str, Any]:
-        """The values of a payout, by the names of the table's columns."""
-        return {column: vars(payout)[attribute] for column, attribute in self._payout_attributes}
+    def _loaded(self, model: type[Row], row: Mapping[Any, Any]) -> Row:
+        manager = manager_of_class(model)
+        made: Row = manager.new_instance()
+        vars(made).update({attribute: row[column] for column, attribute in self._attributes[model]})
+        make_transient_to_detached(made)
+        manager.dispatch.load(instance_state(made), None)
+        return made
 
     @cached_property
-    def _checkout_attributes(self) -> list[tuple[str, str]]:
-        return _attributes(self.Checkout)
-
-    @cached_property
-    def _payout_attributes(self) -> list[tuple[str, str]]:
-        return _attributes(self.Payout)
+    def _attributes(self) -> dict[type[Any], list[tuple[str, str]]]:
+        """The columns of the tables of checkouts and payouts, each with the name of its attribute."""
+        mappers = {model: class_mapper(model) for model in (self.Checkout, self.Payout)}
+        return {
+            model: [(column.name, mapper.get_property_by_column(column).key) for column in mapper.local_table.c]
+            for model, mapper in mappers.items()
+        }
 
     @property
     def services(self) -> Table:
@@ -129,20 +134,3 @@ def require_one_database(models: Models, config: Mapping[str, Any], *, separate:
         " Take the __bind_key__ away, or set PAYCHECKOUT_SEPARATE_DATABASE = True if your receivers can be run again"
         " with the same event_id."
     )
-
-
-def _attributes(model: type[Any]) -> list[tuple[str, str]]:
-    """The columns of a mapped class's table, each with the name of its attribute."""
-    mapper = class_mapper(model)
-    return [(column.name, mapper.get_property_by_column(column).key) for column in mapper.local_table.c]
-
-
-def _loaded(model: type[Row], attributes: Sequence[tuple[str, str]], row: Mapping[Any, Any]) -> Row:
-    """A detached object with the values of a row."""
-    loaded = {attribute: row[column] for column, attribute in attributes}
-    manager = manager_of_class(model)
-    made: Row = manager.new_instance()
-    vars(made).update(loaded)
-    make_transient_to_detached(made)
-    manager.dispatch.load(instance_state(made), None)
-    return made

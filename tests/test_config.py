@@ -96,7 +96,7 @@ WRONG = [
     ("WEB_CALLS", 0, "1 to 1000", "such as 4"),
     ("WEB_CALLS", "half", "1 to 1000", "such as 4"),
     ("CHECKOUT_ORIGINS", 7, "list", r"\["),
-    ("CHECKOUT_ORIGINS", [7], "string", "quotes"),
+    ("CHECKOUT_ORIGINS", [7], "list of origins", "Write"),
     ("CHECKOUT_ORIGINS", ["pay.example"], "absolute", "https://host"),
     ("CHECKOUT_ORIGINS", ["https://pay.example/checkout"], "path", "https://pay.example"),
     ("URL_PREFIX", "pay", "path", "/paycheckout"),

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Table
 
 from flask_paycheckout.checkouts.payments import EXACT, Amount, Payment, PaymentFee, payment_of
 from flask_paycheckout.checkouts.states import Status
-from flask_paycheckout.config.values import PayoutFees
+from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from flask_paycheckout.checkouts.states import Status
-from flask_paycheckout.config.values import PendingFor
+from flask_paycheckout.config.checks import PendingFor
 
 PAGE_VALID = timedelta(minutes=15)
 """The service's payment page is valid for this long after creation."""

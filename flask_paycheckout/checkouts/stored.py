@@ -55,7 +55,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         return self.models.checkout_of_row(row)
 
     def row_of(self, subject: CheckoutMixin) -> dict[str, Any]:
-        return self.models.row_of_checkout(subject)
+        return self.models.row_of(subject)
 
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
         """The new values of these columns; the earlier read that a newer webhook asked for is kept.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import UTC, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.config import checks
-from flask_paycheckout.config.checks import PENDING_FOR, PREFIX, fault_of
-from flask_paycheckout.config.values import PayoutFees, PendingFor
+from flask_paycheckout.config.checks import PENDING_FOR, PREFIX, PayoutFees, PendingFor, fault_of
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.security.origins import is_loopback, reaches_this_machine
 from flask_paycheckout.translations.catalogues import LANGUAGES
@@ -20,8 +19,20 @@ from flask_paycheckout.translations.catalogues import LANGUAGES
 __all__ = ["PREFIX", "Settings", "check_account", "load_settings"]
 
 _SANDBOX_HINT = "run 'flask paycheckout sandbox' for a local one, which prints its settings"
-_MISSING = object()
-_SECRET = frozenset({"client_secret", "access_token", "webhook_secret", "seal_key", "metrics_token"})
+
+
+def setting(
+    check: Callable[[str, object], object],
+    default: Any = MISSING,
+    *,
+    factory: Any = MISSING,
+    secret: bool = False,
+) -> Any:
+    """A field of `Settings`, with the function that checks its key and value and returns what the code uses."""
+    metadata = {"check": check, "secret": secret}
+    if factory is not MISSING:
+        return field(default_factory=factory, metadata=metadata)
+    return field(default=default, repr=not secret, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,133 +43,137 @@ class Settings:
     `app.config.from_prefixed_env()` are FLASK_PAYCHECKOUT_...; there, a list may be written with commas.
     """
 
-    base_url: str
+    base_url: str = setting(checks.check_address)
     """The address of the payments service, or of a sandbox. Required."""
 
-    client_id: str | None = None
+    client_id: str | None = setting(checks.check_header_text, None)
     """The client id that signs every request. Required unless SIGNER is set."""
 
-    client_secret: str | None = field(default=None, repr=False)
+    client_secret: str | None = setting(checks.check_text, None, secret=True)
     """The client secret that signs every request. Required unless SIGNER is set."""
 
-    access_token: str | Callable[[], str] | None = field(default=None, repr=False)
+    access_token: str | Callable[[], str] | None = setting(checks.check_access_token, None, secret=True)
     """The access token, for calls that need the Authorization header; or a function that returns it, called each time.
 
     Payouts are sent only with one.
     """
 
-    authorization_format: str = "Bearer {token}"
+    authorization_format: str = setting(checks.check_authorization_format, "Bearer {token}")
     """The value of the Authorization header, for all access tokens; "{token}" sends the token alone."""
 
-    signer: Any = field(default=None, repr=False)
+    signer: Any = setting(checks.check_signer, None, secret=True)
     """An object with `sign(method, target, body, timestamp) -> dict of headers`; replaces the built-in signing."""
 
-    timeout: float = 15.0
+    timeout: float = setting(checks.check_timeout, 15.0)
     """The most seconds that one call of the service may take, retries included."""
 
-    web_timeout: float = 5.0
+    web_timeout: float = setting(checks.check_timeout, 5.0)
     """The most seconds that all calls of one web request may take together; TIMEOUT limits each call as well."""
 
-    web_calls: int | None = None
+    web_calls: int | None = setting(
+        checks.whole(1000, "Write the most requests of a process that may wait for the service, such as 4."), None
+    )
     """The most web requests of a process that may wait for the service at once.
 
     By default half of gunicorn's `--threads` (from its command line or GUNICORN_CMD_ARGS), or 2 when that is unknown.
     """
 
-    checkout_origins: tuple[str, ...] = ()
+    checkout_origins: tuple[str, ...] = setting(checks.check_origins, ())
     """The origins to which a customer may be redirected; by default any with https, and http on this machine only."""
 
-    url_prefix: str = "/paycheckout"
+    url_prefix: str = setting(checks.check_prefix, "/paycheckout")
     """The path below which the extension's routes are registered."""
 
-    public_url: str | None = None
+    public_url: str | None = setting(checks.check_address, None)
     """The base of absolute URLs, such as https://shop.example.
 
     Required outside debug and testing, unless SERVER_NAME or TRUSTED_HOSTS is set.
     """
 
-    webhook_secret: tuple[str, ...] = field(default=(), repr=False)
+    webhook_secret: tuple[str, ...] = setting(checks.check_path_secrets, (), secret=True)
     """The secret part of the webhook's path: when set, only /webhook/<secret> is served.
 
     Of a list, the first is shown and each is served, so that a secret can be replaced without losing a webhook.
     """
 
-    webhook_cooldown: timedelta = timedelta(seconds=5)
+    webhook_cooldown: timedelta = setting(checks.check_seconds, timedelta(seconds=5))
     """The least seconds between two reads of one deposit that webhooks cause."""
 
-    closed_deposit_statuses: frozenset[str] = frozenset({"failed", "expired", "cancelled", "rejected"})
+    closed_deposit_statuses: frozenset[str] = setting(
+        checks.check_statuses, frozenset({"failed", "expired", "cancelled", "rejected"})
+    )
     """The statuses, in lower case, with which a deposit ends without a payment."""
 
-    pending_for: PendingFor = PENDING_FOR
+    pending_for: PendingFor = setting(checks.check_pending_for, PENDING_FOR)
     """The seconds after which an unchanged pending deposit counts as abandoned.
 
     Or a mapping by payment method: {"crypto": 3600, "bank": 259200, "default": 86400}; a bank's code overrides "bank".
     """
 
-    watch_for: timedelta = timedelta(days=7)
+    watch_for: timedelta = setting(checks.check_seconds, timedelta(days=7))
     """The seconds for which an abandoned checkout is still read, with growing intervals."""
 
-    token_max_age: timedelta = timedelta(days=90)
+    token_max_age: timedelta = setting(checks.check_seconds, timedelta(days=90))
     """The seconds for which links to payment and status pages are valid."""
 
-    defer_webhooks: bool = False
+    defer_webhooks: bool = setting(checks.check_switch, False)
     """Whether the webhook only stores and answers, so that a task or reconcile reads the deposit."""
 
-    reconcile_readers: int = 32
+    reconcile_readers: int = setting(checks.whole(100, "Write the most reads that may run at once, such as 32."), 32)
     """The most deposits that one reconcile process reads at once; fewer while the service fails."""
 
-    languages: tuple[str, ...] = LANGUAGES
+    languages: tuple[str, ...] = setting(checks.check_languages, LANGUAGES)
     """The codes of the customer pages' languages; the first is the default for customers who prefer another one."""
 
-    shop_name: str | None = None
+    shop_name: str | None = setting(checks.check_text, None)
     """The shop's name on customers' pages; by default the app's name."""
 
-    show_total: bool = True
+    show_total: bool = setting(checks.check_switch, True)
     """Whether status pages name the order, what is due, arrived and was paid back, to everyone who has their link."""
 
-    time_zone: tzinfo = UTC
+    time_zone: tzinfo = setting(checks.check_time_zone, UTC)
     """The time zone of pages and of the books' days and months."""
 
-    account_cache: timedelta = timedelta(seconds=60)
+    account_cache: timedelta = setting(checks.check_seconds, timedelta(seconds=60))
     """The seconds after which the shop is asked again for the keys of a merchant account; at once after a 401."""
 
-    payout_batch: int = 100
+    payout_batch: int = setting(checks.whole(1000, "Write the most payouts that one call may send, such as 100."), 100)
     """The most payouts that one call of the service sends."""
 
-    payout_fees: PayoutFees = PayoutFees.ON_TOP
+    payout_fees: PayoutFees = setting(checks.check_payout_fees, PayoutFees.ON_TOP)
     """Whether the fee that the service reports with a disbursement is "on top" of its amount, or "included" in it.
 
     The service's interface does not say; this decides `net` in the books, from then on.
     """
 
-    approve_over: Mapping[str, Decimal] = field(default_factory=dict)
+    approve_over: Mapping[str, Decimal] = setting(checks.check_approve_over, factory=dict)
     """For each currency the amount from which on a payout waits for a person: {"USD": "500.00"}."""
 
-    seal_key: tuple[str, ...] = field(default=(), repr=False)
+    seal_key: tuple[str, ...] = setting(checks.check_seal_keys, (), secret=True)
     """The Fernet key that seals account numbers in the database; of a list, the first seals and each opens.
 
     Make one with `python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'`.
     """
 
-    metrics_token: tuple[str, ...] = field(default=(), repr=False)
+    metrics_token: tuple[str, ...] = setting(checks.check_bearer_tokens, (), secret=True)
     """The bearer token that Prometheus sends for the metrics; without one they have no page. Of a list, each is taken.
 
     The page exists once `flask_paycheckout.metrics.init_app(app)` was called.
     """
 
-    unheard: frozenset[str] = frozenset()
+    unheard: frozenset[str] = setting(checks.check_signals, frozenset())
     """Signals among order_paid, payment_held, payment_resolved and those of payouts that need no receiver in this shop.
 
     Without a receiver, their events then count as delivered, instead of waiting for one.
     """
 
-    separate_database: bool = False
+    separate_database: bool = setting(checks.check_switch, False)
     """Whether the shop accepts that its own tables are in another database than the payment tables.
 
     The effects of its receivers then happen at least once, instead of exactly once.
     """
 
-    allow_sandbox: bool = False
+    allow_sandbox: bool = setting(checks.check_switch, False)
     """Whether a loopback BASE_URL is accepted outside debug and testing too."""
 
     @property
@@ -186,11 +201,12 @@ def load_settings(config: Mapping[str, Any], *, relaxed: bool) -> Settings:
 
 def _checked(config: Mapping[str, Any], relaxed: bool) -> Settings:
     values: dict[str, Any] = {}
-    for name, check in _CHECKS.items():
-        value = config.get(PREFIX + name.upper(), _MISSING)
+    for name in _FIELDS:
+        key = PREFIX + name.upper()
+        value = config.get(key)
         # An empty environment variable counts as unset.
-        if value is not _MISSING and value is not None and value != "":
-            values[name] = check(PREFIX + name.upper(), concealed(value) if name in _SECRET else value)
+        if value is not None and value != "":
+            values[name] = _check(name, key, value)
     if "base_url" not in values:
         raise fault_of("BASE_URL", "is not set", f"Set the service's address, or {_SANDBOX_HINT}.")
     settings = Settings(**values)
@@ -237,46 +253,16 @@ def check_account(given: Mapping[str, Any]) -> dict[str, Any]:
 
     :raises ConfigurationError: the message names the value, the fault and the remedy, never a secret.
     """
-    values = {name: concealed(value) if name in _SECRET else value for name, value in given.items()}
     for name in ("client_id", "client_secret"):
         # The keys of the settings must not take their place, or this account's customers would pay into that one.
-        if given.get("signer") is None and values.get(name) in (None, ""):
+        if given.get("signer") is None and given.get(name) in (None, ""):
             raise fault_of(f"Account({name}=...)", "is missing", "Return None for an account that has no keys yet.")
-    return {name: _CHECKS[name](f"Account({name}=...)", value) for name, value in values.items()}
+    return {name: _check(name, f"Account({name}=...)", value) for name, value in given.items()}
 
 
-_CHECKS: dict[str, Callable[[str, object], object]] = {
-    "base_url": checks.check_address,
-    "client_id": checks.check_header_text,
-    "client_secret": checks.check_text,
-    "access_token": checks.check_access_token,
-    "authorization_format": checks.check_authorization_format,
-    "signer": checks.check_signer,
-    "timeout": checks.check_timeout,
-    "web_timeout": checks.check_timeout,
-    "web_calls": checks.check_calls,
-    "checkout_origins": checks.check_origins,
-    "url_prefix": checks.check_prefix,
-    "public_url": checks.check_address,
-    "webhook_secret": checks.check_path_secrets,
-    "webhook_cooldown": checks.check_seconds,
-    "closed_deposit_statuses": checks.check_statuses,
-    "pending_for": checks.check_pending_for,
-    "watch_for": checks.check_seconds,
-    "token_max_age": checks.check_seconds,
-    "defer_webhooks": checks.check_switch,
-    "reconcile_readers": checks.check_readers,
-    "languages": checks.check_languages,
-    "shop_name": checks.check_text,
-    "show_total": checks.check_switch,
-    "time_zone": checks.check_time_zone,
-    "account_cache": checks.check_seconds,
-    "payout_batch": checks.check_batch,
-    "payout_fees": checks.check_payout_fees,
-    "approve_over": checks.check_approve_over,
-    "seal_key": checks.check_seal_keys,
-    "metrics_token": checks.check_bearer_tokens,
-    "unheard": checks.check_signals,
-    "separate_database": checks.check_switch,
-    "allow_sandbox": checks.check_switch,
-}
+def _check(name: str, key: str, value: Any) -> Any:
+    metadata = _FIELDS[name].metadata
+    return metadata["check"](key, concealed(value) if metadata["secret"] else value)
+
+
+_FIELDS = {one.name: one for one in fields(Settings)}

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, timedelta, tzinfo
 from decimal import Decimal
+from enum import StrEnum
 from types import MappingProxyType
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from flask_paycheckout.client.hidden import Hidden, concealed
-from flask_paycheckout.config.values import PayoutFees, PendingFor
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.security.origins import origin_of
 from flask_paycheckout.signals import NEEDS_RECEIVER
 from flask_paycheckout.totals import decimals_of, exact_decimal
 from flask_paycheckout.translations.catalogues import LANGUAGES
+
+PendingFor = timedelta | Mapping[str, timedelta]
+"""The time to wait for a pending deposit, in total or by payment method.
+
+A mapping must have the key "default", and may have "crypto", "bank" (any bank), and bank codes, which override "bank".
+"""
+
+
+class PayoutFees(StrEnum):
+    """The meaning of the fee that the service reports with a disbursement, since the interface does not say."""
+
+    ON_TOP = "on top"
+    """The account pays the fee beside the amount."""
+
+    INCLUDED = "included"
+    """The fee is part of the amount."""
+
 
 PREFIX = "PAYCHECKOUT_"
 PENDING_FOR = timedelta(hours=24)
@@ -63,10 +80,7 @@ def check_address(key: str, value: object) -> str:
 
 
 def check_origins(key: str, value: object) -> tuple[str, ...]:
-    listed = [part for part in value.replace(",", " ").split() if part] if isinstance(value, str) else value
-    if not isinstance(listed, (list, tuple, set, frozenset)):
-        raise fault_of(key, f"must be a list of origins, not {type(value).__name__}", "Write ['https://pay.example'].")
-    addresses = [check_address(key, entry) for entry in listed]
+    addresses = [check_address(key, entry) for entry in _words(key, value, "origins", "['https://pay.example']")]
     for address in addresses:
         if urlsplit(address).path:
             raise fault_of(key, "contains a path", "An origin is scheme, host and port only: 'https://pay.example'.")
@@ -119,23 +133,24 @@ def check_payout_fees(key: str, value: object) -> PayoutFees:
         raise fault_of(key, "is not known", "Write 'on top', or 'included'.") from None
 
 
-def check_readers(key: str, value: object) -> int:
-    return check_few(key, value, 100, "Write the most reads that may run at once, such as 32.")
+def whole(most: int, remedy: str) -> Callable[[str, object], int]:
+    """A check of a whole number from 1 on."""
+
+    def check(key: str, value: object) -> int:
+        text = str(value)
+        if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= most):
+            raise fault_of(key, f"is not a whole number from 1 to {most}", remedy)
+        return int(text)
+
+    return check
 
 
-def check_calls(key: str, value: object) -> int:
-    return check_few(key, value, 1000, "Write the most requests of a process that may wait for the service, such as 4.")
-
-
-def check_batch(key: str, value: object) -> int:
-    return check_few(key, value, 1000, "Write the most payouts that one call may send, such as 100.")
-
-
-def check_few(key: str, value: object, most: int, remedy: str) -> int:
-    text = str(value)
-    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= most):
-        raise fault_of(key, f"is not a whole number from 1 to {most}", remedy)
-    return int(text)
+def _words(key: str, value: object, kind: str, example: str) -> list[str]:
+    """The texts of a setting that takes a list, in an environment variable with commas."""
+    listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    if isinstance(listed, (list, tuple, set, frozenset)) and all(isinstance(entry, str) for entry in listed):
+        return list(listed)
+    raise fault_of(key, f"must be a list of {kind}", f"Write {example}.")
 
 
 def check_prefix(key: str, value: object) -> str:
@@ -181,9 +196,7 @@ def check_bearer_tokens(key: str, value: object) -> tuple[str, ...]:
 
 
 def check_statuses(key: str, value: object) -> frozenset[str]:
-    listed = value.replace(",", " ").split() if isinstance(value, str) else value
-    if not isinstance(listed, (list, tuple, set, frozenset)) or not all(isinstance(entry, str) for entry in listed):
-        raise fault_of(key, "must be a list of strings", "Write ['failed', 'expired'].")
+    listed = _words(key, value, "strings", "['failed', 'expired']")
     statuses = frozenset(entry.strip().lower() for entry in listed)
     if "completed" in statuses:
         raise fault_of(key, "lists 'completed', which means paid", "Remove it.")
@@ -191,9 +204,7 @@ def check_statuses(key: str, value: object) -> frozenset[str]:
 
 
 def check_signals(key: str, value: object) -> frozenset[str]:
-    listed = value.replace(",", " ").split() if isinstance(value, str) else value
-    if not isinstance(listed, (list, tuple, set, frozenset)) or not all(isinstance(entry, str) for entry in listed):
-        raise fault_of(key, "must be a list of signals' names", "Write ['payment_resolved'].")
+    listed = _words(key, value, "signals' names", "['payment_resolved']")
     unknown = sorted(set(listed) - NEEDS_RECEIVER)
     if unknown:
         known = ", ".join(sorted(NEEDS_RECEIVER))

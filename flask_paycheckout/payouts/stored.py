@@ -91,7 +91,7 @@ class Payouts(StateTable[PayoutMixin]):
         return self.models.payout_of_row(row)
 
     def row_of(self, subject: PayoutMixin) -> dict[str, Any]:
-        return self.models.row_of_payout(subject)
+        return self.models.row_of(subject)
 
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
         return super().planned(columns) | {"changes": self.table.c.changes + 1}

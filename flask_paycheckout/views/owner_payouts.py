@@ -14,7 +14,7 @@ from flask_paycheckout.books.explain import payout_steps
 from flask_paycheckout.books.payout_overview import PayoutOverview
 from flask_paycheckout.checkouts.payments import Amount, sums_of
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.config.values import PayoutFees
+from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.errors import (
     NothingToRefund,
     PaybackRefused,

@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 import msgspec
 
-from flask_paycheckout.config.values import PayoutFees
+from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, Fault
 from flask_paycheckout.translations.catalogues import Language, catalogue

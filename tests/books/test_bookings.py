@@ -115,7 +115,7 @@ def test_money_whose_payment_is_taken_back_is_booked_as_returned(shop: Shop) -> 
     models, clock = shop.runtime.models, shop.clock
     table = models.checkouts
     with shop.runtime.engine().begin() as connection:
-        before = models.row_of_checkout(shop.attempt(checkout_id))
+        before = models.row_of(shop.attempt(checkout_id))
         changed = update(table).values(payment_completed_at=None, revision=table.c.revision + 1).returning(*table.c)
         after = connection.execute(changed).mappings().one()
         shop.runtime.bookings.book_checkout(connection, before, after, clock.now)

@@ -14,7 +14,7 @@ import pytest
 from flask_paycheckout.books.export import COLUMNS, csv_cells, json_line, line_of
 from flask_paycheckout.books.ledger import Line, LineKind, arrival_lines, money_out, payout_line
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
-from flask_paycheckout.config.values import PayoutFees
+from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS
 
 AT = datetime(2026, 1, 31, 23, 59, 59, 5, tzinfo=UTC)

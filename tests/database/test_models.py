@@ -131,7 +131,7 @@ def test_a_start_returns_the_checkout_as_it_is_stored(open_shop: OpenShop) -> No
         started: Any = shop.paycheckout.start("o-1")
     stored = shop.runtime.checkouts.find(started.checkout_id)
     assert stored is not None
-    assert shop.runtime.models.row_of_checkout(started) == shop.runtime.models.row_of_checkout(stored)
+    assert shop.runtime.models.row_of(started) == shop.runtime.models.row_of(stored)
     assert (started.note, started.label) == ("by the database", "by the model")
 
 

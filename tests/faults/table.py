@@ -1110,7 +1110,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the circuit of the settings' account decides for all": (
             f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
-            Swap("service.calls:Service._admit", "admit(*permit.circuit)", "admit('', permit.operation)"),
+            Swap(
+                "service.calls:Service._admit",
+                "self.breaker.admit(*permit.circuit)",
+                "self.breaker.admit('', permit.operation)",
+            ),
         ),
         "a function of the shop that ends the process ends the round": (
             "accounts/test_one_broken.py::test_it_stops_none_of_twenty_others[a function that ends the process]",

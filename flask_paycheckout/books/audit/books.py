@@ -12,7 +12,7 @@ from flask_paycheckout.books.audit.rows import AuditRows, Row
 from flask_paycheckout.books.ledger import LineKind, arrival_lines, booked_kind, money_out, payout_line
 from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.config.values import PayoutFees
+from flask_paycheckout.config.checks import PayoutFees
 
 __all__ = ["books_findings"]
 
