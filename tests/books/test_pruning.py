@@ -383,7 +383,8 @@ def test_a_row_that_the_database_cannot_change_is_named_and_stops_no_other(
 
     sa.event.listen(engine, "before_cursor_execute", breaks)
     pruned = prunes(shop)
-    assert (pruned.checkout_histories, pruned.left, shop.events()) == (2, 1, [])
+    assert (pruned.checkout_histories, pruned.left) == (2, 1)
+    assert pruned.events > 0
     assert f"row {bad} of paycheckout_checkout cannot be pruned" in caplog.text
 
 
