@@ -34,6 +34,7 @@ def figures(plan: Plan, record: dict[str, Any], violations: list[Violation], tol
         **told,
         "checkouts": len(record["checkouts"]),
         **{state: states[state] for state in ("paid", "held", "abandoned", "pending", "created")},
+        "in_doubt": [row["reference"] for row in record["payouts"] if row["status"] == "unknown"],
         "payouts": dict(Counter(f"{row['kind']} {row['status']}" for row in record["payouts"])),
         "webhooks": len(webhooks),
         "webhooks_dropped": sum(row["state"] == "dropped" for row in webhooks),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+from collections.abc import Collection
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -65,14 +66,17 @@ class Processes:
     def make_tables(self) -> None:
         self._wait_for("tables")
 
-    def run(self, out: Path, *arguments: str) -> None:
-        """Run `flask paycheckout` with these arguments and write its output to a file."""
-        self._wait_for(f"command-{arguments[0]}", str(out), *arguments)
+    def run(self, out: Path, *arguments: str, codes: Collection[int] = (0,)) -> None:
+        """Run `flask paycheckout` with these arguments, and write its output to a file.
 
-    def _wait_for(self, name: str, *arguments: str) -> None:
+        :param codes: the exit codes of a command that has done its work.
+        """
+        self._wait_for(f"command-{arguments[0]}", str(out), *arguments, codes=codes)
+
+    def _wait_for(self, name: str, *arguments: str, codes: Collection[int] = (0,)) -> None:
         process = self._fork(name, *arguments)
         process.join()
-        if process.exitcode:
+        if process.exitcode not in codes:
             raise RuntimeError(f"{name} failed: {(self._folder / f'{name}.log').read_text()[-2000:]}")
         del self._running[name]
 

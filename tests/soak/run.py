@@ -235,7 +235,10 @@ class _Stage:
         tolerance = 4 * self._plan.speed + self.clockwork.longest_step
         exported = self._folder / "export.jsonl"
         self._processes.run(exported, "export", "--format", "jsonl")
+        report = self._folder / "report"
+        self._processes.run(report, "report", "--json", codes=(0, 1, 2))
         record = collect(self._at, self._folder / "effects", exported, self._town.locations, tolerance)
+        record["alarms"] = json.loads(report.read_text())["alarms"]
         (self._folder / "record.json").write_text(json.dumps(record))
         return record
 

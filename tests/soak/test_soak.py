@@ -129,6 +129,7 @@ BREAKS: dict[str, Callable[[Record], object]] = {
     "refunds_are_never_more_than_what_arrived": lambda record: paid(record).update(refunded_amount="0.01"),
     "a_refunded_payment_is_never_held": lambda record: refunded(record).update(status="held"),
     "no_payout_waits_for_a_process": lambda record: maker(record).update(status="sending"),
+    "each_payout_in_doubt_is_named": lambda record: maker(record).update(status="unknown"),
     "the_export_equals_the_services_books": lambda record: record["export"][0].update(fee="0.01"),
     "each_disbursement_has_the_services_fee": lambda record: sent_line(record).update(fee="0.001"),
     "each_movement_is_exported_once_and_in_order": lambda record: record["export"].reverse(),
