@@ -1,7 +1,8 @@
-"""Pytest fixtures for shops: the whole payments service in process, and a recorder of signals.
+"""Pytest fixtures for shops: the whole payments service in process or on a socket, and a recorder of signals.
 
-`paycheckout_sandbox` is a new `Sandbox` in each test; `paycheckout_signals` is the list `Signals` of all signals that
-any app sent during the test. Pytest loads this module as a plugin. A complete test of a late payment:
+`paycheckout_sandbox` is a new `Sandbox` in each test, and `paycheckout_sandbox_server` one that listens on a port;
+`paycheckout_signals` is the list `Signals` of all signals that any app sent during the test. Pytest loads this module
+as a plugin. A complete test of a late payment:
 
     def test_a_customer_who_pays_late(app, paycheckout_sandbox, paycheckout_signals):
         checkout = paycheckout.start("order-1")
@@ -21,20 +22,24 @@ context open during the test:
             db.create_all()
             yield app
 
-No socket is opened. Sandbox and shop share a clock, which runs normally, and which `advance` moves forward.
+`paycheckout_sandbox` opens no socket. Sandbox and shop share a clock, which runs normally, and which `advance` moves
+forward.
 """
 
 # Cheap to import: pytest does so in every test run of every project that has the package installed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -42,24 +47,27 @@ if TYPE_CHECKING:
     import httpx
     from flask import Flask
     from flask.testing import FlaskClient
-    from werkzeug.test import TestResponse
 
     from flask_paycheckout import CheckoutMixin, PayCheckout, PayoutMixin
     from flask_paycheckout.rounds.reconcile import ReconcileReport
 
 __all__ = [
+    "RequestLog",
     "RequestedPayout",
     "Sandbox",
     "SandboxAccount",
+    "SandboxControl",
     "Signalled",
     "Signals",
     "paycheckout_sandbox",
+    "paycheckout_sandbox_server",
     "paycheckout_signals",
 ]
 
-_TOKEN = "in-process-control"  # noqa: S105 - guards a sandbox that no socket reaches
+_TOKEN = "in-process-control"  # noqa: S105 - guards a sandbox of this machine, for the time of a test
 _WEBHOOK_URL = "http://localhost/webhook"
 _MOST_ROUNDS = 100
+_PATIENCE = 60.0
 
 
 class PaymentStep(TypedDict):
@@ -90,6 +98,39 @@ class SentWebhook(TypedDict):
     attempts: list[WebhookAttempt]
 
 
+class LoggedRequest(TypedDict):
+    """A request to the service and its answer, with secrets masked; `status` is None when no answer was given."""
+
+    at: str
+    method: str
+    target: str
+    account: str | None
+    requestBody: str
+    status: int | None
+    answerBody: str
+    fault: str | None
+
+
+class RequestLog(list[LoggedRequest]):
+    """The requests that the service got, oldest first."""
+
+    def expect(self, operation: str, *, times: int | None = None) -> list[LoggedRequest]:
+        """The requests of one operation.
+
+        :param operation: method and path, such as `"POST /v2/disbursement/fiat"` or `"GET /v1/deposit/{id}"`.
+        :param times: the exact number of them; at least one when not given.
+        :raises AssertionError: there are more or fewer; the text lists all requests.
+        """
+        method, _, path = operation.partition(" ")
+        shape = re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
+        found = [one for one in self if one["method"] == method and shape.fullmatch(one["target"].partition("?")[0])]
+        if len(found) != times if times is not None else not found:
+            wanted = "any" if times is None else times
+            came = ", ".join(f"{one['method']} {one['target']}" for one in self) or "none"
+            raise AssertionError(f"expected {wanted} of {operation}, and there were {len(found)}; requests: {came}")
+        return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class RequestedPayout:
     """A payout as the service has it: a bank transfer, or a transfer of tokens."""
@@ -118,7 +159,7 @@ class SandboxAccount:
     client_id: str
     client_secret: str = field(repr=False)
     access_token: str = field(repr=False)
-    _sandbox: Sandbox = field(repr=False, compare=False)
+    _sandbox: SandboxControl = field(repr=False, compare=False)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -143,47 +184,22 @@ class _OfShop(Protocol):
     def service_reference(self) -> str: ...
 
 
-class Sandbox:
-    """The payments service in process.
+class SandboxControl:
+    """The control interface of a sandbox that runs as a program of its own, on this machine or another one.
 
-    :param options: those of `flask_paycheckout.sandbox.create_sandbox`, such as `unknowns={"fiat_list": "array"}`.
+    :param base_url: the sandbox's address; that of a world ends with `/w/` and its name.
+    :param control_token: the token that was given to it, or that it shows at its start.
     """
 
-    base_url = "http://127.0.0.1:8790"
-    """The value for PAYCHECKOUT_BASE_URL."""
-
-    def __init__(self, **options: Any) -> None:
-        from flask_paycheckout.client.transport import in_process
-        from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
-
-        self.app: Flask = create_sandbox(
-            control_token=_TOKEN,
-            base_url=self.base_url,
-            webhook_url=_WEBHOOK_URL,
-            send_webhook=self._send,
-            **options,
-        )
-        """The sandbox's own Flask app."""
-
-        self._clock = sandbox_clock(self.app)
-        self.transport: httpx.BaseTransport = in_process(self.app, self._clock)
-        """The transport for `init_app(..., transport=...)` and `PaymentsClient(transport=...)`.
-
-        It includes the sandbox's clock, so that `advance` moves the extension's time too.
-        """
-
-        self._control = self.app.test_client()
-        self._shop: Flask | None = None
+    def __init__(self, base_url: str, control_token: str) -> None:
+        self.base_url = base_url.rstrip("/")
+        """The value for PAYCHECKOUT_BASE_URL."""
+        self._token = control_token
 
     @property
     def config(self) -> dict[str, Any]:
         """The settings with which a shop's app uses this sandbox."""
-        return {
-            "PAYCHECKOUT_BASE_URL": self.base_url,
-            "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
-            "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
-            "PAYCHECKOUT_ACCESS_TOKEN": "sandbox-access-token",
-        }
+        return self.account("default").config
 
     def account(self, name: str) -> SandboxAccount:
         """A merchant account by its name, which is made when it is first asked for.
@@ -194,9 +210,9 @@ class Sandbox:
             `config`.
         :raises AssertionError: it cannot be made; the text says why.
         """
-        answer = self._ask("GET", f"accounts/{quote(name, safe='')}", {})
-        if answer.status_code == 200:
-            shown = answer.get_json()
+        status, answer = self._ask("GET", f"accounts/{quote(name, safe='')}", {})
+        if status == 200:
+            shown = json.loads(answer)
         else:
             shown = self.control("POST", "accounts", name=name, webhook_url=_WEBHOOK_URL)
         return SandboxAccount(
@@ -280,7 +296,7 @@ class Sandbox:
     @property
     def now(self) -> datetime:
         """The current time of the sandbox, and of a shop with its transport, as aware UTC."""
-        return self._clock()
+        return datetime.fromisoformat(self.control("GET", "clock")["now"])
 
     def advance(self, minutes: float = 16, *, seconds: float = 0) -> datetime:
         """Move the clock of sandbox and shop forward; the sandbox then does all that has become due.
@@ -317,8 +333,7 @@ class Sandbox:
 
         :raises AssertionError: it would be larger than 32 MiB.
         """
-        content: bytes = self._taken("GET", "snapshot", {}).data
-        return content
+        return self._taken("GET", "snapshot", {})
 
     def restore(self, snapshot: bytes) -> datetime:
         """Return to the state of a snapshot, of this sandbox or of another one.
@@ -328,8 +343,7 @@ class Sandbox:
         :returns: the new time, as aware UTC.
         :raises AssertionError: it is damaged, or of another version.
         """
-        answer = self._taken("POST", "restore", snapshot)
-        return datetime.fromisoformat(answer.get_json()["now"])
+        return datetime.fromisoformat(json.loads(self._taken("POST", "restore", snapshot))["now"])
 
     @property
     def webhooks(self) -> list[SentWebhook]:
@@ -337,9 +351,17 @@ class Sandbox:
         listed: list[SentWebhook] = self.control("GET", "webhooks")
         return listed
 
-    def deliver_to(self, client: FlaskClient) -> None:
-        """Send this shop all undelivered webhooks now, and every later one at once."""
-        self._shop = client.application
+    @property
+    def requests(self) -> RequestLog:
+        """The last 1,000 requests to the service; `requests.expect("POST /v1/checkout", times=1)` checks them."""
+        return RequestLog(reversed(self.control("GET", "requests")))
+
+    def deliver_to(self, url: str) -> None:
+        """Send this address all undelivered webhooks of the default account now, and every later one at once."""
+        self.control("PUT", "webhook-endpoint", url=url)
+        self._deliver()
+
+    def _deliver(self) -> None:
         for webhook in self.webhooks:
             if not any(attempt["answer"] for attempt in webhook["attempts"]):
                 self.control("POST", f"webhooks/{webhook['id']}/redeliver")
@@ -351,7 +373,7 @@ class Sandbox:
 
     def _payouts(self, path: str) -> list[RequestedPayout]:
         # Not `control`, whose floats would round amounts.
-        listed = json.loads(self._taken("GET", path, {}).text, parse_float=Decimal)
+        listed = json.loads(self._taken("GET", path, {}), parse_float=Decimal)
         return [
             RequestedPayout(
                 reference=one["reference"],
@@ -394,40 +416,120 @@ class Sandbox:
         :raises AssertionError: the sandbox refused it; the text says why.
         """
         given = {_camel(name): value for name, value in body.items() if value is not None}
-        return self._taken(method, path, given).get_json()
+        return json.loads(self._taken(method, path, given))
 
-    def _taken(self, method: str, path: str, given: Mapping[str, Any] | bytes) -> TestResponse:
-        answer = self._ask(method, path, given)
-        if answer.status_code != 200:
-            raise AssertionError(f"{method} /_sandbox/{path}: {answer.status_code} {answer.text}")
+    def _taken(self, method: str, path: str, given: Mapping[str, Any] | bytes) -> bytes:
+        status, answer = self._ask(method, path, given)
+        if status != 200:
+            raise AssertionError(f"{method} /_sandbox/{path}: {status} {answer.decode(errors='replace')}")
         return answer
 
-    def _ask(self, method: str, path: str, given: Mapping[str, Any] | bytes) -> TestResponse:
+    def _ask(self, method: str, path: str, given: Mapping[str, Any] | bytes) -> tuple[int, bytes]:
         import msgspec
 
         # Decimals as exact JSON numbers, which Flask's own encoder would write as strings.
         written = given if isinstance(given, bytes) else msgspec.json.Encoder(decimal_format="number").encode(given)
-
-        return self._control.open(
-            f"{self.base_url}/_sandbox/{path}",
-            method=method,
-            headers={"X-Sandbox-Control": _TOKEN},
-            data=written if method != "GET" else None,
-            content_type="application/json",
+        headers = {"X-Sandbox-Control": self._token, "Content-Type": "application/json"}
+        return self._send_control(
+            method, f"{self.base_url}/_sandbox/{path}", headers, b"" if method == "GET" else written
         )
+
+    def _send_control(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+        return _over_socket(method, url, headers, body)
 
     def _deposit(self, checkout_id: str, act: str, **body: Any) -> PaymentStep:
         answer: PaymentStep = self.control("POST", f"checkouts/{checkout_id}/{act}", **body)
         return answer
 
+
+class Sandbox(SandboxControl):
+    """The payments service in process.
+
+    :param base_url: the address that it is reached by.
+    :param options: those of `flask_paycheckout.sandbox.create_sandbox`, such as `unknowns={"fiat_list": "array"}`.
+    """
+
+    def __init__(self, *, base_url: str = "http://127.0.0.1:8790", **options: Any) -> None:
+        from flask_paycheckout.client.transport import in_process
+        from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
+
+        super().__init__(base_url, _TOKEN)
+        self.app: Flask = create_sandbox(
+            control_token=_TOKEN,
+            base_url=base_url,
+            webhook_url=_WEBHOOK_URL,
+            send_webhook=self._send,
+            **options,
+        )
+        """The sandbox's own Flask app."""
+
+        self._clock = sandbox_clock(self.app)
+        self.transport: httpx.BaseTransport = in_process(self.app, self._clock)
+        """The transport for `init_app(..., transport=...)` and `PaymentsClient(transport=...)`.
+
+        It includes the sandbox's clock, so that `advance` moves the extension's time too.
+        """
+
+        self.async_transport: httpx.AsyncBaseTransport = in_process(self.app, self._clock)
+        """The transport for `AsyncPaymentsClient(transport=...)`."""
+
+        self._control = self.app.test_client()
+        self._shop: Flask | None = None
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The settings with which a shop's app uses this sandbox."""
+        return {
+            "PAYCHECKOUT_BASE_URL": self.base_url,
+            "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
+            "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
+            "PAYCHECKOUT_ACCESS_TOKEN": "sandbox-access-token",
+        }
+
+    @property
+    def now(self) -> datetime:
+        """The current time of the sandbox, and of a shop with its transport, as aware UTC."""
+        return self._clock()
+
+    def deliver_to(self, client: FlaskClient | str) -> None:
+        """Send this shop all undelivered webhooks now, and every later one at once.
+
+        :param client: the shop's test client; or the address of its webhook, for a shop that listens on a socket.
+        """
+        if isinstance(client, str):
+            super().deliver_to(client)
+        else:
+            self._shop = client.application
+            self._deliver()
+
+    def _send_control(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+        answer = self._control.open(url, method=method, headers=dict(headers), data=body)
+        return answer.status_code, answer.data
+
     def _send(self, url: str, headers: dict[str, str], body: bytes) -> int:
         if self._shop is None:
-            raise ConnectionRefusedError("no shop listens yet; see deliver_to")
+            if url == _WEBHOOK_URL:
+                raise ConnectionRefusedError("no shop listens yet; see deliver_to")
+            return _over_socket("POST", url, headers, body)[0]
         from flask_paycheckout.views.order_urls import webhook_url
 
         with self._shop.test_request_context():
             target = webhook_url()
         return self._shop.test_client().post(target, data=body, headers=headers).status_code
+
+
+def _over_socket(method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+    from http.client import HTTPConnection, HTTPSConnection
+
+    parts = urlsplit(url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=_PATIENCE)
+    try:
+        connection.request(method, parts._replace(scheme="", netloc="").geturl(), body, dict(headers))
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
 
 
 def _camel(name: str) -> str:
@@ -471,6 +573,32 @@ def paycheckout_sandbox() -> Iterator[Sandbox]:
     sandbox = Sandbox()
     yield sandbox
     sandbox.transport.close()
+
+
+@contextmanager
+def _served() -> Iterator[Sandbox]:
+    """A sandbox on a free port of this machine."""
+    from flask_paycheckout.sandbox.command import body_limit
+    from flask_paycheckout.sandbox.wire.server import Server
+
+    server = Server("127.0.0.1", 0)
+    sandbox = Sandbox(base_url=f"http://127.0.0.1:{server.port}")
+    thread = Thread(target=server.run, args=(sandbox.app, partial(body_limit, sandbox.app)))
+    thread.start()
+    try:
+        yield sandbox
+    finally:
+        server.stop()
+        thread.join()
+        server.close()
+        sandbox.transport.close()
+
+
+@pytest.fixture
+def paycheckout_sandbox_server() -> Iterator[Sandbox]:
+    """A new payments service that listens on a port of this machine."""
+    with _served() as sandbox:
+        yield sandbox
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import time_machine
-from flask import Flask
+from flask import Flask, request
 from freezegun import freeze_time
 
 from flask_paycheckout import Pay, PayCheckout, testing
@@ -20,6 +20,7 @@ from flask_paycheckout.client import (
     CryptoReceiver,
     FiatItem,
     NewRecipient,
+    NotFound,
     PaymentsClient,
     PayoutBank,
 )
@@ -27,8 +28,9 @@ from flask_paycheckout.rounds.reconcile import ReconcileReport
 from flask_paycheckout.sandbox.world.clock import machine_time
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.signals import BY_NAME
-from flask_paycheckout.testing import Sandbox, SandboxAccount, Signals
+from flask_paycheckout.testing import Sandbox, SandboxAccount, SandboxControl, Signals
 from tests.conftest import OpenShop
+from tests.serving import served
 
 WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
@@ -371,3 +373,70 @@ def test_where_time_stands_still_calls_are_signed_by_the_sandboxs_clock(
         paycheckout.reconcile()
         assert paycheckout.explain("o-1").status == "paid"
         assert client(paycheckout_sandbox).deposits.get(checkout.checkout_id).status == "completed"
+
+
+OPERATION = "POST /v1/checkout"
+
+
+def test_the_server_is_reached_over_its_port_and_told_apart_from_others(
+    paycheckout_sandbox_server: Sandbox, paycheckout_sandbox: Sandbox
+) -> None:
+    config = paycheckout_sandbox_server.config
+    keys = {"client_id": config["PAYCHECKOUT_CLIENT_ID"], "client_secret": config["PAYCHECKOUT_CLIENT_SECRET"]}
+    with PaymentsClient(config["PAYCHECKOUT_BASE_URL"], **keys, timeout=60) as over_socket:
+        link = over_socket.checkouts.create(Pay("12.50", "USD"))
+        assert link.url.startswith(paycheckout_sandbox_server.base_url)
+        paycheckout_sandbox_server.pay(link.id)
+        assert over_socket.deposits.get(link.id).status == "completed"
+    paycheckout_sandbox_server.requests.expect(OPERATION, times=1)
+    paycheckout_sandbox.requests.expect(OPERATION, times=0)
+
+
+def test_the_control_client_does_what_the_fixture_does(paycheckout_sandbox_server: Sandbox) -> None:
+    remote = SandboxControl(f"{paycheckout_sandbox_server.base_url}/", "in-process-control")
+    assert remote.config == paycheckout_sandbox_server.config
+    before, kept = remote.now, remote.snapshot()
+    assert remote.advance(minutes=5) >= before + timedelta(minutes=5)
+    remote.fault(OPERATION, "error", statusCode=500)
+    assert remote.account("second").client_id != remote.account("default").client_id
+    assert remote.restore(kept) < before + timedelta(minutes=5)
+    with pytest.raises(AssertionError, match="POST /_sandbox/faults: 4"):
+        remote.fault(OPERATION, "earthquake")
+    with pytest.raises(AssertionError, match="/_sandbox/clock: 40"):
+        SandboxControl(remote.base_url, "wrong").advance()
+
+
+def test_a_shop_on_a_socket_gets_its_webhooks(paycheckout_sandbox_server: Sandbox) -> None:
+    got: list[Any] = []
+    shop = Flask("shop")
+
+    @shop.post("/hook")
+    def hook() -> str:
+        got.append(request.get_json())
+        return ""
+
+    sandbox = paycheckout_sandbox_server
+    first = client(sandbox).checkouts.create(Pay("12.50", "USD")).id
+    sandbox.pay(first)
+    with served(shop) as address:
+        sandbox.deliver_to(f"{address}/hook")
+        second = client(sandbox).checkouts.create(Pay("7.95", "USD")).id
+        sandbox.pay(second)
+    assert [webhook["orderId"] for webhook in got] == [first, second]
+
+
+def test_what_was_asked_is_expected_and_what_came_is_named(paycheckout_sandbox: Sandbox) -> None:
+    shop = client(paycheckout_sandbox)
+    checkout_id = shop.checkouts.create(Pay("12.50", "USD")).id
+    for _ in range(2):
+        with pytest.raises(NotFound):
+            shop.deposits.get(checkout_id)
+    requests = paycheckout_sandbox.requests
+    assert [one["method"] for one in requests] == ["POST", "GET", "GET"]
+    (made,) = requests.expect(OPERATION, times=1)
+    assert '"12.50"' not in made["requestBody"]
+    assert len(requests.expect("GET /v1/deposit/{id}")) == 2
+    with pytest.raises(AssertionError, match="there were 2; requests: POST"):
+        requests.expect("GET /v1/deposit/{id}", times=1)
+    with pytest.raises(AssertionError, match="expected any of POST /v2/disbursement/fiat, and there were 0"):
+        requests.expect("POST /v2/disbursement/fiat")

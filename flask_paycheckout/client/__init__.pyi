@@ -77,4 +77,6 @@ from .signing import (
     HmacSigner as HmacSigner,
     RenewedToken as RenewedToken,
     Signer as Signer,
+    WebhookRefused as WebhookRefused,
+    verify_webhook as verify_webhook,
 )

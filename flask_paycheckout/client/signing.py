@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+import time
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from flask_paycheckout.client.hidden import Hidden, concealed
 from flask_paycheckout.client.per_process import PerProcess
@@ -18,10 +19,20 @@ from flask_paycheckout.client.per_process import PerProcess
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["BearerToken", "HmacSigner", "RenewedToken", "Signer", "header_value", "signed_headers"]
+__all__ = [
+    "BearerToken",
+    "HmacSigner",
+    "RenewedToken",
+    "Signer",
+    "WebhookRefused",
+    "header_value",
+    "signed_headers",
+    "verify_webhook",
+]
 
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 _LONGEST_WAIT = 60.0
+_LONGEST_TIMESTAMP = 12
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,100}")
 
 
@@ -154,6 +165,46 @@ class RenewedToken:
 
     def __repr__(self) -> str:
         return "<RenewedToken>"
+
+
+class WebhookRefused(ValueError):
+    """A webhook whose signature is missing, wrong or too old; the text says which, and holds nothing of the webhook."""
+
+
+def verify_webhook(
+    headers: Mapping[str, str],
+    body: bytes,
+    client_secret: str,
+    *,
+    signed: Literal["body", "timestamp_and_body"] = "timestamp_and_body",
+    tolerance: float = 300.0,
+    clock: Callable[[], float] = time.time,
+) -> None:
+    """Checks the signature of a webhook. Whether the service signs webhooks is not shown in its interface.
+
+    `X-Signature` is the lowercase hex HMAC-SHA256, under the client secret, of the raw body; or of `X-Timestamp` (Unix
+    seconds), a dot and the raw body. These are the forms of the sandbox's switch `webhook_signature`.
+
+    :param headers: of the request, with names in any case.
+    :param body: as it arrived, before anything read it as JSON.
+    :param signed: what the signature covers.
+    :param tolerance: seconds by which the timestamp may be older or newer than now.
+    :param clock: gives the Unix time.
+    :raises WebhookRefused: the signature does not hold.
+    """
+    client_secret = concealed(client_secret)
+    given = {name.lower(): value for name, value in headers.items()}
+    text = body
+    if signed == "timestamp_and_body":
+        timestamp = given.get("x-timestamp", "")
+        if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= _LONGEST_TIMESTAMP):
+            raise WebhookRefused("the webhook has no usable X-Timestamp")
+        if abs(clock() - int(timestamp)) > tolerance:
+            raise WebhookRefused("the webhook's X-Timestamp is not of now")
+        text = f"{timestamp}.".encode() + body
+    expected = hmac.new(client_secret.encode(), text, hashlib.sha256).hexdigest()
+    if not hmac.compare_digest(expected.encode(), given.get("x-signature", "").encode(errors="replace")):
+        raise WebhookRefused("the webhook's X-Signature is missing or wrong")
 
 
 def _bearer_header(access_token: str, scheme: str) -> str:

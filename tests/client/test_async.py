@@ -170,7 +170,7 @@ def test_many_calls_run_at_once_against_the_sandbox(paycheckout_sandbox: Sandbox
     async def run() -> None:
         keys = {"client_secret": "sandbox-secret-0123456789abcdef", "client_id": "sandbox-client"}
         sandbox = paycheckout_sandbox
-        async with client_of(sandbox.base_url, transport=sandbox.transport, timeout=60, **keys) as client:
+        async with client_of(sandbox.base_url, transport=sandbox.async_transport, timeout=60, **keys) as client:
             links = await asyncio.gather(*(client.checkouts.create(Pay("12.50", "USD")) for _ in range(3)))
             assert len({link.id for link in links}) == 3
             with pytest.raises(NotFound):

@@ -196,7 +196,7 @@ def _disbursements(sandbox: Sandbox) -> Any:
 
 
 def test_the_page_on_testing_names_all_that_the_fixture_does() -> None:
-    public = {name for name in vars(Sandbox) if not name.startswith("_")} | {"transport"}
+    public = {name for name in dir(Sandbox) if not name.startswith("_")} | {"base_url", "transport", "async_transport"}
     section = read("docs/testing.md").partition("## The sandbox in a test")[2]
     assert set(re.findall(r"`\.(\w+)", section)) - {"names"} == public - {"app"}
 

@@ -943,7 +943,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the test helper finishes another payout than was named": (
             "test_testing.py::test_a_payout_is_finished_by_what_names_it",
-            Swap("testing:Sandbox._disbursement_id", "one.reference == reference", "True"),
+            Swap("testing:SandboxControl._disbursement_id", "one.reference == reference", "True"),
         ),
         "a lost answer passes for a call that was not carried out": (
             "client/test_errors.py::test_a_create_says_whether_it_may_have_been_carried_out[fiat-hung-up]",

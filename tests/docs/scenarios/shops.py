@@ -124,6 +124,13 @@ def at_once(scene: Scene, merchant: Merchant) -> None:
         assert merchant.runs("python at_once.py").startswith("3 payment pages\n")
 
 
+def drive(scene: Scene, merchant: Merchant) -> None:
+    merchant.writes("drive.py", scene["drive.py"])
+    start, program = scene.commands()
+    with merchant.running(start, "Ctrl-C"):
+        assert merchant.runs(program) == "completed\n"
+
+
 def unknown_calls(scene: Scene) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, json={"statusCode": 200, "data": {}})
@@ -131,6 +138,12 @@ def unknown_calls(scene: Scene) -> None:
     transport = httpx.MockTransport(answer)
     with PaymentsClient("https://service.test", client_id="c", client_secret="s", transport=transport) as client:
         exec(scene.code(), {"client": client, "Decimal": Decimal})  # noqa: S102 - the page's own code
+
+
+def signed_webhook(scene: Scene) -> None:
+    names: dict[str, Any] = {}
+    exec(scene.code(), names)  # noqa: S102 - the page's own code
+    assert names["app"].test_client().post("/webhook", json={"orderId": "o"}).status_code == 400
 
 
 def own_network(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
