@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Boolean,
@@ -139,71 +139,82 @@ def _indexes(inspector: Inspector, table: Table) -> list[Any]:
 # The settings
 
 
-def _setup(connection: Connection) -> Iterator[Check]:
-    name = connection.dialect.name
-    if name == "sqlite":
-        yield from _sqlite(connection)
-    elif name == "postgresql":
-        yield from _postgresql(connection)
+class _Setting(NamedTuple):
+    """A setting of the database, and why some of its values are not safe."""
+
+    query: str
+    is_unsafe: Callable[[Any], bool]
+    found: str
+    """What to say of it, with a place for the value."""
+
+    remedy: str
 
 
-def _sqlite(connection: Connection) -> Iterator[Check]:
-    settings = {name: _value(connection, f"PRAGMA {name}") for name in ("journal_mode", "busy_timeout", "synchronous")}
-    if not connection.execute(text("PRAGMA database_list")).all()[0][2]:
-        yield warning(
-            "SQLite",
+_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
+_SETTINGS: dict[str, Sequence[_Setting]] = {
+    "sqlite": (
+        _Setting(
+            "SELECT coalesce(max(file), '') FROM pragma_database_list WHERE name = 'main'",
+            lambda file: not file,
             "in memory: other processes cannot see it, and it ends with this one",
             "Name a file in its address.",
-        )
-    elif settings["journal_mode"] != "wal":
-        yield warning(
-            "SQLite",
-            f"the journal mode is {settings['journal_mode']}: readers block writers",
+        ),
+        _Setting(
+            "PRAGMA journal_mode",
+            lambda mode: mode not in ("wal", "memory"),
+            "the journal mode is {}: readers block writers",
             "Once, on this database: PRAGMA journal_mode=WAL.",
-        )
-    if int(settings["busy_timeout"]) < _TIMEOUT:
-        yield warning(
-            "SQLite",
-            f"a writer waits only {settings['busy_timeout']} ms for another one before it fails",
+        ),
+        _Setting(
+            "PRAGMA busy_timeout",
+            lambda milliseconds: int(milliseconds) < _TIMEOUT,
+            "a writer waits only {} ms for another one before it fails",
             'Set SQLALCHEMY_ENGINE_OPTIONS = {"connect_args": {"timeout": 30}}.',
-        )
-    if str(settings["synchronous"]) == "0":
-        yield warning(
-            "SQLite", "synchronous is OFF: a power cut can lose payments", "Leave PRAGMA synchronous at its default."
-        )
-
-
-def _postgresql(connection: Connection) -> Iterator[Check]:
-    level = connection.get_isolation_level()
-    if level != "READ COMMITTED":
-        yield warning(
-            "PostgreSQL",
-            f"the isolation level is {level}: simultaneous changes may fail until the next round of reconcile",
+        ),
+        _Setting(
+            "PRAGMA synchronous",
+            lambda level: str(level) == "0",
+            "synchronous is OFF: a power cut can lose payments",
+            "Leave PRAGMA synchronous at its default.",
+        ),
+    ),
+    "postgresql": (
+        _Setting(
+            "SELECT upper(current_setting('transaction_isolation'))",
+            lambda level: level != "READ COMMITTED",
+            "the isolation level is {}: simultaneous changes may fail until the next round of reconcile",
             "READ COMMITTED, the default, is enough.",
-        )
-    for name in ("fsync", "synchronous_commit"):
-        if _value(connection, f"SHOW {name}") == "off":
-            yield warning(
-                "PostgreSQL",
-                f"{name} is off: a crash of the server can lose committed rows, such as the checkout that a customer is"
-                " paying",
+        ),
+        *(
+            _Setting(
+                f"SHOW {name}",
+                lambda value: value == "off",
+                f"{name} is {{}}: a crash of the server can lose committed rows, such as the checkout that a customer"
+                " is paying",
                 f"Set {name} = on.",
             )
-    yield from _replication(connection)
-    yield from _pooler(connection)
-
-
-def _replication(connection: Connection) -> Iterator[Check]:
-    """Warn of replicas that commits do not wait for: what they lack is lost when one of them takes over."""
-    standbys = connection.execute(text("SELECT count(*) FROM pg_stat_replication")).scalar_one()
-    waits = _value(connection, "SHOW synchronous_standby_names")
-    if standbys and (not waits or _value(connection, "SHOW synchronous_commit") == "local"):
-        yield warning(
-            "PostgreSQL",
+            for name in ("fsync", "synchronous_commit")
+        ),
+        # Replicas that commits do not wait for: what they lack is lost when one of them takes over.
+        _Setting(
+            "SELECT count(*) FROM pg_stat_replication WHERE current_setting('synchronous_standby_names') = ''"
+            " OR current_setting('synchronous_commit') = 'local'",
+            bool,
             "a replica is connected, and commits do not wait for it: a failover can lose the last payments and sends,"
             " and a payout whose send is lost may be sent again",
             "Set synchronous_standby_names and synchronous_commit = on; see docs/production.md.",
-        )
+        ),
+    ),
+}
+
+
+def _setup(connection: Connection) -> Iterator[Check]:
+    dialect = connection.dialect.name
+    for setting in _SETTINGS.get(dialect, ()):
+        value = connection.execute(text(setting.query)).scalar_one()
+        if setting.is_unsafe(value):
+            yield warning(_NAMES[dialect], setting.found.format(value), setting.remedy)
+    yield from _pooler(connection)
 
 
 def _pooler(connection: Connection) -> Iterator[Check]:
@@ -213,17 +224,13 @@ def _pooler(connection: Connection) -> Iterator[Check]:
     if told is None or getattr(driver, "prepare_threshold", None) is None:
         return
     # A pooler invents the number that it tells its clients.
-    if told != _value(connection, "SELECT pg_backend_pid()"):
+    if told != connection.execute(text("SELECT pg_backend_pid()")).scalar_one():
         yield warning(
             "PostgreSQL",
             "a pooler such as PgBouncer stands before it, and statements are prepared: in its transaction mode calls"
             " fail, because the next transaction runs on another connection",
             'Set SQLALCHEMY_ENGINE_OPTIONS = {"connect_args": {"prepare_threshold": None}}.',
         )
-
-
-def _value(connection: Connection, statement: str) -> Any:
-    return connection.execute(text(statement)).scalar_one()
 
 
 # A trial

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -16,25 +16,22 @@ from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.payout_alarms import missing_token_text
 from flask_paycheckout.books.payout_overview import PayoutOverview
 from flask_paycheckout.books.report import find_alarms
-from flask_paycheckout.client import NotFound, PaymentsError, Probe, RequestRefused, Unauthorized
+from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.database.shop_session import refuse_uncommitted
-from flask_paycheckout.doctor.accounts import Progress, check_accounts, needs_default
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database, database_text
-from flask_paycheckout.doctor.receivers import check_receivers
+from flask_paycheckout.doctor.service import Progress, check_accounts, check_service
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
 from flask_paycheckout.service.accounts import SETTINGS
-from flask_paycheckout.service.deposits import says_absent
 from flask_paycheckout.service.limits import MOST_WEB_CALLS
+from flask_paycheckout.signals import NEEDS_RECEIVER, OF_PAYOUTS
 from flask_paycheckout.text import moment_text
 from flask_paycheckout.views.order_urls import development_address, webhook_path, webhook_url
 
 __all__ = ["Diagnosis", "examine", "webhook_address"]
 
-# Seconds by which two synchronised clocks usually differ, and by which many services let a signature's time differ.
-_USUAL_SKEW, _MOST_SKEW = 5, 60
 _SHORT_SECRET = 16
 # Of a process, as docs/production.md starts gunicorn.
 _USUAL_THREADS = 4
@@ -79,7 +76,7 @@ def examine(shop: Runtime, account: str | None = None, progress: Progress = lamb
         _database,
         _web_calls,
         _pool,
-        partial(_service, account=account),
+        partial(check_service, account=account),
         partial(check_accounts, account=account, progress=progress),
         _order_total,
         _receivers,
@@ -153,60 +150,6 @@ def _database(shop: Runtime) -> Iterator[Check]:
     return check_database(shop.engine(), shop.models)
 
 
-def _service(shop: Runtime, account: str | None) -> Iterator[Check]:
-    """Check the account of the settings; a shop that does not use it is only warned."""
-    if account:
-        return
-    used = account is not None or needs_default(shop)
-    for check in _signed_read(shop):
-        is_warning = check.level is Level.FAILURE and check.about != "clock" and not used
-        found = f"{check.found} (no payment uses the account of the settings)"
-        yield replace(check, level=Level.WARNING, found=found) if is_warning else check
-
-
-def _signed_read(shop: Runtime) -> Iterator[Check]:
-    try:
-        probe = shop.client.probe()
-    except PaymentsError as error:
-        yield failure("service", str(error), "Check PAYCHECKOUT_BASE_URL, and that this machine can reach it.")
-        return
-    except ValueError as error:
-        yield failure("credentials", str(error), "Check PAYCHECKOUT_CLIENT_ID, _CLIENT_SECRET and _SIGNER.")
-        return
-    yield _credentials(probe.refusal)
-    yield _clock(probe)
-
-
-def _credentials(refusal: RequestRefused | None) -> Check:
-    if refusal is None or (isinstance(refusal, NotFound) and says_absent(refusal)):
-        return ok("credentials", "the service accepted a signed read")
-    if isinstance(refusal, Unauthorized):
-        return failure(
-            "credentials",
-            f"refused: {refusal}",
-            "Check PAYCHECKOUT_CLIENT_ID and _CLIENT_SECRET, this machine's clock, and, if the service expects another"
-            " kind of signature, PAYCHECKOUT_SIGNER.",
-        )
-    if isinstance(refusal, NotFound):
-        return failure(
-            "service",
-            f"answered 404, but not as the service does: {refusal}",
-            "Check the path in PAYCHECKOUT_BASE_URL: paths such as /v1/checkout are appended to it.",
-        )
-    return warning("credentials", f"not checked, since the service answered: {refusal}", "Run this again later.")
-
-
-def _clock(probe: Probe) -> Check:
-    ahead = probe.clock_ahead
-    if ahead is None:
-        return warning("clock", "the service's answer has no Date header", "Synchronise this machine's clock by NTP.")
-    if abs(ahead) <= _USUAL_SKEW:
-        return ok("clock", "agrees with the service's")
-    found = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the service's"
-    remedy = "Synchronise this machine's clock by NTP: requests are signed with its time."
-    return failure("clock", found, remedy) if abs(ahead) > _MOST_SKEW else warning("clock", found, remedy)
-
-
 def _order_total(shop: Runtime) -> Iterator[Check]:
     try:
         total = shop.answers.order(_NO_ORDER).total
@@ -226,7 +169,29 @@ def _order_total(shop: Runtime) -> Iterator[Check]:
 
 
 def _receivers(shop: Runtime) -> Iterator[Check]:
-    return check_receivers(shop, pays_out=_pays_out(shop))
+    """Check that signals are heard in this process; those of payouts only in a shop that has any."""
+    unheard = shop.receivers.unheard()
+    for name in sorted(NEEDS_RECEIVER if _pays_out(shop) else NEEDS_RECEIVER - OF_PAYOUTS):
+        count, is_payment = len(shop.receivers.of(name)), name == "order_paid"
+        if name in unheard:
+            remedy = (
+                f"Connect one in a module that every process of the shop imports: @{name}.connect. If the shop needs"
+                f" none, set PAYCHECKOUT_UNHEARD = ['{name}']."
+            )
+            lost = "the shop learns of no payment" if is_payment else "nobody learns what needs a person"
+            level = Level.FAILURE if is_payment else Level.WARNING
+            yield Check(name, level, f"no receiver: {lost}, and the events wait", remedy)
+        elif count or is_payment:
+            yield ok(name, f"{count} receiver{'' if count == 1 else 's'}")
+    binds = [key for key, found in shop.db.metadatas.items() if found.tables and key != shop.models.bind_key]
+    if binds and not shop.settings.separate_database:
+        others = ", ".join(sorted("the default database" if key is None else key for key in binds))
+        yield warning(
+            "receivers",
+            f"the tables of {others} are in another database than those of payments: a receiver that writes there"
+            " through db.session fails, since no transaction covers both",
+            "Keep orders and payments in one database, or see 'Tables in a second database' in docs/receivers.md.",
+        )
 
 
 def _payouts(shop: Runtime, account: str | None) -> Iterator[Check]:

@@ -1,31 +1,88 @@
-"""The checks of merchant accounts: functions of the shop, keys that it gives, and whether the service takes them."""
+"""The checks of the service: whether it answers, takes the keys of each merchant account, and agrees about the time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.account_names import is_stored, open_accounts
-from flask_paycheckout.client import NotFound, PaymentsClient, PaymentsError, RequestRefused
-from flask_paycheckout.doctor.checks import Check, failure, ok, warning
+from flask_paycheckout.client import NotFound, PaymentsClient, PaymentsError, Probe, RequestRefused, Unauthorized
+from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.parts import Callbacks
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.deposits import says_absent
 
-__all__ = ["Progress", "check_accounts", "needs_default"]
+__all__ = ["Progress", "check_accounts", "check_service"]
 
 Progress = Callable[[int, int], object]
 """Called with the number of accounts that were checked, and of all."""
 
 _CHECKED = 100
+# Seconds by which two synchronised clocks usually differ, and by which many services let a signature's time differ.
+_USUAL_SKEW, _MOST_SKEW = 5, 60
 # Reads at once, and the most seconds of each: the check of all accounts takes about a minute at most.
 _AT_ONCE = 8
 _LONGEST = 5.0
 _ONE = "Check one: flask paycheckout doctor --account NAME"
 _KEYS = "Let @paycheckout.account return its present keys; until then its payments are not read."
+
+
+def check_service(shop: Runtime, account: str | None) -> Iterator[Check]:
+    """Check the account of the settings; a shop that does not use it is only warned."""
+    if account:
+        return
+    used = account is not None or _needs_default(shop)
+    for check in _signed_read(shop):
+        is_warning = check.level is Level.FAILURE and check.about != "clock" and not used
+        found = f"{check.found} (no payment uses the account of the settings)"
+        yield replace(check, level=Level.WARNING, found=found) if is_warning else check
+
+
+def _signed_read(shop: Runtime) -> Iterator[Check]:
+    try:
+        probe = shop.client.probe()
+    except PaymentsError as error:
+        yield failure("service", str(error), "Check PAYCHECKOUT_BASE_URL, and that this machine can reach it.")
+        return
+    except ValueError as error:
+        yield failure("credentials", str(error), "Check PAYCHECKOUT_CLIENT_ID, _CLIENT_SECRET and _SIGNER.")
+        return
+    yield _credentials(probe.refusal)
+    yield _clock(probe)
+
+
+def _credentials(refusal: RequestRefused | None) -> Check:
+    if refusal is None or (isinstance(refusal, NotFound) and says_absent(refusal)):
+        return ok("credentials", "the service accepted a signed read")
+    if isinstance(refusal, Unauthorized):
+        return failure(
+            "credentials",
+            f"refused: {refusal}",
+            "Check PAYCHECKOUT_CLIENT_ID and _CLIENT_SECRET, this machine's clock, and, if the service expects another"
+            " kind of signature, PAYCHECKOUT_SIGNER.",
+        )
+    if isinstance(refusal, NotFound):
+        return failure(
+            "service",
+            f"answered 404, but not as the service does: {refusal}",
+            "Check the path in PAYCHECKOUT_BASE_URL: paths such as /v1/checkout are appended to it.",
+        )
+    return warning("credentials", f"not checked, since the service answered: {refusal}", "Run this again later.")
+
+
+def _clock(probe: Probe) -> Check:
+    ahead = probe.clock_ahead
+    if ahead is None:
+        return warning("clock", "the service's answer has no Date header", "Synchronise this machine's clock by NTP.")
+    if abs(ahead) <= _USUAL_SKEW:
+        return ok("clock", "agrees with the service's")
+    found = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the service's"
+    remedy = "Synchronise this machine's clock by NTP: requests are signed with its time."
+    return failure("clock", found, remedy) if abs(ahead) > _MOST_SKEW else warning("clock", found, remedy)
 
 
 def check_accounts(shop: Runtime, account: str | None, progress: Progress) -> Iterator[Check]:
@@ -62,7 +119,7 @@ def check_accounts(shop: Runtime, account: str | None, progress: Progress) -> It
         yield ok("accounts", f"the service accepted a signed read with the keys of {accepted} of {len(names)}")
 
 
-def needs_default(shop: Runtime) -> bool:
+def _needs_default(shop: Runtime) -> bool:
     """Whether the shop uses the account of the settings: it names no other, or has payments with it."""
     if shop.callbacks.account_of is None:
         return True
