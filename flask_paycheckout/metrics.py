@@ -31,7 +31,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from sqlalchemy import SingletonThreadPool, StaticPool
 
-from flask_paycheckout.books.gauges import Counts, Gauges, read_gauges
+from flask_paycheckout.books.account_names import Counts
+from flask_paycheckout.books.report import Gauges, read_gauges
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import seconds_of
@@ -337,6 +338,7 @@ def _families(gauges: Gauges | None) -> Iterator[GaugeMetricFamily]:
 def _labelled(counts: Counts) -> Mapping[tuple[str, str], int]:
     """Counts by their labels. An account that is called like the others' label must not make a series twice."""
     labelled: Sums[tuple[str, str]] = Sums()
-    for (account, state), count in counts.items():
-        labelled[OTHERS if account is None else account, state] += count
+    for account, states in counts.items():
+        for state, count in states.items():
+            labelled[OTHERS if account is None else account, state] += count
     return labelled

@@ -105,7 +105,7 @@ OURS = [
         "cli.commands",
         "doctor",
         "payouts.sending",
-        "books.order_list",
+        "books.lists",
         "sandbox",
         "views.owner",
     )

@@ -1,29 +1,45 @@
-"""The report on all payments of the shop: counts by state, and the list of alarms."""
+"""The state of all payments of the shop at one moment: the report for people, and the figures for monitoring."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
+from sqlalchemy import func, select
+
 from flask_paycheckout.books import payment_alarms, payout_alarms  # noqa: F401 - they register their alarms
-from flask_paycheckout.books.account_names import (
-    LISTED_ACCOUNTS,
-    AccountCounts,
-    count_by_account,
-    count_by_status,
-    stored_accounts,
-)
+from flask_paycheckout.books.account_names import LISTED_ACCOUNTS, Counts, count_by_status, stored_accounts
 from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity
 from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.clock import as_utc
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.text import moment_text, plain, visible
+from flask_paycheckout.text import moment_text, plain, table_lines, visible
 
-__all__ = ["Report", "find_alarms", "report", "report_lines"]
+__all__ = ["AccountCounts", "Gauges", "Report", "find_alarms", "read_gauges", "report", "report_lines"]
+
+# Before any time that is stored.
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 
 # What the text lists; JSON has more.
 _EXAMPLES, _ACCOUNTS = 10, 100
+
+
+@dataclass(frozen=True)
+class AccountCounts:
+    """The checkouts and payouts of one merchant account."""
+
+    account: str
+    """The account's name; "" is the one of the settings."""
+
+    checkouts: dict[str, int]
+    """The number of checkouts in each state, zeros included."""
+
+    payouts: dict[str, int]
+    """The number of payouts and refunds in each state, zeros included."""
 
 
 @dataclass(frozen=True)
@@ -69,16 +85,16 @@ def report(look: Look, least: Severity = Severity.NOTE) -> Report:
     with look.engine.connect() as connection:
         names = stored_accounts(connection, models, LISTED_ACCOUNTS + 1) if account is None else [account]
         shown = names[:LISTED_ACCOUNTS] if account is not None or any(names) else []
-        counts = count_by_account(connection, models, shown) if shown else ()
-        # Counting reads an entry of an index for each row: once is enough where the listed accounts are all.
-        if shown and len(names) <= LISTED_ACCOUNTS:
-            checkouts = {state.value: sum(each.checkouts[state] for each in counts) for state in Status}
-            payouts = {state.value: sum(each.payouts[state] for each in counts) for state in PayoutStatus}
-        else:
-            checkouts = count_by_status(connection, models.checkouts, Status)
-            payouts = count_by_status(connection, models.payouts, PayoutStatus)
+        checkouts = count_by_status(connection, models.checkouts, shown, Status, account)
+        payouts = count_by_status(connection, models.payouts, shown, PayoutStatus, account)
+    accounts = tuple(AccountCounts(name, dict(checkouts[name]), dict(payouts[name])) for name in shown)
     alarms = tuple(alarm for alarm in find_alarms(look) if alarm.severity.rank <= least.rank)
-    return Report(look.now, account, alarms, checkouts, payouts, counts, len(names) > LISTED_ACCOUNTS)
+    sums = _sums(checkouts, Status), _sums(payouts, PayoutStatus)
+    return Report(look.now, account, alarms, *sums, accounts, len(names) > LISTED_ACCOUNTS)
+
+
+def _sums(counts: Counts, states: type[StrEnum]) -> dict[str, int]:
+    return {state.value: sum(of_account.get(state.value, 0) for of_account in counts.values()) for state in states}
 
 
 def find_alarms(look: Look) -> tuple[Alarm, ...]:
@@ -89,6 +105,50 @@ def find_alarms(look: Look) -> tuple[Alarm, ...]:
         for one in find(look)
     ]
     return tuple(sorted(found, key=lambda one: (one.severity.rank, one.since, one.key)))
+
+
+@dataclass(frozen=True)
+class Gauges:
+    """The figures of one moment."""
+
+    at: datetime
+    checkouts: Counts
+    payouts: Counts
+    undelivered: int
+    """The number of events that wait for delivery."""
+
+    undelivered_seconds: float
+    """The seconds since the oldest of them happened; 0 without any."""
+
+    due_read_seconds: float
+    """The seconds for which the longest waiting read has been due; 0 when none is due."""
+
+    alarms: Mapping[tuple[str, Severity], int]
+    """By kind and severity, how many things each alarm counts; zeros included."""
+
+
+def read_gauges(look: Look, accounts: int | Sequence[str]) -> Gauges:
+    """Read the figures from the stored rows.
+
+    :param accounts: the merchant accounts that are listed, or how many of them.
+    """
+    models = look.models
+    events, due = models.events.c, models.checkouts.c.next_read_at
+    with look.engine.connect() as connection:
+        listed = stored_accounts(connection, models, accounts) if isinstance(accounts, int) else accounts
+        checkouts = count_by_status(connection, models.checkouts, listed, Status)
+        payouts = count_by_status(connection, models.payouts, listed, PayoutStatus)
+        # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
+        waiting = select(func.count(), func.min(events.occurred_at)).where(events.next_attempt_at >= _FIRST)
+        undelivered, since = connection.execute(waiting).one()
+        due_at = connection.execute(select(func.min(due))).scalar()
+    alarms = Counter({(kind, severity): 0 for kind, (severity, _) in REGISTERED.items()})
+    for alarm in find_alarms(look):
+        alarms[alarm.kind, alarm.severity] += alarm.count
+    undelivered_seconds, due_seconds = (
+        0.0 if at is None else max(0.0, (look.now - as_utc(at)).total_seconds()) for at in (since, due_at)
+    )
+    return Gauges(look.now, checkouts, payouts, undelivered, undelivered_seconds, due_seconds, alarms)
 
 
 def report_lines(report: Report) -> Iterator[tuple[Severity | None, str]]:
@@ -103,7 +163,7 @@ def _lines(report: Report) -> Iterator[tuple[Severity | None, str]]:
     if any(report.payouts.values()):
         yield None, f"Payouts{of}: {_counted(report.payouts)}."
     if report.account is None and report.accounts:
-        yield from ((None, line) for line in _account_lines(report))
+        yield from ((None, line) for line in ("", *_account_lines(report)))
     if not report.exit_code:
         yield None, "Nothing needs a person."
     if report.alarms:
@@ -117,16 +177,16 @@ def _counted(counts: dict[str, int]) -> str:
 
 
 def _account_lines(report: Report) -> Iterator[str]:
-    yield from ("", "By account:")
-    for counts in report.accounts[:_ACCOUNTS]:
-        checkouts, payouts = (
-            _counted({state: count for state, count in states.items() if count})
-            for states in (counts.checkouts, counts.payouts)
-        )
-        told = "; ".join([*([checkouts] if checkouts else []), *([f"payouts: {payouts}"] if payouts else [])])
-        yield f"  {counts.account or 'the account of the settings'}: {told}"
+    """A table of the accounts, with a column for each state that any of them has."""
+    of_payouts = [state for state, count in report.payouts.items() if count]
+    states = [state for state, count in report.checkouts.items() if count]
+    rows = [["account", *states, *(f"payouts {state}" for state in of_payouts)]]
+    for one in report.accounts[:_ACCOUNTS]:
+        numbers = [one.checkouts[state] for state in states] + [one.payouts[state] for state in of_payouts]
+        rows.append([one.account or "(settings)", *map(str, numbers)])
+    yield from table_lines(rows, left=1)
     if report.more_accounts or len(report.accounts) > _ACCOUNTS:
-        yield "  ... and more; see one with: flask paycheckout report --account NAME"
+        yield "... and more; see one with: flask paycheckout report --account NAME"
 
 
 def _alarm_lines(alarm: Alarm) -> Iterator[tuple[Severity | None, str]]:

@@ -13,8 +13,8 @@ from typing import Any
 import click
 from flask.cli import with_appcontext
 
+from flask_paycheckout.books.lists import ListedPayout, page_of_payouts
 from flask_paycheckout.books.payout_alarms import missing_token_text, payout_text
-from flask_paycheckout.books.payout_overview import ListedPayout, PayoutOverview
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.options import known_account, log_in
 from flask_paycheckout.client import PaymentsError
@@ -80,8 +80,8 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
     known = known_account(account)
     shop = runtime().for_reading("the list of payouts")
     with shop.engine().connect() as connection:
-        overview = PayoutOverview(connection, shop.models, known)
-        page = overview.page(PayoutStatus(status) if status else None, None, None, limit)
+        wanted = PayoutStatus(status) if status else None
+        page = page_of_payouts(connection, shop.models, wanted, limit=limit, account=known)
     if as_json:
         click.echo(json.dumps([plain(asdict(one)) for one in page.payouts], indent=2))
     else:

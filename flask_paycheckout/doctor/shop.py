@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 from sqlalchemy import QueuePool
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.books.account_names import sending_accounts
 from flask_paycheckout.books.alarms import Severity
+from flask_paycheckout.books.lists import has_account_numbers, has_payouts
 from flask_paycheckout.books.payout_alarms import missing_token_text
-from flask_paycheckout.books.payout_overview import PayoutOverview
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.database.shop_session import refuse_uncommitted
@@ -199,8 +200,8 @@ def _payouts(shop: Runtime, account: str | None) -> Iterator[Check]:
     if not _pays_out(shop):
         return
     with shop.engine().connect() as connection:
-        overview = PayoutOverview(connection, shop.models, account)
-        accounts, numbers_wait = overview.accounts_to_send(), overview.has_account_numbers()
+        accounts = [name for name in sending_accounts(connection, shop.models) if account in (None, name)]
+        numbers_wait = has_account_numbers(connection, shop.models)
     without = [failed for name in accounts for failed in _access_token(shop, name)]
     yield from without
     if not without:
@@ -227,7 +228,7 @@ def _access_token(shop: Runtime, account: str) -> Iterator[Check]:
 def _pays_out(shop: Runtime) -> bool:
     try:
         with shop.engine().connect() as connection:
-            return PayoutOverview(connection, shop.models).has_any()
+            return has_payouts(connection, shop.models)
     except SQLAlchemyError:
         # Told by the check of the database.
         return False

@@ -13,8 +13,8 @@ from flask.blueprints import BlueprintSetupState
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response
 
-from flask_paycheckout.books import order_list
 from flask_paycheckout.books.explain import explain
+from flask_paycheckout.books.lists import find_order_id, page_of_orders
 from flask_paycheckout.books.order_money import money_of, refunded_of
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.checkouts.decisions import accepting, rejecting
@@ -105,11 +105,11 @@ def list_orders() -> str | tuple[str, int] | Response:
     shop = runtime()
     search = request.args.get("search", "").strip()
     if search:
-        order_id = order_list.find_order_id(shop.engine(), shop.models, search)
+        order_id = find_order_id(shop.engine(), shop.models, search)
         if order_id is not None:
             return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
     status, asked = chosen(Status, "status"), asked_for()
-    page_of = partial(order_list.page_of_orders, shop.engine(), shop.models, shop.checkouts.order_statuses)
+    page_of = partial(page_of_orders, shop.engine(), shop.models, shop.checkouts.order_statuses)
     page = page_of(status, request.args.get("after"), account=asked.account, days=asked.days)
     shown = owner_page(
         "orders",

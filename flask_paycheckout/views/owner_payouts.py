@@ -11,7 +11,7 @@ from flask import abort, make_response, redirect, request, url_for
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.explain import payout_steps
-from flask_paycheckout.books.payout_overview import PayoutOverview
+from flask_paycheckout.books.lists import page_of_payouts
 from flask_paycheckout.checkouts.payments import Amount, sums_of
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.config.checks import PayoutFees
@@ -109,8 +109,8 @@ def list_payouts() -> str:
     """List payouts and refunds, newest first."""
     status, kind, asked = chosen(PayoutStatus, "status"), chosen(PayoutKind, "kind"), asked_for()
     with runtime().engine().connect() as connection:
-        overview = PayoutOverview(connection, runtime().models, asked.account)
-        page = overview.page(status, kind, request.args.get("after"), _LISTED, asked.days)
+        place = request.args.get("after")
+        page = page_of_payouts(connection, runtime().models, status, kind, place, _LISTED, asked.account, asked.days)
     return owner_page(
         "payouts",
         page=page,

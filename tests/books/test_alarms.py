@@ -13,7 +13,7 @@ from flask import Flask
 from sqlalchemy import text
 
 from flask_paycheckout import Pay, order_paid
-from flask_paycheckout.books.gauges import read_gauges
+from flask_paycheckout.books.report import read_gauges
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import UnsafeCheckoutUrl
 from tests.alarming import told, urgent

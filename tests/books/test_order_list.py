@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from flask_paycheckout import Pay
 from flask_paycheckout.books.alarms import Look
-from flask_paycheckout.books.order_list import OrderPage, find_order_id, page_of_orders, rows_of_page
+from flask_paycheckout.books.lists import OrderPage, find_order_id, page_of_orders, rows_of_page
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.checkouts.states import Status
 from tests.plans import plans, rows_taken

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
+from flask_paycheckout.books.account_names import sending_accounts
 from flask_paycheckout.books.alarms import Look
-from flask_paycheckout.books.payout_overview import PayoutOverview
+from flask_paycheckout.books.lists import has_payouts, page_of_payouts
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from tests.payouts.shop import pays_out, stands
@@ -35,13 +36,13 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
         connection.execute(sa.text("ANALYZE"))
     shop.clock.advance(minutes=6)
     with plans(engine) as seen, engine.connect() as connection:
-        overview = PayoutOverview(connection, shop.runtime.models)
+        models = shop.runtime.models
         alarms = {alarm.key: alarm.count for alarm in find_alarms(Look(engine, shop.runtime.models, shop.clock()))}
-        overview.page(PayoutStatus.FAILED, None, None, 25)
-        overview.page(None, PayoutKind.REFUND, None, 25)
-        overview.page(None, None, None, 25)
-        assert overview.has_any()
-        assert overview.accounts_to_send() == ("",)
+        page_of_payouts(connection, models, PayoutStatus.FAILED)
+        page_of_payouts(connection, models, kind=PayoutKind.REFUND)
+        page_of_payouts(connection, models)
+        assert has_payouts(connection, models)
+        assert sending_accounts(connection, models) == [""]
     assert {key: count for key, count in alarms.items() if "payout" in key} == {
         "payouts-to-approve": 1,
         "unsent-payouts": 1,

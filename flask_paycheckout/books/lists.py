@@ -1,4 +1,4 @@
-"""The list of orders with their attempts, in pages, from the stored rows alone.
+"""The lists of orders with their attempts, and of payouts, in pages, from the stored rows alone.
 
 Pages are addressed by the position of the last row (keyset pagination), not by an offset: every page costs the same,
 and orders that are added meanwhile shift none.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Engine, Select, exists, select, union_all
+from sqlalchemy import ColumnElement, Connection, Engine, Select, exists, select, union_all
 from sqlalchemy.orm import Session, load_only
 
 from flask_paycheckout.books.explain import total_text
@@ -21,6 +21,7 @@ from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount
 from flask_paycheckout.checkouts.states import BEST_FIRST, Status
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.order_ids import is_order_id
+from flask_paycheckout.payouts.payout_states import WIPING, PayoutKind, PayoutStatus
 
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
@@ -207,13 +208,96 @@ def _listed(attempt: CheckoutMixin) -> ListedAttempt:
     payment, arrived = attempt.payment, None
     if payment is not None:
         arrived = payment.received if attempt.total_kind == "receive" else payment.paid
-    return ListedAttempt(
-        attempt.checkout_id,
-        attempt.account,
-        attempt.status,
-        attempt.reason,
-        total_text(attempt),
-        arrived,
-        attempt.created_at,
-        attempt.moved_at,
-    )
+    same = ("checkout_id", "account", "status", "reason", "created_at", "moved_at")
+    values = {name: getattr(attempt, name) for name in same}
+    return ListedAttempt(**values, total=total_text(attempt), arrived=arrived)
+
+
+# Payouts
+
+
+@dataclass(frozen=True)
+class ListedPayout:
+    """A payout or refund as lists show it: without its history, and with its destination masked."""
+
+    id: int
+    """The number by which people name a refund."""
+
+    reference: str
+    service_reference: str
+    kind: str
+    status: str
+    amount: str
+    """The exact amount."""
+
+    currency: str
+    order_id: str | None
+    refund_of: str | None
+    """The id of the checkout whose money a refund pays back."""
+
+    account: str
+    destination: str | None
+    """The destination with a masked account number; None until a customer has said it."""
+
+    revision: int
+    """The number of changes of the destination, which an approval names."""
+
+    disbursement_id: str | None
+    problem: str | None
+    """The last error, until there is a success."""
+
+    created_at: datetime
+    moved_at: datetime
+    """The time when the state last changed."""
+
+
+@dataclass(frozen=True)
+class PayoutPage:
+    """One page of payouts; `next_place` is the position of the next page, None on the last."""
+
+    payouts: tuple[ListedPayout, ...]
+    next_place: str | None
+
+
+def page_of_payouts(
+    connection: Connection,
+    models: Models,
+    status: PayoutStatus | None = None,
+    kind: PayoutKind | None = None,
+    place: str | None = None,
+    limit: int = _PAGE,
+    account: str | None = None,
+    days: Days = ALL_DAYS,
+) -> PayoutPage:
+    """A page of payouts, newest first.
+
+    :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
+    :param account: only those of this merchant account; None: of all.
+    :param days: only those that were made in this time, its end excluded.
+    """
+    c, (since, until) = models.payouts.c, days
+    wanted = [c.created_at >= since] if since else []
+    wanted += [c.created_at < until] if until else []
+    equal = {"account": account, "status": status, "kind": kind}
+    wanted += [c[name] == value for name, value in equal.items() if value is not None]
+    if (after := _read_place(place, by_move=False)) is not None:
+        wanted.append(c.id < after[1])
+    columns = [c[part.name] for part in fields(ListedPayout)]
+    rows = connection.execute(select(*columns).where(*wanted).order_by(c.id.desc()).limit(limit + 1)).all()
+    following = str(rows[limit - 1].id) if len(rows) > limit else None
+    moments = [{name: as_utc(getattr(row, name)) for name in ("created_at", "moved_at")} for row in rows[:limit]]
+    listed = (ListedPayout(**{**row._mapping, **times}) for row, times in zip(rows, moments, strict=False))
+    return PayoutPage(tuple(listed), following)
+
+
+def has_payouts(connection: Connection, models: Models) -> bool:
+    """Whether any payout or refund is stored."""
+    return connection.execute(select(models.payouts.c.id).limit(1)).first() is not None
+
+
+def has_account_numbers(connection: Connection, models: Models) -> bool:
+    """Whether the account number of any payout waits in its row."""
+    c = models.payouts.c
+    waiting = select(c.id).where(c.status.in_([each.value for each in PayoutStatus if each not in WIPING]))
+    kept = waiting.where(c.to_kind == "bank", c.to_details.is_not(None))
+    return connection.execute(kept.limit(1)).first() is not None
