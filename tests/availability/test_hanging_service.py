@@ -17,7 +17,7 @@ from tests.scripted import SAME_SITE, success
 from tests.socket_service import Call, SocketService
 
 # Whoever waits for the service waits so long; what a busy machine may take for an answer at once is well below.
-WEB_TIMEOUT, AT_ONCE = 4, 2.0
+WEB_TIMEOUT, AT_ONCE = 3, 2.0
 # A server that gives all requests to one process until its threads are taken has the second process learn of the
 # outage only then: the breakers of both are open after twice the time.
 ALL_KNOW = 2 * WEB_TIMEOUT + 0.5

@@ -28,7 +28,7 @@ from tests.crash.conftest import Try
 MAIN = ["deliver", "settle", "webhook", "status page", "start", "reconcile"]
 PARTS = 4
 # The modules about payouts; the acts reach all others on their way.
-PAYOUTS = ["payouts/", "store/payout", "store/refund_limits"]
+PAYOUTS = ["payouts/"]
 
 
 def test_death_at_any_call(each_database: str, tries: Try) -> None:
