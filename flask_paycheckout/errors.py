@@ -23,6 +23,8 @@ Failed calls of the service raise `flask_paycheckout.client.PaymentsError` inste
 
 from __future__ import annotations
 
+from flask_paycheckout.text import payout_status_text
+
 __all__ = [
     "ConfigurationError",
     "NothingToRefund",
@@ -178,6 +180,19 @@ class PayoutConflict(PayCheckoutError):
         )
 
 
+_CANNOT = {
+    "the customer said where the money goes": "its destination cannot be changed",
+    "a person approved it": "it cannot be approved",
+    "a person cancelled it": "it cannot be cancelled",
+    "a person had it tried again": "it cannot be tried again",
+    "a person found that it was sent": "it cannot be recorded as sent",
+    "a person found that it was not sent": "it cannot be recorded as not sent",
+    "a person found that it came back, or never left": "it cannot be recorded as returned",
+    "a person accepted the amount that the service reports": "it cannot be recorded as sent",
+    "give the transfer proof": "it has no transfer proof",
+}
+
+
 class PayoutRefused(TransitionRefused):
     """The payout's state does not allow this, or its destination changed since the person saw it."""
 
@@ -185,7 +200,8 @@ class PayoutRefused(TransitionRefused):
         self.reference = reference
         self.status = status
         self.evidence = evidence
-        Exception.__init__(self, f"payout {reference!r} is {status}: '{evidence}' does not apply to it. {remedy}")
+        cannot = _CANNOT.get(evidence, f"'{evidence}' does not apply")
+        Exception.__init__(self, f"payout {reference!r}: {cannot}, since it {payout_status_text(status)}. {remedy}")
 
 
 class NothingToRefund(PayCheckoutError):

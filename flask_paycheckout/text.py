@@ -18,6 +18,7 @@ __all__ = [
     "account_text",
     "csv_text",
     "moment_text",
+    "payout_status_text",
     "plain",
     "table_lines",
     "trimmed",
@@ -44,6 +45,24 @@ def moment_text(moment: datetime) -> str:
 def account_text(account: str) -> str:
     """A merchant account's name to stand behind a subject; nothing for the account of the settings."""
     return f" (account {account})" if account else ""
+
+
+_PAYOUT_STATUS = {
+    "claimable": "waits for the customer",
+    "waiting": "waits for approval",
+    "ready": "is ready to be sent",
+    "sending": "is being sent",
+    "sent": "was sent",
+    "completed": "is completed",
+    "failed": "has failed",
+    "unknown": "may have been sent",
+    "cancelled": "is cancelled",
+}
+
+
+def payout_status_text(status: str) -> str:
+    """The state of a payout for people, with its verb."""
+    return _PAYOUT_STATUS.get(status, f"is {status}")
 
 
 def trimmed(text: str) -> str:

@@ -40,7 +40,7 @@ def test_refund_commits_a_refund_and_prints_its_reference_and_link(shop: Shop) -
     ran = runs(shop, "refund", checkout_id, "--amount", "2.50", *SAID)
     [made] = payouts(shop)
     assert ran.exit_code == 0
-    assert ran.output.startswith(f"refund {made.reference} of 2.50 USD is claimable\n")
+    assert ran.output.startswith(f"refund {made.reference} of 2.50 USD waits for the customer\n")
     link = re.search(r"http\S+", ran.output)
     assert link is not None
     assert shop.browser.get(link[0]).status_code == 200
@@ -86,13 +86,16 @@ def test_payouts_are_listed_for_people_and_programs(shop: Shop) -> None:
     pays_out(shop, "maker-2")
     ran = runs(shop, "payouts")
     assert ran.exit_code == 0
-    first, second = ran.output.splitlines()
-    assert first == "maker-2: payout, 80.00 USD to recipient rec_1, ready since 2026-01-01 12:00:00Z"
-    assert second.startswith("maker-1: payout of order o-1, 80.00 USD to Bo, NatWest, •••• 6819, waiting since")
-    assert second.endswith("(--seen 0)")
+    at = "2026-01-01 12:00:00Z  80.00 USD"
+    assert [re.sub("  +", "  ", line) for line in ran.output.splitlines()] == [
+        "REFERENCE  KIND  ORDER  TO  STATUS  SINCE  AMOUNT",
+        f"maker-2  payout  recipient rec_1  is ready to be sent  {at}",
+        f"maker-1  payout  o-1  Bo, NatWest, •••• 6819  waits for approval (--seen 0)  {at}",
+    ]
     [facts] = told(shop, "payouts", "--status", "waiting")
     stored = payout(shop, "maker-1")
     assert facts == {
+        "id": 1,
         "reference": "maker-1",
         "service_reference": stored.service_reference,
         "kind": "payout",
@@ -109,7 +112,7 @@ def test_payouts_are_listed_for_people_and_programs(shop: Shop) -> None:
         "created_at": "2026-01-01T12:00:00+00:00",
         "moved_at": "2026-01-01T12:00:00+00:00",
     }
-    assert runs(shop, "payouts", "--status", "sent").output == "No payout is sent.\n"
+    assert runs(shop, "payouts", "--status", "sent").output == "No payout was sent.\n"
     assert runs(shop, "payouts", "--status", "gone").exit_code == 2
     ran = runs(shop, "payouts", "--limit", "1")
     assert "maker-1" not in ran.output
@@ -155,7 +158,7 @@ def test_a_decision_is_recorded(shop: Shop, command: list[str], status: str, bec
         (["approve", "maker-404", "--seen", "0", "--by", "Ada"], 1, "no payout 'maker-404' is stored"),
         (["cancel", "maker-1", "--by", "Ada"], 2, "--why"),
         (["cancel", "maker-1", "--by", "Ada", "--why", " "], 2, "--why: why must not be empty"),
-        (["retry", "maker-1", *SAID], 1, "is waiting"),
+        (["retry", "maker-1", *SAID], 1, "it cannot be tried again, since it waits for approval"),
         (["resolve", "maker-1", *SAID], 2, "Give either --sent or --not-sent."),
         (["resolve", "maker-1", "--sent", "--not-sent", *SAID], 2, "Give either --sent or --not-sent."),
         (["resolve", "maker-1", "--sent", *SAID], 1, "Only an unknown payout"),

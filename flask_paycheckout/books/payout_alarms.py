@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, or_, select
 
 from flask_paycheckout.books.alarms import PATIENCE, Alarm, Example, Group, Look, Severity, alarm, waiting
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
-from flask_paycheckout.text import account_text, moment_text
+from flask_paycheckout.text import account_text, moment_text, payout_status_text
 
 # The accounts that one sentence names.
 _NAMED = 5
@@ -211,6 +211,5 @@ def payout_text(payout: Any) -> str:
     about = (f" of order {payout.order_id}" if payout.order_id else "") + account_text(payout.account)
     to = f" to {payout.destination}" if payout.destination else ""
     problem = f": {' '.join(payout.problem.split())}" if payout.problem else ""
-    since = moment_text(payout.moved_at)
-    money = f"{payout.amount} {payout.currency}"
-    return f"{payout.reference}: {payout.kind}{about}, {money}{to}, {payout.status} since {since}{problem}"
+    status = f"{payout_status_text(payout.status)} since {moment_text(payout.moved_at)}"
+    return f"{payout.reference}: {payout.kind}{about}, {payout.amount} {payout.currency}{to}, {status}{problem}"

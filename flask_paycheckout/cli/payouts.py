@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,18 @@ import click
 from flask.cli import with_appcontext
 
 from flask_paycheckout.books.lists import ListedPayout, page_of_payouts
-from flask_paycheckout.books.payout_alarms import missing_token_text, payout_text
+from flask_paycheckout.books.payout_alarms import missing_token_text
 from flask_paycheckout.cli.group import paycheckout
-from flask_paycheckout.cli.options import known_account, log_in
+from flask_paycheckout.cli.options import (
+    account_option,
+    by_option,
+    json_option,
+    known_account,
+    log_in,
+    progress_bar,
+    usable,
+    why_option,
+)
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.payouts.decisions import PayoutDecisions
@@ -24,14 +31,10 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.results import PayoutReport
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import plain, visible
+from flask_paycheckout.text import account_text, moment_text, payout_status_text, plain, table_lines, visible
 from flask_paycheckout.views.order_urls import refund_url
 
 _LISTED = 100
-
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-_by = click.option("--by", required=True, metavar="NAME", help="The person who decides.")
-_why = click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
 
 
 @paycheckout.command(short_help="Pay a customer's money back.")
@@ -39,9 +42,9 @@ _why = click.option("--why", required=True, metavar="TEXT", help="The reason, fo
 @click.option(
     "--amount", metavar="AMOUNT", help="The amount, in the currency that was paid; all that is left by default."
 )
-@_by
-@_why
-@_as_json
+@by_option
+@why_option
+@json_option
 @with_appcontext
 def refund(checkout_id: str, amount: str | None, by: str, why: str, as_json: bool) -> None:
     """Pay the money of a checkout back, all of it or a part; print the refund's reference and its link.
@@ -51,7 +54,7 @@ def refund(checkout_id: str, amount: str | None, by: str, why: str, as_json: boo
 
     Exit code 0: stored. 1: there is no such money, or less of it is left. 2: an argument cannot be used.
     """
-    with _usable({"amount": "--amount", "checkout_id": "CHECKOUT_ID", "by": "--by", "why": "--why"}):
+    with usable(amount="--amount", checkout_id="CHECKOUT_ID", by="--by", why="--why"):
         made = runtime().for_writing(f"refund({checkout_id!r})").refunds.make(checkout_id, amount, by, why, None)
     if made is None:
         raise click.ClickException("Nothing was stored. Try again.")
@@ -59,15 +62,17 @@ def refund(checkout_id: str, amount: str | None, by: str, why: str, as_json: boo
     if as_json:
         click.echo(json.dumps(_facts(made) | {"refund_url": url}))
         return
-    click.echo(visible(f"refund {made.reference} of {made.exact_amount} {made.currency} is {made.status}"))
+    click.echo(
+        visible(f"refund {made.reference} of {made.exact_amount} {made.currency} {payout_status_text(made.status)}")
+    )
     click.echo(f"Send the customer this link, to say where the money goes: {url}")
 
 
 @paycheckout.group(invoke_without_command=True, short_help="List payouts and refunds, send them, decide on them.")
 @click.option("--status", type=click.Choice([each.value for each in PayoutStatus]), help="Only payouts in this state.")
-@click.option("--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings.")
+@account_option
 @click.option("--limit", type=click.IntRange(1, 10_000), default=_LISTED, show_default=True, help="The most to list.")
-@_as_json
+@json_option
 @click.pass_context
 @with_appcontext
 def payouts(context: click.Context, status: str | None, account: str | None, limit: int, as_json: bool) -> None:
@@ -85,18 +90,32 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
     if as_json:
         click.echo(json.dumps([plain(asdict(one)) for one in page.payouts], indent=2))
     else:
-        for one in page.payouts:
-            seen = f" (--seen {one.revision})" if one.status == PayoutStatus.WAITING else ""
-            click.echo(visible(payout_text(one) + seen))
+        for line in _table(page.payouts):
+            click.echo(line)
         if not page.payouts:
-            click.echo(f"No payout is {status}." if status else "There are no payouts.")
+            click.echo(f"No payout {payout_status_text(status)}." if status else "There are no payouts.")
     if page.next_place is not None:
         click.echo(f"There are more than {limit}; --limit lists more of them.", err=True)
 
 
+def _table(listed: Sequence[ListedPayout]) -> Iterator[str]:
+    """A table of payouts; under each the problem that it has."""
+    rows = [["REFERENCE", "KIND", "ORDER", "TO", "STATUS", "SINCE", "AMOUNT"]]
+    for one in listed:
+        seen = f" (--seen {one.revision})" if one.status == PayoutStatus.WAITING else ""
+        status = payout_status_text(one.status) + seen
+        about = [one.reference + account_text(one.account), one.kind, one.order_id or "", one.destination or ""]
+        rows.append([*map(visible, about), status, moment_text(one.moved_at), f"{one.amount} {one.currency}"])
+    problems = [None, *(one.problem for one in listed)]
+    for line, problem in zip(table_lines(rows, left=6) if listed else (), problems, strict=False):
+        yield line
+        if problem:
+            yield f"  problem: {visible(' '.join(problem.split()))}"
+
+
 @payouts.command(short_help="Send payouts that are ready; follow those under way.")
 @click.option("--login", is_flag=True, help="Ask for e-mail, password and one-time password; nothing is stored.")
-@_as_json
+@json_option
 @with_appcontext
 def send(login: bool, as_json: bool) -> None:
     """Send what is ready and follow what is under way, as reconcile does when an access token is configured.
@@ -125,9 +144,9 @@ def send(login: bool, as_json: bool) -> None:
 @click.option(
     "--seen", type=click.IntRange(0), required=True, help="The revision that you saw; the list of payouts names it."
 )
-@_by
+@by_option
 @click.option("--why", metavar="TEXT", help="A remark, for the record.")
-@_as_json
+@json_option
 @with_appcontext
 def approve(reference: str, seen: int, by: str, why: str | None, as_json: bool) -> None:
     """Release a payout or refund to the destination that you saw.
@@ -141,9 +160,9 @@ def approve(reference: str, seen: int, by: str, why: str | None, as_json: bool) 
 
 @payouts.command(short_help="Cancel a payout of which nothing was sent.")
 @click.argument("reference")
-@_by
-@_why
-@_as_json
+@by_option
+@why_option
+@json_option
 @with_appcontext
 def cancel(reference: str, by: str, why: str, as_json: bool) -> None:
     """Cancel a payout or refund of which nothing was sent.
@@ -155,9 +174,9 @@ def cancel(reference: str, by: str, why: str, as_json: bool) -> None:
 
 @payouts.command(short_help="Have a payout that failed sent again.")
 @click.argument("reference")
-@_by
-@_why
-@_as_json
+@by_option
+@why_option
+@json_option
 @with_appcontext
 def retry(reference: str, by: str, why: str, as_json: bool) -> None:
     """Have a payout or refund that failed sent again, to the same destination.
@@ -172,9 +191,9 @@ def retry(reference: str, by: str, why: str, as_json: bool) -> None:
 @click.argument("reference")
 @click.option("--sent", is_flag=True, help="It was sent; with the amount that the service reports.")
 @click.option("--not-sent", is_flag=True, help="It was not sent, and is sent (again); one that was sent came back.")
-@_by
-@_why
-@_as_json
+@by_option
+@why_option
+@json_option
 @with_appcontext
 def resolve(reference: str, sent: bool, not_sent: bool, by: str, why: str, as_json: bool) -> None:
     """Record whether a payout was sent, as you found out in the service's dashboard or on the chain.
@@ -193,7 +212,7 @@ def resolve(reference: str, sent: bool, not_sent: bool, by: str, why: str, as_js
 @payouts.command(short_help="Save the transfer proof of a completed bank transfer.")
 @click.argument("reference")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@_as_json
+@json_option
 @with_appcontext
 def proof(reference: str, file: Path, as_json: bool) -> None:
     """Save the transfer proof of a completed bank transfer, a PDF of the service, in FILE.
@@ -213,22 +232,18 @@ def proof(reference: str, file: Path, as_json: bool) -> None:
 
 def _send(token: str | None) -> PayoutReport:
     """Send with a progress bar on a terminal."""
-    shop, stream = runtime().for_writing("send_payouts()"), sys.stderr
-    sender, given = shop.payout_sender, concealed(token)
+    shop = runtime().for_writing("send_payouts()")
 
     def count_ready() -> int:
         return shop.payout_queue.backlog(shop.clock()).ready
 
-    ready = count_ready() if stream.isatty() else 0
-    if not ready:
-        return sender.run(given)
-    with click.progressbar(length=ready, label="Sending payouts", file=stream) as bar:
+    with progress_bar("Sending payouts", count_ready) as bar:
 
         def advance() -> bool:
-            bar.update(ready - count_ready() - bar.pos)
+            bar.update(bar.length - count_ready() - bar.pos)
             return False
 
-        return sender.run_round(given, advance)[0]
+        return shop.payout_sender.run_round(concealed(token), *([advance] if bar else []))[0]
 
 
 def _decisions(call: str) -> PayoutDecisions:
@@ -236,26 +251,12 @@ def _decisions(call: str) -> PayoutDecisions:
 
 
 def _decide(as_json: bool, decision: Callable[[], PayoutMixin]) -> None:
-    with _usable({"by": "--by", "why": "--why"}):
+    with usable(by="--by", why="--why"):
         payout = decision()
     if as_json:
         click.echo(json.dumps(_facts(payout)))
     else:
         click.echo(visible(f"{payout.kind} {payout.reference} is {payout.status}"))
-
-
-@contextmanager
-def _usable(options: dict[str, str]) -> Iterator[None]:
-    """Tell a value that cannot be used as click does, with exit code 2.
-
-    :param options: the option of each argument; a message begins with the argument's name.
-    """
-    try:
-        yield
-    except ValueError as error:
-        message = visible(str(error))
-        option = options.get(message.partition(" ")[0])
-        raise click.BadParameter(message, param_hint=option) if option else click.UsageError(message) from None
 
 
 def _facts(payout: PayoutMixin) -> dict[str, Any]:
