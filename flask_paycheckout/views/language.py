@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 from flask import Response, current_app, request
 
-from flask_paycheckout.clock import as_utc
 from flask_paycheckout.payouts.refund_forms import countries
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import moment_text, visible
+from flask_paycheckout.text import visible
 from flask_paycheckout.totals import decimals_of
 from flask_paycheckout.translations.catalogues import Language, choose
 
@@ -100,13 +99,13 @@ def decimal_mark(tag: str) -> str:
 
 
 def format_moment(moment: datetime, tag: str) -> str:
-    """Format a time, in UTC, in the notation of a language and region; plainly without Babel."""
-    locale = _locale(tag)
+    """Format a time, in the shop's time zone, in the notation of a language and region; plainly without Babel."""
+    local, locale = moment.astimezone(runtime().settings.time_zone), _locale(tag)
     if locale is None:
-        return moment_text(moment)
+        return f"{local:%Y-%m-%d %H:%M %Z}"
     from babel.dates import format_datetime
 
-    return f"{format_datetime(as_utc(moment), 'medium', locale=locale)} UTC"
+    return f"{format_datetime(local, 'short', tzinfo=local.tzinfo, locale=locale)} {local:%Z}"
 
 
 def country_names(tag: str) -> Mapping[str, str]:

@@ -73,24 +73,15 @@ def order_page(token: str) -> BaseResponse:
         receipt = Receipt(total, arrived, refunds.paid_back)
     # While order_total fails, the page must not claim that there is nothing to pay.
     wanted = total is not None or failed
-    return page(
-        "order.html",
-        link.order_id,
-        order_text(
-            current.status,
-            wanted,
-            receipt,
-            language.of_page(),
-            reason=current.reason,
-            crowded=current.crowded,
-            refunds=refunds,
-            unrecorded=current.unrecorded,
-        ),
-        standing=current,
+    return _page(
+        link,
+        current,
+        wanted,
+        receipt,
+        refunds,
         # A form could make a second payment page, with which the order could be paid twice.
         action=None if total is None or current.status == Status.PENDING else pay_path(link),
         payment_page=open_page and url_for("paycheckout.order_page", token=token, payment=1),
-        status_path=url_for("paycheckout.order_status", token=token),
     )
 
 
@@ -98,22 +89,22 @@ def unpayable_page(link: Link) -> Response:
     """Show the status of an order that the shop wants no payment for: the answer to an outdated pay button."""
     # The page's address accepts only POST and cannot be fetched again, so this page does not update itself.
     current = msgspec.structs.replace(_read_status(link), final=True, poll_after=0)
-    return page(
-        "order.html",
-        link.order_id,
-        order_text(
-            current.status,
-            False,
-            Receipt(),
-            language.of_page(),
-            reason=current.reason,
-            refunds=_refunds(current, link),
-        ),
-        404,
-        standing=current,
-        action=None,
-        status_path=status_path(link, "order_status"),
-    )
+    return _page(link, current, False, Receipt(), _refunds(current, link), 404)
+
+
+def _page(
+    link: Link,
+    current: OrderStatus,
+    payable: bool,
+    receipt: Receipt,
+    refunds: OrderRefunds,
+    code: int = 200,
+    action: str | None = None,
+    payment_page: str | None = None,
+) -> Response:
+    text = order_text(current, payable, receipt, refunds, language.of_page())
+    paths = {"status_path": status_path(link, "order_status"), "action": action, "payment_page": payment_page}
+    return page("order.html", link.order_id, text, code, standing=current, **paths)
 
 
 def order_status(token: str) -> Response:
@@ -160,10 +151,6 @@ def _ask_total(order_id: str) -> tuple[Total | None, bool]:
         return None, True
 
 
-_STARTS = "starts of payments"
-_NO_CHECKOUT = "no checkout for order %s: %s"
-
-
 def create_checkout(token: str) -> BaseResponse:
     """Start a payment of the order, and redirect the customer to the service's payment page."""
     require_same_site()
@@ -180,19 +167,22 @@ def create_checkout(token: str) -> BaseResponse:
     except NotAsked as error:
         # The service's calls log this themselves, once a minute instead of once per customer.
         return _unavailable(link, error)
-    except TooManyAttempts as error:
-        runtime().log.warning(_STARTS, _NO_CHECKOUT, link.order_id, error, extra=about(link.order_id), error=error)
-        return _unavailable(link, error, 429)
-    except (PaymentsError, UnsafeCheckoutUrl, StartContended, ReceiverFailed) as error:
-        runtime().log.error(_STARTS, _NO_CHECKOUT, link.order_id, error, extra=about(link.order_id), error=error)
-        return _unavailable(link, error)
-    except SQLAlchemyError as error:
-        if not is_unavailable(error):
+    except (
+        PaymentsError,
+        TooManyAttempts,
+        UnsafeCheckoutUrl,
+        StartContended,
+        ReceiverFailed,
+        SQLAlchemyError,
+    ) as error:
+        if isinstance(error, SQLAlchemyError) and not is_unavailable(error):
             raise
-        # Log the driver's own message: SQLAlchemy's contains the statement's parameters, and so the payment URL.
-        told = link.order_id, first_line(error)
-        runtime().log.error(_STARTS, _NO_CHECKOUT, *told, extra=about(link.order_id), error=error)
-        return _unavailable(link, error)
+        # The driver's own message: SQLAlchemy's contains the statement's parameters, and so the payment URL.
+        cause = first_line(error) if isinstance(error, SQLAlchemyError) else error
+        crowded, log = isinstance(error, TooManyAttempts), runtime().log
+        told = "starts of payments", "no checkout for order %s: %s", link.order_id, cause
+        (log.warning if crowded else log.error)(*told, extra=about(link.order_id), error=error)
+        return _unavailable(link, error, 429 if crowded else 503)
     return redirect(checkout.url, 303)
 
 

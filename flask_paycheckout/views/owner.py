@@ -5,6 +5,7 @@ Every request first asks the shop's permission function for the person's name.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
 
@@ -22,7 +23,7 @@ from flask_paycheckout.checkouts.payments import sums_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.database.shop_session import let_clean_go
-from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused, UnknownCheckout
+from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, name_of, require_callable
 from flask_paycheckout.security.signed_links import RESOLVE
@@ -141,41 +142,51 @@ def list_paybacks() -> str:
 
 def resolve(token: str) -> str | tuple[str, int] | Response:
     """Record a decision on a held payment, with name and reason."""
-    checkout_id = subject_of_form(RESOLVE, token)
-    attempt = runtime().checkouts.find(checkout_id)
-    if attempt is None:
-        abort(404)
-    decision, why = request.form.get("decision"), why_given()
-    if decision not in ("accept", "reject") or not why:
-        return _story(attempt.order_id, "Say whether you accept or reject the payment, and why.", 400)
-    try:
+
+    def record(checkout_id: str, decision: str, why: str) -> None:
         shop = runtime().for_writing(f"resolve({checkout_id!r})")
         shop.resolutions.resolve(checkout_id, decision == "accept", owner(), why)
-    except UnknownCheckout:
-        abort(404)
-    except TransitionRefused:
-        return _story(attempt.order_id, "This payment was decided already; see below by whom.", 409)
-    except ReceiverFailed as failed:
-        return _story(attempt.order_id, f"Nothing was recorded, because {visible(failed.problem)}.", 503)
-    return redirect(url_for("paycheckout_owner.show_order", id=attempt.order_id), 303)
+
+    asked, decided = "Say whether you accept or reject the payment, and why.", "This payment was decided already"
+    return _record(token, "decision", ("accept", "reject"), record, asked, decided)
 
 
 def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
     """Record that money was paid back, or is kept, with name and reason."""
+
+    def record(checkout_id: str, became: str, why: str) -> None:
+        shop = runtime().for_writing(f"mark_paid_back({checkout_id!r})")
+        shop.paybacks.mark(checkout_id, owner(), why, became == "kept")
+
+    asked = "Say whether the money was paid back or is kept, and how or why."
+    return _record(
+        token, "became", ("done", "kept"), record, asked, "This money was already recorded as paid back or kept"
+    )
+
+
+def _record(
+    token: str, field: str, choices: Sequence[str], record: Callable[[str, str, str], None], asked: str, decided: str
+) -> str | tuple[str, int] | Response:
+    """Record the choice of a form about a checkout.
+
+    :param field: the name of the choice.
+    :param record: takes the checkout's id, the choice and the reason.
+    :param asked: the fault of a form that is not filled in.
+    :param decided: the fault of one that came too late.
+    """
     checkout_id = subject_of_form(RESOLVE, token)
     attempt = runtime().checkouts.find(checkout_id)
     if attempt is None:
         abort(404)
-    became, why = request.form.get("became"), why_given()
-    if became not in ("done", "kept") or not why:
-        return _story(attempt.order_id, "Say whether the money was paid back or is kept, and how or why.", 400)
+    choice, why = request.form.get(field, ""), why_given()
+    if choice not in choices or not why:
+        return _story(attempt.order_id, asked, 400)
     try:
-        shop = runtime().for_writing(f"mark_paid_back({checkout_id!r})")
-        shop.paybacks.mark(checkout_id, owner(), why, became == "kept")
-    except UnknownCheckout:
-        abort(404)
-    except PaybackRefused:
-        return _story(attempt.order_id, "This money was already recorded as paid back or kept; see below.", 409)
+        record(checkout_id, choice, why)
+    except (TransitionRefused, PaybackRefused):
+        return _story(attempt.order_id, f"{decided}; see below by whom.", 409)
+    except ReceiverFailed as failed:
+        return _story(attempt.order_id, f"Nothing was recorded, because {visible(failed.problem)}.", 503)
     return redirect(url_for("paycheckout_owner.show_order", id=attempt.order_id), 303)
 
 

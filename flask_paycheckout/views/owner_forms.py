@@ -115,13 +115,18 @@ def owner_page(template: str, **facts: object) -> str:
         f"paycheckout/owner/{template}.html",
         moment=moment,
         visible=visible,
-        state=lambda status: _STATES.get(status, status),
+        state=state_text,
         name_of=payout_name,
         folded=folded,
         who=g.paycheckout_owner,
         nonce=nonce(),
         **facts,
     )
+
+
+def state_text(status: str) -> str:
+    """The words for a state of a checkout or payout."""
+    return _STATES.get(status, status)
 
 
 def folded(history: Iterable[Any]) -> Iterator[Folded]:

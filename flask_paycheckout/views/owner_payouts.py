@@ -40,6 +40,7 @@ from flask_paycheckout.views.owner_forms import (
     form_url,
     owner,
     owner_page,
+    state_text,
     subject_of_form,
     why_given,
 )
@@ -84,17 +85,6 @@ _DECISIONS = {
         "decided",
         lambda decisions, reference, by, why: decisions.resolve(reference, False, by, why),
     ),
-}
-# How a payout stands that does not allow a decision.
-_STANDS: dict[str, str] = {
-    PayoutStatus.CLAIMABLE: "it waits for the customer",
-    PayoutStatus.WAITING: "it waits for approval",
-    PayoutStatus.READY: "it is ready to be sent",
-    PayoutStatus.SENDING: "it is being sent",
-    PayoutStatus.SENT: "it was sent",
-    PayoutStatus.FAILED: "it has failed",
-    PayoutStatus.UNKNOWN: "nobody knows whether it was sent",
-    PayoutStatus.CANCELLED: "it was cancelled",
 }
 _ALLOWED = {
     PayoutStatus.CLAIMABLE: ("cancel",),
@@ -155,7 +145,7 @@ def decide_payout(token: str) -> _Page:
             "Nothing was approved: the destination changed since you saw it. Look at it again, and approve what you"
             " see now."
             if changed
-            else f"It cannot be {made.done}: {_STANDS.get(refused.status, f'it is {refused.status}')}. See below."
+            else f"It cannot be {made.done}: {_stands(refused.status)}. See below."
         )
         # The choice is taken back: what it was made for is no longer shown.
         return _shown(again, fault, 409, keep_choice=not changed)
@@ -194,12 +184,14 @@ def refund(token: str) -> _Page:
     payment = _require_refundable(checkout_id)
     # A comma is a decimal mark, never one of thousands, whatever the language: too many decimals are refused.
     amount, why = trimmed(request.form.get("amount", ""))[:_MAX_AMOUNT].replace(",", "."), why_given()
-    if not amount:
-        return _refund_form(payment, "Say how much.", 400, wrong="amount")
-    if _EXPONENT.search(amount):
-        return _refund_form(payment, "Write the amount without an exponent, like 12.50.", 400, wrong="amount")
-    if not why:
-        return _refund_form(payment, "Say why, for the record.", 400, wrong="why")
+    faults = {
+        "Say how much.": ("amount", not amount),
+        "Write the amount without an exponent, like 12.50.": ("amount", _EXPONENT.search(amount)),
+        "Say why, for the record.": ("why", not why),
+    }
+    for fault, (wrong, is_so) in faults.items():
+        if is_so:
+            return _refund_form(payment, fault, 400, wrong)
     try:
         seen = request.form.get("seen", "")
         made = runtime().for_writing(f"refund({checkout_id!r})").refunds.make(checkout_id, amount, owner(), why, seen)
@@ -255,6 +247,12 @@ def _refund_form(payment: RefundablePayment, fault: str | None = None, code: int
         action=form_url("refund", RESOLVE, payment.checkout.checkout_id),
     )
     return shown, code
+
+
+def _stands(status: str) -> str:
+    """How a payout stands, after a colon."""
+    word = state_text(status)
+    return "it has failed" if status == PayoutStatus.FAILED else f"it {'' if word.startswith('waits') else 'is '}{word}"
 
 
 def _proposed(left: Decimal) -> str:

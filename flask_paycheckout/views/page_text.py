@@ -8,9 +8,10 @@ from typing import TypeVar
 
 import msgspec
 
+from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.payments import Payment
 from flask_paycheckout.checkouts.states import Reason, Status
-from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, RefundProgress
+from flask_paycheckout.payouts.refund_progress import OrderRefunds, RefundProgress
 from flask_paycheckout.text import visible
 from flask_paycheckout.totals import Pay, Total
 from flask_paycheckout.translations.catalogues import Language, catalogue
@@ -253,29 +254,19 @@ class Receipt(msgspec.Struct, frozen=True):
 
 
 def order_text(
-    status: str,
-    payable: bool,
-    receipt: Receipt,
-    language: Language,
-    *,
-    reason: str | None = None,
-    crowded: bool = False,
-    refunds: OrderRefunds = NO_REFUNDS,
-    unrecorded: bool = False,
+    standing: OrderStatus, payable: bool, receipt: Receipt, refunds: OrderRefunds, language: Language
 ) -> PageText:
     """The text of the status page.
 
     :param payable: whether the shop wants a payment of this order now.
     :param receipt: the amounts to show.
-    :param reason: why the order's newest attempt was abandoned.
-    :param crowded: whether the order has reached its limit of open payment pages.
     :param refunds: what was paid back of the order's payments.
-    :param unrecorded: whether the shop's database cannot record now what the service says of the payment.
     """
+    status, reason = standing.status, standing.reason
     # Money that is on its way, or has arrived, is shown even when the shop wants no payment any more.
     closed = not payable and status not in (Status.PENDING, Status.PAID, Status.HELD)
     ended = _OF_REASON.get(reason) if reason and status == Status.ABANDONED else None
-    waiting = _CROWDED if crowded and status == Status.CREATED else None
+    waiting = _CROWDED if standing.crowded and status == Status.CREATED else None
     refunded = None if refunds.of_payment is None or status != Status.PAID else _OF_REFUND[refunds.of_payment]
     text = _CLOSED if closed else refunded or waiting or ended or _OF_STATUS[status]
     if refunds.of_others is not None:
@@ -288,7 +279,7 @@ def order_text(
             notices = [_ALSO_REJECTED]
         notices.append(_OF_REJECTED[refunds.of_rejected])
         text = msgspec.structs.replace(text, separate=_SEPARATE if text.pay else "")
-    if unrecorded:
+    if standing.unrecorded:
         text = msgspec.structs.replace(text, unrecorded=_UNRECORDED)
     if status == Status.PENDING:
         text = msgspec.structs.replace(text, unfinished=_UNFINISHED)

@@ -88,21 +88,21 @@ def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> BaseResponse:
     try:
         runtime().for_writing("the refund page").refund_claims.claim(payout.reference, form)
     except (PayoutRefused, TooManyClaims) as error:
-        again = runtime().refund_claims.find(payout.reference) or payout
+        again = _again(payout)
         # Unless so many others changed it at once that this one never had its turn.
         return _unreachable(again, form, error, str(error)) if claims_left(again) else _closed(again)
     except Invalid as error:
-        return _show_again(payout, 422, Problem.REFUSED, form, detail=error.message or "")
+        return _show(_again(payout), 422, Problem.REFUSED, form, detail=error.message or "")
     except NotAsked as error:
         # The service's calls log this themselves, once a minute instead of once per customer.
         return _unreachable(payout, form, error)
-    except (PaymentsError, ReceiverFailed) as error:
-        return _unreachable(payout, form, error, str(error))
-    except SQLAlchemyError as error:
-        if not is_unavailable(error):
+    except (PaymentsError, ReceiverFailed, SQLAlchemyError) as error:
+        if isinstance(error, SQLAlchemyError) and not is_unavailable(error):
             raise
         # The driver's own message: SQLAlchemy's contains the statement's parameters.
-        return _unreachable(payout, form, error, first_line(error))
+        return _unreachable(
+            payout, form, error, first_line(error) if isinstance(error, SQLAlchemyError) else str(error)
+        )
     return redirect(url_for("paycheckout.refund", token=token), 303)
 
 
@@ -116,24 +116,14 @@ def _unreachable(payout: PayoutMixin, form: RefundForm, error: Exception, logged
         text, told = "the destination of refund %s was not stored: %s", (payout.reference, logged)
         runtime().log.error("destinations of refunds", text, *told, extra=about_payout(payout), error=error)
     wait = seconds_to_wait(error)
-    response = _show_again(payout, 503, Problem.UNREACHABLE, form, when=when_text(wait, language.of_page()))
+    response = _show(_again(payout), 503, Problem.UNREACHABLE, form, when=when_text(wait, language.of_page()))
     response.headers["Retry-After"] = str(wait)
     return response
 
 
-def _show_again(
-    payout: PayoutMixin,
-    status: int,
-    problem: Problem,
-    form: RefundForm | None = None,
-    *,
-    detail: str = "",
-    when: str = "",
-) -> Response:
-    """Show a refund as it stands after a form that changed nothing."""
-    return _show(
-        runtime().refund_claims.find(payout.reference) or payout, status, problem, form, detail=detail, when=when
-    )
+def _again(payout: PayoutMixin) -> PayoutMixin:
+    """The refund as it stands after a form that changed nothing."""
+    return runtime().refund_claims.find(payout.reference) or payout
 
 
 def _show(

@@ -293,10 +293,12 @@ class Gallery:
         names = {"stock": "stock", "letters": "letters"}
         view = "/owner/payments"
         views = {"orders": view, "held": f"{view}?status=held", "not-found": f"{view}?search=nobody"}
+        views |= {"orders-days": f"{view}?from=2000-01-01", "payouts-days": f"{view}/payouts?to=2100-01-01"}
         views |= {"paybacks": f"{view}/paybacks", "books": f"{view}/books", "books-refused": f"{view}/books/month"}
         views |= {"payouts": f"{view}/payouts", "payouts-none": f"{view}/payouts?status=sending"}
         views |= {f"payout-{state}": f"{view}/payout?reference={name}" for state, name in self.payouts.items()}
         views["refund"] = f"{view}/refund?checkout={self.checkouts['refunded']}"
+        views["order-refunded"] = f"{view}/order?id={self.orders['refunded']}"
         stories = {f"order-{state}": f"{view}/order?id={self.orders[state]}" for state in ("paid", "held", "rejected")}
         return [
             Scene("shop/owner", self._open_the_desk),

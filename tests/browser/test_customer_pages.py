@@ -20,6 +20,7 @@ from flask_paycheckout.translations.catalogues import LANGUAGES
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.serving import served
+from tests.views.test_webhook import database_down
 
 NewPage = Callable[..., Page]
 
@@ -192,3 +193,37 @@ def test_the_colours_follow_the_customers_choice(site: Site, page: Page) -> None
         seen[scheme] = page.evaluate("getComputedStyle(document.querySelector('.paycheckout')).backgroundColor")
     white = "rgb(255, 255, 255)"
     assert {scheme: colour == white for scheme, colour in seen.items()} == {"light": True, "dark": False}
+
+
+def test_a_browser_without_a_connection_is_told_so_until_it_has_one(site: Site, page: Page) -> None:
+    page.goto(site.url())
+    offline = page.locator(".paycheckout-offline")
+    expect(offline).to_be_hidden()
+    page.context.set_offline(True)
+    expect(offline).to_have_text("No connection, trying again")
+    page.context.set_offline(False)
+    expect(offline).to_be_hidden()
+
+
+def test_a_page_without_its_database_comes_back_by_itself_and_alarms_nobody(site: Site, page: Page) -> None:
+    with database_down(site.shop):
+        looks_at(page, site.url())
+        heading(page, "This page cannot be shown right now")
+        expect(page.get_by_role("alert")).to_have_count(0)
+        with page.expect_response(lambda answer: answer.status == 503):
+            page.clock.run_for(10_000)
+    with page.expect_navigation():
+        page.clock.run_for(10_000)
+    heading(page, "Not paid yet")
+
+
+def test_a_receipt_is_printed_without_what_only_a_screen_needs(site: Site, page: Page) -> None:
+    site.shop.app.register_blueprint(site.shop.paycheckout.owner_view(lambda: "Ada"))
+    site.is_paid()
+    page.emulate_media(media="print")
+    page.goto(site.url())
+    expect(page.get_by_text("$12.50")).to_be_visible()
+    expect(page.locator(".paycheckout-actions")).to_be_hidden()
+    page.goto(f"{site.address}/paycheckout/owner/order?id=o-1")
+    expect(page.get_by_role("heading", name="Money")).to_be_visible()
+    expect(page.get_by_role("navigation")).to_have_count(0)
