@@ -242,16 +242,38 @@ def login(email: str, never_expires: bool) -> None:
     click.echo(log_in(email, never_expires=never_expires))
 
 
-@paycheckout.command(
-    context_settings={"ignore_unknown_options": True, "help_option_names": []},
-    short_help="Run the payments service's sandbox on this machine.",
-)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def sandbox(arguments: tuple[str, ...]) -> None:
-    """Run the payments service's sandbox, like `python -m flask_paycheckout.sandbox` with the same options."""
-    from flask_paycheckout.sandbox.command import main
+class _Sandbox(click.Group):
+    """The sandbox's own command line, which is imported when it is used, also to complete a word in a shell."""
 
-    raise SystemExit(main(list(arguments)))
+    @property
+    def _own(self) -> click.Group:
+        from flask_paycheckout.sandbox.terminal.commands import cli
+
+        return cli
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return self._own.list_commands(ctx)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return self._own.get_command(ctx, cmd_name)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return self._own.get_params(ctx)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Hand the words to the sandbox's command line, unless a shell asks how to complete them."""
+        if not extra.get("resilient_parsing"):
+            from flask_paycheckout.sandbox.terminal.commands import main
+
+            raise SystemExit(main(args))
+        return super().make_context(info_name, args, parent, **extra)
+
+
+paycheckout.add_command(
+    _Sandbox("sandbox", short_help="Run the payments service's sandbox on this machine.", invoke_without_command=True)
+)
 
 
 def _show_accounts(done: int, count: int) -> None:

@@ -1,19 +1,19 @@
-"""The command line of `python -m flask_paycheckout.sandbox`."""
+"""Serving a sandbox with the options of the command line."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from threading import current_thread, main_thread
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from flask import Flask
@@ -25,14 +25,13 @@ from flask_paycheckout.sandbox.control.accounts import describe_account
 from flask_paycheckout.sandbox.control.sender import SENDER, WebhookSender
 from flask_paycheckout.sandbox.control.snapshots import MAX_BYTES as MAX_SNAPSHOT_BYTES
 from flask_paycheckout.sandbox.control.state_calls import RESTORE
-from flask_paycheckout.sandbox.control.worlds import MAX_WORLDS, WORLDS, Worlds
+from flask_paycheckout.sandbox.control.worlds import WORLDS, Worlds
 from flask_paycheckout.sandbox.hooks import CONTROL, MAX_BODY_BYTES
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
-from flask_paycheckout.sandbox.terminal.commands import COMMANDS, TOKEN_VARIABLE, command_of, run
-from flask_paycheckout.sandbox.try_unknowns import NAME as TRY_UNKNOWNS, try_unknowns
+from flask_paycheckout.sandbox.terminal.parameters import TOKEN_VARIABLE
 from flask_paycheckout.sandbox.wire.schemas import to_wire
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
-from flask_paycheckout.sandbox.world.clock import RUNNING, ClockError
+from flask_paycheckout.sandbox.world.clock import ClockError
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, explain_failure
@@ -54,15 +53,9 @@ class ServerMissing(Exception):
     """The library that serves the sandbox is not installed."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Serve a sandbox until Ctrl-C, list the unknowns, or run a command against a sandbox that is running."""
-    arguments = sys.argv[1:] if argv is None else argv
-    if arguments[:1] == [TRY_UNKNOWNS]:
-        return try_unknowns(arguments[1:])
-    command = command_of(arguments)
-    if command is not None:
-        return run(command)
-    options = _parser().parse_args(arguments)
+def serve(given: Mapping[str, Any]) -> int:
+    """Serve a sandbox with the options of the command line until it is stopped, or list the unknowns."""
+    options = SimpleNamespace(**given)
     options.database = options.database or os.environ.get(DATABASE) or "sqlite://"
     if options.list_unknowns:
         return _show(assumptions_as_json() if options.json else assumptions_as_text())
@@ -87,56 +80,16 @@ def _show(text: str) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m flask_paycheckout.sandbox",
-        description=__doc__,
-        epilog=f"Commands for a running sandbox, each with --help: {', '.join(COMMANDS)}.",
-    )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    parser.add_argument("--port", type=int, default=8790, help="port to listen on; 0 takes a free one (%(default)s)")
-    parser.add_argument("--database", metavar="URL", help=f"SQLite in memory unless given, here or in {DATABASE}")
-    parser.add_argument("--webhook-url", metavar="URL", help="where webhooks are sent")
-    parser.add_argument("--control-token", metavar="TOKEN", help=f"better set {TOKEN_VARIABLE}; made up otherwise")
-    parser.add_argument("--control-token-file", metavar="FILE", help="a file that holds the control token")
-    parser.add_argument(
-        "--clock",
-        default=RUNNING,
-        metavar="CLOCK",
-        help="running, frozen, or frozen@2026-01-01T00:00:00Z (%(default)s)",
-    )
-    parser.add_argument(
-        "--worlds", type=int, default=MAX_WORLDS, metavar="N", help="the most worlds below /w/ (%(default)s)"
-    )
-    parser.add_argument("--seed", metavar="N", help="makes identifiers repeatable")
-    parser.add_argument("--unknown", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="a switch")
-    parser.add_argument("--list-unknowns", action="store_true", help="print the switches, defaults first, and stop")
-    parser.add_argument("--json", action="store_true", help="print for a program")
-    parser.add_argument("--base-url", metavar="URL", help="what checkout addresses begin with")
-    parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help="a host name to answer to")
-    parser.add_argument("--allow-remote-control", action="store_true", help="let other machines control the sandbox")
-    parser.add_argument("--trusted-proxies", type=int, default=0, metavar="N", help="how many proxies are in front")
-    parser.add_argument("--allow-remote-webhooks", action="store_true", help="let webhooks leave this machine")
-    return parser
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, sign, value = text.partition("=")
-    if not sign:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE; --list-unknowns shows names and values")
-    return name, value
-
-
 def assumptions_as_json() -> str:
     return json.dumps([asdict(unknown) for unknown in ASSUMPTIONS], indent=2)
 
 
-def _serve(options: argparse.Namespace) -> int:
+def _serve(options: SimpleNamespace) -> int:
     # Bound first because the addresses of checkouts contain the port, also when the system chooses it.
     server = _server_at(options.host, options.port)
     try:
         app = _open(options, server)
-        print(greeting(app, options), flush=True)  # noqa: T201
+        print(greeting(app, as_json=options.json), flush=True)  # noqa: T201
         _run(server, app)
     finally:
         server.close()
@@ -154,14 +107,14 @@ def _server_at(host: str, port: int) -> Server:
     return Server(host, port)
 
 
-def _open(options: argparse.Namespace, server: Server) -> Flask:
+def _open(options: SimpleNamespace, server: Server) -> Flask:
     try:
         return _build(options, server)
     except (SQLAlchemyError, ImportError) as wrong:
         raise explain_failure(options.database, wrong) from None
 
 
-def _build(options: argparse.Namespace, server: Server) -> Flask:
+def _build(options: SimpleNamespace, server: Server) -> Flask:
     return create_sandbox(
         database=options.database,
         webhook_url=options.webhook_url,
@@ -245,9 +198,9 @@ def facts(app: Flask) -> dict[str, Any]:
     }
 
 
-def greeting(app: Flask, options: argparse.Namespace) -> str:
+def greeting(app: Flask, *, as_json: bool) -> str:
     known = facts(app)
-    if options.json:
+    if as_json:
         return json.dumps(known)
     return "\n".join(
         [

@@ -6,7 +6,6 @@ follows it, such as the one of the fixture `paycheckout_sandbox`.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -14,27 +13,29 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 
+from flask_paycheckout.sandbox.terminal.connection import WRONG_USE, CommandFailed
 from flask_paycheckout.sandbox.terminal.printing import table
-from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, UNKNOWNS_VARIABLE
+from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, UNKNOWNS_VARIABLE, did_you_mean
 
-NAME = "try-unknowns"
-"""Name of the command."""
 _SHOWN_LINES = 20
 
 
-def try_unknowns(arguments: Sequence[str]) -> int:
-    """Run a command under the defaults and each other value, and print a table; 1 when it failed under any."""
-    parser = argparse.ArgumentParser(prog=f"python -m flask_paycheckout.sandbox {NAME}", description=__doc__)
+def try_unknowns(only: Sequence[str], command: Sequence[str]) -> int:
+    """Run a command under the defaults and each other value, and print a table; 1 when it failed under any.
+
+    :param only: names of switches; all when empty.
+    :raises CommandFailed: there is no such switch, or no such command.
+    """
     names = [unknown.name for unknown in ASSUMPTIONS]
-    parser.add_argument("--only", action="append", choices=names, metavar="NAME", help="a switch; may be repeated")
-    parser.add_argument("command", nargs="+", metavar="COMMAND", help="what to run; write -- before it")
-    options = parser.parse_args(arguments)
-    wanted = [unknown for unknown in ASSUMPTIONS if unknown.name in (options.only or names)]
+    for name in only:
+        if name not in names:
+            raise CommandFailed(f"There is no unknown named {name!r}.{did_you_mean(name, names)}", WRONG_USE)
+    wanted = [unknown for unknown in ASSUMPTIONS if unknown.name in (only or names)]
     changes = ["", *(f"{unknown.name}={value}" for unknown in wanted for value in unknown.alternatives)]
     try:
-        rows = [_run(options.command, change) for change in changes]
+        rows = [_run(command, change) for change in changes]
     except OSError as wrong:
-        parser.error(f"the command cannot be run: {wrong}")
+        raise CommandFailed(f"The command cannot be run: {wrong}.", WRONG_USE) from None
     print(table(rows, ("switch", "result", "seconds")))  # noqa: T201
     return int(any(row["result"] != "passed" for row in rows))
 

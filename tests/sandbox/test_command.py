@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from argparse import Namespace
 
 import pytest
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.command import address_of, greeting, main
+from flask_paycheckout.sandbox.command import address_of, greeting
+from flask_paycheckout.sandbox.terminal.commands import main
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 
 
@@ -38,8 +38,10 @@ sys.exit(app.extensions["paycheckout_sandbox"].unknowns["webhook_payload"] == "f
     rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[1:]]
     assert rows == [["defaults", "passed"], ["webhook_payload=full", "failed"]]
     assert main(["try-unknowns", "--only", "http_status", *command]) == 0
-    with pytest.raises(SystemExit):
-        main(["try-unknowns", "--", "no-such-command"])
+    assert main(["try-unknowns", "--", "no-such-command"]) == 2
+    capsys.readouterr()
+    assert main(["try-unknowns", "--only", "webhook_paylod", "--", "x"]) == 2
+    assert "Did you mean webhook_payload" in capsys.readouterr().err
 
 
 def test_who_reads_only_the_beginning_of_the_list_hears_no_complaint() -> None:
@@ -78,11 +80,11 @@ def test_a_wrong_option_is_one_sentence_and_exit_code_2(
 
 def test_the_greeting_has_the_lines_that_a_shop_needs() -> None:
     app = create_sandbox(control_token="known-token")
-    lines = greeting(app, Namespace(json=False)).splitlines()
+    lines = greeting(app, as_json=False).splitlines()
     assert [line.partition("=")[2] for line in lines if line.startswith("export ")] == [
         *("http://127.0.0.1:8790", "sandbox-client", "sandbox-secret-0123456789abcdef")
     ]
-    assert json.loads(greeting(app, Namespace(json=True)))["controlToken"] == "known-token"
+    assert json.loads(greeting(app, as_json=True))["controlToken"] == "known-token"
 
 
 @pytest.mark.parametrize(

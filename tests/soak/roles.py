@@ -14,7 +14,7 @@ from flask.cli import main as flask
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from flask_paycheckout.cli import load_commands
-from flask_paycheckout.sandbox.command import main as sandbox
+from flask_paycheckout.sandbox.terminal.commands import main as sandbox
 from tests.soak.shop import SETTINGS, create_app, db
 
 HOST = "127.0.0.1"

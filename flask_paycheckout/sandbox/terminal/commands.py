@@ -1,168 +1,105 @@
-"""The commands of `python -m flask_paycheckout.sandbox` that drive a running sandbox.
+"""The command line: the options that start a sandbox, and the commands that drive a running one.
 
-Most are one call of the control interface, declared in `COMMANDS`. Nothing of the server is imported here, so that a
-command starts at once.
+Most commands are calls of the control interface, declared in `COMMANDS`. Nothing of the server is imported here, so
+that a command starts at once.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
 import select
 import sys
-import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import click
+
 from flask_paycheckout.sandbox.terminal.connection import (
     DEFAULT_URL,
     NOT_ALLOWED,
+    REFUSED,
     WRONG_USE,
     CommandFailed,
     Connection,
 )
+from flask_paycheckout.sandbox.terminal.feed import Event, follow
+from flask_paycheckout.sandbox.terminal.parameters import (
+    CHANGES,
+    COMMON,
+    FIELD,
+    FLAG,
+    PARAMETERS,
+    TOKEN_VARIABLE,
+    URL_VARIABLE,
+    argument,
+    option,
+)
 from flask_paycheckout.sandbox.terminal.printing import event, fields, plain, table, value_of
+from flask_paycheckout.sandbox.world.assumptions import did_you_mean
 
-_PAUSE = 0.5
-Event = dict[str, Any]
-
-
-def follow(
-    connection: Connection,
-    last: int,
-    account: str | None,
-    seconds: float | None,
-    *,
-    sleep: Callable[[float], None] = time.sleep,
-    now: Callable[[], float] = time.monotonic,
-    is_over: Callable[[], bool] = lambda: False,
-) -> Generator[Event, None, None]:
-    """The newest events, then further ones as they happen, until so many seconds have passed.
-
-    Each question begins where the last but one ended: on PostgreSQL, what several processes write at the same time is
-    not always committed in the order of its numbers.
-    """
-    until = None if seconds is None else now() + seconds
-    answer = _ask(connection, None, last, account)
-    yield from answer["events"]
-    before = cursor = str(answer["cursor"])
-    seen = {_name(one) for one in answer["events"]}
-    while (until is None or now() < until) and not is_over():
-        if not answer["more"]:
-            sleep(_PAUSE if until is None else max(0.0, min(_PAUSE, until - now())))
-        answer = _ask(connection, before, last, account)
-        yield from (one for one in answer["events"] if _name(one) not in seen)
-        # No more than two answers hold: a sandbox gives a bounded number of events at once.
-        seen = {_name(one) for one in answer["events"]}
-        before, cursor = str(answer["cursor"] if answer["more"] else cursor), str(answer["cursor"])
-
-
-def _ask(connection: Connection, after: str | None, last: int, account: str | None) -> dict[str, Any]:
-    asked: Any = connection.call("GET", "events", query={"after": after, "last": last, "account": account})
-    return asked if isinstance(asked, dict) else {"events": [], "cursor": after or ""}
-
-
-def _name(event: Event) -> tuple[Any, ...]:
-    # With the time, since numbers begin anew after a reset.
-    return event["kind"], event["number"], event["at"]
-
-
-Options = argparse.Namespace
-Told = tuple[Any, str]
-Argument = tuple[str, dict[str, Any]]
-
-URL_VARIABLE, TOKEN_VARIABLE = "SANDBOX_URL", "SANDBOX_CONTROL_TOKEN"
+PROGRAM = "python -m flask_paycheckout.sandbox"
 MAX_STEPS = 10_000
 """The most steps of a file that is run."""
-# Options that may also stand before the command, and whether a value follows.
-_COMMON = {"--url": True, "--control-token": True, "--json": False}
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_AMOUNT = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?")
-_DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([smhd]?)")
 _KEPT = re.compile(r"\$(\w+)\.([\w.]+)")
 
-
-def seconds_of(text: str) -> float:
-    """The seconds of `90`, `90s`, `15m`, `2h` or `1d`. :raises ArgumentTypeError: it is none of these."""
-    read = _DURATION.fullmatch(text)
-    if read is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 90s, 15m, 2h or 1d")
-    return float(read[1]) * _UNITS[read[2] or "s"]
+Given = Mapping[str, Any]
+Told = tuple[Any, str]
 
 
-def amount_of(text: str) -> Decimal:
-    """An amount, exactly as it is written. :raises ArgumentTypeError: it is no number."""
-    if not _AMOUNT.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no amount; write 12.50")
-    return Decimal(text)
-
-
-def change_of(text: str) -> tuple[str, str]:
-    """The name and value of `NAME=VALUE`. :raises ArgumentTypeError: it is none."""
-    name, sign, value = text.partition("=")
-    if not sign or not name:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    return name, value
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) <= 200):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to 200")
-    return int(text)
-
-
-def _argument(name: str, metavar: str | None = None, help_: str | None = None, **more: Any) -> Argument:
-    return name, {"metavar": metavar, "help": help_} | more
-
-
-_ID = _argument("id", "ID", "of the checkout")
-_OF_PAYOUT = _argument("id", "ID", "of the payout")
-_ACCOUNT = _argument("--account", "NAME", "of this account only")
-_METHOD = _argument("--method", "CODE", "the payment method; the first usable one otherwise")
-_AMOUNT_OPTION = _argument("--amount", "N", "instead of the usual amount", type=amount_of)
-_CLEAR = _argument("--clear", action="store_true", help_="back to none, or to the values at the start")
-_DEPOSIT = ("deposit.depositId", "deposit.status", "deposit.inputAmount", "deposit.inputCurrency", "paymentMethod")
+_NO_FIELDS = {"url", "control_token", "json", "field", "action", "clear"}
+_RENAMED = {"duration": "advanceSeconds", "about": "id"}
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its effect, its arguments, and the call that it makes."""
+    """A command: its effect, its parameters, and the call that it makes."""
 
     help: str
-    call: str = ""
-    """Method and path below `/_sandbox/`, with arguments in braces."""
-    arguments: tuple[Argument, ...] = ()
-    body: Mapping[str, str] | None = None
-    """The arguments that are fields of the body, by field."""
-    query: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
+    parameters: str = ""
+    """Names in `PARAMETERS`."""
+    call: str | Mapping[str, str] = ""
+    """Method and path below `/_sandbox/`, with parameters in braces. Several by the action, or by the first parameter
+    that is given. What is not in the path goes into the body, or the query."""
+    columns: str = ""
     """What people are shown of each item of a list."""
     shown: tuple[str, ...] = ()
     """What people are shown of an object, by path; all of its fields when empty."""
-    carry_out: Callable[[Connection, Options], Told] | None = None
-    """Makes the calls, where it is not a single one."""
+    carry_out: Callable[[Connection, Given], Told | int] | None = None
+    """Makes the calls, where it is not a single one; or prints by itself, and returns the exit code."""
+    is_local: bool = False
+    """Whether it needs no sandbox that runs."""
 
 
-def _carry_out(command: Command, sandbox: Connection, options: Options) -> Told:
+def _carry_out(command: Command, sandbox: Connection, given: Given) -> Told | int:
     if command.carry_out is not None:
-        return command.carry_out(sandbox, options)
-    given = vars(options)
-    method, path = command.call.format_map({name: _segment(value) for name, value in given.items()}).split()
-    body = None if command.body is None else {field: given[name] for field, name in command.body.items()}
-    answer = sandbox.call(method, path, body, {name: given[name] for name in command.query})
+        return command.carry_out(sandbox, given)
+    method, path = _call_of(command, given).split()
+    in_path = set(re.findall(r"{(\w+)}", path))
+    if any(given[name] is None for name in in_path):
+        raise CommandFailed(f"This needs {' and '.join(sorted(in_path)).upper()} too.", WRONG_USE)
+    path = path.format_map({name: _segment(value) for name, value in given.items()})
+    sent = {_RENAMED.get(name, name): value for name, value in given.items() if name not in in_path | _NO_FIELDS}
+    answer = sandbox.call(method, path, *([None, sent] if method in {"GET", "DELETE"} else [sent]))
     return answer, _text(answer, command)
 
 
+def _call_of(command: Command, given: Given) -> str:
+    if isinstance(command.call, str):
+        return command.call
+    if "action" in given:
+        return command.call[given["action"]]
+    return next(call for name, call in command.call.items() if not name or given[name])
+
+
 def _text(answer: Any, command: Command) -> str:
-    if command.columns:
-        return table(answer, command.columns)
+    if isinstance(answer, list):
+        return table(answer, command.columns.split())
     names = command.shown or tuple(answer)
     return fields({name.rpartition(".")[2]: value_of(answer, name) or None for name in names})
 
@@ -172,54 +109,11 @@ def _segment(value: object) -> str:
     return quote(str(value), safe="")
 
 
-def _fault(sandbox: Connection, options: Options) -> Told:
-    if options.clear:
-        return sandbox.call("DELETE", "faults"), "none"
-    if options.operation is None:
-        armed = sandbox.call("GET", "faults")
-        return armed, table(armed, ("id", "operation", "kind", "times", "account"))
-    if options.kind is None:
-        raise CommandFailed("A fault needs its kind too: fault OPERATION KIND.", WRONG_USE)
-    named = {"statusCode": options.status_code, "retryAfter": options.retry_after}
-    same = ("operation", "kind", "times", "share", "message", "seconds", "account")
-    made = sandbox.call("POST", "faults", named | {name: getattr(options, name) for name in same})
-    return made, fields(made)
-
-
-def _accounts(sandbox: Connection, options: Options) -> Told:
-    action, name = options.action, _segment(options.name)
-    if action == "list":
-        listed = sandbox.call("GET", "accounts")
-        return listed, table(listed, ("name", "clientId", "email", "webhookUrl"))
-    if options.name is None:
-        raise CommandFailed(f"accounts {action} needs the account's name.", WRONG_USE)
-    if action == "make":
-        shown = sandbox.call("POST", "accounts", {"name": options.name, "webhookUrl": options.webhook_url})
-    else:
-        calls = {"show": ("GET", ""), "keys": ("POST", "/keys"), "remove": ("DELETE", "")}
-        method, ending = calls[action]
-        shown = sandbox.call(method, f"accounts/{name}{ending}")
-    return shown, fields(shown)
-
-
-def _worlds(sandbox: Connection, options: Options) -> Told:
-    if options.action == "list":
-        listed = sandbox.call("GET", "worlds")
-        return listed, table(listed, ("name", "baseUrl"))
-    if options.name is None:
-        raise CommandFailed(f"worlds {options.action} needs the world's name.", WRONG_USE)
-    if options.action == "make":
-        shown = sandbox.call("POST", "worlds", {"name": options.name})
-    else:
-        shown = sandbox.call("DELETE", f"worlds/{_segment(options.name)}")
-    return shown, fields(shown)
-
-
-def _unknowns(sandbox: Connection, options: Options) -> Told:
-    if options.clear:
+def _unknowns(sandbox: Connection, given: Given) -> Told:
+    asked = dict(given["changes"])
+    if given["clear"]:
         listed = sandbox.call("DELETE", "unknowns")
-    elif options.changes:
-        asked = dict(options.changes)
+    elif asked:
         listed = [one for one in sandbox.call("POST", "unknowns", asked) if one["name"] in asked]
     else:
         listed = sandbox.call("GET", "unknowns")
@@ -227,13 +121,14 @@ def _unknowns(sandbox: Connection, options: Options) -> Told:
     return listed, table(shown, ("name", "value", "startValue", "default", "alternatives"))
 
 
-def _proof(sandbox: Connection, options: Options) -> Told:
-    content = sandbox.fetch("GET", f"disbursements/{_segment(options.id)}/proof")
-    return _saved("proof", Path(options.output or f"disbursement-{_segment(options.id)}.pdf"), content)
+def _proof(sandbox: Connection, given: Given) -> Told:
+    id_ = _segment(given["id"])
+    content = sandbox.fetch("GET", f"disbursements/{id_}/proof")
+    return _saved("proof", Path(given["output"] or f"disbursement-{id_}.pdf"), content)
 
 
-def _snapshot(sandbox: Connection, options: Options) -> Told:
-    return _saved("snapshot", Path(options.file), sandbox.fetch("GET", "snapshot"))
+def _snapshot(sandbox: Connection, given: Given) -> Told:
+    return _saved("snapshot", Path(given["file"]), sandbox.fetch("GET", "snapshot"))
 
 
 def _saved(what: str, path: Path, content: bytes) -> Told:
@@ -250,9 +145,9 @@ def _saved(what: str, path: Path, content: bytes) -> Told:
     return {"file": str(path), "bytes": len(content)}, plain(str(path))
 
 
-def _restore(sandbox: Connection, options: Options) -> Told:
-    time = json.loads(sandbox.fetch("POST", "restore", _content("snapshot", options.file)))
-    return time, fields(time)
+def _restore(sandbox: Connection, given: Given) -> Told:
+    restored = json.loads(sandbox.fetch("POST", "restore", _content("snapshot", given["file"])))
+    return restored, fields(restored)
 
 
 def _content(what: str, file: str) -> bytes:
@@ -262,11 +157,11 @@ def _content(what: str, file: str) -> bytes:
         raise CommandFailed(f"The {what} cannot be read: {wrong}.", WRONG_USE) from None
 
 
-def _reset(sandbox: Connection, options: Options) -> Told:
+def _reset(sandbox: Connection, given: Given) -> Told:
     return sandbox.call("POST", "reset"), "The sandbox is in its start state."
 
 
-def _run(sandbox: Connection, options: Options) -> Told:
+def _run(sandbox: Connection, given: Given) -> Told:
     """Carry out the steps of a file: triggers, such as `{"event": "paid", "amount": 5, "as": "order"}`, and calls.
 
     A call is `{"call": "POST checkouts/$order.id/pick", ...}` with the fields of its body. `as` keeps an answer, and
@@ -274,12 +169,12 @@ def _run(sandbox: Connection, options: Options) -> Told:
     """
     kept: dict[str, Any] = {}
     answers = []
-    for number, step in enumerate(_steps(_content("file", options.file)), start=1):
+    for number, step in enumerate(_steps(_content("file", given["file"])), start=1):
         try:
-            given = _filled(step, kept)
-            name, call = given.pop("as", None), given.pop("call", "POST trigger")
+            sent = _filled(step, kept)
+            name, call = sent.pop("as", None), sent.pop("call", "POST trigger")
             method, _, path = call.partition(" ")
-            answers.append(sandbox.call(method, path.lstrip("/"), given or None))
+            answers.append(sandbox.call(method, path.lstrip("/"), sent or None))
         except CommandFailed as failed:
             raise CommandFailed(f"Step {number}: {failed}", failed.code) from None
         if name is not None:
@@ -307,181 +202,36 @@ def _filled(value: Any, kept: Mapping[str, Any]) -> Any:
     return _KEPT.sub(lambda found: value_of(kept.get(found[1]), found[2]), value) if isinstance(value, str) else value
 
 
-def _list(help_: str, call: str, *columns: str, more: tuple[Argument, ...] = ()) -> Command:
-    query = ("account", *(name.removeprefix("--") for name, _ in more))
-    return Command(help_, call, (_ACCOUNT, *more), query=query, columns=columns)
+def _call(sandbox: Connection, given: Given) -> int:
+    """Send a call of the service, signed by an account, and print the answer as it is."""
+    account = sandbox.call("GET", f"accounts/{_segment(given['account'] or 'default')}")
+    body = (given["data"] or "").encode()
+    status, content = sandbox.signed(given["method"].upper(), given["path"], body, account)
+    sys.stdout.buffer.write(content.rstrip(b"\n") + b"\n")
+    sys.stdout.flush()
+    with suppress(ValueError, AttributeError):
+        told = json.loads(content)
+        status = int(told.get("statusCode", told.get("status", status)))
+    return REFUSED if status >= 400 else 0
 
 
-def _named(*actions: str) -> tuple[Argument, ...]:
-    return (
-        _argument("action", nargs="?", choices=("list", *actions), default="list"),
-        _argument("name", "NAME", nargs="?"),
-    )
-
-
-_TRIGGER = {name: name for name in ("event", "id", "account", "amount", "currency")} | {"paymentMethod": "method"}
-COMMANDS = {
-    "pick": Command(
-        "let the customer pick a payment method",
-        "POST checkouts/{id}/pick",
-        (_ID, _METHOD, _argument("--reference", "TEXT", "by which the deposit can be read too")),
-        {"paymentMethod": "method", "reference": "reference"},
-        shown=_DEPOSIT,
-    ),
-    "pay": Command(
-        "let the customer's money arrive",
-        "POST checkouts/{id}/pay",
-        (_ID, _AMOUNT_OPTION),
-        {"amount": "amount"},
-        shown=_DEPOSIT,
-    ),
-    "fail": Command("let the bank refuse the payment", "POST checkouts/{id}/fail", (_ID,), shown=_DEPOSIT),
-    "abandon": Command(
-        "let the customer leave without picking; the clock moves past the page's end",
-        "POST checkouts/{id}/leave",
-        (_ID,),
-    ),
-    "trigger": Command(
-        "bring a checkout or a payout into a state, or send a webhook again",
-        "POST trigger",
-        (
-            _argument("event", "EVENT", "such as paid; the documentation lists them"),
-            _argument("id", "ID", "of what it happens to; something new otherwise", nargs="?"),
-            *(_ACCOUNT, _METHOD, _AMOUNT_OPTION, _argument("--currency", "CODE", "of the new checkout or payout")),
-        ),
-        _TRIGGER,
-    ),
-    "finish": Command(
-        "let the bank complete a payout, or let it fail",
-        "POST disbursements/{id}/finish",
-        (_OF_PAYOUT, _argument("status", choices=("completed", "failed"))),
-        {"status": "status"},
-    ),
-    "proof": Command(
-        "save the transfer proof of a completed payout",
-        arguments=(_OF_PAYOUT, _argument("--output", "FILE", "disbursement-ID.pdf otherwise")),
-        carry_out=_proof,
-    ),
-    "advance": Command(
-        "move the clock forward",
-        "POST clock",
-        (_argument("duration", "DURATION", "90s, 15m, 2h or 1d", type=seconds_of),),
-        {"advanceSeconds": "duration"},
-    ),
-    "clock": Command("show the clock", "GET clock"),
-    "fault": Command(
-        "arm a fault, list the armed ones, or remove them",
-        arguments=(
-            _argument("operation", "OPERATION", "such as 'GET /v1/deposit/{id}' or webhook", nargs="?"),
-            _argument("kind", "KIND", "such as error or lose_response", nargs="?"),
-            *(_CLEAR, _ACCOUNT, _argument("--times", "N", "how often it strikes", type=int)),
-            _argument("--share", "S", "strikes only this share of the calls", type=float),
-            *(_argument("--status-code", "N", type=int), _argument("--message", "TEXT")),
-            *(_argument("--retry-after", "N", type=int), _argument("--seconds", "N", "of a delay", type=float)),
-        ),
-        carry_out=_fault,
-    ),
-    "accounts": Command(
-        "list, make, show or remove accounts, or give one new keys",
-        arguments=(
-            *_named("make", "show", "keys", "remove"),
-            _argument("--webhook-url", "URL", "where the webhooks of a new account go"),
-        ),
-        carry_out=_accounts,
-    ),
-    "worlds": Command("list, make or remove worlds", arguments=_named("make", "remove"), carry_out=_worlds),
-    "mails": _list(
-        *("list the mails", "GET mails", "sentAt", "to", "subject", "otp"),
-        more=(_argument("--to", "ADDRESS", "to this address only"),),
-    ),
-    "webhooks": _list("list the webhooks", "GET webhooks", "id", "createdAt", "account", "orderId", "state"),
-    "requests": _list(
-        "list the calls of the service", "GET requests", "id", "at", "status", "method", "target", "account"
-    ),
-    "disbursements": _list(
-        *("list the payouts and refunds", "GET disbursements"),
-        *("disbursementId", "account", "status", "amount", "currency", "reference"),
-    ),
-    "unknowns": Command(
-        "list the switches, change some, or return all to the start",
-        arguments=(_argument("changes", "NAME=VALUE", "changes this one", nargs="*", type=change_of), _CLEAR),
-        carry_out=_unknowns,
-    ),
-    "tail": Command(
-        "follow calls, moves and webhooks as they happen",
-        arguments=(
-            *(_ACCOUNT, _argument("--last", "N", "events to begin with (%(default)s)", type=_count, default=10)),
-            _argument("--seconds", "DURATION", "stop after so long", type=seconds_of),
-        ),
-    ),
-    "run": Command(
-        "carry out the triggers and calls of a file",
-        arguments=(_argument("file", "FILE", "a JSON array, or lines of JSON"),),
-        carry_out=_run,
-    ),
-    "snapshot": Command(
-        "save the whole state as a file, which holds secrets",
-        arguments=(_argument("file", "FILE", "to write"),),
-        carry_out=_snapshot,
-    ),
-    "restore": Command(
-        "return to the state of a snapshot", arguments=(_argument("file", "FILE", "a snapshot"),), carry_out=_restore
-    ),
-    "reset": Command("return to the start state", carry_out=_reset),
-}
-"""The commands, by name."""
-
-
-def command_of(arguments: Sequence[str]) -> list[str] | None:
-    """The arguments of a command, with its name first; None when they are those that start a sandbox."""
-    before = list(arguments)
-    common: list[str] = []
-    while before and before[0] not in COMMANDS:
-        name, sign, _ = before[0].partition("=")
-        if name not in _COMMON:
-            return None
-        size = 1 if sign or not _COMMON[name] else 2
-        common, before = common + before[:size], before[size:]
-    return [before[0], *common, *before[1:]] if before else None
-
-
-def run(arguments: Sequence[str]) -> int:
-    """Carry out one command, and return the exit code of the process."""
-    options = _parser().parse_args(arguments)
-    try:
-        return _print(options)
-    except CommandFailed as failed:
-        print(failed, file=sys.stderr)  # noqa: T201
-        return failed.code
-    except KeyboardInterrupt:
-        return 0 if options.command == "tail" else 130
-    except BrokenPipeError:
-        # The interpreter would complain when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-
-
-def _print(options: Options) -> int:
-    token = options.control_token or os.environ.get(TOKEN_VARIABLE, "")
-    if not token:
-        raise CommandFailed(
-            f"The control token is missing: set {TOKEN_VARIABLE} to the one that the sandbox printed at its start.",
-            NOT_ALLOWED,
+def _tail(sandbox: Connection, given: Given) -> int:
+    def is_wanted(one: Event) -> bool:
+        status = str(given["outcome"] or "").lower()
+        outcome = str(one["outcome"])
+        return (
+            given["of_kind"] in {None, one["kind"]}
+            and (given["in_address"] or "") in one["text"]
+            and (status in {"", outcome} or (status.endswith("xx") and outcome[:1] == status[:1] and outcome.isdigit()))
         )
-    sandbox = Connection(options.url or os.environ.get(URL_VARIABLE) or DEFAULT_URL, token)
-    if options.command == "tail":
-        return _tail(sandbox, options)
-    answer, text = _carry_out(COMMANDS[options.command], sandbox, options)
-    if options.field is not None:
-        text = value_of(answer, options.field)
-    print(json.dumps(answer) if options.json else text, flush=True)  # noqa: T201
-    return 0
 
-
-def _tail(sandbox: Connection, options: Options) -> int:
-    with closing(follow(sandbox, options.last, options.account, options.seconds, is_over=_nobody_reads)) as events:
-        for one in events:
-            print(json.dumps(one) if options.json else event(one), flush=True)  # noqa: T201
+    with suppress(KeyboardInterrupt):
+        told = follow(
+            *(sandbox, given["last"], given["account"], given["until"]), is_wanted=is_wanted, is_over=_nobody_reads
+        )
+        with closing(told) as events:
+            for one in events:
+                click.echo(json.dumps(one) if given["json"] else event(one))
     return 0
 
 
@@ -498,15 +248,184 @@ def _nobody_reads() -> bool:
     return any(found & select.POLLERR for _, found in watch.poll(0))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m flask_paycheckout.sandbox", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, declared in COMMANDS.items():
-        command = commands.add_parser(name, help=declared.help, description=declared.help)
-        command.add_argument("--url", help=f"address of the sandbox ({URL_VARIABLE}, or {DEFAULT_URL})")
-        command.add_argument("--control-token", metavar="TOKEN", help=f"better set {TOKEN_VARIABLE}")
-        command.add_argument("--json", action="store_true", help="print for a program")
-        command.add_argument("--field", metavar="NAME", help="print this field alone, such as id or deposit.status")
-        for argument, how in declared.arguments:
-            command.add_argument(argument, **{key: value for key, value in how.items() if value is not None})
-    return parser
+def _try_unknowns(sandbox: Connection, given: Given) -> int:
+    from flask_paycheckout.sandbox.try_unknowns import try_unknowns
+
+    return try_unknowns(given["only"], given["program"])
+
+
+_DEPOSIT = ("deposit.depositId", "deposit.status", "deposit.inputAmount", "deposit.inputCurrency", "paymentMethod")
+_FAULT = "operation kind clear account times share statusCode message retryAfter seconds"
+COMMANDS = {
+    "pick": Command(
+        *("let the customer pick a payment method", "id paymentMethod reference", "POST checkouts/{id}/pick"),
+        shown=_DEPOSIT,
+    ),
+    "pay": Command("let the customer's money arrive", "id amount", "POST checkouts/{id}/pay", shown=_DEPOSIT),
+    "fail": Command("let the bank refuse the payment", "id", "POST checkouts/{id}/fail", shown=_DEPOSIT),
+    "abandon": Command(
+        "let the customer leave without picking; the clock moves past the page's end", "id", "POST checkouts/{id}/leave"
+    ),
+    "trigger": Command(
+        "bring a checkout or a payout into a state, or send a webhook again",
+        "event about account paymentMethod amount currency",
+        "POST trigger",
+    ),
+    "finish": Command("let the bank complete a payout, or let it fail", "id status", "POST disbursements/{id}/finish"),
+    "proof": Command("save the transfer proof of a completed payout", "id output", carry_out=_proof),
+    "advance": Command("move the clock forward", "duration", "POST clock"),
+    "clock": Command("show the clock", call="GET clock"),
+    "fault": Command(
+        "arm a fault, list the armed ones, or remove them",
+        _FAULT,
+        {"clear": "DELETE faults", "operation": "POST faults", "": "GET faults"},
+        "id operation kind times account",
+    ),
+    "accounts": Command(
+        "list, make, show or remove accounts, or give one new keys",
+        "name webhookUrl",
+        {
+            "list": "GET accounts",
+            "make": "POST accounts",
+            "show": "GET accounts/{name}",
+            "keys": "POST accounts/{name}/keys",
+            "remove": "DELETE accounts/{name}",
+        },
+        "name clientId email webhookUrl",
+    ),
+    "worlds": Command(
+        "list, make or remove worlds",
+        "name",
+        {"list": "GET worlds", "make": "POST worlds", "remove": "DELETE worlds/{name}"},
+        "name baseUrl",
+    ),
+    "mails": Command("list the mails", "account to", "GET mails", "sentAt to subject otp"),
+    "webhooks": Command("list the webhooks", "account", "GET webhooks", "id createdAt account orderId state"),
+    "requests": Command(
+        "list the calls of the service", "account", "GET requests", "id at status method target account"
+    ),
+    "disbursements": Command(
+        *("list the payouts and refunds", "account", "GET disbursements"),
+        "disbursementId account status amount currency reference",
+    ),
+    "unknowns": Command("list the switches, change some, or return all", "changes clear", carry_out=_unknowns),
+    "call": Command(
+        "sign a call of the service, send it and print the answer", "method path account data", carry_out=_call
+    ),
+    "tail": Command(
+        "follow calls, moves and webhooks as they happen",
+        "account of_kind in_address outcome last until",
+        carry_out=_tail,
+    ),
+    "run": Command("carry out the triggers and calls of a file", "file", carry_out=_run),
+    "snapshot": Command("save the whole state as a file, which holds secrets", "file", carry_out=_snapshot),
+    "restore": Command("return to the state of a snapshot", "file", carry_out=_restore),
+    "reset": Command("return to the start state", carry_out=_reset),
+    "try-unknowns": Command(
+        "run a shop's tests under each value of the switches", "only program", carry_out=_try_unknowns, is_local=True
+    ),
+}
+"""The commands, by name."""
+
+
+def _click_command(name: str, declared: Command) -> click.Command:
+    parameters = [PARAMETERS[one] for one in declared.parameters.split()]
+    if isinstance(declared.call, Mapping) and "list" in declared.call:
+        actions = click.Choice(list(declared.call))
+        parameters.insert(0, argument("action", f"[{'|'.join(declared.call)}]", type=actions, default="list"))
+
+    def callback(**given: Any) -> int:
+        outer = click.get_current_context().find_root().params
+        return _perform(
+            declared, {**given, **{key: given[key] or outer.get(key) for key in ("url", "control_token", "json")}}
+        )
+
+    return click.Command(name, params=[*parameters, *COMMON, FIELD], callback=callback, help=declared.help)
+
+
+def _perform(command: Command, given: Given) -> int:
+    token = given["control_token"] or os.environ.get(TOKEN_VARIABLE, "")
+    if not token and not command.is_local:
+        raise CommandFailed(
+            f"The control token is missing: set {TOKEN_VARIABLE} to the one that the sandbox printed at its start.",
+            NOT_ALLOWED,
+        )
+    sandbox = Connection(given["url"] or os.environ.get(URL_VARIABLE) or DEFAULT_URL, token)
+    try:
+        told = _carry_out(command, sandbox, given)
+        if isinstance(told, int):
+            return told
+        answer, text = told
+        if given["field"] is not None:
+            text = value_of(answer, given["field"])
+        click.echo(json.dumps(answer) if given["json"] else text)
+    except BrokenPipeError:
+        # The interpreter would complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+class CommandLine(click.Group):
+    """The options that start a sandbox, and the commands; one that does not exist is answered with those like it."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and not ctx.resilient_parsing:
+            ctx.fail(f"There is no command {args[0]!r}.{did_you_mean(args[0], self.commands)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.pass_context
+def _serve(context: click.Context, /, **given: Any) -> int:
+    if context.invoked_subcommand is not None:
+        return 0
+    # Imported here: what serves a sandbox takes a second, which no command needs.
+    from flask_paycheckout.sandbox.command import serve
+
+    with suppress(KeyboardInterrupt):
+        return serve(given)
+    return 0
+
+
+cli = CommandLine(
+    "sandbox",
+    callback=_serve,
+    invoke_without_command=True,
+    help="Serve a sandbox until Ctrl-C, or run a command against one that is running.",
+    commands={name: _click_command(name, declared) for name, declared in COMMANDS.items()},
+    params=[
+        option("--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
+        option("--port", type=int, default=8790, show_default=True, help="Port to listen on; 0 takes a free one."),
+        option("--database", metavar="URL", help="SQLite in memory unless given, here or in SANDBOX_DATABASE."),
+        option("--webhook-url", metavar="URL", help="Where webhooks are sent."),
+        option("--control-token-file", metavar="FILE", help="A file that holds the control token."),
+        option("--clock", default="running", metavar="CLOCK", help="running, frozen, or frozen@2026-01-01T00:00:00Z."),
+        option("--worlds", type=int, default=200, show_default=True, help="The most worlds below /w/."),
+        option("--seed", metavar="N", help="Makes identifiers repeatable."),
+        option("--unknown", metavar="NAME=VALUE", multiple=True, help="A switch; may be repeated.", **CHANGES),
+        option("--list-unknowns", **FLAG, help="Print the switches, defaults first, and stop."),
+        option("--base-url", metavar="URL", help="What checkout addresses begin with."),
+        option("--allow-host", metavar="NAME", multiple=True, help="A host name to answer to."),
+        option("--allow-remote-control", **FLAG, help="Let other machines control the sandbox."),
+        option("--trusted-proxies", type=int, default=0, metavar="N", help="How many proxies are in front."),
+        option("--allow-remote-webhooks", **FLAG, help="Let webhooks leave this machine."),
+        *COMMON,
+    ],
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve a sandbox, or carry out one command; returns the exit code of the process."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        return int(cli.main(given, PROGRAM, standalone_mode=False) or 0)
+    except click.UsageError as wrong:
+        failed = CommandFailed(wrong.format_message(), WRONG_USE)
+    except CommandFailed as wrong:
+        failed = wrong
+    except click.Abort:
+        return 130
+    told = json.dumps({"error": str(failed), "exitCode": failed.code}) if "--json" in given else str(failed)
+    click.echo(told, err=True)
+    return failed.code

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hmac
 import json
+import time
 from collections.abc import Mapping
+from hashlib import sha256
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -73,11 +76,30 @@ class Connection:
         sent = body if body is None or isinstance(body, bytes) else _encoder.encode(_given(body))
         asked = urlencode(_given(query or {}))
         target = f"{self._path}/_sandbox/{path}{'?' if asked else ''}{asked}"
+        status, content = self._send(method, target, sent, {_HEADER: self._token})
+        if status not in (200, 201):
+            raise self._refusal(status, content)
+        return content
+
+    def signed(self, method: str, path: str, body: bytes, account: Mapping[str, str]) -> tuple[int, bytes]:
+        """The HTTP status and the answer of a call of the service, with both credentials of an account."""
+        target, timestamp = f"{self._path}/{path.lstrip('/')}", str(int(time.time()))
+        text = "\n".join((method, target, timestamp, sha256(body).hexdigest()))
+        headers = {
+            "X-Client-ID": account["clientId"],
+            "X-Timestamp": timestamp,
+            "X-Signature": hmac.new(account["clientSecret"].encode(), text.encode(), sha256).hexdigest(),
+        }
+        if account.get("accessToken"):
+            headers["Authorization"] = f"Bearer {account['accessToken']}"
+        return self._send(method, target, body or None, headers)
+
+    def _send(self, method: str, target: str, sent: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
         connection = self._kind(str(self._host), self._port, timeout=_SECONDS)
         try:
-            connection.request(method, target, sent, {_HEADER: self._token, "Content-Type": "application/json"})
+            connection.request(method, target, sent, {"Content-Type": "application/json", **headers})
             response = connection.getresponse()
-            content = response.read(_MAX_BYTES)
+            return response.status, response.read(_MAX_BYTES)
         except (OSError, HTTPException) as wrong:
             raise CommandFailed(
                 f"No sandbox answers at {self.url} ({_reason(wrong)})."
@@ -86,9 +108,6 @@ class Connection:
             ) from None
         finally:
             connection.close()
-        if response.status not in (200, 201):
-            raise self._refusal(response.status, content)
-        return content
 
     def _refusal(self, status: int, content: bytes) -> CommandFailed:
         try:

@@ -25,6 +25,7 @@ from flask import g
 
 from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible, is_token, rounded
 from flask_paycheckout.sandbox.wire.parsing import MAX_DIGITS, UNSEEN_SIGNS, FieldError
+from flask_paycheckout.sandbox.world.assumptions import did_you_mean
 from flask_paycheckout.sandbox.world.context import assumption
 
 Shape = TypeVar("Shape")
@@ -106,7 +107,7 @@ class Choice(FieldType):
 
     def read(self, name: str, value: Any) -> str:
         if not isinstance(value, str) or value not in self.words:
-            raise FieldError(f"{name} must be one of: {', '.join(self.words)}.")
+            raise FieldError(f"{name} must be one of: {', '.join(self.words)}.{did_you_mean(str(value), self.words)}")
         return value
 
     def schema(self, schema_of: SchemaOf) -> Schema:

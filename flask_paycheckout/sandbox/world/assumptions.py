@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 
 @dataclass(frozen=True)
@@ -230,9 +231,16 @@ def choose(chosen: Mapping[str, str] | None = None) -> dict[str, str]:
     return {name: unknown.default for name, unknown in table.items()} | dict(chosen or {})
 
 
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """The words that are like one that does not exist, as a further sentence; empty when none is."""
+    found = get_close_matches(word, list(words))
+    return f" Did you mean {' or '.join(found)}?" if found else ""
+
+
 def _check(table: Mapping[str, Assumption], name: str, value: str) -> None:
     if name not in table:
-        raise AssumptionError(f"There is no unknown named {name!r}. The names are: {', '.join(table)}.")
+        similar = did_you_mean(name, table)
+        raise AssumptionError(f"There is no unknown named {name!r}.{similar} The names are: {', '.join(table)}.")
     if value not in table[name].values:
         raise AssumptionError(
             f"The unknown {name!r} has no value {value!r}. Its values are: {', '.join(table[name].values)}."

@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.command import main
+from flask_paycheckout.sandbox.terminal.commands import main
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.testing import Sandbox
 from tests.docs.pages import Scene

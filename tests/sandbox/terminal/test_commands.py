@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.shell_completion import ShellComplete
 from flask import Flask
 
-from flask_paycheckout.sandbox.command import main
-from flask_paycheckout.sandbox.terminal.commands import COMMANDS, command_of, follow
+from flask_paycheckout.sandbox.terminal.commands import COMMANDS, cli, main
 from flask_paycheckout.sandbox.terminal.connection import Connection
+from flask_paycheckout.sandbox.terminal.feed import follow
 from flask_paycheckout.sandbox.terminal.printing import event, plain
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.serving import served
@@ -168,8 +169,13 @@ def test_payouts_are_finished_and_proven(run: Run, tmp_path: Path) -> None:
         pytest.param(["clock", "--url", "http://127.0.0.1:9"], 3, "No sandbox answers", id="not-running"),
         pytest.param(["clock", "--url", "127.0.0.1:8790"], 2, "no http or https address", id="no-address"),
         pytest.param(["clock", "--url", "http://[::1"], 2, "is no address", id="half-an-address"),
-        pytest.param(["accounts", "make"], 2, "needs the account's name", id="no-name"),
-        pytest.param(["fault", "webhook"], 2, "needs its kind", id="no-kind"),
+        pytest.param(["accounts", "show"], 2, "needs NAME", id="no-name"),
+        pytest.param(["fault", "webhook"], 1, "kind", id="no-kind"),
+        pytest.param(["triger", "paid"], 2, "Did you mean trigger", id="misspelt-command"),
+        pytest.param(["trigger", "paied"], 1, "Did you mean paid", id="misspelt-event"),
+        pytest.param(["unknowns", "http_statis=x"], 1, "Did you mean http_status", id="misspelt-switch"),
+        pytest.param(["clock", "--feild", "now"], 2, "'--field'", id="misspelt-option"),
+        pytest.param(["pay", "x", "--amount", "much"], 2, "is no amount", id="no-amount"),
         pytest.param(["clock", "--field", "nothing"], 2, "no such field", id="no-field"),
     ],
 )
@@ -200,18 +206,73 @@ def test_the_token_is_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert "set SANDBOX_CONTROL_TOKEN" in capsys.readouterr().err
 
 
-def test_what_starts_a_sandbox_is_no_command() -> None:
-    assert command_of(["--url", "u", "--json", "pay", "x"]) == ["pay", "--url", "u", "--json", "x"]
-    assert command_of(["--control-token=pay", "reset"]) == ["reset", "--control-token=pay"]
-    for start in ([], ["--json"], ["--control-token", "pay"], ["--seed", "1", "pay"], ["--host", "pay"], ["nothing"]):
-        assert command_of(start) is None
+def test_options_may_stand_before_the_command(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--url", address, f"--control-token={CONTROL_TOKEN}", "--json", "clock"]) == 0
+    assert "offsetSeconds" in json.loads(capsys.readouterr().out)
+
+
+def test_what_goes_wrong_is_json_where_that_is_asked_for(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, code in ((["pay", "nothing"], 1), (["pay"], 2), (["clock", "--url", "http://127.0.0.1:9"], 3)):
+        assert main([*arguments, "--json"]) == code
+        told = json.loads(capsys.readouterr().err)
+        assert (told["exitCode"], bool(told["error"])) == (code, True)
+
+
+def test_a_call_is_signed_by_an_account_and_its_answer_printed(
+    address: str, tester: Tester, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    tester.makes_account("anna")
+    order = ("--data", '{"inputCurrency": "USD", "inputAmount": 12.50}')
+    assert main(["call", "POST", "/v1/checkout", "--account", "anna", *order]) == 0
+    assert json.loads(capsysbinary.readouterr().out)["statusCode"] == 200
+    assert [one["account"] for one in tester.requests()] == ["anna"]
+    assert main(["call", "get", "v1/disbursement/fiat/payment-method?currency=USD"]) == 0
+    assert main(["call", "GET", "/v1/deposit/nothing"]) == 1
+    assert b'"Deposit not found"' in capsysbinary.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (("--kind", "deposit"), ["pending", "completed"]),
+        (("--status", "4xx"), ["404"]),
+        (("--status", "pending"), ["pending"]),
+        (("--path", "/v1/deposit"), ["404"]),
+        (("--kind", "webhook"), ["no_endpoint"]),
+        (("--account", "nobody"), None),
+    ],
+)
+def test_tail_is_filtered_and_tells_of_webhooks_without_an_address(
+    run: Run,
+    tester: Tester,
+    merchant: Merchant,
+    capsys: pytest.CaptureFixture[str],
+    filters: tuple[str, ...],
+    expected: list[str] | None,
+) -> None:
+    tester.does("PUT", "webhook-endpoint", {"url": None})
+    merchant.reads_deposit("nothing")
+    tester.pays(merchant.makes_checkout())
+    code = main(["tail", "--seconds", "0", "--json", *filters])
+    told = [json.loads(line)["outcome"] for line in capsys.readouterr().out.splitlines()]
+    assert (code, told) == ((1, []) if expected is None else (0, expected))
+
+
+def test_a_shell_completes_commands_options_and_switches() -> None:
+    def completed(*words: str) -> list[str]:
+        *before, incomplete = words
+        items = ShellComplete(cli, {}, "sandbox", "_SANDBOX_COMPLETE").get_completions(before, incomplete)
+        return [item.value for item in items]
+
+    assert completed("tri") == ["trigger"]
+    assert "--currency" in completed("trigger", "--")
+    assert completed("accounts", "ke") == ["keys"]
+    assert completed("unknowns", "http_") == ["http_status=mirror", "http_status=always_200"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([command, "--help"])
-    assert ended.value.code == 0
+    assert main([command, "--help"]) == 0
     assert "SANDBOX_CONTROL_TOKEN" in capsys.readouterr().out
 
 
@@ -238,8 +299,6 @@ def test_tail_tells_every_event_once_and_goes_on_after_a_reset(
         follow(
             Connection(address, CONTROL_TOKEN),
             10,
-            None,
-            None,
             sleep=sleep,
             is_over=lambda: next(moments) > 9,
         )

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from flask_paycheckout.sandbox.command import main
+from flask_paycheckout.sandbox.terminal.commands import main
 from tests.ports import free_port
 from tests.postgres import as_driver
 from tests.sandbox.stations import ROOT
