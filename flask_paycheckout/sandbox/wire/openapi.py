@@ -26,7 +26,17 @@ from flask_paycheckout.sandbox.world.context import world
 _REF = "#/components/schemas/{name}"
 _VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
 _TEXT = {"type": "string"}
-_SIGNATURE_HEADERS = ("X-Signature", "X-Timestamp", "X-Client-ID")
+_SIGNATURE_HEADERS = {
+    "X-Signature": "Lowercase hexadecimal HMAC-SHA256, keyed with the client secret, of four lines: the method, the"
+    " target (path and query as sent), X-Timestamp, and the lowercase hexadecimal SHA-256 of the body.",
+    "X-Timestamp": "Unix time in seconds, at which the request is signed.",
+    "X-Client-ID": "The client id of the account.",
+}
+_TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "An access token, which POST /v1/auth/verify-login answers.",
+}
 _SECURITY: dict[Credentials, list[dict[str, list[str]]]] = {
     Credentials.NONE: [],
     Credentials.SIGNATURE: [{name: [] for name in _SIGNATURE_HEADERS}],
@@ -42,10 +52,15 @@ def document(app: Flask, *, control: bool = False) -> dict[str, Any]:
     for path, method, endpoint, declared in operations(app, control=control):
         written = writer.operation(path, endpoint, app.view_functions[endpoint], declared)
         paths.setdefault(path, {})[method.lower()] = written
-    headers = (CONTROL_HEADER,) if control else _SIGNATURE_HEADERS
-    schemes: dict[str, Any] = {name: {"type": "apiKey", "in": "header", "name": name} for name in headers}
+    headers = (
+        {CONTROL_HEADER: "The control token, which the sandbox prints at its start."} if control else _SIGNATURE_HEADERS
+    )
+    schemes: dict[str, Any] = {
+        name: {"type": "apiKey", "in": "header", "name": name, "description": described}
+        for name, described in headers.items()
+    }
     if not control:
-        schemes["Authorization"] = {"type": "http", "scheme": "bearer"}
+        schemes["Authorization"] = _TOKEN
     title = "Control interface of the payments sandbox" if control else "Payments service (sandbox)"
     return {
         "openapi": "3.1.0",
