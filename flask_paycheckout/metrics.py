@@ -23,6 +23,8 @@ import time
 from collections import Counter as Sums
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
+from typing import NamedTuple
 
 from flask import Blueprint, Flask, Response, request
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -56,11 +58,6 @@ _BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
 _PATIENCE = 5.0
 # The share of the time in which gauges may be read: reading them for a second keeps them for twenty.
 _SHARE = 20
-_CALLS = ("answered", "not_found", "refused", "unauthorized", "rate_limited", "failed", "no_answer", "not_asked")
-_READS = ("moved", "unchanged", "no_answer", "failed")
-_WEBHOOKS = ("read", "later", "queued", "useless", "payout", "malformed", "too_large", "refused", "not_stored")
-_DELIVERIES = ("delivered", "failed", "superseded", "unheard")
-_MOVED_TO = ("sent", "completed", "failed", "unknown", "ready")
 _MULTIPROCESS = ("PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir")
 
 
@@ -157,23 +154,74 @@ def _scraped(metrics: _Metrics) -> CollectorRegistry:
 # Counters and histograms
 
 
+class _Counted(NamedTuple):
+    """How observations of one kind are counted."""
+
+    name: str
+    text: str
+    labels: tuple[str, ...]
+    values: tuple[Iterable[str], ...]
+    """The values of each label, shown before they count, since `increase()` does not see a series' first value."""
+
+    seconds: tuple[str, str] | None = None
+    """Name and text of a histogram of their seconds by the first label."""
+
+
+_COUNTED = {
+    Observed.CALL: _Counted(
+        "calls",
+        "Calls of the payment service.",
+        ("operation", "outcome"),
+        (
+            (CREATE, READ),
+            ("answered", "not_found", "refused", "unauthorized", "rate_limited", "failed", "no_answer", "not_asked"),
+        ),
+        ("call_seconds", "Seconds of a call, retries included."),
+    ),
+    Observed.READ: _Counted(
+        "reads",
+        "Reads of deposits that were applied to checkouts.",
+        ("via", "outcome"),
+        ([via.name.lower() for via in FoundBy], ("moved", "unchanged", "no_answer", "failed")),
+    ),
+    Observed.WEBHOOK: _Counted(
+        "webhooks",
+        "Webhooks that arrived.",
+        ("outcome",),
+        (("read", "later", "queued", "useless", "payout", "malformed", "too_large", "refused", "not_stored"),),
+    ),
+    Observed.DELIVERY: _Counted(
+        "deliveries",
+        "Deliveries of events to receivers.",
+        ("signal", "outcome"),
+        (BY_NAME, ("delivered", "failed", "superseded", "unheard")),
+        ("delivery_seconds", "Seconds of an event's receivers."),
+    ),
+    Observed.PAYOUT: _Counted(
+        "payout_moves",
+        "Moves of payouts and refunds by calls.",
+        ("kind", "status"),
+        ([kind.value for kind in PayoutKind], ("sent", "completed", "failed", "unknown", "ready")),
+    ),
+}
+
+
 class _Counting:
     """Counts what happens in this process."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"paycheckout_{name}", text, labels, registry=registry)
-
-        def histogram(name: str, text: str, label: str) -> Histogram:
-            return Histogram(f"paycheckout_{name}", text, [label], registry=registry, buckets=_BUCKETS)
-
-        self._calls = counter("calls", "Calls of the payment service.", "operation", "outcome")
-        self._call_seconds = histogram("call_seconds", "Seconds of a call, retries included.", "operation")
-        self._reads = counter("reads", "Reads of deposits that were applied to checkouts.", "via", "outcome")
-        self._webhooks = counter("webhooks", "Webhooks that arrived.", "outcome")
-        self._deliveries = counter("deliveries", "Deliveries of events to receivers.", "signal", "outcome")
-        self._delivery_seconds = histogram("delivery_seconds", "Seconds of an event's receivers.", "signal")
-        self._payouts = counter("payout_moves", "Moves of payouts and refunds by calls.", "kind", "status")
+        self._counters: dict[Observed, Counter] = {}
+        self._seconds: dict[Observed, Histogram] = {}
+        for kind, counted in _COUNTED.items():
+            name = f"paycheckout_{counted.name}"
+            counter = self._counters[kind] = Counter(name, counted.text, counted.labels, registry=registry)
+            for labels in product(*counted.values):
+                counter.labels(*labels)
+            if counted.seconds is not None:
+                timed, text = counted.seconds
+                self._seconds[kind] = Histogram(
+                    f"paycheckout_{timed}", text, counted.labels[:1], registry=registry, buckets=_BUCKETS
+                )
         self._circuits = Gauge(
             "paycheckout_circuits_open",
             "Merchant accounts whose web requests are refused now, since the service fails; of all processes together.",
@@ -181,51 +229,20 @@ class _Counting:
             multiprocess_mode="livesum",
         )
         self._open: PerProcess[set[tuple[str, str]]] = PerProcess(set)
-        self._begin_at_zero()
 
     def __call__(self, seen: Observation) -> None:
-        match seen.kind:
-            case Observed.CALL:
-                self._calls.labels(seen.subject, seen.outcome).inc()
-                self._time(self._call_seconds, seen)
-            case Observed.READ:
-                self._reads.labels(seen.subject, seen.outcome).inc()
-            case Observed.WEBHOOK:
-                self._webhooks.labels(seen.outcome).inc()
-            case Observed.DELIVERY:
-                self._deliveries.labels(seen.subject, seen.outcome).inc()
-                self._time(self._delivery_seconds, seen)
-            case Observed.PAYOUT:
-                self._payouts.labels(seen.subject, seen.outcome).inc()
-            case Observed.CIRCUIT:
-                self._note_circuit(seen)
-
-    @staticmethod
-    def _time(histogram: Histogram, seen: Observation) -> None:
-        if seen.seconds is not None:
-            histogram.labels(seen.subject).observe(seen.seconds)
+        if seen.kind is Observed.CIRCUIT:
+            self._note_circuit(seen)
+            return
+        labels = (seen.subject, seen.outcome)[-len(_COUNTED[seen.kind].labels) :]
+        self._counters[seen.kind].labels(*labels).inc()
+        if seen.seconds is not None and seen.kind in self._seconds:
+            self._seconds[seen.kind].labels(seen.subject).observe(seen.seconds)
 
     def _note_circuit(self, seen: Observation) -> None:
         circuits = self._open()
         (circuits.add if seen.outcome == "opened" else circuits.discard)((seen.account, seen.subject))
         self._circuits.set(len(circuits))
-
-    def _begin_at_zero(self) -> None:
-        """Show counters before they count, since `increase()` does not see the first value of a series."""
-        for operation in (CREATE, READ):
-            for outcome in _CALLS:
-                self._calls.labels(operation, outcome)
-        for via in FoundBy:
-            for outcome in _READS:
-                self._reads.labels(via.name.lower(), outcome)
-        for outcome in _WEBHOOKS:
-            self._webhooks.labels(outcome)
-        for signal in BY_NAME:
-            for outcome in _DELIVERIES:
-                self._deliveries.labels(signal, outcome)
-        for kind in PayoutKind:
-            for status in _MOVED_TO:
-                self._payouts.labels(kind.value, status)
 
 
 # Gauges of the database
