@@ -267,17 +267,6 @@ def test_each_trouble_is_named_within_five_minutes(well: Shop, name: str) -> Non
     trouble.close()
 
 
-def test_what_the_tables_lack_is_told_by_the_doctor(well: Shop) -> None:
-    with well.runtime.engine().begin() as connection:
-        connection.execute(text("DROP TABLE paycheckout_service"))
-        connection.execute(text("ALTER TABLE paycheckout_event DROP COLUMN receivers_done"))
-    code, examined = runs(well, "doctor")
-    assert code == 1
-    missing = [check["found"] for check in examined["checks"] if check["about"] == "tables" and check["remedy"]]
-    assert "paycheckout_service does not exist" in missing
-    assert "paycheckout_event.receivers_done does not exist" in missing
-
-
 # A healthy shop
 
 

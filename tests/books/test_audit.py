@@ -10,7 +10,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from io import StringIO
-from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
 
@@ -25,7 +24,6 @@ from flask_paycheckout.books.audit.results import AuditResult
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli import audit as command
 from flask_paycheckout.payouts.calls import PayoutCalls
-from flask_paycheckout.testing import Sandbox
 from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
 from tests.books.planted import Books, Expected, healthy, plant
 from tests.conftest import OpenShop
@@ -504,17 +502,6 @@ def test_a_list_that_cannot_be_read_says_that_nobody_knows_what_is_missing(payer
     assert "unreadable: the list of disbursements" in ran.stdout
 
 
-def test_a_list_that_is_an_array_is_read_too(open_shop: OpenShop) -> None:
-    sandbox = Sandbox(unknowns={"fiat_list": "array"})
-    payer = Payer(open_shop(sandbox=sandbox), sandbox)
-    for one in range(12):
-        payer.owes(f"p-{one}")
-    payer.sends()
-    Books(payer).strangers(3)
-    findings = audits(payer.shop)[1]
-    assert (len(findings), list(named(findings).values())) == (15, ["missing here"] * 3)
-
-
 # The period and the account
 
 
@@ -594,23 +581,6 @@ def test_an_account_that_is_gone_or_refused_stops_no_other(market: Sellers, serv
     assert "canary" not in text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--from", "yesterday"], "'yesterday' is no date or time; write it like 2026-01-31"),
-        (["--to", "2026-02-30"], "is no date or time"),
-        (["--from", "2025-10-31", "--to", "2025-10-31"], "--from must be before --to"),
-        (["--from", "2026-01-02"], "--from must be before now"),
-        (["--account", "nobody"], "account 'nobody' is unknown"),
-    ],
-)
-def test_options_that_cannot_be_used_are_refused(shop: Shop, arguments: list[str], said: str) -> None:
-    ran = runs(shop, "audit", *arguments)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert said in ran.stderr
-    assert shop.service.reads == []
-
-
 # A shop that runs meanwhile
 
 
@@ -665,30 +635,6 @@ def test_a_payout_that_moves_while_the_list_is_read_is_read_again(payer: Payer) 
 
     payer.meanwhile("GET /v1/disbursement/fiat", completes)
     assert (audits(payer.shop)[0], payer.status()) == (0, "completed")
-
-
-def test_an_audit_beside_a_running_shop_names_nothing(
-    open_shop: OpenShop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rechecks, "_CALM", 1.0)
-    shop = open_shop(SQLALCHEMY_DATABASE_URI=f"sqlite:///{tmp_path}/busy.db")
-    checkouts = orders(shop, 60)
-    stopped = threading.Event()
-
-    def sells() -> None:
-        for checkout_id in checkouts:
-            shop.settles(checkout_id, says="completed")
-            if stopped.is_set():
-                return
-
-    busy = threading.Thread(target=sells)
-    busy.start()
-    try:
-        for _ in range(2):
-            assert named(audits(shop)[1]) == {}
-    finally:
-        stopped.set()
-        busy.join()
 
 
 def test_nothing_is_changed_anywhere(payer: Payer) -> None:

@@ -3,7 +3,6 @@ owner's start page; a healthy shop that pays out has none."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from random import Random
@@ -239,20 +238,6 @@ def test_a_failed_refund_that_another_one_replaced_is_no_alarm(well: Payer) -> N
     assert runs(shop, "report")[0] == 0
     stands(shop, second, status="cancelled")
     assert runs(shop, "report")[0] == 1
-
-
-def test_programs_are_told_each_payout(well: Payer) -> None:
-    well.owes(approve=True, order_id="o-1")
-    code, told = runs(well.shop, "report")
-    [waiting] = told["alarms"]
-    [example] = waiting["examples"]
-    assert (waiting["key"], example["reference"], example["order_id"]) == ("payouts-to-approve", "p-1", "o-1")
-    assert "80.00 USD" in example["text"]
-    assert (code, told["payouts"]["waiting"], told["payouts"]["completed"]) == (1, 1, 1)
-    assert set(told["payouts"]) == {
-        *("claimable", "waiting", "ready", "sending", "sent", "completed", "failed", "unknown", "cancelled")
-    }
-    assert "40001234" not in json.dumps(told)
 
 
 # A healthy shop
