@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from flask import Flask, redirect, render_template, url_for
 
-from example_shop import basket, brands, catalogue, csrf, database, door, hooks, money, orders, owner, payments
-from example_shop.clock import remember_clock, utc_now
-from example_shop.money import CURRENCY
+from example_shop import basket, database, door, hooks, orders, owner, payments, products
+from example_shop.hooks import remember_clock, utc_now
+from example_shop.products import CURRENCY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
     from werkzeug.wrappers import Response
 
 FEATURES = (
-    "payment_view",  # the extension's pages for the owner: payments, payouts and refunds
     "stock",  # jars are reserved while they are being paid, and never oversold
     "receipts",  # a letter for every paid order, by SMTP or on the owner's page
     "fulfilment",  # the warehouse gets a packing slip for every paid order
     "diary",  # a log of each order's payment events, for the owner
-    "earnings",  # each paid order pays its suppliers, by bank transfer or in tokens
+    "suppliers",  # each paid order pays its suppliers, by bank transfer or in tokens
     "refunds",  # the owner gives money back, and the customer says where to
 )
 """Each feature is one module that no other imports; the shop works without it when its line is removed."""
@@ -54,11 +53,8 @@ def create_app(
     hooks.init_app(app)
     door.init_app(app)
     database.init_app(app)
-    money.init_app(app)
-    csrf.init_app(app)
+    products.init_app(app)
     payments.init_app(app, transport=transport, clock=clock)
-    brands.init_app(app)
-    catalogue.init_app(app)
     basket.init_app(app)
     orders.init_app(app)
     owner.init_app(app)

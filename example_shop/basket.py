@@ -1,4 +1,7 @@
-"""The basket, kept in the session as `{slug: quantity}` and priced whenever it is shown."""
+"""The shop window, a page for every jar, and the basket.
+
+The basket is kept in the session as `{slug: quantity}` and priced whenever it is shown.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flask import Blueprint, abort, flash, redirect, render_template, request, session, url_for
 
-from example_shop.products import Product, find
+from example_shop.products import SHELF, Product, find
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -84,5 +87,19 @@ def jars_in_basket() -> int:
 
 
 def init_app(app: Flask) -> None:
+    app.register_blueprint(window_blueprint)
     app.register_blueprint(blueprint)
     app.add_template_global(jars_in_basket)
+
+
+window_blueprint = Blueprint("catalogue", __name__)
+
+
+@window_blueprint.get("/")
+def window() -> str:
+    return render_template("catalogue.html", products=SHELF)
+
+
+@window_blueprint.get("/jars/<slug>")
+def jar(slug: str) -> str:
+    return render_template("product.html", product=find(slug) or abort(404), most=MOST)

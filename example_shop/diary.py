@@ -14,9 +14,8 @@ from markupsafe import Markup
 from sqlalchemy import ForeignKey, String, select
 from sqlalchemy.orm import Mapped, mapped_column
 
-from example_shop.clock import now
 from example_shop.database import Model, Moment, db
-from example_shop.hooks import hooks
+from example_shop.hooks import hooks, now
 from example_shop.payments import HELD_BECAUSE
 from flask_paycheckout import (
     checkout_created,
@@ -35,7 +34,7 @@ from flask_paycheckout import (
 if TYPE_CHECKING:
     from flask import Flask
 
-    from example_shop.models import Order
+    from example_shop.database import Order
     from flask_paycheckout import CheckoutMixin, PayoutMixin
 
 _NOTE = """<details><summary>Diary of {{ order.id }}</summary>

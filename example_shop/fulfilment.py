@@ -15,9 +15,8 @@ from markupsafe import Markup
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from example_shop.database import Model, db
+from example_shop.database import Model, Order, db
 from example_shop.hooks import hooks, texts_of
-from example_shop.models import Order
 from example_shop.payments import require_paid
 from flask_paycheckout import order_paid
 

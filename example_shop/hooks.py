@@ -1,17 +1,23 @@
-"""The hooks to which features attach, so that pages and rules need not know any feature by name."""
+"""The parts that belong to one app: the hooks to which features attach, and the clock.
+
+Pages and rules need not know any feature by name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from flask import current_app
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flask import Flask
 
-    from example_shop.models import Order
+    from example_shop.database import Order
     from example_shop.products import Product
 
 _KEY = "example_shop.hooks"
@@ -51,3 +57,19 @@ def texts_of(callbacks: Iterable[Callable[[_Subject], str | None]], subject: _Su
 def init_app(app: Flask) -> None:
     app.extensions[_KEY] = Hooks()
     app.context_processor(lambda: {"hooks": hooks(), "texts_of": texts_of})
+
+
+_CLOCK = "example_shop.clock"
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def now() -> datetime:
+    """The current time by the clock of the current app."""
+    return cast("Callable[[], datetime]", current_app.extensions[_CLOCK])()
+
+
+def remember_clock(app: Flask, clock: Callable[[], datetime]) -> None:
+    app.extensions[_CLOCK] = clock

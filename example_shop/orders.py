@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 
 from example_shop import basket
-from example_shop.clock import now
-from example_shop.database import db
-from example_shop.hooks import hooks, texts_of
-from example_shop.models import Line, Order
+from example_shop.database import Line, Order, db
+from example_shop.hooks import hooks, now, texts_of
 from example_shop.payments import paycheckout, remember
 
 if TYPE_CHECKING:

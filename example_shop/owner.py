@@ -1,7 +1,8 @@
 """The owner's desk, behind a password: the newest orders, and the held payments.
 
 `throttle` limits the guesses at the password. Features add pages of their own behind the same password, by
-`ask_for_password`.
+`ask_for_password`. The extension's own pages for the owner, with payments, payouts, refunds and the books, stand behind
+it too.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING
 from flask import Blueprint, abort, current_app, flash, redirect, render_template, request, session, url_for
 from sqlalchemy import select
 
-from example_shop import csrf, throttle
-from example_shop.database import db
-from example_shop.models import Order
+from example_shop import door, throttle
+from example_shop.database import Order, db
+from example_shop.hooks import hooks
 from example_shop.payments import HELD_BECAUSE, paycheckout
 from flask_paycheckout import TransitionRefused, UnknownCheckout
 
@@ -54,7 +55,7 @@ def login() -> str | tuple[str, int, dict[str, str]] | Response:
     if not is_owner(request.form.get("password", "")):
         return render_template("owner_login.html", fault="That is not the password."), 403, {}
     throttle.forgive()
-    csrf.renew()
+    door.renew()
     session["owner"] = True
     answer = redirect(url_for("owner.desk"), 303)
     throttle.remember_browser(answer)
@@ -102,3 +103,14 @@ def decide(checkout_id: str) -> Response:
 
 def init_app(app: Flask) -> None:
     app.register_blueprint(blueprint)
+    view = paycheckout.owner_view(owner_name, home="owner.desk", logout="owner.logout")
+    app.register_blueprint(view, url_prefix="/owner/payments")
+    pages = {"list_orders": "Payments", "list_payouts": "Payouts", "show_month": "Books"}
+    hooks(app).desk_pages.extend((f"{view.name}.{page}", label) for page, label in pages.items())
+
+
+def owner_name() -> str:
+    """The name that is recorded with decisions; visitors who are not logged in are redirected to the login."""
+    if answer := ask_for_password():
+        abort(answer)
+    return "the owner"

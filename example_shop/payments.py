@@ -6,6 +6,10 @@ the same lock first (`orders.lock_open_order`). So a change comes either before 
 the new total, or after it, and is refused.
 
 Locks are always taken in this order: the shop's order, the extension's payment, the jars sorted by name.
+
+Orders of lighthouse jars alone are paid into the account of the shop's second brand at the service. Its keys are in a
+table of the shop, encrypted with BRAND_KEYS. A brand without a row, and an order with jars of several brands, use the
+account of the PAYCHECKOUT_ settings.
 """
 
 from __future__ import annotations
@@ -13,12 +17,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flask import session, url_for
+from sqlalchemy import String, delete, select
+from sqlalchemy.orm import Mapped, mapped_column
 
-from example_shop.database import db
+from example_shop.database import Model, Order, Sealed, db
 from example_shop.hooks import hooks, texts_of
-from example_shop.models import Order
-from example_shop.money import CURRENCY
-from flask_paycheckout import Pay, PayCheckout, Receive, order_paid
+from example_shop.products import CURRENCY, find
+from flask_paycheckout import Account, Pay, PayCheckout, Receive, order_paid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,6 +104,48 @@ def close_paid_order(app: Flask, *, order_id: str, checkout: CheckoutMixin, **ex
 
 
 def init_app(app: Flask, *, transport: httpx.BaseTransport | None, clock: Callable[[], datetime] | None) -> None:
+    app.config.setdefault("BRAND_KEYS", [])
     paycheckout.init_app(app, db, transport=transport, clock=clock)
+    paycheckout.account_of(account_of)
+    paycheckout.account(account)
     # With sender=app, so that events of another app in the same process are ignored.
     order_paid.connect(close_paid_order, sender=app)
+
+
+LIGHTHOUSE = "lighthouse"
+
+
+class BrandAccount(Model):
+    """The keys of a brand's account."""
+
+    __tablename__ = "brand_accounts"
+
+    brand: Mapped[str] = mapped_column(String(40), primary_key=True)
+    client_id: Mapped[str] = mapped_column(String(100))
+    client_secret: Mapped[str] = mapped_column(Sealed)
+    access_token: Mapped[str] = mapped_column(Sealed)
+
+
+def brand_of(order: Order) -> str:
+    """The brand of all jars of an order; empty when they are of several, or of the shop itself."""
+    brands = {LIGHTHOUSE if (product := find(line.slug)) and product.consigned else "" for line in order.lines}
+    return brands.pop() if len(brands) == 1 else ""
+
+
+def account_of(order_id: str) -> str:
+    brand = brand_of(db.session.get_one(Order, order_id))
+    return db.session.scalar(select(BrandAccount.brand).where(BrandAccount.brand == brand)) or ""
+
+
+def account(name: str) -> Account | None:
+    found = db.session.get(BrandAccount, name)
+    return Account(found.client_id, found.client_secret, access_token=found.access_token) if found else None
+
+
+def keep_keys(brand: str, client_id: str, client_secret: str, access_token: str) -> None:
+    """Store a brand's keys in the place of earlier ones; payments that begin from now on use its account."""
+    # Without loading the earlier row, which may be encrypted with a key that is lost.
+    db.session.execute(delete(BrandAccount).where(BrandAccount.brand == brand))
+    keys = BrandAccount(brand=brand, client_id=client_id, client_secret=client_secret, access_token=access_token)
+    db.session.add(keys)
+    db.session.commit()

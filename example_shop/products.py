@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flask import Flask
 
 
 @dataclass(frozen=True)
@@ -129,3 +133,15 @@ _BY_SLUG = {product.slug: product for product in SHELF}
 
 def find(slug: str) -> Product | None:
     return _BY_SLUG.get(slug)
+
+
+CURRENCY = "USD"
+
+
+def show_money(amount: Decimal) -> str:
+    """Format an amount like `$1,234.50`, always with two decimals."""
+    return f"${amount:,.2f}"
+
+
+def init_app(app: Flask) -> None:
+    app.add_template_filter(show_money, "money")

@@ -17,12 +17,10 @@ from sqlalchemy import ForeignKey, String, Text, select
 from sqlalchemy.orm import Mapped, mapped_column
 
 from example_shop import owner
-from example_shop.clock import now
-from example_shop.database import Model, Moment, db
-from example_shop.hooks import hooks
-from example_shop.models import Order
-from example_shop.money import show_money
+from example_shop.database import Model, Moment, Order, db
+from example_shop.hooks import hooks, now
 from example_shop.payments import paycheckout, require_paid
+from example_shop.products import show_money
 from flask_paycheckout import order_paid
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from markupsafe import Markup
 from sqlalchemy import select
 
 from example_shop import owner
-from example_shop.database import db
+from example_shop.database import Order, db
 from example_shop.hooks import hooks
-from example_shop.models import Order
 from example_shop.payments import paycheckout
 from flask_paycheckout import NothingToRefund, PaybackRefused, RefundTooLarge
 

@@ -15,11 +15,10 @@ import requests
 from cryptography.fernet import Fernet
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
-from example_shop import brands
 from example_shop.app import create_app
-from example_shop.clock import utc_now
 from example_shop.database import db
-from example_shop.payments import paycheckout
+from example_shop.hooks import utc_now
+from example_shop.payments import LIGHTHOUSE, keep_keys, paycheckout
 from example_shop.warehouse import create_warehouse
 from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
 
@@ -161,7 +160,7 @@ class Demo:
 
             for app, listener in ((self.warehouse, warehouse), (self.app, shop), (self.sandbox, sandbox)):
                 parts.callback(Server(app, listener).stop)
-            self._open_account(brands.LIGHTHOUSE, self._webhook_url() if webhooks else None)
+            self._open_account(LIGHTHOUSE, self._webhook_url() if webhooks else None)
             if reconciler:
                 parts.callback(Reconciler(self.reconcile, reconcile_every).stop)
             self._parts = parts.pop_all()
@@ -191,7 +190,7 @@ class Demo:
         """Make a brand's account at the service, and store its keys in the shop."""
         made = self.control("POST", "/accounts", {"name": brand, "webhookUrl": webhook_url})
         with self.app.app_context():
-            brands.keep_keys(brand, made["clientId"], made["clientSecret"], made["accessToken"])
+            keep_keys(brand, made["clientId"], made["clientSecret"], made["accessToken"])
 
     def _now(self) -> datetime:
         """The sandbox's time, so that advancing its clock advances the shop's too."""

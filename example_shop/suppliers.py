@@ -1,20 +1,25 @@
-"""The suppliers: who catches the weather, their share of a jar's price, and where they are paid to.
+"""The suppliers: their share of each paid order is a payout, stored with the mark that the receiver has run.
 
-A real shop keeps this in its database, and the bank accounts at the service, as recipients whose ids `ToRecipient`
-takes. The accounts and the wallet are invented.
+The extension sends the payouts and follows them, and pays none twice. What failed, what nobody can know, and what waits
+because of PAYCHECKOUT_APPROVE_OVER is decided on its pages. A real shop keeps suppliers in its database, and the bank
+accounts at the service, as recipients whose ids `ToRecipient` takes. The accounts and the wallet are invented.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from example_shop.money import CURRENCY
-from flask_paycheckout import ToBank, ToWallet
+from example_shop.database import Order, db
+from example_shop.payments import paycheckout, require_paid
+from example_shop.products import CURRENCY
+from flask_paycheckout import ToBank, ToWallet, order_paid
 
 if TYPE_CHECKING:
-    from example_shop.models import Order
+    from flask import Flask
+
+    from flask_paycheckout import CheckoutMixin
 
 _CENT = Decimal("0.01")
 
@@ -60,3 +65,27 @@ SUPPLIERS = (
         currency="usdc-polygon",
     ),
 )
+
+
+NOTE = "Fair & Foul, jars sold"
+
+
+def pay_suppliers(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
+    order = db.session.get_one(Order, order_id)
+    require_paid(order, checkout)
+    for supplier in SUPPLIERS:
+        if share := supplier.part_of(order):
+            reference = f"{supplier.slug}-{order_id}"
+            paycheckout.pay_out(
+                reference,
+                share,
+                supplier.currency,
+                supplier.account,
+                note=NOTE,
+                order_id=order_id,
+                account=checkout.account,
+            )
+
+
+def init_app(app: Flask) -> None:
+    order_paid.connect(pay_suppliers, sender=app)

@@ -24,8 +24,8 @@ from sqlalchemy import String, delete, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Mapped, mapped_column
 
-from example_shop.clock import now
 from example_shop.database import Model, Moment, changed, db
+from example_shop.hooks import now
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Response

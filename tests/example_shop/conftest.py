@@ -12,10 +12,9 @@ import responses
 from sqlalchemy import select
 
 from example_shop import create_app
-from example_shop.database import db
+from example_shop.database import Order, db
 from example_shop.diary import entries
 from example_shop.fulfilment import parcel_number
-from example_shop.models import Order
 from example_shop.payments import paycheckout
 from flask_paycheckout.sandbox import sandbox_clock
 

@@ -8,9 +8,8 @@ import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy import select, text
 
-from example_shop.brands import LIGHTHOUSE, keep_keys
 from example_shop.database import db
-from example_shop.payments import paycheckout
+from example_shop.payments import LIGHTHOUSE, keep_keys, paycheckout
 from tests.example_shop.conftest import Payments, Shopper
 
 if TYPE_CHECKING:

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import event, select, update
 
-from example_shop.clock import now
-from example_shop.database import db
-from example_shop.earnings import pay_suppliers
+from example_shop.database import Line, Order, db
 from example_shop.fulfilment import order_parcel
-from example_shop.models import Line, Order
+from example_shop.hooks import now
 from example_shop.payments import NotWhatWasPaid, paycheckout
 from example_shop.receipts import write_receipt
-from example_shop.shelf import Reservation, Stock
+from example_shop.stock import Reservation, Stock
+from example_shop.suppliers import pay_suppliers
 from tests.example_shop.conftest import WAREHOUSE, Owner, Shopper
 from tests.races.crowds import crowd
 from tests.races.interleaving import every_interleaving

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
-from example_shop.database import db
-from example_shop.models import Line, Order
+from example_shop.database import Line, Order, db
 
 if TYPE_CHECKING:
     from flask import Flask

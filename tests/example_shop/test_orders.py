@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from example_shop.models import new_order_id
+from example_shop.database import new_order_id
 from tests.example_shop.conftest import Payments, Shopper, stored
 
 if TYPE_CHECKING:

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select, update
 
-from example_shop.database import db
-from example_shop.models import Order
-from example_shop.shelf import OPENING, Reservation, SoldOut, Stock, release, reserve
-from example_shop.stock import follow_payment
+from example_shop.database import Order, db
+from example_shop.stock import OPENING, Reservation, SoldOut, Stock, follow_payment, release, reserve
 from tests.example_shop.conftest import Owner, Payments, Shopper, newest_checkout, stored
 from tests.races.crowds import crowd
 
