@@ -11,7 +11,7 @@ from sqlalchemy import ForeignKey, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.money.currencies import EXACT, rounded
+from flask_paycheckout.sandbox.money.currencies import EXACT, rounded, rows_of
 from flask_paycheckout.sandbox.world.database import Table
 
 BANK_TRANSFER, QR, CRYPTO = "bank_transfer", "qr", "crypto"
@@ -37,54 +37,43 @@ class PaymentMethod:
     enabled: bool
 
 
-def payment_method(
-    code: str,
-    name: str,
-    group: str,
-    currency: str,
-    amounts: str,
-    token: str | None = None,
-    *,
-    token_rate: str = "1",  # noqa: S107 - a rate of exchange
-    enabled: bool = True,
-) -> PaymentMethod:
-    """A payment method.
+def payment_methods(table: str) -> tuple[PaymentMethod, ...]:
+    """Payment methods from a table.
 
-    :param amounts: flat fee, percentage, and the limits where there are any.
+    Its columns are code, name, group, currency; flat fee, percentage and, where there are any, the limits; the token
+    with its rate; and whether it is enabled.
     """
+    return tuple(_method(*row) for row in rows_of(table))
+
+
+def _method(code: str, name: str, group: str, currency: str, amounts: str, chain: str, state: str) -> PaymentMethod:
     flat, percent, *limits = map(Decimal, amounts.split())
     least, most = limits or (Decimal(0), Decimal(0))
-    chain = token, Decimal(token_rate)
-    return PaymentMethod(code, name, group, currency, flat, percent, least, most, *chain, enabled)
+    token, _, rate = chain.partition(" ")
+    money = flat, percent, least, most
+    return PaymentMethod(code, name, group, currency, *money, token or None, Decimal(rate or 1), state == "on")
 
 
-METHODS = {
-    method.code: method
-    for method in (
-        payment_method("us_bank_transfer", "US bank transfer", BANK_TRANSFER, "USD", "0.50 0.8 1 50000"),
-        payment_method("us_qr", "Scan to pay", QR, "USD", "0.10 1.2 1 2500"),
-        payment_method("us_usdc_polygon", "USDC on Polygon", CRYPTO, "USD", "0.05 0.4 1 100000", "usdc-polygon"),
-        payment_method("us_wire", "US wire", BANK_TRANSFER, "USD", "15 0 1000 1000000", enabled=False),
-        payment_method("sepa_transfer", "SEPA transfer", BANK_TRANSFER, "EUR", "0.35 0.5 1 50000"),
-        payment_method("eu_qr", "Scan to pay", QR, "EUR", "0.10 0.9 1 3000"),
-        payment_method(
-            *("eu_usdc_stellar", "USDC on Stellar", CRYPTO, "EUR", "0.02 0.4 1 90000", "usdc-stellar"),
-            token_rate="1.0815",  # noqa: S106
-        ),
-        payment_method("uk_faster_payment", "Faster payment", BANK_TRANSFER, "GBP", "0.30 0.5 1 40000"),
-        payment_method("uk_qr", "Scan to pay", QR, "GBP", "0.10 0.9 1 2000"),
-        payment_method("jp_bank_transfer", "Bank transfer", BANK_TRANSFER, "JPY", "110 0.3 100 5000000"),
-        payment_method("jp_qr", "Scan to pay", QR, "JPY", "0 1.98 1 300000"),
-        payment_method("id_bank_transfer", "Virtual account", BANK_TRANSFER, "IDR", "4000 0 10000 500000000"),
-        payment_method("id_qris", "QRIS", QR, "IDR", "0 0.7 1000 10000000"),
-        payment_method("kw_bank_transfer", "Bank transfer", BANK_TRANSFER, "KWD", "0.150 0.35 0.500 15000"),
-        payment_method("polygon_usdc", "Polygon wallet", CRYPTO, "usdc-polygon", "0.02 0.3 1 100000", "usdc-polygon"),
-        payment_method("tron_usdt", "Tron wallet", CRYPTO, "usdt-tron", "1 0.3 5 100000", "usdt-tron"),
-        payment_method(
-            "ethereum_eth", "Ethereum wallet", CRYPTO, "eth-ethereum", "0.0004 0.3 0.001 50", "eth-ethereum"
-        ),
-    )
-}
+_METHODS = payment_methods("""
+us_bank_transfer  | US bank transfer | bank_transfer | USD          | 0.50 0.8 1 50000       |                     | on
+us_qr             | Scan to pay      | qr            | USD          | 0.10 1.2 1 2500        |                     | on
+us_usdc_polygon   | USDC on Polygon  | crypto        | USD          | 0.05 0.4 1 100000      | usdc-polygon 1      | on
+us_wire           | US wire          | bank_transfer | USD          | 15 0 1000 1000000      |                     | off
+sepa_transfer     | SEPA transfer    | bank_transfer | EUR          | 0.35 0.5 1 50000       |                     | on
+eu_qr             | Scan to pay      | qr            | EUR          | 0.10 0.9 1 3000        |                     | on
+eu_usdc_stellar   | USDC on Stellar  | crypto        | EUR          | 0.02 0.4 1 90000       | usdc-stellar 1.0815 | on
+uk_faster_payment | Faster payment   | bank_transfer | GBP          | 0.30 0.5 1 40000       |                     | on
+uk_qr             | Scan to pay      | qr            | GBP          | 0.10 0.9 1 2000        |                     | on
+jp_bank_transfer  | Bank transfer    | bank_transfer | JPY          | 110 0.3 100 5000000    |                     | on
+jp_qr             | Scan to pay      | qr            | JPY          | 0 1.98 1 300000        |                     | on
+id_bank_transfer  | Virtual account  | bank_transfer | IDR          | 4000 0 10000 500000000 |                     | on
+id_qris           | QRIS             | qr            | IDR          | 0 0.7 1000 10000000    |                     | on
+kw_bank_transfer  | Bank transfer    | bank_transfer | KWD          | 0.150 0.35 0.500 15000 |                     | on
+polygon_usdc      | Polygon wallet   | crypto        | usdc-polygon | 0.02 0.3 1 100000      | usdc-polygon 1      | on
+tron_usdt         | Tron wallet      | crypto        | usdt-tron    | 1 0.3 5 100000         | usdt-tron 1         | on
+ethereum_eth      | Ethereum wallet  | crypto        | eth-ethereum | 0.0004 0.3 0.001 50    | eth-ethereum 1      | on
+""")
+METHODS = {method.code: method for method in _METHODS}
 """The methods by code, in the order of the hosted page."""
 
 
@@ -95,30 +84,31 @@ class Conversion:
     input_currency: str
     output_currency: str
     rate: Decimal
-    enabled: bool = True
+    enabled: bool
 
     @property
     def code(self) -> str:
         return f"{self.input_currency}-{self.output_currency}"
 
 
-CONVERSIONS = {
-    conversion.code: conversion
-    for conversion in (
-        Conversion("EUR", "USD", Decimal("1.0815")),
-        Conversion("EUR", "usdc-polygon", Decimal("1.0799")),
-        Conversion("GBP", "USD", Decimal("1.2704")),
-        Conversion("IDR", "USD", Decimal("0.0000613")),
-        Conversion("IDR", "usdc-polygon", Decimal("0.0000612")),
-        Conversion("JPY", "USD", Decimal("0.00667")),
-        Conversion("KWD", "USD", Decimal("3.2551")),
-        Conversion("USD", "EUR", Decimal("0.9217")),
-        Conversion("USD", "eth-ethereum", Decimal("0.000371"), enabled=False),
-        Conversion("USD", "usdc-polygon", Decimal("0.9985")),
-        Conversion("USD", "usdc-stellar", Decimal("0.9985")),
-        Conversion("usdc-polygon", "USD", Decimal("0.9979")),
-    )
-}
+_CONVERSIONS = (
+    Conversion(paid, received, Decimal(rate), state == "on")
+    for paid, received, rate, state in rows_of("""
+EUR          | USD          | 1.0815    | on
+EUR          | usdc-polygon | 1.0799    | on
+GBP          | USD          | 1.2704    | on
+IDR          | USD          | 0.0000613 | on
+IDR          | usdc-polygon | 0.0000612 | on
+JPY          | USD          | 0.00667   | on
+KWD          | USD          | 3.2551    | on
+USD          | EUR          | 0.9217    | on
+USD          | eth-ethereum | 0.000371  | off
+USD          | usdc-polygon | 0.9985    | on
+USD          | usdc-stellar | 0.9985    | on
+usdc-polygon | USD          | 0.9979    | on
+""")
+)
+CONVERSIONS = {conversion.code: conversion for conversion in _CONVERSIONS}
 
 
 class Switch(Table):

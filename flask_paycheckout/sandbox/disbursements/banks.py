@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.disbursements.batches import FeeTerms
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatPaymentV2
 from flask_paycheckout.sandbox.disbursements.tables import BankTransfer
+from flask_paycheckout.sandbox.money.currencies import rows_of
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 
@@ -33,23 +34,22 @@ class FiatMethod:
         return FeeTerms(self.fee_flat, self.fee_percentage)
 
 
-def _method(currency: str, code: str, name: str, amounts: str) -> FiatMethod:
-    return FiatMethod(currency, code, name, *map(Decimal, amounts.split()))
-
-
-# The amounts: both limits, and the flat and the percentage of the fee.
-METHODS = (
-    _method("USD", "us_first_sandbox", "First Sandbox Bank", "1.00 250000.00 0.50 0.1"),
-    _method("USD", "us_harbor_savings", "Harbor Savings Bank", "5.00 50000.00 1.25 0"),
-    _method("EUR", "fr_banque_du_sable", "Banque du Sable", "1.00 200000.00 0.35 0.1"),
-    _method("EUR", "de_nordhafen", "Nordhafen Bank", "1.00 100000.00 0.20 0.15"),
-    _method("GBP", "gb_sandbox_society", "Sandbox Building Society", "1.00 150000.00 0.30 0.1"),
-    _method("JPY", "jp_sunaba", "Sunaba Bank", "100 30000000 165 0.05"),
-    _method("IDR", "id_kotak_pasir", "Bank Kotak Pasir", "10000.00 500000000.00 2500.00 0"),
-    _method("IDR", "id_merapi", "Bank Merapi", "10000.00 250000000.00 1500.00 0.02"),
-    _method("INR", "in_ganga_valley", "Ganga Valley Bank", "100.00 5000000.00 5.00 0.1"),
-    _method("SGD", "sg_straits_union", "Straits Union Bank", "1.00 200000.00 0.50 0.05"),
-    _method("KWD", "kw_al_marsa", "Al Marsa Bank", "0.500 15000.000 0.150 0.125"),
+METHODS = tuple(
+    # The amounts: both limits, and the flat and the percentage of the fee.
+    FiatMethod(currency, code, name, *map(Decimal, amounts.split()))
+    for currency, code, name, amounts in rows_of("""
+USD | us_first_sandbox   | First Sandbox Bank       | 1.00 250000.00 0.50 0.1
+USD | us_harbor_savings  | Harbor Savings Bank      | 5.00 50000.00 1.25 0
+EUR | fr_banque_du_sable | Banque du Sable          | 1.00 200000.00 0.35 0.1
+EUR | de_nordhafen       | Nordhafen Bank           | 1.00 100000.00 0.20 0.15
+GBP | gb_sandbox_society | Sandbox Building Society | 1.00 150000.00 0.30 0.1
+JPY | jp_sunaba          | Sunaba Bank              | 100 30000000 165 0.05
+IDR | id_kotak_pasir     | Bank Kotak Pasir         | 10000.00 500000000.00 2500.00 0
+IDR | id_merapi          | Bank Merapi              | 10000.00 250000000.00 1500.00 0.02
+INR | in_ganga_valley    | Ganga Valley Bank        | 100.00 5000000.00 5.00 0.1
+SGD | sg_straits_union   | Straits Union Bank       | 1.00 200000.00 0.50 0.05
+KWD | kw_al_marsa        | Al Marsa Bank            | 0.500 15000.000 0.150 0.125
+""")
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import ROUND_UP, Context, Decimal
 from functools import cache
 
@@ -11,6 +12,12 @@ EXACT = Context(prec=120, rounding=ROUND_UP)
 """Decimal context in which sums and products are exact, because amounts in requests have at most 60 digits, and rates
 and percentages far fewer. Only divisions are rounded, up, in the 120th digit.
 """
+
+
+def rows_of(table: str) -> Iterator[list[str]]:
+    """The rows of a table that is written as text: a line each, with a bar between the cells."""
+    for line in table.strip().splitlines():
+        yield [cell.strip() for cell in line.split("|")]
 
 
 def rounded(amount: Decimal, currency: str, rounding: str = ROUND_UP) -> Decimal:

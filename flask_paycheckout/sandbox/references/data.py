@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from flask_paycheckout.sandbox.checkouts.methods import BANK_TRANSFER, payment_method
+from flask_paycheckout.sandbox.checkouts.methods import payment_methods
 from flask_paycheckout.sandbox.disbursements.banks import METHODS
+from flask_paycheckout.sandbox.money.currencies import rows_of
 
 BANK_NAME = "bank name"
 """Details that a transfer can need besides the account holder's name."""
@@ -16,11 +17,14 @@ IBAN = "IBAN"
 IFSC = "IFSC"
 ACH_OR_WIRE = "ACH or Fedwire number"
 
-_US = frozenset({BANK_NAME, ACCOUNT_NUMBER, ACH_OR_WIRE})
-_INDIA = frozenset({BANK_NAME, ACCOUNT_NUMBER, IFSC})
-_EUROPE = frozenset({IBAN})
-_GULF = frozenset({BANK_NAME, IBAN})
-_LOCAL = frozenset({BANK_NAME, ACCOUNT_NUMBER})
+# What a transfer needs, by the last column of the table.
+_NEEDS = {
+    "us": frozenset({BANK_NAME, ACCOUNT_NUMBER, ACH_OR_WIRE}),
+    "india": frozenset({BANK_NAME, ACCOUNT_NUMBER, IFSC}),
+    "europe": frozenset({IBAN}),
+    "gulf": frozenset({BANK_NAME, IBAN}),
+    "local": frozenset({BANK_NAME, ACCOUNT_NUMBER}),
+}
 
 
 @dataclass(frozen=True)
@@ -35,52 +39,55 @@ class Country:
     needs: frozenset[str]
 
 
-COUNTRIES = (
-    Country("AE", "United Arab Emirates", "AED", "UAE Dirham", "د.إ", _GULF),
-    Country("AT", "Austria", "EUR", "Euro", "€", _EUROPE),
-    Country("AU", "Australia", "AUD", "Australian Dollar", "A$", _LOCAL),
-    Country("BE", "Belgium", "EUR", "Euro", "€", _EUROPE),
-    Country("BH", "Bahrain", "BHD", "Bahraini Dinar", ".د.ب", _GULF),
-    Country("BR", "Brazil", "BRL", "Brazilian Real", "R$", _LOCAL),
-    Country("CA", "Canada", "CAD", "Canadian Dollar", "C$", _LOCAL),
-    Country("CH", "Switzerland", "CHF", "Swiss Franc", "CHF", _EUROPE),
-    Country("CL", "Chile", "CLP", "Chilean Peso", "CLP$", _LOCAL),
-    Country("CN", "China", "CNY", "Yuan Renminbi", "¥", _LOCAL),
-    Country("CZ", "Czechia", "CZK", "Czech Koruna", "Kč", _EUROPE),
-    Country("DE", "Germany", "EUR", "Euro", "€", _EUROPE),
-    Country("DK", "Denmark", "DKK", "Danish Krone", "kr", _EUROPE),
-    Country("EG", "Egypt", "EGP", "Egyptian Pound", "E£", _GULF),
-    Country("ES", "Spain", "EUR", "Euro", "€", _EUROPE),
-    Country("FI", "Finland", "EUR", "Euro", "€", _EUROPE),
-    Country("FR", "France", "EUR", "Euro", "€", _EUROPE),
-    Country("GB", "United Kingdom", "GBP", "Pound Sterling", "£", _LOCAL),
-    Country("HK", "Hong Kong", "HKD", "Hong Kong Dollar", "HK$", _LOCAL),
-    Country("HU", "Hungary", "HUF", "Forint", "Ft", _EUROPE),
-    Country("ID", "Indonesia", "IDR", "Rupiah", "Rp", _LOCAL),
-    Country("IE", "Ireland", "EUR", "Euro", "€", _EUROPE),
-    Country("IN", "India", "INR", "Indian Rupee", "₹", _INDIA),
-    Country("IT", "Italy", "EUR", "Euro", "€", _EUROPE),
-    Country("JP", "Japan", "JPY", "Yen", "¥", _LOCAL),
-    Country("KE", "Kenya", "KES", "Kenyan Shilling", "KSh", _LOCAL),
-    Country("KR", "South Korea", "KRW", "Won", "₩", _LOCAL),
-    Country("KW", "Kuwait", "KWD", "Kuwaiti Dinar", "د.ك", _GULF),
-    Country("MX", "Mexico", "MXN", "Mexican Peso", "MX$", _LOCAL),
-    Country("MY", "Malaysia", "MYR", "Malaysian Ringgit", "RM", _LOCAL),
-    Country("NG", "Nigeria", "NGN", "Naira", "₦", _LOCAL),
-    Country("NL", "Netherlands", "EUR", "Euro", "€", _EUROPE),
-    Country("NO", "Norway", "NOK", "Norwegian Krone", "kr", _EUROPE),
-    Country("NZ", "New Zealand", "NZD", "New Zealand Dollar", "NZ$", _LOCAL),
-    Country("PH", "Philippines", "PHP", "Philippine Peso", "₱", _LOCAL),
-    Country("PL", "Poland", "PLN", "Zloty", "zł", _EUROPE),
-    Country("PT", "Portugal", "EUR", "Euro", "€", _EUROPE),
-    Country("SA", "Saudi Arabia", "SAR", "Saudi Riyal", "ر.س", _GULF),
-    Country("SE", "Sweden", "SEK", "Swedish Krona", "kr", _EUROPE),
-    Country("SG", "Singapore", "SGD", "Singapore Dollar", "S$", _LOCAL),
-    Country("TH", "Thailand", "THB", "Baht", "฿", _LOCAL),
-    Country("TR", "Türkiye", "TRY", "Turkish Lira", "₺", _GULF),
-    Country("US", "United States", "USD", "US Dollar", "$", _US),
-    Country("VN", "Vietnam", "VND", "Dong", "₫", _LOCAL),
-    Country("ZA", "South Africa", "ZAR", "Rand", "R", _LOCAL),
+COUNTRIES = tuple(
+    Country(code, name, currency, currency_name, symbol, _NEEDS[needs])
+    for code, name, currency, currency_name, symbol, needs in rows_of("""
+AE | United Arab Emirates | AED | UAE Dirham         | د.إ  | gulf
+AT | Austria              | EUR | Euro               | €    | europe
+AU | Australia            | AUD | Australian Dollar  | A$   | local
+BE | Belgium              | EUR | Euro               | €    | europe
+BH | Bahrain              | BHD | Bahraini Dinar     | .د.ب | gulf
+BR | Brazil               | BRL | Brazilian Real     | R$   | local
+CA | Canada               | CAD | Canadian Dollar    | C$   | local
+CH | Switzerland          | CHF | Swiss Franc        | CHF  | europe
+CL | Chile                | CLP | Chilean Peso       | CLP$ | local
+CN | China                | CNY | Yuan Renminbi      | ¥    | local
+CZ | Czechia              | CZK | Czech Koruna       | Kč   | europe
+DE | Germany              | EUR | Euro               | €    | europe
+DK | Denmark              | DKK | Danish Krone       | kr   | europe
+EG | Egypt                | EGP | Egyptian Pound     | E£   | gulf
+ES | Spain                | EUR | Euro               | €    | europe
+FI | Finland              | EUR | Euro               | €    | europe
+FR | France               | EUR | Euro               | €    | europe
+GB | United Kingdom       | GBP | Pound Sterling     | £    | local
+HK | Hong Kong            | HKD | Hong Kong Dollar   | HK$  | local
+HU | Hungary              | HUF | Forint             | Ft   | europe
+ID | Indonesia            | IDR | Rupiah             | Rp   | local
+IE | Ireland              | EUR | Euro               | €    | europe
+IN | India                | INR | Indian Rupee       | ₹    | india
+IT | Italy                | EUR | Euro               | €    | europe
+JP | Japan                | JPY | Yen                | ¥    | local
+KE | Kenya                | KES | Kenyan Shilling    | KSh  | local
+KR | South Korea          | KRW | Won                | ₩    | local
+KW | Kuwait               | KWD | Kuwaiti Dinar      | د.ك  | gulf
+MX | Mexico               | MXN | Mexican Peso       | MX$  | local
+MY | Malaysia             | MYR | Malaysian Ringgit  | RM   | local
+NG | Nigeria              | NGN | Naira              | ₦    | local
+NL | Netherlands          | EUR | Euro               | €    | europe
+NO | Norway               | NOK | Norwegian Krone    | kr   | europe
+NZ | New Zealand          | NZD | New Zealand Dollar | NZ$  | local
+PH | Philippines          | PHP | Philippine Peso    | ₱    | local
+PL | Poland               | PLN | Zloty              | zł   | europe
+PT | Portugal             | EUR | Euro               | €    | europe
+SA | Saudi Arabia         | SAR | Saudi Riyal        | ر.س  | gulf
+SE | Sweden               | SEK | Swedish Krona      | kr   | europe
+SG | Singapore            | SGD | Singapore Dollar   | S$   | local
+TH | Thailand             | THB | Baht               | ฿    | local
+TR | Türkiye              | TRY | Turkish Lira       | ₺    | gulf
+US | United States        | USD | US Dollar          | $    | us
+VN | Vietnam              | VND | Dong               | ₫    | local
+ZA | South Africa         | ZAR | Rand               | R    | local
+""")
 )
 
 CURRENCIES = frozenset(country.currency for country in COUNTRIES)
@@ -127,18 +134,16 @@ def _banks() -> Iterator[Bank]:
 BANKS = tuple(_banks())
 
 
-CARD, WALLET = "card", "e_wallet"
-
-ONRAMP_METHODS = (
-    payment_method("onramp_us_card", "Debit or credit card", CARD, "USD", "0.30 2.9"),
-    payment_method("onramp_us_ach", "ACH transfer", BANK_TRANSFER, "USD", "0.25 0.5"),
-    payment_method("onramp_eu_card", "Debit or credit card", CARD, "EUR", "0.25 2.4"),
-    payment_method("onramp_eu_sepa", "SEPA transfer", BANK_TRANSFER, "EUR", "0.35 0.3"),
-    payment_method("onramp_uk_card", "Debit or credit card", CARD, "GBP", "0.20 2.4"),
-    payment_method("onramp_uk_faster_payment", "Faster payment", BANK_TRANSFER, "GBP", "0.20 0.3"),
-    payment_method("onramp_id_virtual_account", "Virtual account", BANK_TRANSFER, "IDR", "4000 0"),
-    payment_method("onramp_id_wallet", "Mobile wallet", WALLET, "IDR", "0 1.5"),
-    payment_method("onramp_in_upi", "Instant transfer", BANK_TRANSFER, "INR", "0 0.9"),
-    payment_method("onramp_sg_fast", "Fast transfer", BANK_TRANSFER, "SGD", "0.20 0.4"),
-    payment_method("onramp_jp_konbini", "Convenience store", WALLET, "JPY", "150 1", enabled=False),
-)
+ONRAMP_METHODS = payment_methods("""
+onramp_us_card            | Debit or credit card | card          | USD | 0.30 2.9 |  | on
+onramp_us_ach             | ACH transfer         | bank_transfer | USD | 0.25 0.5 |  | on
+onramp_eu_card            | Debit or credit card | card          | EUR | 0.25 2.4 |  | on
+onramp_eu_sepa            | SEPA transfer        | bank_transfer | EUR | 0.35 0.3 |  | on
+onramp_uk_card            | Debit or credit card | card          | GBP | 0.20 2.4 |  | on
+onramp_uk_faster_payment  | Faster payment       | bank_transfer | GBP | 0.20 0.3 |  | on
+onramp_id_virtual_account | Virtual account      | bank_transfer | IDR | 4000 0   |  | on
+onramp_id_wallet          | Mobile wallet        | e_wallet      | IDR | 0 1.5    |  | on
+onramp_in_upi             | Instant transfer     | bank_transfer | INR | 0 0.9    |  | on
+onramp_sg_fast            | Fast transfer        | bank_transfer | SGD | 0.20 0.4 |  | on
+onramp_jp_konbini         | Convenience store    | e_wallet      | JPY | 150 1    |  | off
+""")
