@@ -250,7 +250,7 @@ class _Counting:
 
 @dataclass
 class _Kept:
-    """What one process keeps."""
+    """The gauges that one process keeps."""
 
     gauges: Gauges | None = None
     """None when the last read failed."""

@@ -259,7 +259,7 @@ class Runtime:
 
     @made_once
     def merchants(self) -> Merchants:
-        return Merchants(self.engine, self.models, self.accounts, self.settings.access_token is not None)
+        return Merchants(self.parts, self.accounts)
 
     @made_once
     def pruning(self) -> Pruning:

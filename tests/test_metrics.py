@@ -70,7 +70,7 @@ def scrapes(shop: Shop, token: str = TOKEN) -> Figures:
 
 
 def counted(before: Figures, after: Figures) -> Figures:
-    """What was counted in between, without times."""
+    """The counts of the time in between, without times."""
     more = {name: value - before.get(name, 0) for name, value in after.items() if "_total" in name}
     return {name.removeprefix("paycheckout_"): value for name, value in more.items() if value}
 

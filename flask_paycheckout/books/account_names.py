@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, case, exists, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, case, exists, func, literal_column, or_, select
 
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.payouts.payout_states import PayoutStatus
@@ -15,6 +15,7 @@ from flask_paycheckout.service.accounts import SETTINGS, Accounts, AccountUnavai
 
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
+    from flask_paycheckout.parts import Parts
 
 __all__ = [
     "LISTED_ACCOUNTS",
@@ -45,16 +46,13 @@ Counts = Mapping[str | None, Mapping[str, int]]
 class Merchants:
     """The merchant accounts of one app: those that are stored, and those that the shop gives keys for."""
 
-    engine: Callable[[], Engine]
-    models: Models
+    parts: Parts
     accounts: Accounts
-    has_token: bool
-    """Whether the settings have an access token."""
 
     def names(self) -> list[str]:
         """The names that checkouts or payouts are stored with; 1,000 at most."""
-        with self.engine().connect() as connection:
-            return stored_accounts(connection, self.models)
+        with self.parts.engine().connect() as connection:
+            return stored_accounts(connection, self.parts.models)
 
     def require(self, name: str) -> str:
         """Return the name of an account that is stored with a checkout or payout, or has keys in the shop.
@@ -62,8 +60,8 @@ class Merchants:
         :raises ValueError: there is no such account.
         """
         require_account_name(name)
-        with self.engine().connect() as connection:
-            known = name == "" or is_stored(connection, self.models, name)
+        with self.parts.engine().connect() as connection:
+            known = name == "" or is_stored(connection, self.parts.models, name)
         if not known and not self._has_keys(name):
             raise ValueError(
                 f"account {name!r} is unknown: no checkout or payout has it, and the shop gives it no keys"
@@ -79,8 +77,8 @@ class Merchants:
 
     def without_token(self) -> list[str]:
         """The accounts with payouts to be sent that have no access token."""
-        with self.engine().connect() as connection:
-            names = sending_accounts(connection, self.models)
+        with self.parts.engine().connect() as connection:
+            names = sending_accounts(connection, self.parts.models)
         return [name for name in names if self.lacks_token(name)]
 
     def lacks_token(self, name: str) -> bool:
@@ -90,7 +88,7 @@ class Merchants:
         except PaymentsError:
             # The shop has no keys for this account. The report names it already, because its calls fail.
             return False
-        return not self.has_token if token is SETTINGS else token is None
+        return (self.parts.settings.access_token if token is SETTINGS else token) is None
 
 
 def stored_accounts(connection: Connection, models: Models, limit: int = LISTED_ACCOUNTS) -> list[str]:

@@ -90,7 +90,7 @@ class Example:
     """The error, which may have words of the shop's own code."""
 
     name: str = ""
-    """What the owner's page calls it; `text` where that is empty."""
+    """Its name on the owner's page; `text` where that is empty."""
 
     def __str__(self) -> str:
         return self.text if self.problem is None else f"{self.text}: {' '.join(self.problem.split())}"
@@ -115,7 +115,7 @@ class Alarm:
     """Instructions, each a sentence or a command."""
 
     of: str = ""
-    """What tells this alarm from others of its kind, such as an account's name; part of `key`."""
+    """The difference from other alarms of its kind, such as an account's name; part of `key`."""
 
     kind: str = ""
     """The function's name; the decorator sets it, and the severity."""
@@ -159,7 +159,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Look:
-    """What the functions that find alarms look at."""
+    """The database and the moment in which alarms are looked for."""
 
     engine: Engine
     models: Models

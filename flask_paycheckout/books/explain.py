@@ -163,7 +163,7 @@ class PayoutStory:
     amount: Decimal
     currency: str
     destination: str | None
-    """Where the money goes, with a masked account number; None until the customer has said it."""
+    """The destination with a masked account number; None until the customer has said it."""
 
     revision: int
     """The number of changes of the destination; an approval names the one that the person saw."""
@@ -380,7 +380,7 @@ def _payout_moved_text(facts: Facts) -> str:
 
 
 def _answer_text(facts: Facts) -> str:
-    """What the service or the network said about a move."""
+    """The facts about a move that came from the service or the network."""
     return _if_any("; as {disbursement_id}", facts) + _if_any("; {problem}", facts)
 
 

@@ -91,7 +91,7 @@ class Totals:
 
     net: Decimal = Decimal(0)
     received: Decimal = Decimal(0)
-    """What the shop receives of payments, in this currency."""
+    """The amount that the shop receives of payments, in this currency."""
 
 
 _COUNTED_AS = {

@@ -6,12 +6,13 @@ The rows follow from the checkout or payout before and after its change, so a ca
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection
 
 from flask_paycheckout.checkouts.payments import EXACT, Amount, Payment, PaymentFee, payment_of
 from flask_paycheckout.checkouts.states import Status
@@ -116,16 +117,15 @@ def money_out(kind: str, status: str) -> LineKind | None:
     return _PAYOUT_KINDS[PayoutKind(kind)] if status in MONEY_OUT else None
 
 
+@dataclass(frozen=True)
 class Bookings:
     """Books the money of one app's checkouts and payouts.
 
-    :param fees: what the fee of a disbursement means.
+    :param fees: the meaning of a disbursement's fee.
     """
 
-    def __init__(self, models: Models, fees: PayoutFees) -> None:
-        self._table: Table = models.bookings
-        self._insert: Any = models.bookings.insert().inline()
-        self._fees = fees
+    models: Models
+    fees: PayoutFees
 
     def book_checkout(self, connection: Connection, before: Row, after: Row, now: datetime) -> None:
         """Book the money that a change of a checkout moves, if any, in the transaction of that change.
@@ -162,7 +162,7 @@ class Bookings:
         now_is = money_out(after["kind"], after["status"])
         lines: list[Values] = []
         if was is None and now_is is not None:
-            lines = [payout_line(now_is, after, self._fees)]
+            lines = [payout_line(now_is, after, self.fees)]
         elif was is not None and now_is is None:
             lines = [_returned_payout(was, after)]
         elif was is not None and before is not None:
@@ -172,9 +172,9 @@ class Bookings:
     def _corrected(self, kind: LineKind, before: Row, after: Row) -> Iterator[Values]:
         if before["amount"] != after["amount"]:
             yield _returned_payout(kind, before)
-            yield payout_line(kind, {**after, "fee": None}, self._fees)
+            yield payout_line(kind, {**after, "fee": None}, self.fees)
         if (more := EXACT.subtract(_fee_of(after), _fee_of(before))) and after.get("fee") is not None:
-            net = _NOTHING if self._fees is PayoutFees.INCLUDED else EXACT.minus(more)
+            net = _NOTHING if self.fees is PayoutFees.INCLUDED else EXACT.minus(more)
             yield _values(LineKind.FEE, after["currency"], _NOTHING, more, net)
 
     def _store(
@@ -193,7 +193,7 @@ class Bookings:
             "disbursement_id": row["disbursement_id"] if is_payout else None,
             "account": row["account"] if row.get("paid_by") is None else row["paid_by"],
         }
-        connection.execute(self._insert, [common | line for line in lines])
+        connection.execute(self.models.bookings.insert().inline(), [common | line for line in lines])
 
 
 def booked_kind(checkout: Row) -> LineKind | None:
@@ -284,7 +284,7 @@ def _fee_of(payout: Row) -> Decimal:
 
 
 def _counted(payout: Row, sign: int) -> Amount | None:
-    """What a refund counts of the payment that it pays back, where it is sent in another currency."""
+    """The amount that a refund counts of the payment that it pays back, where it is sent in another currency."""
     counts, currency = payout.get("counts"), payout.get("counts_currency")
     if counts is None or currency is None or (counts, currency) == (payout["amount"], payout["currency"]):
         return None

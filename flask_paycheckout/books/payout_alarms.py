@@ -184,7 +184,7 @@ def _payouts(
 
 
 def missing_token_text(accounts: Sequence[str]) -> str:
-    """What to do about accounts that have no access token to send payouts with."""
+    """The remedy for accounts that have no access token to send payouts with."""
     named = [repr(name) for name in accounts if name]
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     own = (

@@ -96,7 +96,7 @@ class Pruned:
 
 
 class _Removed(NamedTuple):
-    """What one transaction removed."""
+    """The numbers of rows that one transaction removed."""
 
     rows: int = 0
     events: int = 0
@@ -299,7 +299,7 @@ def _is_decision_or_money(entry: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Prunable:
-    """What may be removed once it is old, as conditions on rows.
+    """The conditions of rows that may be removed once they are old.
 
     :param before: only what was decided, and delivered, before this time.
     :param abandoned_before: only checkouts that were abandoned before this time are removed as a whole.

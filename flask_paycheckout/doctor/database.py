@@ -145,7 +145,7 @@ class _Setting(NamedTuple):
     query: str
     is_unsafe: Callable[[Any], bool]
     found: str
-    """What to say of it, with a place for the value."""
+    """The finding, with a place for the value."""
 
     remedy: str
 

@@ -23,7 +23,7 @@ DIFFERS, LOST, STRANGE = "differs", "missing at the service", "missing here"
 
 
 class Books:
-    """What a shop and its sandbox have, and what somebody did to it."""
+    """A shop with its sandbox, and the differences that somebody made on both sides."""
 
     def __init__(self, payer: Payer) -> None:
         self.payer = payer

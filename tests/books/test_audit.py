@@ -55,7 +55,7 @@ def audits(shop: Shop, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
 
 
 def named(findings: list[dict[str, Any]]) -> Expected:
-    """What does not agree at the service, by kind and id."""
+    """The verdicts of all that does not agree at the service, by kind and id."""
     return {_key(one): one["verdict"] for one in at_service(findings) if one["verdict"] != "agreed"}
 
 

@@ -113,7 +113,7 @@ def test_a_refund_in_another_currency_tells_what_it_counts() -> None:
 
 
 def test_money_moves_where_it_leaves_or_comes_back() -> None:
-    """Whatever states are added: each transition in or out of the two in which the money is out."""
+    """Each transition in or out of the two states in which the money is out, also of states that are added."""
     moving = {
         (before.value, after.value)
         for (before, _), after in PAYOUT_TRANSITIONS.items()

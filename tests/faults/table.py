@@ -1377,7 +1377,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "what was paid past the shop is not named": (
             f"{_AUDIT}::test_what_was_paid_past_the_shop_is_missing_here",
-            Drop("books.audit.listing:Listing._compare", "append"),
+            Drop("books.audit.audit:Listing._compare", "append"),
         ),
         "a difference of a cent agrees": (
             f"{_ALONE}[sqlite-a payment's booking changed by a cent]",
@@ -1397,7 +1397,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "what another account's list shows agrees": (
             f"{_AUDIT}::test_a_disbursement_that_another_accounts_list_shows_is_named",
-            Swap("books.audit.listing:Listing._compare", "paying_account(payout) != account", "False"),
+            Swap("books.audit.audit:Listing._compare", "paying_account(payout) != account", "False"),
         ),
         "a deleted booking is not noticed": (
             f"{_ALONE}[sqlite-a payment's booking deleted]",

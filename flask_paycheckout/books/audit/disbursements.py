@@ -155,7 +155,7 @@ def _there(made: FiatDisbursement) -> dict[str, str | None]:
 
 
 def _masked(made: FiatDisbursement) -> str | None:
-    """Where a record goes, for people, with a masked account number."""
+    """The destination of a record for people, with a masked account number."""
     recipient = made.recipient
     if recipient is None:
         return None

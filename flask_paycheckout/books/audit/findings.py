@@ -16,7 +16,7 @@ from flask_paycheckout.text import account_text, plain, visible
 __all__ = ["DOUBTFUL", "Facts", "Finding", "Kind", "Verdict"]
 
 Facts = Mapping[str, str | None]
-"""What one side says, by name; None where it says nothing."""
+"""The values that one side has, by name; None where it has none."""
 
 _MAX_SHOWN = 200
 _SHOWN_OF_MISSING = ("status", "amount", "currency", "paid_amount", "paid_currency", "destination")
@@ -33,7 +33,7 @@ class Verdict(StrEnum):
 
 
 class Kind(StrEnum):
-    """What was compared."""
+    """The kinds of things that are compared."""
 
     DEPOSIT = "deposit"
     DISBURSEMENT = "disbursement"
@@ -62,16 +62,16 @@ class Finding:
 
     disbursement_id: str | None = None
     here: Facts | None = None
-    """What the rows of checkouts and payouts say."""
+    """The values of the rows of checkouts and payouts."""
 
     there: Facts | None = None
-    """What the service says, or the books."""
+    """The values of the service, or of the books."""
 
     differences: tuple[str, ...] = ()
     """The names of the facts that differ."""
 
     remedy: str | None = None
-    """What to do about it, in a sentence; None where both agree."""
+    """An instruction, in a sentence; None where both agree."""
 
     row: int | None = None
     """The id of the row here, for the audit itself."""

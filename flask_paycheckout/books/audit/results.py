@@ -25,7 +25,7 @@ _KEPT_FOR = timedelta(days=400)
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found that came to its end."""
+    """The result of an audit that came to its end."""
 
     at: datetime
     since: datetime | None
