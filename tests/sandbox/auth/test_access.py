@@ -90,13 +90,6 @@ def test_both_the_machines_and_the_virtual_time_are_accepted(merchant: Merchant,
         assert merchant.calls("GET", READ, timestamp=stamp).code == code
 
 
-def test_the_rejected_string_is_kept_for_the_developer(sandbox: Flask, merchant: Merchant, tester: Tester) -> None:
-    merchant.reads_deposit("x")
-    assert tester.requests()[0]["signedString"] is None
-    Merchant(sandbox, secret="guessed").calls("GET", f"{READ}?a=1", timestamp="1767225600")
-    assert tester.requests()[0]["signedString"].startswith(f"GET\n{READ}?a=1\n1767225600\n")
-
-
 def test_unknown_timestamp_window(make_sandbox: MakeSandbox) -> None:
     old = str(int(machine_seconds()) - 120)
     assert Merchant(make_sandbox(timestamp_window="60")).calls("GET", READ, timestamp=old).code == 401

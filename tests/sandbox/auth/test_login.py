@@ -73,25 +73,6 @@ def test_unknown_otp_digits(make_sandbox: MakeSandbox, digits: str) -> None:
     assert visitor.gets_token()
 
 
-USER_FIELDS = {
-    *("id", "name", "email", "policy", "organizationId", "role", "is_active", "iskyc"),
-    *("invitation_date", "invitation_expiration_date", "createdAt", "updatedAt", "country", "countryCode"),
-    *("kyc_url", "legalFullName", "partnerId", "otp_code", "credentials"),
-}
-
-
-@pytest.mark.rule("A user has these fields.")
-@pytest.mark.parametrize("role", ["owner", "member"])
-def test_the_user_has_every_field_of_the_interface(make_sandbox: MakeSandbox, role: str) -> None:
-    user = Visitor(make_sandbox(user_role=role)).logs_in_fully()["user"]
-    assert set(user) == USER_FIELDS
-    assert user["role"] == role
-    assert set(user["organizationId"]) == {"_id", "orgName"}
-    assert isinstance(user["credentials"], dict)
-    assert user["email"] == EMAIL
-    assert datetime.fromisoformat(user["createdAt"]).utcoffset() is not None
-
-
 def test_the_otp_of_another_login_does_not_fit(visitor: Visitor) -> None:
     first, first_otp = visitor.begins(), visitor.otp()
     visitor.begins()

@@ -21,6 +21,7 @@ FIELDS = {
 }
 
 
+@pytest.mark.rule("A user has these fields.")
 @pytest.mark.rule("A user shows an invitation, the one-time password and the address of the identity check.")
 def test_every_field_is_shown_whoever_logs_in(visitor: Visitor) -> None:
     visitor.registers()
@@ -29,6 +30,7 @@ def test_every_field_is_shown_whoever_logs_in(visitor: Visitor) -> None:
     merchant, invited = (visitor.logs_in_fully(email)["user"] for email in (EMAIL, INVITED))
     for user in (registered, merchant, invited):
         assert set(user) == FIELDS
+        assert set(user["organizationId"]) == {"_id", "orgName"}
         assert [name for name, value in user.items() if value is None] == []
         dates = [datetime.fromisoformat(user[name]) for name in ("invitation_date", "invitation_expiration_date")]
         assert dates[1] - dates[0] == timedelta(days=7)

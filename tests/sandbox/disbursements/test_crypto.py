@@ -18,6 +18,7 @@ SENT = {"receiverWalletAddress": WALLET, "amount": 5}
 @pytest.mark.rule("The transfers of one request share a group id.")
 @pytest.mark.rule("The answer counts the receivers, sums amounts and fees, and holds a record of each transfer.")
 @pytest.mark.rule("A receiver may have a reference and a note.")
+@pytest.mark.rule("The sums are those of the receivers, in the token.")
 @pytest.mark.rule("A new transfer is pending, and its history says that it was sent to the wallet.")
 @pytest.mark.rule("The fee is made of a flat part, a percentage and what the network takes.")
 def test_the_answer_holds_the_batch(payer: Payer) -> None:

@@ -88,6 +88,7 @@ def item(currency: str = "USD", amount: Any = 100, **more: Any) -> dict[str, Any
     return {"currency": currency, "recipientId": RECIPIENTS[currency], "amount": amount} | more
 
 
+@pytest.mark.rule("Each sum is that of the items in its currency.")
 @pytest.mark.rule("The first version answers the items without group and history, and the sums of each currency.")
 @pytest.mark.rule("No item names a payment method: the recipient's bank is enough.")
 @pytest.mark.rule("An item may carry a reference and a note.")

@@ -63,12 +63,6 @@ def test_a_fault_is_ordered_by_the_form_listed_and_forgotten(
     assert tester.does("GET", "faults") == []
 
 
-def test_a_fault_for_webhooks_strikes_once_unless_told_otherwise(tester: Tester, developer: Developer) -> None:
-    developer.presses("faults", operation="webhook", kind="delay", seconds="1.5")
-    (fault,) = tester.does("GET", "faults")
-    assert (fault["kind"], fault["times"], str(fault["seconds"])) == ("delay", 1, "1.5")
-
-
 def test_a_fault_that_could_never_strike_is_refused_and_what_was_typed_is_kept(
     tester: Tester, developer: Developer
 ) -> None:

@@ -11,7 +11,6 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox.money.currencies import TOKEN_DECIMALS
-from flask_paycheckout.sandbox.world import transitions
 from tests.sandbox.actors import Merchant, Tester, call
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.payments.customers import STELLAR_WALLET, WALLET, details, found, lists, makes, order, quotes, sends
@@ -138,16 +137,6 @@ def test_unknown_payment_progress(
     Tester(app).advances(hours=1)
     read = details(Merchant(app), payment).data
     assert (read["status"], activities(read)) == (status, history)
-
-
-def test_more_payments_than_one_transaction_moves_are_all_moved(
-    merchant: Merchant, tester: Tester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transitions, "BATCH", 3)
-    for _ in range(7):
-        makes(merchant)
-    tester.advances(hours=1)
-    assert merchant.calls("GET", "/v2/payments?status=completed&limit=1").data["totalDocs"] == 7
 
 
 @pytest.mark.parametrize(("token", "currency"), [("usdc-bsc", "IDR"), ("eth-ethereum", "USD"), ("usdc-polygon", "INR")])

@@ -153,12 +153,3 @@ def test_without_the_package_every_script_that_needs_it_is_named(payer: Payer) -
     for name in NAMES["latin"], NAMES["greek-and-cyrillic"]:
         text = text_of(proof_of(payer, name))
         assert (name in text, "Not printed" in text) == (True, False)
-
-
-@pytest.mark.usefixtures("no_package")
-def test_without_the_package_the_longest_texts_still_make_one_page(payer: Payer) -> None:
-    recipient = given(accountName="字" * 200, bankName="字" * 200) | {"name": "字" * 200}
-    proof = proof_of(payer, recipient=recipient, reference="字" * 200, note="字" * 500)
-    assert len(proof.pages) == 1
-    assert text_of(proof).replace(" ", "").count("U+5B57") >= 1300
-    assert "Not printed" in text_of(proof)
