@@ -11,7 +11,17 @@ import msgspec
 
 from flask_paycheckout.sandbox.auth.start_state import INVITATION_LASTS
 from flask_paycheckout.sandbox.auth.tables import Account, User
-from flask_paycheckout.sandbox.wire.field_types import Boolean, EmailAddress, FreeText, Schema, SchemaOf, Text
+from flask_paycheckout.sandbox.wire.field_types import (
+    EmailAddress,
+    Flag,
+    OptionalFreeText,
+    OptionalText,
+    RequiredFreeText,
+    RequiredText,
+    Schema,
+    SchemaOf,
+    Text,
+)
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption, world
@@ -38,10 +48,10 @@ class NewUser:
     """The body of `POST /v1/auth/register`. The national id is not stored, because no answer shows it."""
 
     email: Annotated[str, EmailAddress()]
-    password: Annotated[str, Text()]
-    full_name: Annotated[str, FreeText()]
-    national_id: Annotated[str | None, Text()] = field(default=None, metadata={"name": "nationalID"})
-    country: Annotated[str | None, FreeText()] = None
+    password: RequiredText
+    full_name: RequiredFreeText
+    national_id: OptionalText = field(default=None, metadata={"name": "nationalID"})
+    country: OptionalFreeText = None
     country_code: Annotated[str | None, TwoLetters()] = None
 
 
@@ -50,16 +60,16 @@ class NewLogin:
     """The body of `POST /v1/auth/login`."""
 
     email: Annotated[str, EmailAddress()]
-    password: Annotated[str, Text()]
+    password: RequiredText
 
 
 @dataclass(frozen=True)
 class Confirmation:
     """The body of `POST /v1/auth/verify-login`."""
 
-    verification_token: Annotated[str, Text()]
+    verification_token: RequiredText
     otp: Annotated[str, Text(20)]
-    is_disable_expire: Annotated[bool, Boolean()] = False
+    is_disable_expire: Flag = False
 
 
 class Organization(Record, frozen=True):

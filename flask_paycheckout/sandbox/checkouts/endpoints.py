@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Annotated
 
 from flask import Blueprint, g
 from sqlalchemy import ForeignKey, Index
@@ -24,7 +23,13 @@ from flask_paycheckout.sandbox.checkouts.methods import (
 )
 from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
-from flask_paycheckout.sandbox.wire.field_types import Amount, Text, decimals_in, in_units
+from flask_paycheckout.sandbox.wire.field_types import (
+    OptionalAmount,
+    OptionalText,
+    RequiredText,
+    decimals_in,
+    in_units,
+)
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.context import world
@@ -61,10 +66,10 @@ class Checkout(Table):
 class NewCheckout:
     """The body of `POST /v1/checkout`, with exactly one of the amounts."""
 
-    input_currency: Annotated[str, Text()]
-    input_amount: Annotated[Decimal | None, Amount()] = None
-    output_amount: Annotated[Decimal | None, Amount()] = None
-    output_currency: Annotated[str | None, Text()] = None
+    input_currency: RequiredText
+    input_amount: OptionalAmount = None
+    output_amount: OptionalAmount = None
+    output_currency: OptionalText = None
 
 
 class CheckoutLink(Record, frozen=True):

@@ -13,7 +13,7 @@ from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, transfers
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import Activity, represent_history
 from flask_paycheckout.sandbox.disbursements.tables import MAX_NOTE, MAX_REFERENCE, Disbursement, WalletTransfer
 from flask_paycheckout.sandbox.money.tokens import find_token
-from flask_paycheckout.sandbox.wire.field_types import Amount, NestedList, Note, Text
+from flask_paycheckout.sandbox.wire.field_types import NestedList, Note, RequiredAmount, RequiredText, Text
 from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.transitions import histories_of
 
@@ -25,7 +25,7 @@ MAX_ADDRESS = 100
 class Receiver:
     """A wallet and the amount that it is sent, in the request's token."""
 
-    amount: Annotated[Decimal, Amount()]
+    amount: RequiredAmount
     receiver_wallet_address: Annotated[str, Text(MAX_ADDRESS)]
     reference: Annotated[str | None, Text(MAX_REFERENCE)] = None
     note: Annotated[str | None, Note(MAX_NOTE)] = None
@@ -35,7 +35,7 @@ class Receiver:
 class NewCryptoDisbursements:
     """The body of `POST /v1/disbursement/crypto`."""
 
-    token: Annotated[str, Text()]
+    token: RequiredText
     receivers: Annotated[list[Receiver], NestedList(Receiver, MAX_ITEMS)]
 
 
@@ -43,8 +43,8 @@ class NewCryptoDisbursements:
 class WantedEstimate:
     """The query of `GET /v1/disbursement/crypto/estimate`."""
 
-    token: Annotated[str, Text()]
-    amount: Annotated[Decimal, Amount()]
+    token: RequiredText
+    amount: RequiredAmount
 
 
 class FeeConfig(Record, frozen=True):

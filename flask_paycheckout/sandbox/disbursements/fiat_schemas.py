@@ -19,13 +19,17 @@ from flask_paycheckout.sandbox.disbursements.tables import (
     Disbursement,
 )
 from flask_paycheckout.sandbox.wire.field_types import (
-    Amount,
     Choice,
-    FiatCode,
-    FreeText,
     Nested,
     NestedList,
     Note,
+    OptionalFiatCode,
+    OptionalFreeText,
+    OptionalText,
+    RequiredAmount,
+    RequiredFiatCode,
+    RequiredFreeText,
+    RequiredText,
     Text,
 )
 from flask_paycheckout.sandbox.wire.paging import PageQuery
@@ -41,9 +45,9 @@ ITEMS = "disburseData"
 class FiatPaymentV1:
     """An item of the first version: a saved recipient, and the item's own currency."""
 
-    currency: Annotated[str, FiatCode()]
-    recipient_id: Annotated[str, Text()]
-    amount: Annotated[Decimal, Amount()]
+    currency: RequiredFiatCode
+    recipient_id: RequiredText
+    amount: RequiredAmount
     reference: Annotated[str | None, Text(MAX_REFERENCE)] = None
     note: Annotated[str | None, Note(MAX_NOTE)] = None
 
@@ -59,10 +63,10 @@ class NewFiatDisbursementsV1:
 class GivenBank:
     """The bank account of a recipient that is given in the request."""
 
-    bank_name: Annotated[str, FreeText()]
-    account_name: Annotated[str, FreeText()]
-    account_number: Annotated[str, Text()]
-    bank_code: Annotated[str, Text()]
+    bank_name: RequiredFreeText
+    account_name: RequiredFreeText
+    account_number: RequiredText
+    bank_code: RequiredText
 
 
 @dataclass(frozen=True)
@@ -70,16 +74,16 @@ class GivenRecipient:
     """A recipient that is given in the request and not saved."""
 
     bank: Annotated[GivenBank, Nested(GivenBank)]
-    email: Annotated[str | None, Text()] = None
-    name: Annotated[str | None, FreeText()] = None
+    email: OptionalText = None
+    name: OptionalFreeText = None
 
 
 @dataclass(frozen=True)
 class FiatPaymentV2:
     """An item of the second version: a saved recipient or a given one."""
 
-    amount: Annotated[Decimal, Amount()]
-    recipient_id: Annotated[str | None, Text()] = None
+    amount: RequiredAmount
+    recipient_id: OptionalText = None
     recipient: Annotated[GivenRecipient | None, Nested(GivenRecipient)] = None
     reference: Annotated[str | None, Text(MAX_REFERENCE)] = None
     note: Annotated[str | None, Note(MAX_NOTE)] = None
@@ -89,7 +93,7 @@ class FiatPaymentV2:
 class NewFiatDisbursementsV2:
     """The body of `POST /v2/disbursement/fiat`."""
 
-    currency: Annotated[str, FiatCode()]
+    currency: RequiredFiatCode
     disburse_data: Annotated[list[FiatPaymentV2], NestedList(FiatPaymentV2, MAX_ITEMS)]
 
 
@@ -97,16 +101,16 @@ class NewFiatDisbursementsV2:
 class FiatMethodQuery:
     """The query of the list of payment methods."""
 
-    currency: Annotated[str | None, FiatCode()] = None
+    currency: OptionalFiatCode = None
 
 
 @dataclass(frozen=True)
 class FiatListQuery(PageQuery):
     """The query of the list of disbursements; filters are combined with AND."""
 
-    disbursement_id: Annotated[str | None, Text()] = None
+    disbursement_id: OptionalText = None
     status: Annotated[str | None, Choice(STATUSES)] = None
-    currency: Annotated[str | None, FiatCode()] = None
+    currency: OptionalFiatCode = None
 
 
 _DATE = "$date"

@@ -12,13 +12,16 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange
 from flask_paycheckout.sandbox.payments.tables import MAX_ADDRESS, MAX_TEXT, STATUSES, Payment
 from flask_paycheckout.sandbox.wire.field_types import (
-    Amount,
-    Boolean,
     Choice,
     EmailAddress,
-    FreeText,
     Note,
     Number,
+    OptionalFlag,
+    OptionalFreeText,
+    OptionalText,
+    RequiredAmount,
+    RequiredFreeText,
+    RequiredText,
     Text,
 )
 from flask_paycheckout.sandbox.wire.paging import PageQuery
@@ -34,10 +37,10 @@ US_NETWORKS = ("ach", "wire")
 class QuoteQuery:
     """The query of a quote."""
 
-    amount: Annotated[Decimal, Amount()]
-    input_currency: Annotated[str, Text()]
-    output_currency: Annotated[str, Text()]
-    with_limit: Annotated[bool | None, Boolean()] = None
+    amount: RequiredAmount
+    input_currency: RequiredText
+    output_currency: RequiredText
+    with_limit: OptionalFlag = None
 
 
 @dataclass(frozen=True)
@@ -48,17 +51,17 @@ class PaymentQuery(PageQuery):
     ignore case. Bounds of amounts are inclusive.
     """
 
-    search: Annotated[str | None, FreeText()] = None
+    search: OptionalFreeText = None
     status: Annotated[str | None, Choice(STATUSES)] = None
     reason: Annotated[str | None, Note(MAX_TEXT)] = None
     min_input_amount: Annotated[Decimal | None, Number()] = None
     max_input_amount: Annotated[Decimal | None, Number()] = None
     min_output_amount: Annotated[Decimal | None, Number()] = None
     max_output_amount: Annotated[Decimal | None, Number()] = None
-    organization_id: Annotated[str | None, Text()] = None
-    organization_name: Annotated[str | None, FreeText()] = None
-    blockchain: Annotated[str | None, Text()] = None
-    receiver_name: Annotated[str | None, FreeText()] = None
+    organization_id: OptionalText = None
+    organization_name: OptionalFreeText = None
+    blockchain: OptionalText = None
+    receiver_name: OptionalFreeText = None
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,12 @@ class NewPayment:
     """The body of `POST /v2/payment`."""
 
     wallet_address: Annotated[str, Text(MAX_ADDRESS)]
-    input_amount: Annotated[Decimal, Amount()]
-    sender_name: Annotated[str, FreeText()]
+    input_amount: RequiredAmount
+    sender_name: RequiredFreeText
     sender_email: Annotated[str, EmailAddress()]
-    receiver_id: Annotated[str, Text()]
-    input_currency: Annotated[str, Text()]
-    output_currency: Annotated[str, Text()]
+    receiver_id: RequiredText
+    input_currency: RequiredText
+    output_currency: RequiredText
     reason: Annotated[str | None, Note(MAX_TEXT)] = None
     description: Annotated[str | None, Note(MAX_TEXT)] = None
     us_network: Annotated[str | None, Choice(US_NETWORKS)] = None

@@ -8,7 +8,18 @@ from typing import Annotated
 import msgspec
 
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.wire.field_types import Choice, EmailAddress, FiatCode, FreeText, Nested, Note, Text
+from flask_paycheckout.sandbox.wire.field_types import (
+    Choice,
+    EmailAddress,
+    Nested,
+    Note,
+    OptionalFiatCode,
+    OptionalFreeText,
+    OptionalText,
+    RequiredFiatCode,
+    RequiredFreeText,
+    RequiredText,
+)
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption
@@ -18,7 +29,7 @@ from flask_paycheckout.sandbox.world.context import assumption
 class WhichRecipient:
     """The recipient's id in the query, as in the interface's sample of the delete operation."""
 
-    id: Annotated[str, Text()]
+    id: RequiredText
 
 
 RECIPIENT_TYPES = ("Individual", "Business")
@@ -31,44 +42,44 @@ ACCOUNT_TYPES = ("Checking", "Savings")
 class _BankDetails:
     """Fields of a bank account in both requests."""
 
-    account_name: Annotated[str, FreeText()]
-    bank_name: Annotated[str | None, FreeText()] = None
-    account_number: Annotated[str | None, Text()] = None
-    payment_code: Annotated[str | None, Text()] = None
-    ach_number: Annotated[str | None, Text()] = None
-    fedwire_number: Annotated[str | None, Text()] = None
-    iban_number: Annotated[str | None, Text()] = None
+    account_name: RequiredFreeText
+    bank_name: OptionalFreeText = None
+    account_number: OptionalText = None
+    payment_code: OptionalText = None
+    ach_number: OptionalText = None
+    fedwire_number: OptionalText = None
+    iban_number: OptionalText = None
     account_type: Annotated[str | None, Choice(ACCOUNT_TYPES)] = None
-    ifsc: Annotated[str | None, Text()] = None
+    ifsc: OptionalText = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewBank(_BankDetails):
     """The bank account of a new recipient."""
 
-    currency: Annotated[str, FiatCode()]
-    country: Annotated[str, FreeText()]
+    currency: RequiredFiatCode
+    country: RequiredFreeText
 
 
 @dataclass(frozen=True, kw_only=True)
 class BankUpdate(_BankDetails):
     """The bank account in a change of a recipient."""
 
-    currency: Annotated[str | None, FiatCode()] = None
-    country: Annotated[str | None, FreeText()] = None
+    currency: OptionalFiatCode = None
+    country: OptionalFreeText = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Details:
     """Fields of a recipient in both requests."""
 
-    name: Annotated[str, FreeText()]
+    name: RequiredFreeText
     email: Annotated[str, EmailAddress()]
-    address: Annotated[str, FreeText()]
-    city: Annotated[str, FreeText()]
-    post_code: Annotated[str, Text()]
+    address: RequiredFreeText
+    city: RequiredFreeText
+    post_code: RequiredText
     recipient_type: Annotated[str | None, Choice(RECIPIENT_TYPES)] = None
-    organization_id: Annotated[str | None, Text()] = None
+    organization_id: OptionalText = None
     reference: Annotated[str | None, Note()] = None
 
 
@@ -90,9 +101,9 @@ class RecipientUpdate(_Details):
 class RecipientQuery(PageQuery):
     """The query of the list; country and currency are those of the bank account."""
 
-    search: Annotated[str | None, FreeText()] = None
-    country: Annotated[str | None, FreeText()] = None
-    currency: Annotated[str | None, FiatCode()] = None
+    search: OptionalFreeText = None
+    country: OptionalFreeText = None
+    currency: OptionalFiatCode = None
 
 
 class RecipientBank(Record, frozen=True):

@@ -30,7 +30,13 @@ from flask_paycheckout.sandbox.references.data import (
     Country,
 )
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success
-from flask_paycheckout.sandbox.wire.field_types import Boolean, Choice, FiatCode, Text
+from flask_paycheckout.sandbox.wire.field_types import (
+    Choice,
+    Flag,
+    OptionalFiatCode,
+    OptionalFlag,
+    OptionalText,
+)
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, allowed_limit, envelope, is_wanted
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
@@ -43,7 +49,7 @@ from flask_paycheckout.sandbox.world.ids import derived
 class CryptoQuery:
     """The query of the list of tokens."""
 
-    use_smart_contract: Annotated[bool | None, Boolean()] = None
+    use_smart_contract: OptionalFlag = None
     blockchain_type: Annotated[str | None, Choice((EVM, STELLAR))] = None
 
 
@@ -51,17 +57,17 @@ class CryptoQuery:
 class BankQuery(PageQuery):
     """The query of the list of banks; the country's case is ignored."""
 
-    country: Annotated[str | None, Text()] = None
-    currency: Annotated[str | None, FiatCode()] = None
+    country: OptionalText = None
+    currency: OptionalFiatCode = None
     # Spelled like this in the interface.
-    disbursment_available: Annotated[bool, Boolean()] = False
+    disbursment_available: Flag = False
 
 
 @dataclass(frozen=True)
 class MethodQuery:
     """The query of the list of payment methods: those for buying crypto, or those for deposits."""
 
-    is_for_deposit: Annotated[bool, Boolean()] = False
+    is_for_deposit: Flag = False
 
 
 class CurrencyRecord(Record, frozen=True):

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 from flask import g
 
@@ -349,3 +349,16 @@ class FiatCode(Text):
         code = Text().read(name, value)
         check_fiat(name, code)
         return code
+
+
+RequiredText = Annotated[str, Text()]
+OptionalText = Annotated[str | None, Text()]
+RequiredFreeText = Annotated[str, FreeText()]
+OptionalFreeText = Annotated[str | None, FreeText()]
+RequiredAmount = Annotated[Decimal, Amount()]
+OptionalAmount = Annotated[Decimal | None, Amount()]
+RequiredFiatCode = Annotated[str, FiatCode()]
+OptionalFiatCode = Annotated[str | None, FiatCode()]
+Flag = Annotated[bool, Boolean()]
+OptionalFlag = Annotated[bool | None, Boolean()]
+"""The types of most fields; an optional one has the default None."""
