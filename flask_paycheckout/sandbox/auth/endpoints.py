@@ -94,7 +94,7 @@ def log_user_in() -> Envelope[VerificationRecord]:
     sent = read_body(NewLogin)
     with transaction() as session:
         user = session.scalars(select(User).where(User.email_key == key_of(sent.email))).one_or_none()
-        unhashed = None if user is None else _account_of(session, user).password
+        unhashed = None if user is None else session.get_one(Account, user.account_id).password
     if not _is_password_of(user, unhashed, sent.password) or user is None:
         raise unspecified_refusal("wrong_password_error", "The e-mail address or the password is wrong.")
     with transaction() as session:
@@ -108,10 +108,6 @@ def _is_password_of(user: User | None, unhashed: str | None, sent: str) -> bool:
     if stored is None:
         return unhashed is not None and hmac.compare_digest(unhashed.encode(), sent.encode())
     return is_right
-
-
-def _account_of(session: Session, user: User) -> Account:
-    return session.get_one(Account, user.account_id)
 
 
 def _begin_login(session: Session, user: User) -> str:
@@ -150,7 +146,7 @@ def verify_login() -> Envelope[LoginRecord]:
         user = _confirm_login(session, sent.verification_token, sent.otp)
         if isinstance(user, User):
             token = issue_token(session, user.account_id, expires=not sent.is_disable_expire)
-            login = LoginRecord(token, represent(user, _account_of(session, user), sent.otp))
+            login = LoginRecord(token, represent(user, session.get_one(Account, user.account_id), sent.otp))
             return success(login, "Logged in", code_field="status")
     # Raised after the transaction, which must commit the failed attempt.
     raise user

@@ -127,13 +127,13 @@ def represent(user: User, account: Account, otp: str) -> UserRecord:
         user,
         policy=_POLICIES[assumption("user_policy")](user.policy),
         organization_id=Organization(user.organization_id, user.organization_name),
-        role=_role(),
+        role=derived("role:admin") if assumption("user_role") == "id" else assumption("user_role"),
         iskyc=user.is_verified,
         invitation_date=user.invited_at or registered,
         invitation_expiration_date=user.invitation_expires_at or (registered and registered + INVITATION_LASTS),
         legal_full_name=user.name,
         partner_id=derived(f"partner:{user.id}"),
-        credentials=_credentials(account),
+        credentials=UserCredentials() if assumption("user_credentials") == "empty" else UserCredentials.of(account),
         country=user.country or empty,
         country_code=user.country_code or empty,
         kyc_url=identity_url(user.id) if every or not user.is_verified else None,
@@ -151,12 +151,3 @@ _POLICIES: dict[str, Callable[[str], str]] = {
     "uuid": lambda policy: str(UUID(derived(f"policy:{policy}", 16))),
     "name": lambda policy: "merchant-policy",
 }
-
-
-def _role() -> str:
-    role = assumption("user_role")
-    return derived("role:admin") if role == "id" else role
-
-
-def _credentials(account: Account) -> UserCredentials:
-    return UserCredentials() if assumption("user_credentials") == "empty" else UserCredentials.of(account)

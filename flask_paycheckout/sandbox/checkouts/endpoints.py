@@ -149,9 +149,5 @@ def _quote_of(checkout: Checkout, method: PaymentMethod) -> Quote:
     return quote_receiving(terms, checkout.output_amount or Decimal(0))
 
 
-def find_checkout(session: Session, checkout_id: str) -> Checkout | None:
-    return session.get(Checkout, checkout_id)
-
-
 def page_url(checkout_id: str) -> str:
     return f"{world().base_url}/checkout/{checkout_id}"

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, find_checkout
+from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
 from flask_paycheckout.sandbox.control.sender import run_due, send_and_wait
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import (
@@ -118,7 +118,7 @@ def fails(checkout_id: str) -> Deposit:
 
 
 def _existing(session: Session, checkout_id: str) -> Checkout:
-    checkout = find_checkout(session, checkout_id)
+    checkout = session.get(Checkout, checkout_id)
     if checkout is None:
         raise NoSuchCheckout(checkout_id)
     return checkout

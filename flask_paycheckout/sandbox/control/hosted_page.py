@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.auth.tables import User
-from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, find_checkout, offers
+from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote
 from flask_paycheckout.sandbox.control import customer
 from flask_paycheckout.sandbox.control.pages import page
@@ -124,7 +124,7 @@ def show_checkout(checkout_id: str) -> Response:
 
 
 def _look(session: Session, checkout_id: str) -> View | None:
-    checkout = find_checkout(session, checkout_id)
+    checkout = session.get(Checkout, checkout_id)
     if checkout is None:
         return None
     deposit = session.get(Deposit, checkout_id)

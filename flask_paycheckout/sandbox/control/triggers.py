@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.endpoints import (
+    Checkout,
     NewCheckout,
-    find_checkout,
     page_url,
     store_checkout,
 )
@@ -110,7 +110,7 @@ def _make_checkout(asked: Trigger, *, pick_too: bool) -> str:
 
 def _pick(checkout_id: str, method: str | None) -> None:
     with transaction() as session:
-        if find_checkout(session, checkout_id) is None:
+        if session.get(Checkout, checkout_id) is None:
             raise NoSuchCheckout(checkout_id)
         picked = session.get(Deposit, checkout_id) is not None
     if not picked or method is not None:
@@ -131,7 +131,7 @@ def _expire(checkout_id: str) -> None:
 
 def _tell_checkout(event: str, checkout_id: str) -> Triggered:
     with transaction() as session:
-        checkout, deposit = find_checkout(session, checkout_id), session.get(Deposit, checkout_id)
+        checkout, deposit = session.get(Checkout, checkout_id), session.get(Deposit, checkout_id)
         if checkout is None:
             raise NoSuchCheckout(checkout_id)
         unpicked = "not_picked" if checkout.expires_at > world().clock.now() else "page_expired"
@@ -174,7 +174,7 @@ def _refund(asked: Trigger) -> Triggered:
     """Ask for a disbursement of what a customer paid; its reference is `refund-` and the checkout's id."""
     checkout_id = str(asked.id)
     with transaction() as session:
-        if find_checkout(session, checkout_id) is None:
+        if session.get(Checkout, checkout_id) is None:
             raise NoSuchCheckout(checkout_id)
         deposit = session.get(Deposit, checkout_id)
         if deposit is None or deposit.status != COMPLETED:

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, and_, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, find_checkout, offers
+from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote, quote_paying, terms_of
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, instructions, represent
 from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
@@ -51,7 +51,7 @@ def pick(session: Session, checkout_id: str, method_code: str | None = None, ref
 
     :raises NoSuchMethod: the checkout cannot be paid by it.
     :raises NotPossible: another one was picked, the page has expired, or another deposit has the reference."""
-    checkout = find_checkout(session, checkout_id)
+    checkout = session.get(Checkout, checkout_id)
     if checkout is None:
         raise NoSuchCheckout(checkout_id)
     now = world().clock.now()
