@@ -11,14 +11,13 @@ import hmac
 from math import ceil
 from typing import TYPE_CHECKING
 
-from flask import Blueprint, abort, current_app, flash, redirect, render_template, request, session, url_for
+from flask import Blueprint, abort, current_app, redirect, render_template, request, session, url_for
 from sqlalchemy import select
 
 from example_shop import door, throttle
 from example_shop.database import Order, db
 from example_shop.hooks import hooks
 from example_shop.payments import HELD_BECAUSE, paycheckout
-from flask_paycheckout import TransitionRefused, UnknownCheckout
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 blueprint = Blueprint("owner", __name__, url_prefix="/owner")
 
 MOST_REASON = 300
-"""The most characters of a decision's reason."""
+"""The most characters of a refund's reason."""
 
 
 def is_owner(password: str) -> bool:
@@ -80,25 +79,6 @@ def desk() -> str:
         held=db.session.scalars(select(checkout).where(checkout.status == "held")).all(),
         held_because=HELD_BECAUSE,
     )
-
-
-@blueprint.post("/held/<checkout_id>")
-def decide(checkout_id: str) -> Response:
-    """Accept or reject a held payment, and record the reason."""
-    decision, why = request.form.get("decision"), request.form.get("why", "").strip()
-    if decision not in ("accept", "reject"):
-        abort(400, "Please choose: accept or reject. Nothing was decided.")
-    if not 0 < len(why) <= MOST_REASON:
-        abort(400, f"A decision needs a reason, of at most {MOST_REASON} letters. Nothing was decided.")
-    accept = decision == "accept"
-    try:
-        paycheckout.resolve(checkout_id, accept, by="the owner", why=why)
-    except UnknownCheckout:
-        abort(404)
-    except TransitionRefused:
-        abort(409, "This payment has been decided already.")
-    flash("The payment is accepted." if accept else "The payment is rejected. Refund it now, or decide later.")
-    return redirect(url_for("owner.desk"), 303)
 
 
 def init_app(app: Flask) -> None:

@@ -26,7 +26,7 @@ from tests.sandbox.payments.customers import makes
 #: What answers a GET and is no page for people.
 NO_PAGES = {
     *("static", "favicon", "paycheckout.static", "paycheckout.order_status", "paycheckout_owner.give_proof"),
-    *("paycheckout_owner.download_month", "pictures.draw", "health.tell_health"),
+    *("paycheckout_owner.download_month", "owner.logout", "pictures.draw", "health.tell_health"),
 }
 NO_PAGES_BELOW = ("/_sandbox/", "/v1/", "/v2/")
 #: The states that the order's own page shows in different ways, and those that its status page does.

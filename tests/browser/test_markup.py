@@ -106,7 +106,7 @@ def pages_of_the_example(shop: Flask, sandbox: Sandbox, said: str) -> dict[str, 
     assert owner.decides(checkout, "accept", said).status_code == 303
     for path in ("/owner/", "/owner/letters/", "/owner/payments/payouts", f"/orders/{order}"):
         found[path.replace(order, "O")] = owner.browser.get(path).text
-    for path in ("/orders/", "/jars/", "/nothing/", "/owner/held/"):
+    for path in ("/orders/", "/jars/", "/nothing/"):
         found[path + "?"] = shopper.browser.get(path + said.replace("/", "_")).text
     found["password"] = shopper.sends("/owner/login", password=said).text
     warehouse = create_warehouse().test_client()

@@ -31,7 +31,7 @@ def test_a_jar_is_bought_and_its_supplier_paid(make_demo: Callable[..., Demo], n
     expect(page.get_by_text("Sea Breeze")).to_be_visible()
     page.go_back()
     page.get_by_role("link", name="Payouts").click()
-    page.get_by_role("link", name=re.compile("^maren-")).click()
+    page.get_by_role("link", name=re.compile("^Payout maren-")).click()
     expect(page.get_by_text("12.35 USD").first).to_be_visible()
 
     for minutes in (1, 11):
@@ -73,10 +73,10 @@ def test_a_jar_is_refunded_to_where_its_buyer_says(
     page.wait_for_url("**/refunds/**")
 
     desk.get_by_role("link", name="Payouts").click()
-    desk.get_by_role("link", name=re.compile("^refund-")).click()
+    desk.get_by_role("link", name=re.compile(r"^Refund [0-9]+ of order")).click()
     expect(desk.get_by_text("•••• 412").first).to_be_visible()
     desk.get_by_role("radio", name=re.compile("^Approve it")).check()
-    desk.get_by_role("button", name=re.compile("^Record")).click()
+    desk.get_by_role("button", name="Save").click()
     for minutes in (1, 11):
         demo.reconcile()
         demo.advance(minutes=minutes)

@@ -44,7 +44,7 @@ def test_what_would_be_other_words_in_a_letter_is_refused(shop: Flask, shopper: 
     assert shopper.sends("/orders/", name=name, email=email).status_code in {400, 422}
 
 
-@pytest.mark.parametrize("path", ["/orders/K7QM%00", "/jars/a%00b", "/?x=%00", "/owner/held/%00"])
+@pytest.mark.parametrize("path", ["/orders/K7QM%00", "/jars/a%00b", "/?x=%00"])
 def test_nothing_is_looked_up_by_a_nul(shopper: Shopper, path: str) -> None:
     """PostgreSQL would break at it."""
     assert shopper.browser.get(path).status_code == 400

@@ -50,11 +50,6 @@ def test_a_shop_without_a_password_has_no_desk(make_shop: Callable[..., Flask], 
     assert owner.logs_in(password).status_code == 403
 
 
-def test_decisions_need_the_password(shop: Flask, owner: Owner, held_order: str) -> None:
-    owner.decides(newest_checkout(shop, held_order), "accept", "it is me, really")
-    assert stored(shop, held_order)["state"] == "open"
-
-
 def test_the_desk_shows_state_payment_and_total(owner: Owner, shopper: Shopper) -> None:
     shopper.orders(first_snow=1)
     shopper.cancels(shopper.orders(northern_lights=11))
@@ -90,16 +85,6 @@ def test_the_owner_rejects_held_money_and_the_order_may_be_paid_anew(
     owner.decides(checkout_id, "reject", "wrong sum")
     assert shopper.reads(held_order) == "Waiting for your payment"
     assert shopper.starts_to_pay(held_order) != checkout_id
-
-
-def test_a_decision_needs_a_reason_and_is_taken_once(shop: Flask, owner: Owner, held_order: str) -> None:
-    owner.logs_in()
-    checkout_id = newest_checkout(shop, held_order)
-    assert owner.decides(checkout_id, "accept", " ").status_code == 400
-    owner.decides(checkout_id, "reject", "wrong sum")
-    assert owner.decides(checkout_id, "accept", "on second thoughts").status_code == 409
-    assert owner.decides("no-such-checkout", "accept", "let me see").status_code == 404
-    assert stored(shop, held_order)["state"] == "open"
 
 
 # Guessing the password
