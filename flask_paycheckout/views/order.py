@@ -5,7 +5,7 @@ All are reached by a signed link, from any device, without a session.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import msgspec
 from flask import Response, abort, g, jsonify, redirect, render_template, request, url_for
@@ -34,19 +34,10 @@ from flask_paycheckout.security.signed_links import PAY, STATUS
 from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.totals import Total
-from flask_paycheckout.translations.catalogues import Language
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, require_same_site
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path
-from flask_paycheckout.views.page_text import (
-    Receipt,
-    opens_new_tab,
-    order_text,
-    pay_now,
-    retry_text,
-    see_payment,
-    see_receipt,
-)
+from flask_paycheckout.views.page_text import BUTTON, Receipt, button_text, order_text, retry_text
 from flask_paycheckout.views.pages import bad_link_page, page, seconds_to_wait
 
 
@@ -195,13 +186,6 @@ def _unavailable(link: Link, error: Exception, status: int = 503) -> Response:
     return response
 
 
-_LINKS: dict[str | None, Callable[[Language], str]] = {
-    Status.PENDING: see_payment,
-    Status.HELD: see_payment,
-    Status.PAID: see_receipt,
-}
-
-
 def paycheckout_button(order_id: str, label: str | None = None, *, new_tab: bool = False) -> Markup:
     """A form that starts the payment of this order; a link to its status page while one is on its way, held or made.
 
@@ -213,15 +197,15 @@ def paycheckout_button(order_id: str, label: str | None = None, *, new_tab: bool
     :param new_tab: open the service's page in a new tab, and say so on the button. The shop's page then stays open;
         the service has no link back to the shop.
     """
-    shop_language = language.of_shop()
-    name = _LINKS.get(_status_of(order_id))
-    if name is not None:
-        link = render_template("paycheckout/button.html", link=status_path(order_id), label=name(shop_language))
-        return Markup(link)  # noqa: S704 - rendered with autoescape
-    text = pay_now(shop_language) if label is None else label
-    hint = opens_new_tab(shop_language) if new_tab else None
-    form = render_template("paycheckout/button.html", action=pay_path(order_id), label=text, new_tab_hint=hint)
-    return Markup(form)  # noqa: S704 - rendered with autoescape
+    text_of, status = partial(button_text, language=language.of_shop()), _status_of(order_id)
+    if status in BUTTON:
+        shown = {"link": status_path(order_id), "label": text_of(status)}
+    else:
+        name = text_of("pay") if label is None else label
+        shown = {"action": pay_path(order_id), "label": name} | (
+            {"new_tab_hint": text_of("new tab")} if new_tab else {}
+        )
+    return Markup(render_template("paycheckout/button.html", **shown))  # noqa: S704 - rendered with autoescape
 
 
 def _status_of(order_id: str) -> str | None:

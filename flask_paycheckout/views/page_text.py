@@ -220,6 +220,15 @@ _SEPARATE = message("Paying now is a new payment: the money that was not accepte
 _UNFINISHED = message(
     "Not finished paying? The same payment page is still there, and opening it again is no second payment."
 )
+BUTTON: dict[str, str] = {
+    "pay": _UNPAID.pay,
+    "new tab": message("(opens in a new tab)"),
+    Status.PENDING: message("See how your payment stands"),
+    Status.HELD: message("See how your payment stands"),
+    Status.PAID: message("Paid: see your receipt"),
+}
+"""The labels of the pay button, and, by the order's status, of the link that stands in its place."""
+
 _BAD_LINK = PageText(
     message("This link does not work"),
     message("It is incomplete, or too old. Please open your order in the shop again, or ask the shop for a new link."),
@@ -314,24 +323,9 @@ def bad_link_text(language: Language) -> PageText:
     return translated(_BAD_LINK, language)
 
 
-def opens_new_tab(language: Language) -> str:
-    """The hint behind the label of a pay button that opens a new tab."""
-    return catalogue(language.code).gettext("(opens in a new tab)")
-
-
-def pay_now(language: Language) -> str:
-    """The default label of the pay button."""
-    return catalogue(language.code).gettext(_UNPAID.pay)
-
-
-def see_payment(language: Language) -> str:
-    """The label of the link that stands in the button's place while a payment is on its way, or held."""
-    return catalogue(language.code).gettext("See how your payment stands")
-
-
-def see_receipt(language: Language) -> str:
-    """The label of the link that stands in the button's place once the order is paid."""
-    return catalogue(language.code).gettext("Paid: see your receipt")
+def button_text(of: str, language: Language) -> str:
+    """A label of the pay button, or of the link that stands in its place; see `BUTTON`."""
+    return catalogue(language.code).gettext(BUTTON[of])
 
 
 def named_order(order_id: str, language: Language) -> str:

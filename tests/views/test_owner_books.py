@@ -16,7 +16,6 @@ from tests.books.test_export import books
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.test_cli import runs
-from tests.views.pages import names
 from tests.views.test_owner import ROOT, opens_view
 
 
@@ -78,14 +77,6 @@ def test_a_month_is_what_the_command_exports(desk: Shop, form: str, mimetype: st
     assert answer.headers["Content-Disposition"] == f'attachment; filename="books-2026-01.{form}"'
     assert answer.headers["Cache-Control"] == "no-store"
     assert len(downloads(desk, month="2026-02").text.splitlines()) == 1
-
-
-@pytest.mark.parametrize("path", ["/books", "/books/month?month=2026-01"])
-def test_nobody_else_sees_the_books(shop: Shop, path: str) -> None:
-    shop.has_paid()
-    answer = opens_view(shop, lambda: None).browser.get(ROOT + path)
-    assert answer.status_code == 403
-    assert not names(answer.text, "o-1")
 
 
 @pytest.mark.parametrize("query", ["", "month=2026-13", "month=9999-12", "month=2026-01&format=xls"])
