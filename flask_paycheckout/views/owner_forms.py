@@ -15,19 +15,12 @@ from flask_paycheckout.books.payout_alarms import payout_name
 from flask_paycheckout.books.periods import moment_of
 from flask_paycheckout.checkouts.decisions import MAX_BY, MAX_WHY
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import moment_text, trimmed, visible
+from flask_paycheckout.text import moment_text, payout_status_text, trimmed, visible
 from flask_paycheckout.views.headers import nonce
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 _ALL_ACCOUNTS = "*"
-# The states of payouts whose names say too little.
-_STATES = {
-    "claimable": "waits for the customer",
-    "waiting": "waits for approval",
-    "ready": "ready to be sent",
-    "sending": "being sent",
-}
 
 
 class Folded(NamedTuple):
@@ -126,7 +119,7 @@ def owner_page(template: str, **facts: object) -> str:
 
 def state_text(status: str) -> str:
     """The words for a state of a checkout or payout."""
-    return _STATES.get(status, status)
+    return payout_status_text(status).removeprefix("is ")
 
 
 def folded(history: Iterable[Any]) -> Iterator[Folded]:

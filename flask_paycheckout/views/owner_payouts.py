@@ -30,7 +30,7 @@ from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.requests import RefundablePayment
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
-from flask_paycheckout.text import trimmed, visible
+from flask_paycheckout.text import payout_status_text, trimmed, visible
 from flask_paycheckout.views import language
 from flask_paycheckout.views.order_urls import refund_url
 from flask_paycheckout.views.owner_books import sums_of_days
@@ -40,7 +40,6 @@ from flask_paycheckout.views.owner_forms import (
     form_url,
     owner,
     owner_page,
-    state_text,
     subject_of_form,
     why_given,
 )
@@ -145,7 +144,7 @@ def decide_payout(token: str) -> _Page:
             "Nothing was approved: the destination changed since you saw it. Look at it again, and approve what you"
             " see now."
             if changed
-            else f"It cannot be {made.done}: {_stands(refused.status)}. See below."
+            else f"It cannot be {made.done}: it {payout_status_text(refused.status)}. See below."
         )
         # The choice is taken back: what it was made for is no longer shown.
         return _shown(again, fault, 409, keep_choice=not changed)
@@ -247,12 +246,6 @@ def _refund_form(payment: RefundablePayment, fault: str | None = None, code: int
         action=form_url("refund", RESOLVE, payment.checkout.checkout_id),
     )
     return shown, code
-
-
-def _stands(status: str) -> str:
-    """How a payout stands, after a colon."""
-    word = state_text(status)
-    return "it has failed" if status == PayoutStatus.FAILED else f"it {'' if word.startswith('waits') else 'is '}{word}"
 
 
 def _proposed(left: Decimal) -> str:

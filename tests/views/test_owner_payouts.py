@@ -166,7 +166,7 @@ def test_a_decision_is_recorded_with_who_and_why(desk: Shop, status: str, decisi
     ("status", "stands_so"),
     [
         ("sending", "it is being sent"),
-        ("sent", "it is sent"),
+        ("sent", "it was sent"),
         ("completed", "it is completed"),
         ("cancelled", "it is cancelled"),
         ("failed", "it has failed"),
