@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from flask_paycheckout.books.alarms import Look
 from flask_paycheckout.books.lists import OrderPage, find_order_id, page_of_orders, rows_of_page
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.clock import as_utc
 from tests.plans import plans, rows_taken
 from tests.scripted import Shop
 
@@ -199,6 +201,25 @@ def test_a_page_among_rows_of_one_time_is_read_along_an_index_too(shop: Shop) ->
         return
     with engine.connect() as connection:
         assert instructions(connection, statement) < 20
+
+
+def test_a_page_of_some_days_reads_those_days_alone(shop: Shop) -> None:
+    engine, models = shop.runtime.engine(), shop.runtime.models
+    with engine.begin() as connection:
+        fill(connection)
+        moved_at = models.checkouts.c.moved_at
+        [middle] = connection.execute(sa.select(moved_at).where(models.checkouts.c.id == ROWS // 2)).scalars()
+    middle = as_utc(middle)
+    days = middle, middle + timedelta(minutes=5)
+    statement = rows_of_page(models, None, None, 25, days=days)
+    with engine.connect() as connection, plans(engine) as seen:
+        assert connection.execute(statement).all()
+    [(_, plan)] = seen
+    if engine.dialect.name == "postgresql":
+        assert rows_taken(plan) < 1500, plan
+        return
+    with engine.connect() as connection:
+        assert instructions(connection, statement) < 40
 
 
 def test_alarms_on_the_owners_page_read_few_of_many_rows(shop: Shop) -> None:
