@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, Integer, Table, bindparam, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, Table, bindparam, select, update
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout.database.autocommit import autocommit
@@ -157,18 +157,13 @@ class StateTable(ABC, Generic[Subject]):
 
     # Claims
 
-    def claimed(self, statement: Any, parameters: dict[str, Any]) -> list[Subject]:
+    def claimed(self, statement: Any) -> list[Subject]:
         """The objects that a statement has changed, in the order of their ids; none when other processes were first."""
         with lost_races_ignored():
             with self.single.begin() as connection:
-                found = connection.execute(statement, parameters).mappings().all()
+                found = connection.execute(statement).mappings().all()
             return [self.made(row) for row in sorted(found, key=lambda row: row["id"])]
         return []
-
-    def is_first(self, *conditions: ColumnElement[bool], order: Sequence[Any]) -> ColumnElement[bool]:
-        """The condition that a row is among the first `limit` ones that meet conditions, and not locked."""
-        due = select(self.table.c.id).where(*conditions).order_by(*order)
-        return self.unlocked(due.limit(bindparam("limit", type_=Integer())))
 
     def unlocked(self, ids: Any) -> ColumnElement[bool]:
         """The condition that a row is one of these that no other transaction has locked: it is handling the others.

@@ -14,16 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from sqlalchemy import (
-    BindParameter,
     ColumnElement,
     Connection,
-    bindparam,
     exists,
-    false,
     func,
-    literal,
     not_,
-    null,
     or_,
     select,
     update,
@@ -33,7 +28,6 @@ from sqlalchemy.exc import IntegrityError
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.lock_limit import begin_limited
-from flask_paycheckout.database.parameters import is_of, new_values, parameter
 from flask_paycheckout.database.state_table import lost_races_ignored
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
@@ -46,7 +40,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
 _READY, _SENDING, _SENT = PayoutStatus.READY.value, PayoutStatus.SENDING.value, PayoutStatus.SENT.value
-_LEASED, _KEYS = ("next_attempt_at", "lease_token"), ("paid_by", "client_id")
 
 # The reads that one webhook makes due.
 _MOST = 10
@@ -92,15 +85,22 @@ class PayoutQueue:
         """
         if not self._has_key:
             raise RuntimeError("the installation has no key")
-        ((due, ready),) = self.payouts.rows(self._select_backlog, of_next_attempt_at=due_by)
-        return Backlog(bool(due), int(ready))
+        c = self.payouts.table.c
+        due = exists().where(c.status.in_((_READY, _SENDING, _SENT)), c.next_attempt_at <= due_by)
+        ready = select(func.count()).where(c.status == _READY).scalar_subquery()
+        ((any_due, count),) = self.payouts.rows(select(due, ready))
+        return Backlog(bool(any_due), int(count))
 
     def next_ready(self, due_by: datetime, without: Collection[str] = ()) -> ReadyPayout | None:
         """The payout that is to be sent next, not claimed yet.
 
         :param without: merchant accounts that send nothing now.
         """
-        found = self.payouts.rows(self._select_next, of_next_attempt_at=due_by, without=list(without))
+        c = self.payouts.table.c
+        columns = (c[name] for name in ReadyPayout.__struct_fields__)
+        found = self.payouts.rows(
+            self._oldest(_READY, due_by, 1, c.account.not_in(without)).with_only_columns(*columns)
+        )
         return ReadyPayout(*found[0]) if found else None
 
     def take(
@@ -115,14 +115,24 @@ class PayoutQueue:
 
         :returns: the payouts, now sending, with one lease; empty when other processes have claimed them.
         """
-        parameters: dict[str, Any] = {"of_next_attempt_at": due_by, "now": now}
-        parameters["entry"] = line(now, Entry.MOVED, to=PayoutStatus.SENDING, rule=PayoutEvidence.TAKEN)
-        parameters |= {"new_paid_by": paid_by, "new_client_id": client_id}
+        c = self.payouts.table.c
         if first.alone or is_token(first.currency) or first.paid_by is not None:
-            return self._claimed(self._take_one, now, parameters | {"of_id": first.id})
-        group = {"of_account": first.account, "of_currency": first.currency}
-        limit = self.parts.settings.payout_batch
-        return self._claimed(self._take_batch, now, parameters | group | {"limit": limit})
+            those = [c.id == first.id]
+        else:
+            those = [c.account == first.account, c.currency == first.currency, c.alone.is_(False), c.paid_by.is_(None)]
+        ids = self._oldest(_READY, due_by, self.parts.settings.payout_batch, *those)
+        entry = line(now, Entry.MOVED, to=PayoutStatus.SENDING, rule=PayoutEvidence.TAKEN)
+        taken = self._claiming(ids, now, c.status == _READY, c.next_attempt_at <= due_by).values(
+            status=_SENDING,
+            moved_at=now,
+            taken_at=func.coalesce(c.taken_at, now),
+            missed_at=None,
+            refused=False,
+            paid_by=func.coalesce(c.paid_by, paid_by),
+            client_id=func.coalesce(c.client_id, client_id),
+            history=appended(c.history, entry, always=False),
+        )
+        return self.payouts.claimed(taken)
 
     def take_look_ups(
         self, due_by: datetime, now: datetime, limit: int, without: Collection[str] = ()
@@ -133,117 +143,45 @@ class PayoutQueue:
 
         :param without: merchant accounts that are not asked now.
         """
-        return self._take_due(self._look_ups, due_by, now, limit, without)
+        c = self.payouts.table.c
+        ids = self._oldest(_SENDING, due_by, limit, c.account.not_in(without))
+        claiming = self._claiming(ids, now, c.status == _SENDING)
+        return self.payouts.claimed(claiming.values(doubted=or_(c.doubted, not_(c.refused))))
 
     def take_reads(
         self, due_by: datetime, now: datetime, limit: int, without: Collection[str] = ()
     ) -> Sequence[PayoutMixin]:
         """Claim sent payouts whose read is due; otherwise like `take_look_ups`."""
-        return self._take_due(self._reads, due_by, now, limit, without)
+        c = self.payouts.table.c
+        ids = self._oldest(_SENT, due_by, limit, c.account.not_in(without))
+        return self.payouts.claimed(self._claiming(ids, now, c.status == _SENT))
 
     def renew(self, lease_token: str, now: datetime) -> Sequence[PayoutMixin]:
         """Prolong the claim of payouts in sending, right before the call.
 
         :returns: the payouts that are still held, and only these may be sent; none once the lease has ended.
         """
-        return self._claimed(self._renew, now, {"of_lease_token": lease_token, "now": now}, lease_token)
-
-    def _take_due(
-        self, statement: Any, due_by: datetime, now: datetime, limit: int, without: Collection[str]
-    ) -> Sequence[PayoutMixin]:
-        due = {"of_next_attempt_at": due_by, "limit": limit, "without": list(without)}
-        return self._claimed(statement, now, due)
-
-    def _claimed(
-        self, statement: Any, now: datetime, parameters: dict[str, Any], lease_token: str | None = None
-    ) -> Sequence[PayoutMixin]:
-        lease = {"new_next_attempt_at": now + self.parts.claim, "new_lease_token": lease_token or str(uuid.uuid4())}
-        return self.payouts.claimed(statement, parameters | lease)
+        c = self.payouts.table.c
+        mine = c.lease_token == lease_token, c.status == _SENDING, c.next_attempt_at > now
+        return self.payouts.claimed(self._claiming(select(c.id).where(*mine), now, *mine, lease_token=lease_token))
 
     @cached_property
     def _has_key(self) -> bool:
         with begin_limited(self.parts.engine()) as connection:
             return bool(installation_key(connection, self.parts.models.services))
 
-    # Statements
-
-    @cached_property
-    def _select_backlog(self) -> Any:
+    def _oldest(self, status: str, due_by: datetime, limit: int, *conditions: ColumnElement[bool]) -> Any:
+        """Select the ids of those payouts in a state that have waited for the longest time."""
         c = self.payouts.table.c
-        due = exists().where(c.status.in_((_READY, _SENDING, _SENT)), self._is_due)
-        ready = select(func.count()).select_from(self.payouts.table).where(c.status == _READY).scalar_subquery()
-        return select(due, ready)
+        due = select(c.id).where(c.status == status, c.next_attempt_at <= due_by, *conditions)
+        return due.order_by(c.next_attempt_at, c.id).limit(limit)
 
-    @cached_property
-    def _select_next(self) -> Any:
+    def _claiming(self, ids: Any, now: datetime, *still: ColumnElement[bool], lease_token: str | None = None) -> Any:
+        """A statement that claims those of these payouts that nobody has locked."""
         c = self.payouts.table.c
-        columns = (c[name] for name in ReadyPayout.__struct_fields__)
-        due = select(*columns).where(c.status == _READY, self._is_due, self._is_others)
-        return due.order_by(c.next_attempt_at, c.id).limit(1).with_for_update(skip_locked=True)
-
-    @cached_property
-    def _take_one(self) -> Any:
-        c, mine = self.payouts.table.c, is_of(self.payouts.table, "id")
-        one = self.payouts.unlocked(select(c.id).where(mine))
-        return self._taking(one, c.status == _READY, self._is_due)
-
-    @cached_property
-    def _take_batch(self) -> Any:
-        table = self.payouts.table
-        same = (is_of(table, name) for name in ("account", "currency"))
-        return self._taking(*self._first(_READY, *same, table.c.alone.is_(False), table.c.paid_by.is_(None)))
-
-    @cached_property
-    def _look_ups(self) -> Any:
-        c = self.payouts.table.c
-        return self._claiming(*self._first(_SENDING, self._is_others)).values(doubted=or_(c.doubted, not_(c.refused)))
-
-    @cached_property
-    def _reads(self) -> Any:
-        return self._claiming(*self._first(_SENT, self._is_others))
-
-    @cached_property
-    def _renew(self) -> Any:
-        table = self.payouts.table
-        held = table.c.next_attempt_at > parameter(table, "now", "next_attempt_at")
-        mine = is_of(table, "lease_token"), table.c.status == _SENDING, held
-        return self._claiming(self.payouts.unlocked(select(table.c.id).where(*mine)), *mine)
-
-    @property
-    def _is_due(self) -> ColumnElement[bool]:
-        table = self.payouts.table
-        return table.c.next_attempt_at <= parameter(table, "of_next_attempt_at", "next_attempt_at")
-
-    @property
-    def _is_others(self) -> ColumnElement[bool]:
-        """The condition that a row is of none of the accounts `without`."""
-        account = self.payouts.table.c.account
-        return account.not_in(bindparam("without", expanding=True, type_=account.type))
-
-    def _first(self, status: str, *conditions: ColumnElement[bool]) -> tuple[ColumnElement[bool], ...]:
-        """The conditions that a row is among the longest waiting ones in a state."""
-        c = self.payouts.table.c
-        in_state = c.status == status
-        order = c.next_attempt_at, c.id
-        return self.payouts.is_first(in_state, self._is_due, *conditions, order=order), in_state
-
-    def _claiming(self, *conditions: ColumnElement[bool]) -> Any:
-        table = self.payouts.table
-        values = new_values(table, _LEASED) | {"changes": table.c.changes + 1}
-        return update(table).where(*conditions).values(values).returning(*table.c)
-
-    def _taking(self, *conditions: ColumnElement[bool]) -> Any:
-        table = self.payouts.table
-        c, now = table.c, parameter(table, "now", "taken_at")
-        return self._claiming(*conditions).values(
-            status=literal(_SENDING, c.status.type),
-            moved_at=now,
-            taken_at=func.coalesce(c.taken_at, now),
-            missed_at=null(),
-            refused=false(),
-            **{name: func.coalesce(c[name], new) for name, new in new_values(table, _KEYS).items()},
-            history=appended(c.history, self.payouts.entry, always=False),
-        )
+        lease = {"next_attempt_at": now + self.parts.claim, "lease_token": lease_token or str(uuid.uuid4())}
+        claiming = update(self.payouts.table).where(self.payouts.unlocked(ids), *still)
+        return claiming.values(lease | {"changes": c.changes + 1}).returning(*c)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,17 +213,17 @@ class PayoutHints:
         if not self.lately.begin("", now):
             return
         c = self.payouts.table.c
-        waiting = c.status == _SENT, c.next_attempt_at > self._now, c.lease_token.is_(None), c.failures == 0
-        if not self.payouts.rows(select(c.id).where(*waiting).limit(1), now=now):
+        waits = c.status == _SENT, c.next_attempt_at > now, c.lease_token.is_(None), c.failures == 0
+        waiting = select(c.id).where(*waits).order_by(c.next_attempt_at, c.id).limit(_MOST)
+        if not self.payouts.rows(waiting.limit(1)):
             return
-        first = self.payouts.is_first(*waiting, order=(c.next_attempt_at, c.id))
-        still = first, c.status == _SENT, c.lease_token.is_(None)
-        hurry = update(self.payouts.table).where(*still).values(next_attempt_at=self._now, changes=c.changes + 1)
+        hurry = update(self.payouts.table).where(self.payouts.unlocked(waiting), *waits)
         try:
             with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
                 if self._has_effect(connection, now):
-                    hurried = connection.execute(hurry.returning(c.id), {"now": now, "limit": _MOST}).scalars()
-                    connection.execute(self._recorded(words=" ".join(map(str, hurried))))
+                    hurried = hurry.values(next_attempt_at=now, changes=c.changes + 1).returning(c.id)
+                    ids = " ".join(map(str, connection.execute(hurried).scalars()))
+                    connection.execute(self._recorded(words=ids))
         except IntegrityError:
             # Another process had a hint at the same moment.
             return
@@ -316,7 +254,3 @@ class PayoutHints:
 
     def _recorded(self, **values: Any) -> Any:
         return update(self.parts.models.services).filter_by(**_WEBHOOK).values(values)
-
-    @property
-    def _now(self) -> BindParameter[datetime]:
-        return parameter(self.payouts.table, "now", "next_attempt_at")
