@@ -389,7 +389,9 @@ class SandboxControl:
     def finish(
         self, payout: RequestedPayout | _OfShop | str, status: Literal["completed", "failed"]
     ) -> RequestedPayout:
-        """Complete a pending payout as the bank or network, or let it fail. The service sends the webhook.
+        """Complete a pending payout as the bank or network, or let it fail.
+
+        The service sends a webhook if the switch `disbursement_progress_webhook` is `sent`.
 
         :param payout: one of `payouts`, a payout of the shop, or the service's reference of either.
         :returns: the payout as it is now.

@@ -25,6 +25,7 @@ def test_a_webhook_makes_the_reads_of_sent_payouts_due(open_payer: OpenPayer) ->
     payer.owes()
     payer.owes("token", to=WALLET)
     payer.sends()
+    payer.sandbox.change_unknowns(disbursement_progress_webhook="sent")
     payer.sandbox.deliver_to(payer.shop.browser)
     payer.sandbox.finish(payer.payout(), "completed")
     assert next_read(payer) <= 0

@@ -115,7 +115,7 @@ def test_payouts_that_hang_delay_no_deposit_of_the_same_round_and_no_later_round
     assert len(payer.at_service) == 1
 
 
-def test_reconcile_ends_only_when_the_payouts_have_ended(payer: Payer) -> None:
+def test_reconcile_ends_only_when_the_payouts_have_ended(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A deposit's error too waits for them, lest the process ends in the middle of a call."""
     seen: list[str] = []
     payer.meanwhile(FIAT, lambda: seen.append("called"))
@@ -124,7 +124,7 @@ def test_reconcile_ends_only_when_the_payouts_have_ended(payer: Payer) -> None:
     def broken(*arguments: object) -> ReconcileReport:
         raise LookupError
 
-    payer.shop.runtime.reconciler.read_deposits = broken  # type: ignore[assignment, method-assign]
+    monkeypatch.setattr(type(payer.shop.runtime.reconciler), "read_deposits", broken)
     with pytest.raises(LookupError):
         reconciles(payer)
     assert payer.status() in ("sent", "ready"), "not in between"
