@@ -22,7 +22,7 @@ from flask_paycheckout.checkouts.shop_answers import ShopAnswers
 from flask_paycheckout.checkouts.states import Status, best_of
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import PaymentsError, RequestRefused, TransportFailed
-from flask_paycheckout.client.records.checkouts import CheckoutLink
+from flask_paycheckout.client.resources.checkouts import CheckoutLink
 from flask_paycheckout.database.database_errors import is_lock_timeout
 from flask_paycheckout.database.order_ids import MAX_ID, require_order_id
 from flask_paycheckout.errors import (

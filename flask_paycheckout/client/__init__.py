@@ -14,7 +14,7 @@
 Each part of the service is an attribute of the client, and has a page with an example:
 `python -m pydoc flask_paycheckout.client.resources.auth`, `.checkouts`, `.deposits`, `.fiat_disbursements`,
 `.crypto_disbursements`, `.recipients`, `.payments` and `.references`; the last two are deprecated by the service and
-warn. Records that are sent and received stand in `flask_paycheckout.client.records`, and can be imported from here.
+warn. Records that are sent and received stand beside the calls that use them, and can be imported from here.
 
 The examples run as they stand, with this client, against `python -m flask_paycheckout.sandbox --control-token control`.
 For the acts of customers and banks they use the sandbox's control interface:

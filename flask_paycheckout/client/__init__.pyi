@@ -17,26 +17,31 @@ from .errors import (
     Unauthorized as Unauthorized,
 )
 from .paging import Page as Page
-from .records.auth import (
+from .records import (
+    Activity as Activity,
+    Record as Record,
+    ResponseInfo as ResponseInfo,
+)
+from .resources.auth import (
     Login as Login,
     Organization as Organization,
     User as User,
 )
-from .records.checkouts import CheckoutLink as CheckoutLink
-from .records.crypto_disbursements import (
+from .resources.checkouts import CheckoutLink as CheckoutLink
+from .resources.crypto_disbursements import (
     CryptoBatch as CryptoBatch,
     CryptoDisbursement as CryptoDisbursement,
     CryptoReceiver as CryptoReceiver,
     FeeConfig as FeeConfig,
     FeeEstimate as FeeEstimate,
 )
-from .records.deposits import (
+from .resources.deposits import (
     Deposit as Deposit,
     ExchangeInfo as ExchangeInfo,
     Fee as Fee,
     PaymentFiat as PaymentFiat,
 )
-from .records.fiat_disbursements import (
+from .resources.fiat_records import (
     CurrencySum as CurrencySum,
     FiatBank as FiatBank,
     FiatBatch as FiatBatch,
@@ -49,24 +54,19 @@ from .records.fiat_disbursements import (
     NewRecipient as NewRecipient,
     PayoutBank as PayoutBank,
 )
-from .records.payments import (
+from .resources.payments import (
     Payment as Payment,
     PaymentActivity as PaymentActivity,
     PaymentReceiver as PaymentReceiver,
     PaymentSender as PaymentSender,
     Quote as Quote,
 )
-from .records.recipients import (
+from .resources.recipients import (
     BankDetails as BankDetails,
     Recipient as Recipient,
     RecipientBank as RecipientBank,
 )
-from .records.record import (
-    Activity as Activity,
-    Record as Record,
-    ResponseInfo as ResponseInfo,
-)
-from .records.references import (
+from .resources.references import (
     Bank as Bank,
     Crypto as Crypto,
     Currency as Currency,

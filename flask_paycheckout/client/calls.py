@@ -34,8 +34,8 @@ from flask_paycheckout.client.errors import (
 from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in, hide
 from flask_paycheckout.client.operations import Access, Forms
 from flask_paycheckout.client.paging import OnlyRecord, Page, page_of, walk
-from flask_paycheckout.client.records.reading import reader_of
-from flask_paycheckout.client.records.record import Record, ResponseHeaders, ResponseInfo, attach_response
+from flask_paycheckout.client.reading import reader_of
+from flask_paycheckout.client.records import Record, ResponseHeaders, ResponseInfo, attach_response
 from flask_paycheckout.client.retries import SHORTEST_ATTEMPT, moment_of, seconds_to_wait
 from flask_paycheckout.client.sending import credentials_of
 from flask_paycheckout.client.waiting import Waiting
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import httpx
 
     from flask_paycheckout.client.operations import Operation
-    from flask_paycheckout.client.records.record import Sort
+    from flask_paycheckout.client.records import Sort
     from flask_paycheckout.client.retries import Retries
     from flask_paycheckout.client.sending import Sender
     from flask_paycheckout.client.signing import RenewedToken

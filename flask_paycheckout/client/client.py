@@ -16,10 +16,9 @@ from flask_paycheckout.client.bodies import query_text
 from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.client.operations import Access, Forms, Operation, PaymentsPath, RecipientDelete
-from flask_paycheckout.client.records.deposits import Deposit
-from flask_paycheckout.client.records.record import Record
+from flask_paycheckout.client.records import Record
 from flask_paycheckout.client.resources.checkouts import Checkouts
-from flask_paycheckout.client.resources.deposits import Deposits
+from flask_paycheckout.client.resources.deposits import Deposit, Deposits
 from flask_paycheckout.client.retries import Pace, Retries, seconds
 from flask_paycheckout.client.sending import Sender, checked_base_url
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, RenewedToken, Signer

@@ -48,7 +48,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from flask_paycheckout.client.records.record import ResponseHeaders
+    from flask_paycheckout.client.records import ResponseHeaders
 
 __all__ = [
     "CarriedOut",

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from flask_paycheckout.client.records.record import Record
+from flask_paycheckout.client.records import Record
 
 __all__ = ["MEBIBYTE", "Access", "Forms", "Operation", "PaymentsPath", "RecipientDelete", "deprecated", "segment"]
 

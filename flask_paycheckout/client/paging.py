@@ -11,13 +11,13 @@ import msgspec
 
 from flask_paycheckout.client.envelope import Ambiguous, Unreadable
 from flask_paycheckout.client.errors import TransportFailed
-from flask_paycheckout.client.records.reading import RecordReader, reader_of
-from flask_paycheckout.client.records.record import plain
+from flask_paycheckout.client.reading import RecordReader, reader_of
+from flask_paycheckout.client.records import plain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator
 
-    from flask_paycheckout.client.records.record import ResponseInfo, Sort
+    from flask_paycheckout.client.records import ResponseInfo, Sort
 
 __all__ = ["DEFAULT_LIMIT", "OnlyRecord", "Page", "page_of", "page_of_array", "walk"]
 

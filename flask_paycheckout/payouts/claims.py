@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, update
 
 from flask_paycheckout.client import PaymentsError, TransportFailed
-from flask_paycheckout.client.records.recipients import BankDetails
+from flask_paycheckout.client.resources.recipients import BankDetails
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.payouts.decisions import PayoutDecisions

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from flask_paycheckout.client import FiatDisbursement, Page, ServiceFault, TransportFailed
 from flask_paycheckout.client.paging import page_of_array, walk
-from flask_paycheckout.client.records.record import Sort
+from flask_paycheckout.client.records import Sort
 from tests.client import samples
 from tests.client.wire import Script, Shop, paged, refusal, steady, success
 

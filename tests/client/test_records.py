@@ -13,14 +13,14 @@ import pytest
 from flask_paycheckout.client import TransportFailed
 from flask_paycheckout.client.envelope import data_of, envelope_of
 from flask_paycheckout.client.hidden import AccountNumber
-from flask_paycheckout.client.records.auth import User
-from flask_paycheckout.client.records.crypto_disbursements import CryptoDisbursement
-from flask_paycheckout.client.records.deposits import Deposit
-from flask_paycheckout.client.records.fiat_disbursements import FiatDisbursement, FiatPaymentMethod
-from flask_paycheckout.client.records.payments import Payment, Quote
-from flask_paycheckout.client.records.reading import RecordReader
-from flask_paycheckout.client.records.recipients import Recipient
-from flask_paycheckout.client.records.references import Bank, Crypto, Currency, PaymentMethod
+from flask_paycheckout.client.reading import RecordReader
+from flask_paycheckout.client.resources.auth import User
+from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursement
+from flask_paycheckout.client.resources.deposits import Deposit
+from flask_paycheckout.client.resources.fiat_records import FiatDisbursement, FiatPaymentMethod
+from flask_paycheckout.client.resources.payments import Payment, Quote
+from flask_paycheckout.client.resources.recipients import Recipient
+from flask_paycheckout.client.resources.references import Bank, Crypto, Currency, PaymentMethod
 from tests.client import samples
 from tests.client.wire import DEPOSIT, Script, Shop, paged, success
 

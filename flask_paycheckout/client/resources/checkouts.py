@@ -4,16 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from flask_paycheckout.client.amounts import as_number
-from flask_paycheckout.client.operations import Operation
-from flask_paycheckout.client.records.checkouts import CheckoutLink
+from flask_paycheckout.client.hidden import concealed
+from flask_paycheckout.client.operations import Operation, segment
+from flask_paycheckout.client.records import Record
 from flask_paycheckout.client.waiting import Resource, W, method
 from flask_paycheckout.totals import Pay, Receive, Total
 
 if TYPE_CHECKING:
     from flask_paycheckout.client.envelope import JsonObject
 
-__all__ = ["Checkouts"]
+__all__ = ["CheckoutLink", "Checkouts"]
+
+
+class CheckoutLink(Record, frozen=True, rename="camel"):
+    """A checkout that the service accepted. Its page is valid for 15 minutes.
+
+    :ivar id: the checkout id; also the id of the deposit to come and the webhook's `orderId`.
+    :ivar url: the hosted page, to be used exactly as given. Whoever has it can pay, so `repr` does not show it.
+    """
+
+    id: str
+    url: str
+
+    def __post_init__(self) -> None:
+        # A checkout that could never be asked about, or that has no page, is none.
+        segment(self.id)
+        if not self.url:
+            raise ValueError("the checkout has no url")
+        msgspec.structs.force_setattr(self, "url", concealed(self.url))
+
 
 # Repeatable: nobody holds the URL of a checkout whose answer was lost, so it is never paid.
 _CREATE = Operation("POST", "/v1/checkout", CheckoutLink, repeatable=True)

@@ -10,7 +10,8 @@ from flask_paycheckout.client.bodies import Fields, batch, fields_of, needed, qu
 from flask_paycheckout.client.errors import Invalid, TransportFailed
 from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation, deprecated
 from flask_paycheckout.client.paging import DEFAULT_LIMIT, OnlyRecord, Page, page_of_array, walk
-from flask_paycheckout.client.records.fiat_disbursements import (
+from flask_paycheckout.client.records import DisbursementStatus, Record, Sort
+from flask_paycheckout.client.resources.fiat_records import (
     FiatBatch,
     FiatBatchV1,
     FiatDisbursement,
@@ -18,7 +19,6 @@ from flask_paycheckout.client.records.fiat_disbursements import (
     FiatItemV1,
     FiatPaymentMethod,
 )
-from flask_paycheckout.client.records.record import DisbursementStatus, Record, Sort
 from flask_paycheckout.client.waiting import Resource, W, each, method
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The base of all records, the response that they came in, and the words and steps that several of them hold."""
+"""The base of all records, the response that brought them, and the words that several of them hold."""
 
 from __future__ import annotations
 

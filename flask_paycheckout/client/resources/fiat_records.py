@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from flask_paycheckout.client.amounts import Amount
 from flask_paycheckout.client.hidden import AccountNumber
-from flask_paycheckout.client.records.record import Activity, DisbursementStatus, Record
+from flask_paycheckout.client.records import Activity, DisbursementStatus, Record
 
 __all__ = [
     "CurrencySum",

@@ -1,1 +1,0 @@
-"""Frozen records of the service's responses: one module per resource."""
