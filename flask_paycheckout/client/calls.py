@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from flask_paycheckout.client.bodies import Fields
     from flask_paycheckout.client.operations import Operation
-    from flask_paycheckout.client.records import Sort
     from flask_paycheckout.client.retries import Retries
     from flask_paycheckout.client.sending import Sender
     from flask_paycheckout.client.signing import RenewedToken
@@ -110,16 +110,22 @@ class Caller(Generic[W]):
         )
 
     async def page(
-        self, operation: Operation[R], query: Callable[[int | None], str], page: int | None, timeout: float | None
+        self,
+        operation: Operation[R],
+        fields: Fields,
+        filters: Mapping[str, Any],
+        page: int | None,
+        timeout: float | None,
     ) -> Page[R]:
         """The page in the response's `data`.
 
-        :param query: the query string for the page of a number.
+        :param fields: writes the filters.
         """
+        query = fields.query(filters, page)
         read = await self._ask(
-            operation, lambda response: _page(response, response.data(), operation), query=query(page), timeout=timeout
+            operation, lambda response: _page(response, response.data(), operation), query=query, timeout=timeout
         )
-        return replace(read, read_page=lambda number: self.page(operation, query, number, timeout))
+        return replace(read, read_page=lambda number: self.page(operation, fields, filters, number, timeout))
 
     async def page_or_records(self, operation: Operation[R], **asked: Any) -> Page[R] | tuple[R, ...] | OnlyRecord[R]:
         """A list whose form the interface leaves open: a page, an array, or the page's first record alone."""
@@ -139,23 +145,22 @@ class Caller(Generic[W]):
         self,
         operation: Operation[R],
         id_of: Callable[[R], str | None],
-        query: Callable[[int | None], str],
-        *,
-        sort: Sort | None = None,
-        timeout: float | None = None,
+        fields: Fields,
+        filters: Mapping[str, Any],
+        timeout: float | None,
     ) -> AsyncGenerator[R, None]:
         """The records of every page; see `paging.walk`.
 
-        :param query: the query string for the page of a number.
+        :param fields: writes the filters.
         :param timeout: seconds for the call of each page.
         """
         # A filter that is wrong is named here, not when the first record is wanted.
-        query(1)
+        fields.query(filters)
 
         async def fetch(number: int) -> tuple[Page[R], bool]:
-            return await self.page(operation, query, number, timeout), False
+            return await self.page(operation, fields, filters, number, timeout), False
 
-        return walk(str(operation), fetch, id_of, sort=sort)
+        return walk(str(operation), fetch, id_of, sort=filters.get("sort"))
 
     async def data(self, operation: Operation[Any], **asked: Any) -> JsonObject | list[Any] | None:
         """The response's `data`, as it is."""

@@ -135,8 +135,7 @@ class _Client(Resource[W], Generic[W, Transport]):
         """
         client_secret, access_token = concealed(client_secret), concealed(access_token)
         signers = _signers(client_id, client_secret, access_token, signer)
-        sender = self._caller.sender.signed_by(signers, only=True).borrowed()
-        return self._sharing(sender, self._caller.retries, client_id)
+        return self._sharing(self._caller.sender.lent_to(signers), self._caller.retries, client_id)
 
     def _sharing(self, sender: Sender[W], retries: Retries, client_id: str | None) -> Self:
         other = type(self).__new__(type(self))

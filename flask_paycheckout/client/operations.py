@@ -120,19 +120,22 @@ def segment(value: str) -> str:
         raise ValueError("an id must be encodable as UTF-8") from None
 
 
-def deprecated(method: str, instead: str) -> Callable[[M], M]:
+def deprecated(instead: str) -> Callable[[M], M]:
     """Warns the caller of a method that the service deprecates.
 
-    :param method: its name on the client.
     :param instead: what to use in its place, ending the sentence "use ...".
     """
 
-    def declare(call: M) -> M:
-        @wraps(cast("Callable[..., Any]", call))
+    def declare(method: M) -> M:
+        call = cast("Callable[..., Any]", method)
+        # A module of resources has the name of the client's attribute.
+        name = f"client.{call.__module__.rpartition('.')[2]}.{call.__name__}"
+
+        @wraps(call)
         def warned(*args: Any, **kwargs: Any) -> Any:
-            text = f"client.{method} uses an operation that the service deprecates: use {instead}"
+            text = f"{name} uses an operation that the service deprecates: use {instead}"
             warnings.warn(text, DeprecationWarning, stacklevel=2)
-            return cast("Callable[..., Any]", call)(*args, **kwargs)
+            return call(*args, **kwargs)
 
         return cast("M", warned)
 

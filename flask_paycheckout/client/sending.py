@@ -62,25 +62,22 @@ class Sender(Generic[W]):
         self._path = httpx.URL(base_url).raw_path.decode("ascii").rstrip("/")
         self._signers = signers
 
-    def signed_by(self, signers: Mapping[Access, Signer], *, only: bool = False) -> Self:
-        """A sender through the same connections, with other signers for these kinds of access.
-
-        :param only: whether it has no signers for the other kinds.
-        """
+    def signed_by(self, signers: Mapping[Access, Signer]) -> Self:
+        """A sender through the same connections, with other signers for these kinds of access."""
         other = copy(self)
-        other._signers = signers if only else {**self._signers, **signers}
+        other._signers = {**self._signers, **signers}
+        return other
+
+    def lent_to(self, signers: Mapping[Access, Signer]) -> Self:
+        """A sender for another account, with its signers alone; closing it leaves the connections open."""
+        other = copy(self)
+        other._signers, other.owns_connections = signers, False
         return other
 
     def renewable(self, operation: Operation[Any]) -> RenewedToken | None:
         """The token of the operation's calls, when another one can be asked for."""
         signer = self._signers.get(operation.access)
         return signer if isinstance(signer, RenewedToken) else None
-
-    def borrowed(self) -> Self:
-        """A sender through the same connections that leaves them open when it is closed."""
-        other = copy(self)
-        other.owns_connections = False
-        return other
 
     async def send(self, operation: Operation[Any], path: str, body: bytes, left: float, wall: float) -> httpx.Response:
         """The response to one attempt, with its whole body.

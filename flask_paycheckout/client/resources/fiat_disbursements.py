@@ -203,7 +203,7 @@ class FiatDisbursements(Resource[W]):
         body = {"currency": currency, "disburseData": sent}
         return await self._caller.record(_CREATE, body=body, references=_references(taken), timeout=timeout)
 
-    @deprecated("fiat_disbursements.create_v1", "client.fiat_disbursements.create")
+    @deprecated("client.fiat_disbursements.create")
     @method
     async def create_v1(self, items: Iterable[FiatItemV1], *, timeout: float | None = None) -> FiatBatchV1:
         """The deprecated way to `create`: each item has a currency, and its recipient must exist.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack, get_args
 
 import msgspec
@@ -227,7 +226,7 @@ class Payments(Resource[W]):
     ('pending', True)
     """
 
-    @deprecated("payments.quote", f"{_INSTEAD}.payment_methods, which gives the fees of bank transfers")
+    @deprecated(f"{_INSTEAD}.payment_methods, which gives the fees of bank transfers")
     @method
     async def quote(self, *, timeout: float | None = None, **fields: Unpack[QuoteFields]) -> Quote:
         """The costs of a payment and the amount that would arrive.
@@ -237,7 +236,7 @@ class Payments(Resource[W]):
         """
         return await self._caller.record(_QUOTE, query=_QUOTED.query(fields), timeout=timeout)
 
-    @deprecated("payments.list", f"{_INSTEAD}.list")
+    @deprecated(f"{_INSTEAD}.list")
     @method
     async def list(
         self, *, page: int | None = None, timeout: float | None = None, **filters: Unpack[PaymentFilters]
@@ -249,9 +248,9 @@ class Payments(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         listing = _LISTS[self._caller.forms.payments_path]
-        return await self._caller.page(listing, partial(_FILTERS.query, filters), page, timeout)
+        return await self._caller.page(listing, _FILTERS, filters, page, timeout)
 
-    @deprecated("payments.iterate", f"{_INSTEAD}.iterate")
+    @deprecated(f"{_INSTEAD}.iterate")
     @each
     def iterate(
         self, *, timeout: float | None = None, **filters: Unpack[PaymentFilters]
@@ -262,12 +261,10 @@ class Payments(Resource[W]):
         :raises TransportFailed: while iterating: the pages would not come to an end.
         :raises PaymentsError: while iterating; see `errors`.
         """
-        listing, query = _LISTS[self._caller.forms.payments_path], partial(_FILTERS.query, filters)
-        return self._caller.iterate(
-            listing, lambda found: found.payment_id, query, sort=filters.get("sort"), timeout=timeout
-        )
+        listing = _LISTS[self._caller.forms.payments_path]
+        return self._caller.iterate(listing, lambda found: found.payment_id, _FILTERS, filters, timeout)
 
-    @deprecated("payments.get", f"{_INSTEAD}.get")
+    @deprecated(f"{_INSTEAD}.get")
     @method
     async def get(self, payment_id: str, *, timeout: float | None = None) -> Payment:
         """The payment as it is now, with its history.
@@ -278,7 +275,7 @@ class Payments(Resource[W]):
         """
         return await self._caller.record(_GET, ids={"id": payment_id}, timeout=timeout)
 
-    @deprecated("payments.create", f"{_INSTEAD}.create")
+    @deprecated(f"{_INSTEAD}.create")
     @method
     async def create(self, *, timeout: float | None = None, **fields: Unpack[NewPayment]) -> Payment:
         """Opens a payment from a wallet to a recipient's bank account. Never sent twice.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 import msgspec
@@ -167,7 +166,7 @@ class Recipients(Resource[W]):
         :param filters: see `RecipientFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.page(_LIST, partial(_FILTERS.query, filters), page, timeout)
+        return await self._caller.page(_LIST, _FILTERS, filters, page, timeout)
 
     @each
     def iterate(
@@ -179,8 +178,7 @@ class Recipients(Resource[W]):
         :raises TransportFailed: while iterating: the pages would not come to an end.
         :raises PaymentsError: while iterating; see `errors`.
         """
-        query = partial(_FILTERS.query, filters)
-        return self._caller.iterate(_LIST, lambda found: found.id, query, sort=filters.get("sort"), timeout=timeout)
+        return self._caller.iterate(_LIST, lambda found: found.id, _FILTERS, filters, timeout)
 
     @method
     async def get(self, recipient_id: str, *, timeout: float | None = None) -> Recipient:

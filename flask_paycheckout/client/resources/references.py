@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import msgspec
@@ -13,7 +12,6 @@ import msgspec
 from flask_paycheckout.client.bodies import Fields
 from flask_paycheckout.client.errors import Invalid
 from flask_paycheckout.client.operations import Access, Operation, deprecated
-from flask_paycheckout.client.paging import walk
 from flask_paycheckout.client.records import BlockchainType, Record, Sort
 from flask_paycheckout.client.waiting import Resource, W, each, method
 
@@ -153,7 +151,7 @@ class References(Resource[W]):
     ['First Sandbox Bank', 'Harbor Savings Bank']
     """
 
-    @deprecated("references.currencies", f"{_INSTEAD}, which names the currency of each bank")
+    @deprecated(f"{_INSTEAD}, which names the currency of each bank")
     @method
     async def currencies(self, *, timeout: float | None = None) -> tuple[Currency, ...]:
         """Every country's currency.
@@ -162,7 +160,7 @@ class References(Resource[W]):
         """
         return await self._caller.records(_CURRENCIES, timeout=timeout)
 
-    @deprecated("references.cryptos", "client.crypto_disbursements.estimate, which tells whether a token id is known")
+    @deprecated("client.crypto_disbursements.estimate, which tells whether a token id is known")
     @method
     async def cryptos(self, *, timeout: float | None = None, **filters: Unpack[CryptoFilters]) -> tuple[Crypto, ...]:
         """The tokens.
@@ -172,7 +170,7 @@ class References(Resource[W]):
         """
         return await self._caller.records(_CRYPTOS, query=_CRYPTO_FILTERS.query(filters), timeout=timeout)
 
-    @deprecated("references.banks", _INSTEAD)
+    @deprecated(_INSTEAD)
     @method
     async def banks(self, *, timeout: float | None = None, **filters: Unpack[BankFilters]) -> Page[Bank]:
         """One page of the banks; `iterate_banks` gives all.
@@ -180,9 +178,9 @@ class References(Resource[W]):
         :param filters: see `BankFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._page(filters, None, timeout)
+        return await self._caller.page(_BANKS, _BANK_FILTERS, filters, None, timeout)
 
-    @deprecated("references.iterate_banks", _INSTEAD)
+    @deprecated(_INSTEAD)
     @each
     def iterate_banks(
         self, *, timeout: float | None = None, **filters: Unpack[BankFilters]
@@ -199,7 +197,7 @@ class References(Resource[W]):
         _BANK_FILTERS.query(filters)
         return self._every_bank(filters, timeout)
 
-    @deprecated("references.payment_methods", f"{_INSTEAD}, or the hosted page of client.checkouts for deposits")
+    @deprecated(f"{_INSTEAD}, or the hosted page of client.checkouts for deposits")
     @method
     async def payment_methods(
         self, for_deposit: bool = False, *, timeout: float | None = None
@@ -213,22 +211,18 @@ class References(Resource[W]):
         return await self._caller.records(_METHODS, query=query, timeout=timeout)
 
     async def _every_bank(self, filters: BankFilters, timeout: float | None) -> AsyncGenerator[Bank, None]:
-        page = await self._page(filters, None, timeout)
+        page = await self._caller.page(_BANKS, _BANK_FILTERS, filters, None, timeout)
         if page.has_next_page:
             # How many records a page may have is not shown, nor that more are an error.
             with suppress(Invalid):
-                page = await self._page({**filters, "limit": page.total_docs}, None, timeout)
+                largest = {**filters, "limit": page.total_docs}
+                page = await self._caller.page(_BANKS, _BANK_FILTERS, largest, None, timeout)
         if not page.has_next_page:
             for bank in page:
                 yield bank
             return
-        whole: BankFilters = {**filters, "limit": page.limit}
-
-        async def fetch(number: int) -> tuple[Page[Bank], bool]:
-            return await self._page(whole, number, timeout), False
-
-        async for bank in walk(str(_BANKS), fetch, lambda bank: bank.record_id or bank.id, sort=filters.get("sort")):
+        whole = {**filters, "limit": page.limit}
+        async for bank in self._caller.iterate(
+            _BANKS, lambda bank: bank.record_id or bank.id, _BANK_FILTERS, whole, timeout
+        ):
             yield bank
-
-    async def _page(self, filters: BankFilters, number: int | None, timeout: float | None) -> Page[Bank]:
-        return await self._caller.page(_BANKS, partial(_BANK_FILTERS.query, filters), number, timeout)
