@@ -8,6 +8,7 @@ import pytest
 
 from flask_paycheckout import Account, Pay
 from flask_paycheckout.client import PaymentsClient, PaymentsError
+from flask_paycheckout.service.accounts import Accounts
 from tests.accounts.conftest import SECRETS, Sellers, SigningService
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
@@ -259,15 +260,15 @@ def test_an_account_whose_client_cannot_be_had_for_any_reason_stops_no_other(
 ) -> None:
     shop = market.shop
     checkout_ids = [shop.has_deposit("completed", order_id) for order_id in ("o-1", "o-2")]
-    accounts, client_of = shop.runtime.accounts, shop.runtime.accounts.client_of
+    client_of = Accounts.client_of
 
-    def breaks_for_ada(name: str, operation: str = "account") -> PaymentsClient:
+    def breaks_for_ada(accounts: Accounts, name: str, operation: str = "account") -> PaymentsClient:
         if name == "ada":
             raise MemoryError
-        return client_of(name, operation)
+        return client_of(accounts, name, operation)
 
     with monkeypatch.context() as patch:
-        patch.setattr(accounts, "client_of", breaks_for_ada)
+        patch.setattr(Accounts, "client_of", breaks_for_ada)
         shop.clock.advance(minutes=2)
         assert shop.reconciles().failed == 1
         assert [shop.attempt(one).status for one in checkout_ids] == ["created", "paid"]

@@ -21,10 +21,10 @@ from flask_paycheckout.books.audit.rechecks import DepositChecks, PayoutChecks, 
 from flask_paycheckout.books.audit.rows import AuditRows
 from flask_paycheckout.books.periods import Period, earlier
 from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsClient, PaymentsError, Unauthorized
-from flask_paycheckout.payouts.calls import PAYOUT, PayoutCalls
+from flask_paycheckout.payouts.calls import PAYOUT, PayoutCalls, error_text
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import LOOK_BACK
-from flask_paycheckout.service.accounts import Accounts
+from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
@@ -188,11 +188,11 @@ class Listing:
     def _pages_of(self, account: str, client: PaymentsClient) -> Iterator[tuple[Sequence[Finding], int]]:
         listed = client.fiat_disbursements.iterate(sort="-createdAt", limit=_PAGE)
         try:
-            page = list(islice(listed, _PAGE))
+            page = next_page(account, listed)
         except Invalid:
             # How many records a page may have is not shown, nor that more are an error.
             listed = client.fiat_disbursements.iterate(sort="-createdAt")
-            page = list(islice(listed, _PAGE))
+            page = next_page(account, listed)
         since = self.rows.period.start
         while page:
             self.reads.require_going_on()
@@ -202,7 +202,7 @@ class Listing:
             times = [made.created_at for made in page if made.created_at is not None]
             if since is not None and times and max(times) < earlier(since, LOOK_BACK):
                 return
-            page = list(islice(listed, _PAGE))
+            page = next_page(account, listed)
 
     def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> tuple[Sequence[Finding], int]:
         known = self.rows.find(
@@ -248,6 +248,19 @@ class Listing:
                 yield unknown_here(account, made)
             elif self.rows.period.account in (None, payout.account):
                 yield judge_replaced(payout, made)
+
+
+def next_page(account: str, listed: Iterator[FiatDisbursement]) -> list[FiatDisbursement]:
+    """The next disbursements of an account's list.
+
+    :raises AccountUnavailable: the account's signer, which is the shop's own, failed.
+    """
+    try:
+        return list(islice(listed, _PAGE))
+    except PaymentsError:
+        raise
+    except Exception as error:
+        raise AccountUnavailable(PAYOUT, account, error_text(error)) from error
 
 
 def paying_account(payout: PayoutMixin) -> str:
