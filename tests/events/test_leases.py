@@ -11,10 +11,10 @@ from threading import Event
 import pytest
 
 from flask_paycheckout import order_paid
+from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.leases import LeaseRenewal
 from tests.conftest import NewDatabase, OpenShop
 from tests.races.crowds import PATIENCE
-from tests.scripted import Shop
 
 EVERY = 0.02
 
@@ -87,13 +87,13 @@ def test_a_forked_process_renews_by_a_thread_of_its_own() -> None:
 
 @pytest.mark.on_each_database
 def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
-    open_shop: OpenShop, new_database: NewDatabase
+    open_shop: OpenShop, new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = open_shop(SQLALCHEMY_DATABASE_URI=new_database("slow"))
     object.__setattr__(shop.runtime.receiver_runs, "renewal", LeaseRenewal(EVERY))
     runs: list[str] = []
     renewed = Event()
-    waits_until_renewed(shop, renewed)
+    waits_until_renewed(monkeypatch, renewed)
 
     def slow(app: object, *, order_id: str, **facts: object) -> None:
         runs.append(order_id)
@@ -110,18 +110,17 @@ def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
     assert (event.attempts, event.delivered_at) == (1, shop.clock.now)
 
 
-def waits_until_renewed(shop: Shop, renewed: Event) -> None:
+def waits_until_renewed(monkeypatch: pytest.MonkeyPatch, renewed: Event) -> None:
     """Tell of each renewal that began after the one that was under way."""
-    queue = shop.runtime.event_queue
-    renew: Callable[..., None] = queue.renew
+    renew: Callable[..., None] = EventQueue.renew
 
-    def noted(events: object, now: object) -> None:
+    def noted(queue: object, events: object, now: object) -> None:
         fresh = not renewed.is_set()
-        renew(events, now)
+        renew(queue, events, now)
         if fresh:
             renewed.set()
 
-    object.__setattr__(queue, "renew", noted)
+    monkeypatch.setattr(EventQueue, "renew", noted)
 
 
 def test_an_in_memory_database_is_left_alone(open_shop: OpenShop) -> None:

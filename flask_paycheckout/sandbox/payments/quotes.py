@@ -1,6 +1,6 @@
 """Quotes of payments: fees, and the amount that arrives in a bank account. All amounts of payments are computed here.
 
-With the amount A in the token, and the rate r in units of the currency per token (see `payments/rates.py`):
+With the amount A in the token, and the rate r in units of the currency per token (see `rate_of`):
 
     exchange fee   E = A * 0.5 %, rounded up;   platform fee  P = A * 0.3 %, rounded up;   total fee  F = E + P
     received in the token       N = A - F
