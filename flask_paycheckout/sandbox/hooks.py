@@ -26,7 +26,7 @@ from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host
 from flask_paycheckout.sandbox.wire.connection import TooManyHeld, drop_connection, holding
 from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, is_noise, isolate, preflight
 from flask_paycheckout.sandbox.wire.envelope import Refusal, failure, refusal_from, unspecified_refusal
-from flask_paycheckout.sandbox.wire.forms import allowed_methods, check_form
+from flask_paycheckout.sandbox.wire.operations import allowed_methods, check_form
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.rate_limits import check_rate
 from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_request

@@ -772,7 +772,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "webhooks go to the first account's address": (
             f"{_SANDBOX_ACCOUNTS}::test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_address[memory]",
-            Swap("sandbox.outgoing.webhooks:claim_webhook", "webhook.user_id", '"5a6d00000000000000000001"'),
+            Swap("sandbox.outgoing.webhooks:_address", "webhook.user_id", '"5a6d00000000000000000001"'),
         ),
         "the log tells who a caller claims to be": (
             f"{_SANDBOX_ACCOUNTS}::test_the_log_tells_whose_credentials_were_accepted",

@@ -10,9 +10,8 @@ from typing import Any
 from flask import Flask, Response, g, request
 from openapi_schema_validator import OAS31Validator
 
-from flask_paycheckout.sandbox.wire.forms import is_served
 from flask_paycheckout.sandbox.wire.openapi import document, path_of
-from flask_paycheckout.sandbox.wire.operations import operation_of
+from flask_paycheckout.sandbox.wire.operations import is_served, operation_of
 from flask_paycheckout.sandbox.world.context import world
 
 _KEPT: dict[str, dict[str, Any]] = {}

@@ -178,7 +178,7 @@ class WebhookSender:
     def _claim(self) -> ClaimedWebhook | None:
         """Claim the next webhook; accounts take turns, and none gets more while its receiver hangs."""
         long_ago = monotonic() - HANGING_SECONDS
-        sending = [(one.user_id, since) for one, since in list(self._sending.items())]
+        sending = [(one.webhook.user_id, since) for one, since in list(self._sending.items())]
         hanging = {user_id for user_id, since in sending if since < long_ago}
         if len(sending) >= MAX_THREADS or sum(since >= long_ago for _, since in sending) >= MAX_SENDING:
             return None
@@ -188,7 +188,7 @@ class WebhookSender:
             self._served.clear()
             claimed = claim_webhook(is_in_turn(), Webhook.user_id.not_in(busy))
         if claimed is not None:
-            self._served.add(claimed.user_id)
+            self._served.add(claimed.webhook.user_id)
         return claimed
 
     def _deliver(self, app: Flask, claimed: ClaimedWebhook) -> None:

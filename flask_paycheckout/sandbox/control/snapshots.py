@@ -66,21 +66,17 @@ def take_snapshot(session: Session, world: World) -> bytes:
 
     :raises SnapshotTooLarge: it would be larger than `MAX_BYTES`.
     """
-    parts = [b'{"now":', msgspec.json.encode(world.clock.now())]
-    parts += [b',"unknowns":', msgspec.json.encode(dict(world.unknowns)), b',"tables":{']
-    size = sum(map(len, parts))
-    for place, table in enumerate(tables_of_world()):
-        parts.append(b'%b"%b":[' % (b"," if place else b"", table.name.encode()))
-        rows: list[bytes] = []
+    size, tables = 0, {}
+    for table in tables_of_world():
+        tables[table.name] = rows = list[msgspec.Raw]()
         for row in _rows(session, table):
-            rows.append(msgspec.json.encode(row))
-            size += len(rows[-1]) + 1
+            rows.append(msgspec.Raw(msgspec.json.encode(row)))
+            size += len(bytes(rows[-1]))
             if size > MAX_BYTES:
                 raise SnapshotTooLarge
-        parts += [b",\n".join(rows), b"]"]
-    state = b"".join([*parts, b"}}"])
-    head = {"format": FORMAT, "version": version(), "digest": sha256(state).hexdigest()}
-    content = json.dumps(head).encode()[:-1] + b', "state": ' + state + b"}\n"
+    state = msgspec.json.encode({"now": world.clock.now(), "unknowns": dict(world.unknowns), "tables": tables})
+    digest = sha256(state).hexdigest()
+    content = msgspec.json.encode(SnapshotFile(FORMAT, version(), digest, msgspec.Raw(state)))
     if len(content) > MAX_BYTES:
         raise SnapshotTooLarge
     return content

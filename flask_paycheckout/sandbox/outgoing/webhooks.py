@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -17,9 +17,9 @@ from time import monotonic, sleep
 from typing import Any
 
 from sqlalchemy import ColumnElement, ForeignKey, Index, String, Text, exists, or_, select, update
-from sqlalchemy.orm import InstrumentedAttribute, Mapped, Session, aliased, mapped_column
+from sqlalchemy.orm import Mapped, Session, aliased, mapped_column
 
-from flask_paycheckout.sandbox.outgoing.faults import Fault, take_webhook_fault
+from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
 from flask_paycheckout.sandbox.outgoing.webhook_sender import TIME_BUDGET
 from flask_paycheckout.sandbox.wire.envelope import encode
 from flask_paycheckout.sandbox.world.context import assumption, world
@@ -137,77 +137,66 @@ class WebhookAttempt(Table):
     answer_status: Mapped[int | None]
     error: Mapped[str | None] = mapped_column(Text)
 
+    @property
+    def accepted(self) -> bool:
+        return self.answer_status is not None and 200 <= self.answer_status < 300
 
-@dataclass(frozen=True, repr=False)
+
+@dataclass(frozen=True, repr=False, eq=False)
 class ClaimedWebhook:
     """A claimed webhook, to be sent without a transaction. It has no repr, because it holds a secret."""
 
-    id: str
-    user_id: str
+    webhook: Webhook
+    """As it was claimed: by `claimed_until`, a result tells whether it is still the same."""
     url: str | None
     """None when the account has no address; the webhook is then given up already."""
-    body: bytes
-    copies: int
-    attempt: int
     client_secret: str
-    claimed_until: datetime | None
-    """The end of this claim, by which a result tells whether the webhook is still the same."""
-
-
-@dataclass(frozen=True)
-class DeliveryResult:
-    """The result of one attempt: an HTTP status, or why there is none."""
-
-    at: datetime
-    status: int | None = None
-    error: str | None = None
-
-    @property
-    def accepted(self) -> bool:
-        return self.status is not None and 200 <= self.status < 300
 
 
 def enqueue(session: Session, user_id: str, order_id: str, payload: Mapping[str, Any]) -> None:
     """Store a webhook to an account in the current transaction, after applying a fault of the plan."""
     now = world().clock.now()
-    webhook: dict[str, Any] = {
-        "id": new_id(session),
-        "user_id": user_id,
-        "order_id": order_id,
-        "payload": encode(payload).decode(),
-        "state": WAITING,
-        "copies": 1,
-        "held": False,
-        "attempts": 0,
-        "created_at": now,
-        "due_at": now,
-        "claimed_until": None,
-    }
+    webhook = Webhook(
+        id=new_id(session),
+        user_id=user_id,
+        order_id=order_id,
+        payload=encode(payload).decode(),
+        state=WAITING,
+        copies=1,
+        held=False,
+        attempts=0,
+        created_at=now,
+        due_at=now,
+    )
     fault = take_webhook_fault(session, user_id, "drop", "duplicate", "delay", "reorder")
-    if fault is not None:
-        _apply(fault, webhook)
-    session.add(Webhook(**webhook))
-    session.flush()
-    if webhook["state"] == DROPPED:
-        _note_unsent(session, user_id, order_id, DROPPED, "A fault dropped it.")
-
-
-def _note_unsent(session: Session, user_id: str, order_id: str, state: str, why: str) -> None:
-    """Let the feed tell of a webhook that gets no attempt."""
-    about = {"kind": "webhook", "about": order_id, "user_id": user_id, "updated_at": world().clock.now()}
-    session.add(Activity(activity="Not sent", description=why, status=state, **about))
-
-
-def _apply(fault: Fault, webhook: dict[str, Any]) -> None:
-    match fault.kind:
+    match None if fault is None else fault.kind:
         case "drop":
-            webhook["state"] = DROPPED
+            webhook.state = DROPPED
         case "duplicate":
-            webhook["copies"] = 2
-        case "delay":
-            webhook["due_at"] += timedelta(seconds=float(fault.seconds or 0))
+            webhook.copies = 2
+        case "delay" if fault is not None:
+            webhook.due_at += timedelta(seconds=float(fault.seconds or 0))
         case "reorder":
-            webhook |= {"held": True, "due_at": webhook["due_at"] + HELD_FOR}
+            webhook.held, webhook.due_at = True, now + HELD_FOR
+    session.add(webhook)
+    session.flush()
+    if webhook.state == DROPPED:
+        _note_unsent(session, webhook, "A fault dropped it.")
+
+
+def _note_unsent(session: Session, webhook: Webhook, why: str) -> None:
+    """Let the feed tell of a webhook that gets no attempt."""
+    session.add(
+        Activity(
+            kind="webhook",
+            about=webhook.order_id,
+            user_id=webhook.user_id,
+            activity="Not sent",
+            description=why,
+            status=webhook.state,
+            updated_at=world().clock.now(),
+        )
+    )
 
 
 def deliver_due(order_id: str | None = None) -> int:
@@ -216,22 +205,39 @@ def deliver_due(order_id: str | None = None) -> int:
     :return: how many were sent."""
     about = [] if order_id is None else [Webhook.order_id == order_id]
     sent = 0
-    for _ in range(_MAX_AT_ONCE):
-        parcel = claim_webhook(*about)
-        if parcel is None:
-            break
-        sent += deliver(parcel)
+    while sent < _MAX_AT_ONCE and (claimed := claim_webhook(*about)) is not None:
+        deliver(claimed)
+        sent += 1
     return sent
 
 
-def deliver(parcel: ClaimedWebhook) -> bool:
-    """Send a claimed webhook and record the result; False when there is nowhere to send it."""
-    if parcel.url is None:
-        return False
-    headers = headers_of(parcel.id, parcel.attempt, parcel.body, parcel.client_secret)
-    results = [_send(parcel.url, headers, parcel.body) for _ in range(parcel.copies)]
-    _record(parcel, parcel.url, headers, results)
-    return True
+def deliver(claimed: ClaimedWebhook) -> None:
+    """Send a claimed webhook and record the result, if there is somewhere to send it."""
+    webhook, url = claimed.webhook, claimed.url
+    if url is None:
+        return
+    body = webhook.payload.encode()
+    headers = headers_of(webhook.id, webhook.attempts + 1, body, claimed.client_secret)
+    attempts = [_send(webhook.id, url, headers, body) for _ in range(webhook.copies)]
+    with transaction() as session:
+        stored = session.get(Webhook, webhook.id, with_for_update=True)
+        if stored is None or stored.claimed_until != webhook.claimed_until:
+            # The sandbox was reset or restored, or the webhook made due again, while it was being sent.
+            return
+        session.add_all(attempts)
+        stored.claimed_until = None
+        stored.attempts += 1
+        _decide_next(stored, accepted=any(attempt.accepted for attempt in attempts))
+        _release_held(session, stored)
+
+
+def _send(webhook_id: str, url: str, headers: dict[str, str], body: bytes) -> WebhookAttempt:
+    attempt = WebhookAttempt(webhook_id=webhook_id, url=url, headers=json.dumps(headers), sent_at=world().clock.now())
+    try:
+        attempt.answer_status = world().send_webhook(url, dict(headers), body)
+    except OSError as failed:
+        attempt.error = f"{type(failed).__name__}: {failed}"[:_MAX_ERROR_TEXT]
+    return attempt
 
 
 def is_in_turn() -> ColumnElement[bool]:
@@ -245,19 +251,17 @@ def is_in_turn() -> ColumnElement[bool]:
 
 def is_being_sent(order_id: str) -> bool:
     """Whether a thread or process has claimed a webhook about an order and not recorded its result."""
-    now = world().clock.machine()
-    claimed = select(Webhook.id).where(
-        Webhook.order_id == order_id, Webhook.state == WAITING, Webhook.claimed_until > now
-    )
-    with transaction() as session:
-        return session.scalars(claimed.limit(1)).first() is not None
+    return _is_any(Webhook.order_id == order_id, Webhook.claimed_until > world().clock.machine())
 
 
 def is_any_due() -> bool:
     """Whether a webhook is due whose result is not recorded."""
-    due = select(Webhook.id).where(Webhook.state == WAITING, Webhook.due_at <= world().clock.now())
+    return _is_any(Webhook.due_at <= world().clock.now())
+
+
+def _is_any(*conditions: ColumnElement[bool]) -> bool:
     with transaction() as session:
-        return session.scalars(due.limit(1)).first() is not None
+        return session.scalar(select(Webhook.id).where(Webhook.state == WAITING, *conditions).limit(1)) is not None
 
 
 def redeliver(session: Session, webhook_id: str) -> bool:
@@ -274,67 +278,39 @@ def redeliver(session: Session, webhook_id: str) -> bool:
 
 
 def claim_webhook(*conditions: ColumnElement[bool]) -> ClaimedWebhook | None:
-    """Claim the first webhook that is due and fulfils the conditions; None when there is none."""
+    """Claim the first webhook that is due and fulfils the conditions; None when there is none.
+
+    A claim ends by the machine's clock, not by the virtual one: advancing the virtual clock must not let a second
+    process send what the first is sending.
+    """
+    now = world().clock.machine()
+    # No longer held, because two processes that send held webhooks could deadlock on each other's rows.
+    claim = update(Webhook).values(claimed_until=now + _LEASE, held=False)
+    due = (
+        Webhook.state == WAITING,
+        Webhook.due_at <= world().clock.now(),
+        or_(Webhook.claimed_until.is_(None), Webhook.claimed_until <= now),
+        *conditions,
+    )
     with transaction() as session:
-        due = [Webhook.state == WAITING, Webhook.due_at <= world().clock.now(), *conditions]
-        order = [Webhook.due_at, Webhook.created_at]
-        # No longer held, because two processes that send held webhooks could deadlock on each other's rows.
-        webhook = _claim_next(session, due, order)
-        if webhook is None:
-            return None
-        url, claimed_until = webhook_url(session, webhook.user_id), webhook.claimed_until
-        if url is None:
-            given_up = update(Webhook).where(Webhook.id == webhook.id).values(state=NO_ENDPOINT, claimed_until=None)
-            rows_changed(session, given_up)
-            _note_unsent(session, webhook.user_id, webhook.order_id, NO_ENDPOINT, "The account has no address.")
-        return ClaimedWebhook(
-            id=webhook.id,
-            user_id=webhook.user_id,
-            url=url,
-            body=webhook.payload.encode(),
-            copies=webhook.copies,
-            attempt=webhook.attempts + 1,
-            client_secret=_client_secret(session, webhook.user_id),
-            claimed_until=claimed_until,
-        )
+        first = select(Webhook).where(*due).order_by(Webhook.due_at, Webhook.created_at).limit(_CANDIDATES)
+        for webhook in session.scalars(first):
+            if rows_changed(session, claim.where(Webhook.id == webhook.id, *due)):
+                session.refresh(webhook)
+                return _address(session, webhook)
+    return None
 
 
-def _client_secret(session: Session, user_id: str) -> str:
+def _address(session: Session, webhook: Webhook) -> ClaimedWebhook:
+    url = webhook_url(session, webhook.user_id)
     # Accounts are mapped in a higher layer, which uses this one.
     account = Table.metadata.tables["account"].columns
-    return str(session.execute(select(account.client_secret).where(account.user_id == user_id)).scalar_one())
-
-
-def _send(url: str, headers: dict[str, str], body: bytes) -> DeliveryResult:
-    at = world().clock.now()
-    try:
-        return DeliveryResult(at, status=world().send_webhook(url, dict(headers), body))
-    except OSError as failed:
-        return DeliveryResult(at, error=f"{type(failed).__name__}: {failed}"[:_MAX_ERROR_TEXT])
-
-
-def _record(parcel: ClaimedWebhook, url: str, headers: dict[str, str], answers: list[DeliveryResult]) -> None:
-    with transaction() as session:
-        webhook = session.get(Webhook, parcel.id, with_for_update=True)
-        if webhook is None or webhook.claimed_until != parcel.claimed_until:
-            # The sandbox was reset or restored, or the webhook made due again, while it was being sent.
-            return
-        session.add_all(_attempt(parcel.id, url, headers, answer) for answer in answers)
-        webhook.claimed_until = None
-        webhook.attempts += 1
-        _decide_next(webhook, accepted=any(answer.accepted for answer in answers))
-        _release_held(session, webhook)
-
-
-def _attempt(webhook_id: str, url: str, headers: dict[str, str], answer: DeliveryResult) -> WebhookAttempt:
-    return WebhookAttempt(
-        webhook_id=webhook_id,
-        url=url,
-        headers=json.dumps(headers),
-        sent_at=answer.at,
-        answer_status=answer.status,
-        error=answer.error,
-    )
+    secret = session.scalar(select(account.client_secret).where(account.user_id == webhook.user_id))
+    claimed = ClaimedWebhook(webhook, url, str(secret))
+    if url is None:
+        webhook.state, webhook.claimed_until = NO_ENDPOINT, None
+        _note_unsent(session, webhook, "The account has no address.")
+    return claimed
 
 
 def _decide_next(webhook: Webhook, *, accepted: bool) -> None:
@@ -355,24 +331,6 @@ def _release_held(session: Session, sent: Webhook) -> None:
     if earlier:
         released = update(Webhook).where(Webhook.id.in_(earlier), Webhook.held, Webhook.state == WAITING)
         rows_changed(session, released.values(held=False, due_at=world().clock.now()))
-
-
-def _claim_next(
-    session: Session, due: Sequence[ColumnElement[bool]], order: Sequence[InstrumentedAttribute[Any]]
-) -> Webhook | None:
-    """Claim the first webhook that is due and that nobody else has claimed; None when there is none.
-
-    It is loaded as claimed: its `claimed_until` tells this claim from a later one. A claim ends by the machine's clock,
-    not by the virtual one: advancing the virtual clock must not let a second process send what the first is sending.
-    """
-    now = world().clock.machine()
-    free = or_(Webhook.claimed_until.is_(None), Webhook.claimed_until <= now)
-    for webhook in session.scalars(select(Webhook).where(*due, free).order_by(*order).limit(_CANDIDATES)):
-        claim = update(Webhook).where(Webhook.id == webhook.id, *due, free)
-        if rows_changed(session, claim.values(claimed_until=now + _LEASE, held=False)):
-            session.refresh(webhook)
-            return webhook
-    return None
 
 
 def send_due() -> None:

@@ -19,8 +19,7 @@ from werkzeug.routing import Rule
 
 from flask_paycheckout.sandbox.wire.callers import CONTROL_HEADER
 from flask_paycheckout.sandbox.wire.field_types import DeclaredField, Schema, declared_fields
-from flask_paycheckout.sandbox.wire.forms import is_served
-from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, operation_of
+from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, is_served, operation_of
 from flask_paycheckout.sandbox.world.context import world
 
 _REF = "#/components/schemas/{name}"

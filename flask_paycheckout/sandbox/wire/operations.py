@@ -17,11 +17,13 @@ from typing import Any, TypeVar
 
 from flask import Flask, current_app, g, request
 from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.routing import MapAdapter
 
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import declared_fields, load_object
 from flask_paycheckout.sandbox.wire.parsing import FieldError, read_object
-from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.context import assumption, world
 
 Shape = TypeVar("Shape")
 View = TypeVar("View", bound=Callable[..., ResponseReturnValue])
@@ -120,3 +122,46 @@ def _check_declared(shape: type, where: str) -> None:
     declared = operation_of(current_app, request.endpoint)
     if getattr(declared, where, None) is not shape:
         raise TypeError(f"{request.endpoint} reads {shape.__name__}, which its operation() does not declare")
+
+
+#: Operations that the interface writes in two forms, with the switch and value under which only that one is served.
+_FORMS = {
+    ("GET", "/v2/payments"): ("payments_path", "payments"),
+    ("GET", "/v2/payment"): ("payments_path", "payment"),
+    ("DELETE", "/v1/recipient/<id>"): ("recipient_delete", "path"),
+    ("DELETE", "/v1/recipient"): ("recipient_delete", "query"),
+}
+
+
+def is_served(method: str, rule: str, unknowns: Mapping[str, str]) -> bool:
+    """Whether an operation is served under these switches.
+
+    :param rule: the path with its variables, as routes are written.
+    """
+    switch, value = _FORMS.get(("GET" if method == "HEAD" else method, rule), ("", ""))
+    return not switch or unknowns[switch] in {"both", value}
+
+
+def check_form() -> None:
+    """Refuse a form that this sandbox does not serve."""
+    rule = request.url_rule
+    if rule is not None and not is_served(request.method, rule.rule, world().unknowns):
+        raise MethodNotAllowed if allowed_methods() else NotFound
+
+
+def allowed_methods() -> list[str]:
+    """The methods that are served at the current path, for the header `Allow`."""
+    adapter = current_app.url_map.bind("localhost")
+    served = (
+        method
+        for method in adapter.allowed_methods(request.path)
+        if is_served(method, _rule_of(adapter, method), world().unknowns)
+    )
+    return sorted(served)
+
+
+def _rule_of(adapter: MapAdapter, method: str) -> str:
+    try:
+        return adapter.match(request.path, method=method, return_rule=True)[0].rule
+    except HTTPException:
+        return ""

@@ -85,13 +85,6 @@ def test_picking_takes_the_first_usable_method_unless_named(merchant: Merchant, 
         assert picked["paymentMethod"] == method
 
 
-@pytest.mark.parametrize("method", ["nothing", "us_wire", "sepa_transfer"])
-def test_only_a_usable_method_can_be_picked(merchant: Merchant, tester: Tester, method: str) -> None:
-    checkout = merchant.makes_checkout(2000)
-    assert tester.refuses("POST", f"checkouts/{checkout}/pick", {"paymentMethod": method}) == (400, "paymentMethod")
-    assert merchant.reads_deposit(checkout).code == 404
-
-
 @pytest.mark.parametrize(
     ("state", "action", "body"),
     [
@@ -200,15 +193,6 @@ def test_switching_refuses_what_does_not_exist_and_then_changes_nothing(
     before = tester.does("GET", "account")
     assert tester.asks("POST", "account", {"checkoutEnabled": False} | body).http_status == 400
     assert tester.does("GET", "account") == before
-
-
-def test_the_request_log_keeps_what_was_answered(merchant: Merchant, tester: Tester) -> None:
-    merchant.makes_checkout()
-    merchant.reads_deposit("none")
-    newest, oldest = tester.requests()
-    assert (newest["method"], newest["target"], newest["status"]) == ("GET", "/v1/deposit/none", 404)
-    assert oldest["requestBody"] == '{"inputCurrency":"USD","inputAmount":12.5}'
-    assert '"statusCode":200' in oldest["answerBody"]
 
 
 def test_the_request_log_is_bounded(sandbox: Flask, tester: Tester) -> None:

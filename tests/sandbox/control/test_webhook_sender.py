@@ -192,16 +192,6 @@ def test_webhooks_about_one_order_are_sent_one_after_the_other() -> None:
         eventually(lambda: len(delivered(app)) == 3)
 
 
-def test_sending_again_tells_the_result() -> None:
-    receiver = Receiver()
-    receiver.answers = [500]
-    with made(receiver) as app:
-        Tester(app).pays(Merchant(app).makes_checkout())
-        eventually(lambda: len(Tester(app).webhooks()[0]["attempts"]) == 1)
-        webhook = Tester(app).webhooks()[0]
-        assert Tester(app).does("POST", f"webhooks/{webhook['id']}/redeliver")["state"] == "delivered"
-
-
 def test_a_tester_finds_the_webhook_sent() -> None:
     """Receivers that answer within a moment have their webhooks when the tester's call returns."""
     with made(Receiver()) as app:

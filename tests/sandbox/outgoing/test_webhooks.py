@@ -122,16 +122,6 @@ def test_fault_reorder_lets_the_next_one_overtake(merchant: Merchant, tester: Te
     assert receiver.order_ids == [second, first]
 
 
-def test_fault_before_response_tells_of_a_payment_before_the_checkout_is_answered(
-    merchant: Merchant, tester: Tester, receiver: Receiver
-) -> None:
-    tester.orders_fault("webhook", "before_response")
-    checkout = merchant.makes_checkout()
-    assert receiver.order_ids == [checkout]
-    assert merchant.reads_deposit(checkout).data["status"] == "completed"
-    assert merchant.makes_checkout() not in receiver.order_ids
-
-
 def test_a_receiver_may_read_the_deposit_and_pay_more_while_the_webhook_is_sent(
     merchant: Merchant, tester: Tester, receiver: Receiver
 ) -> None:

@@ -50,16 +50,6 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield request.getfixturevalue("postgres_database")
 
 
-def test_two_sandboxes_know_nothing_of_each_other() -> None:
-    one, other = world_on("sqlite://"), world_on("sqlite://")
-    checkout = Merchant(one).makes_checkout()
-    Tester(one).pays(checkout)
-    Tester(one).advances(hours=1)
-    assert Merchant(other).reads_deposit(checkout).code == 404
-    assert Tester(other).webhooks() == []
-    assert Tester(other).offset() == 0
-
-
 def test_one_seed_gives_the_same_ids_and_another_does_not() -> None:
     def ids(seed: int | None) -> list[str]:
         app = world_on("sqlite://", seed=seed)

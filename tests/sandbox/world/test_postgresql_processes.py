@@ -13,8 +13,7 @@ import pytest
 from flask import Flask
 
 from tests.postgres import empty_database
-from tests.sandbox.actors import CONTROL_TOKEN, Answer, Merchant, Tester, exact
-from tests.sandbox.auth.visitors import Visitor
+from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester, exact
 from tests.sandbox.disbursements.payers import WALLET, Payer
 from tests.sandbox.stations import Shop, commands, gunicorn
 from tests.waiting import eventually
@@ -74,17 +73,6 @@ def test_time_is_one_and_not_lost_when_it_is_moved_everywhere_at_once(stations: 
     assert (max(moments) - min(moments)).total_seconds() < 60
 
 
-def test_a_fault_strikes_as_often_as_ordered_over_all_processes(stations: list[Flask]) -> None:
-    Tester(stations[0]).orders_fault("POST /v1/checkout", "error", times=17)
-
-    def ask(where: Flask) -> Answer:
-        return Merchant(where).asks_checkout(inputCurrency="USD", inputAmount=5)
-
-    codes = [answer.code for answer in many_hands(ask, stations, 60)]
-    assert sorted(codes) == [200] * 43 + [500] * 17
-    assert Tester(stations[-1]).does("GET", "faults") == []
-
-
 def test_ids_are_given_and_references_taken_once(stations: list[Flask]) -> None:
     ids = many_hands(lambda where: Merchant(where).makes_checkout(), stations, 48)
     assert len(set(ids)) == 48
@@ -114,28 +102,6 @@ def test_every_webhook_is_sent_once_though_all_processes_send_what_is_due(
     assert states == [("delivered", 1)] * count
 
 
-def test_a_one_time_password_is_found_and_used_anywhere(stations: list[Flask]) -> None:
-    here, there = Visitor(stations[0]), Visitor(stations[-1])
-    token, otp = here.begins(), there.otp()
-    assert here.otp() == otp
-    assert there.confirms(token, otp).body["status"] == 200
-    assert here.confirms(token, otp).body["statusCode"] == 401
-
-
-def test_a_reset_is_one_for_all(stations: list[Flask]) -> None:
-    checkout = Merchant(stations[0]).makes_checkout()
-    Tester(stations[0]).pays(checkout)
-    Tester(stations[0]).advances(hours=1)
-    Tester(stations[-1]).orders_fault("POST /v1/checkout", "error", times=3)
-    Tester(stations[-1]).does("POST", "reset")
-    for where in stations:
-        assert Merchant(where).reads_deposit(checkout).code == 404
-        assert Tester(where).does("GET", "clock")["offsetSeconds"] == 0
-        assert (Tester(where).webhooks(), Tester(where).does("GET", "faults")) == ([], [])
-    # The ids begin anew, as they do after any reset.
-    assert Merchant(stations[-1]).makes_checkout() == checkout
-
-
 def test_a_reset_amid_other_calls_breaks_none_of_them(stations: list[Flask]) -> None:
     def live(where: Flask) -> list[int]:
         made = Merchant(where).asks_checkout(inputCurrency="USD", inputAmount=5)
@@ -151,29 +117,9 @@ def test_a_reset_amid_other_calls_breaks_none_of_them(stations: list[Flask]) -> 
     assert {code for several in codes for code in several} <= {200, 404, 409}
 
 
-def test_a_connection_is_dropped_without_an_answer(stations: list[Flask]) -> None:
-    Tester(stations[0]).orders_fault("POST /v1/checkout", "lose_response")
-    with pytest.raises(ConnectionError):
-        Merchant(stations[-1]).makes_checkout()
-    assert len([entry for entry in Tester(stations[0]).requests() if entry["status"] is None]) == 1
-
-
 def test_workers_that_were_forked_from_one_application_share_no_connection(postgres_database: str, shop: Shop) -> None:
     with gunicorn(3, postgres_database, shop.url, options=["--preload"]) as workers:
         assert len(set(many_hands(lambda where: Merchant(where).makes_checkout(), workers, 24))) == 24
-
-
-def test_a_switch_that_is_changed_here_counts_there(stations: list[Flask]) -> None:
-    here, there = stations[0], stations[-1]
-    Tester(here).does("POST", "unknowns", {"checkout_status_code": "201"})
-    answers = many_hands(lambda where: Merchant(where).asks_checkout(inputCurrency="USD", inputAmount=5), stations, 24)
-    assert {answer.code for answer in answers} == {201}
-    names = ("otp_digits", "register_status_code", "user_role", "bank_ifsc")
-    values = ("8", "201", "owner", "hidden")
-    changes = iter(zip(names, values, strict=True))
-    many_hands(lambda where: Tester(where).does("POST", "unknowns", dict([next(changes)])), stations, len(names))
-    found = {one["name"]: one["value"] for one in Tester(there).does("GET", "unknowns")}
-    assert [found[name] for name in names] == list(values)
 
 
 def test_a_restore_here_is_the_state_there_also_while_others_write(stations: list[Flask], shop: Shop) -> None:
