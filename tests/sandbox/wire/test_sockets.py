@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,6 +14,7 @@ from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.command import body_limit
+from flask_paycheckout.sandbox.wire import server as own_server
 from flask_paycheckout.sandbox.wire.server import Server
 from tests.sandbox.actors import CONTROL_TOKEN, Answer, Merchant, Tester
 from tests.sandbox.stations import port_of, printing, station
