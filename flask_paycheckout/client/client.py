@@ -205,10 +205,10 @@ class _Client(Resource[W], Generic[W, Transport]):
         :param http_method: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
         :param path: below the base URL, such as `/v1/deposit/chk_1`; ids in it are quoted already.
         :param query: under the service's own names; None leaves a value out.
-        :param body: under the service's own names; amounts are `Decimal`s or `int`s.
+        :param body: under the service's own names; amounts are of type `Decimal` or `int`.
         :param access: the credentials that it carries: the signature, the access token, or none.
         :param references: what a call could be looked up by when its answer was lost.
-        :returns: the response's `data`, with exact `Decimal`s for numbers with a fraction; None where it has none.
+        :returns: the response's `data`, with an exact `Decimal` for each number with a fraction; None where it has none.
         :raises ValueError: the method or path cannot be sent.
         :raises PaymentsError: see `errors`.
         """

@@ -91,16 +91,18 @@ class PayoutQueue:
         ((any_due, count),) = self.payouts.rows(select(due, ready))
         return Backlog(bool(any_due), int(count))
 
-    def next_ready(self, due_by: datetime, without: Collection[str] = ()) -> ReadyPayout | None:
+    def next_ready(
+        self, due_by: datetime, without: Collection[str] = (), locked: Collection[int] = ()
+    ) -> ReadyPayout | None:
         """The payout that is to be sent next, not claimed yet.
 
         :param without: merchant accounts that send nothing now.
+        :param locked: ids of payouts that other transactions hold.
         """
         c = self.payouts.table.c
         columns = (c[name] for name in ReadyPayout.__struct_fields__)
-        found = self.payouts.rows(
-            self._oldest(_READY, due_by, 1, c.account.not_in(without)).with_only_columns(*columns)
-        )
+        free = c.account.not_in(without), c.id.not_in(locked)
+        found = self.payouts.rows(self._oldest(_READY, due_by, 1, *free).with_only_columns(*columns))
         return ReadyPayout(*found[0]) if found else None
 
     def take(

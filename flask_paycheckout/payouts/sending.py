@@ -67,7 +67,8 @@ class Sending:
         :param at_once: whether to send also for accounts that pause after failures.
         """
         ended = set() if at_once else self._pauses.accounts()
-        while not stopped() and (first := self.queue.next_ready(results.started, ended)) is not None:
+        locked: set[int] = set()
+        while not stopped() and (first := self.queue.next_ready(results.started, ended, locked)) is not None:
             paying = self._paying(first, access_token, results)
             if paying is None:
                 ended.add(first.account)
@@ -75,12 +76,16 @@ class Sending:
             payer, client = paying
             now, client_id = self.parts.clock(), client.client_id
             taken = self.queue.take(first, results.started, now, paid_by=payer, client_id=client_id)
+            if not taken:
+                # Another transaction holds it, and may do so for long.
+                locked.add(first.id)
+                continue
             began = time.monotonic()
-            if taken and not self._send(client, taken, results):
+            if self._send(client, taken, results):
+                self._pauses.answered(first.account)
+            else:
                 ended.add(first.account)
                 self._pauses.failed(first.account, time.monotonic() - began)
-            elif taken:
-                self._pauses.answered(first.account)
             results.deliver()
 
     def _paying(
