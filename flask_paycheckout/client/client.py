@@ -208,7 +208,7 @@ class _Client(Resource[W], Generic[W, Transport]):
         :param body: under the service's own names; amounts are of type `Decimal` or `int`.
         :param access: the credentials that it carries: the signature, the access token, or none.
         :param references: what a call could be looked up by when its answer was lost.
-        :returns: the response's `data`, with an exact `Decimal` for each number with a fraction; None where it has none.
+        :returns: the response's `data`, with an exact `Decimal` for each fraction; None without data.
         :raises ValueError: the method or path cannot be sent.
         :raises PaymentsError: see `errors`.
         """
