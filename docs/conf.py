@@ -38,13 +38,15 @@ html_theme = "flask"
 html_title = f"flask_paycheckout {version}"
 html_static_path = ["_static"]
 html_css_files = ["documentation.css"]
+html_js_files = ["documentation.js"]
+templates_path = ["_templates"]
 html_show_sourcelink = False
 toc_object_entries = False
 html_show_copyright = False
 html_sidebars = {
     "**": ["globaltoc.html", "localtoc.html", "searchbox.html"],
     # It has no place in the table of contents.
-    "404": ["searchbox.html"],
+    "404": [],
 }
 html_theme_options = {"index_sidebar_logo": False}
 
