@@ -194,7 +194,7 @@ def plant(books: Books, kinds: dict[str, list[str]]) -> None:
     books.deposit(paid, 8, output_amount=Decimal("1"))
     books.deposit(paid, 8, input_currency="EUR")
     books.deposit(paid, 8, fee_amount=Decimal("0.61"))
-    books.deposit(paid, 6, bank_code="another_bank")
+    books.deposit(paid, 6, method="us_qr")
     books.row(paid, 8, status="pending", **nothing)
     books.row(paid, 8, payment_paid_amount="12.49")
     books.row(paid, 6, payment_fee_currency="EUR")

@@ -1369,7 +1369,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "An audit names every difference between the shop and the service, and nothing else.": {
         "money that arrived and pays nothing here agrees": (
             f"{_AUDIT}::test_money_that_arrived_and_pays_nothing_here_is_named_with_the_way_to_find_it",
-            Swap("books.audit.deposits:judge_deposit", "status_of(deposit) == COMPLETED", "row.status in _SETTLED"),
+            Swap("books.audit.comparing:judge_deposit", "status_of(deposit) == COMPLETED", "row.status in _SETTLED"),
         ),
         "what moves while it is read is named": (
             f"{_AUDIT}::test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named",
@@ -1386,7 +1386,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a transfer of a cent more agrees": (
             f"{_ALONE}[sqlite-a disbursement of another amount]",
             Swap(
-                "books.audit.deposits:same_value",
+                "books.audit.comparing:_is_same",
                 "Decimal(one) == Decimal(other)",
                 "abs(Decimal(one) - Decimal(other)) <= Decimal('0.01')",
             ),

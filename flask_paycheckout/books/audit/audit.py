@@ -7,20 +7,20 @@ also shows those that no row here knows.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.books.audit.books import books_findings
-from flask_paycheckout.books.audit.disbursements import judge_replaced, unknown_here
+from flask_paycheckout.books.audit.comparing import judge_replaced, unknown_here
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.books.audit.reading import Reads, is_about_keys, what_to_do
-from flask_paycheckout.books.audit.rechecks import DepositChecks, PayoutChecks, ReadDeposit
+from flask_paycheckout.books.audit.rechecks import ReadDeposit, Recheck, deposit_checks, payout_checks
 from flask_paycheckout.books.audit.rows import AuditRows
 from flask_paycheckout.books.periods import Period, earlier
-from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsClient, PaymentsError, Unauthorized
+from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsError, Unauthorized
 from flask_paycheckout.payouts.calls import PAYOUT, PayoutCalls, error_text
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import LOOK_BACK
@@ -78,20 +78,20 @@ class Audit:
         """
         rows, clock = self.rows, self.parts.clock
         # The other half of the readers is for reconcile, which runs beside it.
-        with Reads(max(1, self.parts.settings.reconcile_readers // 2), self.stopped) as reads:
-            deposits = DepositChecks(rows, reads, clock, self.read_deposit)
-            payouts = PayoutChecks(rows, reads, clock, self.calls)
-            for source in (rows.unpaid(), rows.paid()):
-                for page in rows.pages(source):
-                    checkouts = [rows.of_row(source.table, row) for row in page]
-                    yield deposits.certain(checkouts, deposits.look(checkouts)), len(page)
-            listing = Listing(rows, reads, payouts, self.accounts)
-            for account in rows.accounts():
-                yield from listing.of(account)
-            for page in rows.pages(rows.payouts()):
-                yield listing.unlisted([rows.of_row(rows.models.payouts, row) for row in page])
-            for findings in books_findings(rows, reads.require_going_on):
-                yield findings, 0
+        reads = Reads(max(1, self.parts.settings.reconcile_readers // 2), self.stopped)
+        deposits = deposit_checks(rows, reads, clock, self.read_deposit)
+        payouts = payout_checks(rows, reads, clock, self.calls)
+        for source in (rows.unpaid(), rows.paid()):
+            for page in rows.pages(source):
+                checkouts = [rows.of_row(source.table, row) for row in page]
+                yield deposits.certain(checkouts, deposits.look(checkouts)), len(page)
+        listing = Listing(rows, reads, payouts, self.accounts)
+        for account in rows.accounts():
+            yield from listing.of(account)
+        for page in rows.pages(rows.payouts()):
+            yield listing.unlisted([rows.of_row(rows.models.payouts, row) for row in page])
+        for findings in books_findings(rows, reads.require_going_on):
+            yield findings, 0
 
 
 @dataclass(eq=False)
@@ -100,22 +100,20 @@ class Listing:
 
     rows: AuditRows
     reads: Reads
-    checks: PayoutChecks
+    checks: Recheck
     accounts: Accounts
 
-    def __post_init__(self) -> None:
-        # Payouts and other disbursements that are named already, since a list can show one twice.
-        self._payouts: set[int] = set()
-        self._others: set[str] = set()
-        self._elsewhere: dict[int, str] = {}
-        self._incomplete: set[str] = set()
-        self._failing = False
+    # Payouts and other disbursements that are named already, since a list can show one twice.
+    _payouts: set[int] = field(default_factory=set, init=False)
+    _others: set[str] = field(default_factory=set, init=False)
+    _elsewhere: dict[int, str] = field(default_factory=dict, init=False)
+    _incomplete: set[str] = field(default_factory=set, init=False)
+    _failing: bool = field(default=False, init=False)
 
     def unlisted(self, payouts: Sequence[PayoutMixin]) -> tuple[Sequence[Finding], int]:
         """The findings about payouts that no list of their own account has shown, and their number."""
         unseen = [payout for payout in payouts if payout.id not in self._payouts]
-        absent = [payout for payout in unseen if self._proves_absence(payout)]
-        judged = {payout.id: self.checks.judge(payout, None) for payout in absent}
+        judged = {payout.id: self.checks.compare(payout, None) for payout in unseen if self._proves_absence(payout)}
         judged |= self.checks.look([payout for payout in unseen if payout.id not in judged])
         return [self._with_account(finding) for finding in self.checks.certain(unseen, judged)], len(unseen)
 
@@ -124,22 +122,19 @@ class Listing:
         account = self._elsewhere.get(finding.row or 0)
         if account is None or finding.account in self._incomplete:
             return finding
-        here, there = (
-            {**(finding.here or {}), "account": finding.account},
-            {**(finding.there or {}), "account": account},
-        )
-        differences = tuple(name for name in (*finding.differences, "account") if here.get(name) != there.get(name))
-        return replace(
-            finding, verdict=Verdict.DIFFERS, here=here, there=there, differences=differences, remedy=_OTHER_ACCOUNT
-        )
+        here = {**(finding.here or {}), "account": finding.account}
+        there = {**(finding.there or {}), "account": account}
+        differences = [name for name in (*finding.differences, "account") if here.get(name) != there.get(name)]
+        return replace(finding, here=here, there=there).says(Verdict.DIFFERS, differences, _OTHER_ACCOUNT)
 
     def _proves_absence(self, payout: PayoutMixin) -> bool:
         """Whether the lists were complete, and have shown by that that the service has nothing of a payout."""
-        if payout.disbursement_id is not None or payout.taken_at is None or self.rows.period.account is not None:
+        period = self.rows.period
+        if payout.disbursement_id is not None or payout.taken_at is None or period.account is not None:
             return False
-        return self.rows.period.contains(payout.taken_at) and paying_account(payout) not in self._incomplete
+        return period.contains(payout.taken_at) and paying_account(payout) not in self._incomplete
 
-    def of(self, account: str) -> Iterator[tuple[Sequence[Finding], int]]:
+    def of(self, account: str) -> Pages:
         """The findings of an account's list, in pages, each with the number of rows that `Audit.count` counts."""
         problem = self.reads.error_of(account) or (yield from self._tried(account))
         if problem is None:
@@ -157,7 +152,7 @@ class Listing:
             try:
                 for page in self._pages(account):
                     came_on = True
-                    yield page
+                    yield self._compare(account, page)
             except PaymentsError as error:
                 problem = error
             else:
@@ -177,56 +172,57 @@ class Listing:
             self.reads.pause(seconds)
         return problem
 
-    def _pages(self, account: str) -> Iterator[tuple[Sequence[Finding], int]]:
+    def _pages(self, account: str) -> Iterator[Sequence[FiatDisbursement]]:
+        """The disbursements of an account in pages, as far as the period reaches back."""
+        period, listed = self.rows.period, self._listed(account)
+        while page := list(islice(listed, _PAGE)):
+            self.reads.require_going_on()
+            yield [made for made in page if period.contains(made.created_at, LOOK_BACK)]
+            times = [made.created_at for made in page if made.created_at is not None]
+            if period.start is not None and times and max(times) < earlier(period.start, LOOK_BACK):
+                return
+
+    def _listed(self, account: str) -> Iterator[FiatDisbursement]:
+        """An account's disbursements, newest first.
+
+        :raises AccountUnavailable: the account's signer, which is the shop's own, failed.
+        """
         client = self.accounts.client_of(account, PAYOUT)
         try:
-            yield from self._pages_of(account, client)
-        except Unauthorized:
-            self.accounts.refused(account, client)
+            try:
+                yield from client.fiat_disbursements.iterate(sort="-createdAt", limit=_PAGE)
+            except Invalid:
+                # How many records a page may have is not shown, nor that more are an error.
+                yield from client.fiat_disbursements.iterate(sort="-createdAt")
+        except PaymentsError as error:
+            if isinstance(error, Unauthorized):
+                self.accounts.refused(account, client)
             raise
-
-    def _pages_of(self, account: str, client: PaymentsClient) -> Iterator[tuple[Sequence[Finding], int]]:
-        listed = client.fiat_disbursements.iterate(sort="-createdAt", limit=_PAGE)
-        try:
-            page = next_page(account, listed)
-        except Invalid:
-            # How many records a page may have is not shown, nor that more are an error.
-            listed = client.fiat_disbursements.iterate(sort="-createdAt")
-            page = next_page(account, listed)
-        since = self.rows.period.start
-        while page:
-            self.reads.require_going_on()
-            yield self._compare(
-                account, [made for made in page if self.rows.period.contains(made.created_at, LOOK_BACK)]
-            )
-            times = [made.created_at for made in page if made.created_at is not None]
-            if since is not None and times and max(times) < earlier(since, LOOK_BACK):
-                return
-            page = next_page(account, listed)
+        except Exception as error:
+            raise AccountUnavailable(PAYOUT, account, error_text(error)) from error
 
     def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> tuple[Sequence[Finding], int]:
-        known = self.rows.find(
-            self.rows.models.payouts, "service_reference", [made.reference for made in listed if made.reference]
+        rows, table = self.rows, self.rows.models.payouts
+        known = rows.find(table, "service_reference", [made.reference for made in listed if made.reference])
+        by_id = rows.find(
+            table, "disbursement_id", [made.disbursement_id for made in listed if made.reference not in known]
         )
-        ids = [one.disbursement_id for one in listed if one.reference not in known]
-        by_id = self.rows.find(self.rows.models.payouts, "disbursement_id", ids)
-        pairs: dict[int, tuple[PayoutMixin, FiatDisbursement]] = {}
+        payouts: list[PayoutMixin] = []
+        judged: dict[int, Finding] = {}
         others = []
         for made in listed:
             payout = known.get(str(made.reference)) or by_id.get(made.disbursement_id)
             if payout is None:
                 others.append(made)
-            elif paying_account(payout) != account and self.rows.period.account is None:
+            elif paying_account(payout) != account and rows.period.account is None:
                 # Its own list may show it too, where two accounts have the same keys.
                 self._elsewhere[payout.id] = account
             elif self._wants(payout, made):
-                pairs[payout.id] = payout, made
-        rows = [payout for payout, _ in pairs.values()]
-        judged = {number: self.checks.judge(payout, made) for number, (payout, made) in pairs.items()}
-        found = self.checks.certain(rows, judged)
-        for payout in rows:
-            self._payouts.add(payout.id)
-        return [*found, *self._unknown_here(account, others)], sum(self.rows.is_in_period(payout) for payout in rows)
+                self._payouts.add(payout.id)
+                payouts.append(payout)
+                judged[payout.id] = self.checks.compare(payout, made)
+        found = self.checks.certain(payouts, judged)
+        return [*found, *self._unknown_here(account, others)], sum(map(rows.is_in_period, payouts))
 
     def _wants(self, payout: PayoutMixin, made: FiatDisbursement) -> bool:
         if payout.id in self._payouts or self.rows.period.account not in (None, payout.account):
@@ -235,32 +231,16 @@ class Listing:
 
     def _unknown_here(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Finding]:
         """The findings about disbursements that no payout has now."""
-        new = [
-            made
-            for made in listed
-            if made.disbursement_id not in self._others and self.rows.period.contains(made.created_at)
-        ]
+        period = self.rows.period
+        new = [made for made in listed if made.disbursement_id not in self._others and period.contains(made.created_at)]
         replaced = self.rows.by_booked_reference({made.reference for made in new if made.reference is not None})
         for made in new:
             self._others.add(made.disbursement_id)
             payout = replaced.get(str(made.reference))
             if payout is None:
                 yield unknown_here(account, made)
-            elif self.rows.period.account in (None, payout.account):
+            elif period.account in (None, payout.account):
                 yield judge_replaced(payout, made)
-
-
-def next_page(account: str, listed: Iterator[FiatDisbursement]) -> list[FiatDisbursement]:
-    """The next disbursements of an account's list.
-
-    :raises AccountUnavailable: the account's signer, which is the shop's own, failed.
-    """
-    try:
-        return list(islice(listed, _PAGE))
-    except PaymentsError:
-        raise
-    except Exception as error:
-        raise AccountUnavailable(PAYOUT, account, error_text(error)) from error
 
 
 def paying_account(payout: PayoutMixin) -> str:

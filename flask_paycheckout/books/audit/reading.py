@@ -11,8 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple
 
 from flask_paycheckout.client import PaymentsError, RateLimited, Unauthorized
 from flask_paycheckout.payouts.calls import error_text
@@ -22,8 +21,6 @@ from flask_paycheckout.service.limits import AdaptiveLimit
 from flask_paycheckout.text import account_text
 
 __all__ = ["Job", "Reads", "Stopped", "is_about_keys", "what_to_do"]
-
-T = TypeVar("T")
 
 # Seconds between two looks at whether the audit is to stop.
 _TICK = 0.5
@@ -84,15 +81,6 @@ class Reads:
     def __post_init__(self) -> None:
         self._began = self.now()
         self._accounts: dict[str, _Account] = {}
-        self._threads = ThreadPoolExecutor(self.most, "paycheckout-audit")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._threads.shutdown(cancel_futures=True)
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:
         """Make these reads in rounds; the results, or their errors, in the order of the jobs.
@@ -101,16 +89,17 @@ class Reads:
         """
         results: list[Any] = [None] * len(jobs)
         waiting = deque((number, 0) for number in range(len(jobs)))
-        while waiting:
-            self.require_going_on()
-            chosen = list(self._choose(jobs, waiting, results))
-            if not chosen and waiting:
-                self.sleep(_TICK)
-            calls = [_made(jobs[number]) for number, _ in chosen]
-            for (number, tries), result in zip(chosen, self._threads.map(_result_of, calls), strict=True):
-                results[number] = result
-                again = self._judge(self._account(jobs[number].account), result, tries)
-                waiting += [] if again is None else [(number, again)]
+        with ThreadPoolExecutor(self.most, "paycheckout-audit") as threads:
+            while waiting:
+                self.require_going_on()
+                chosen = list(self._choose(jobs, waiting, results))
+                if not chosen and waiting:
+                    self.sleep(_TICK)
+                calls = [_made(jobs[number]) for number, _ in chosen]
+                for (number, tries), result in zip(chosen, threads.map(_result_of, calls), strict=True):
+                    results[number] = result
+                    again = self._judge(self._account(jobs[number].account), result, tries)
+                    waiting += [] if again is None else [(number, again)]
         self.require_going_on()
         return results
 

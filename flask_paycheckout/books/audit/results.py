@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2s
-from typing import Any
 
-from sqlalchemy import Engine, Table
+import msgspec
+from sqlalchemy import Engine, Table, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.periods import Period
-from flask_paycheckout.clock import as_utc
-from flask_paycheckout.text import plain
 
 __all__ = ["AuditResult", "last_audit", "store_audit"]
 
@@ -59,14 +56,14 @@ def store_audit(engine: Engine, services: Table, asked: Period, result: AuditRes
     :param services: the table of `database.service_table`.
     :param asked: the period as it was asked for, with None for now.
     """
-    name = json.dumps(plain(asdict(asked))).encode()
-    key = {"account": "", "operation": _OPERATION + blake2s(name, digest_size=12).hexdigest()}
-    c, values = services.c, {"last_answer_at": result.at, "words": json.dumps(plain(asdict(result)))}
+    operation = _OPERATION + blake2s(msgspec.json.encode(asked), digest_size=12).hexdigest()
+    c, words = services.c, msgspec.json.encode(result).decode()
     old = c.operation.startswith(_OPERATION) & (c.last_answer_at <= result.at - _KEPT_FOR)
     try:
         with engine.begin() as connection:
-            connection.execute(services.delete().where(old | (c.operation == key["operation"])))
-            connection.execute(services.insert().values(key | values))
+            connection.execute(services.delete().where(old | (c.operation == operation)))
+            row = {"account": "", "operation": operation, "last_answer_at": result.at, "words": words}
+            connection.execute(services.insert().values(row))
     except SQLAlchemyError:
         # Another audit of the same period stored its own, or the database is read-only.
         return
@@ -75,13 +72,7 @@ def store_audit(engine: Engine, services: Table, asked: Period, result: AuditRes
 def last_audit(engine: Engine, services: Table, period: Period, now: datetime) -> AuditResult | None:
     """The newest result that covers a period; None when no audit did."""
     c = services.c
-    stored = services.select().where(c.operation.startswith(_OPERATION)).order_by(c.last_answer_at.desc())
+    stored = select(c.words).where(c.operation.startswith(_OPERATION)).order_by(c.last_answer_at.desc())
     with engine.connect() as connection:
-        rows = connection.execute(stored).all()
-    results = (_result_of(as_utc(row.last_answer_at), json.loads(row.words)) for row in rows)
+        results = [msgspec.json.decode(words, type=AuditResult) for words in connection.execute(stored).scalars()]
     return next((result for result in results if result.covers(period, now)), None)
-
-
-def _result_of(at: datetime, stored: dict[str, Any]) -> AuditResult:
-    since = None if stored["since"] is None else datetime.fromisoformat(stored["since"])
-    return AuditResult(at, since, datetime.fromisoformat(stored["until"]), stored["account"], stored["counts"])

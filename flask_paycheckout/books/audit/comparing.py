@@ -1,0 +1,334 @@
+"""Comparison of a checkout's row with its deposit, and of a payout's with its disbursement.
+
+Pure and exact: no float, no rounding, no tolerance. What the service leaves out of a disbursement is not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from flask_paycheckout.books.audit.findings import Facts, Finding, Kind, Verdict
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, payment_columns
+from flask_paycheckout.checkouts.ruling import COMPLETED, compare, status_of
+from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.client import Deposit, FiatDisbursement
+from flask_paycheckout.payouts.calls import goes_elsewhere, is_same_number
+from flask_paycheckout.payouts.destinations import Destination, masked_account
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.text import moment_text
+from flask_paycheckout.totals import Receive, Total
+
+__all__ = ["judge_deposit", "judge_disbursement", "judge_replaced", "unknown_here"]
+
+# `payment_method` names the bank already, and the time is when the shop read the deposit.
+_MONEY = [name for name in PAYMENT_COLUMNS if name not in ("payment_bank_name", "payment_completed_at")]
+_PAID = ("paid_amount", "paid_currency")
+_SETTLED = frozenset({Status.PAID, Status.HELD, Status.REJECTED})
+_GONE = (
+    "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was {0}; if they are, ask the service what"
+)
+# Of columns of which the time is not compared.
+_NO_TIME = datetime.min.replace(tzinfo=UTC)
+
+_PENDING = "pending"
+# What the service says of a payout in a state; in the other states it should not have any.
+_SAID: dict[str, str] = {
+    PayoutStatus.SENT: _PENDING,
+    PayoutStatus.COMPLETED: "completed",
+    PayoutStatus.FAILED: "failed",
+}
+_COMPARED = ("amount", "currency", "fee_amount", "service_reference", "disbursement_id")
+_REMEDIES: dict[str, str] = {
+    PayoutStatus.UNKNOWN: "If it is this payout: flask paycheckout payouts resolve {0.reference} --sent. If it is"
+    " another one, resolve it with --not-sent, and ask the service who paid that.",
+    PayoutStatus.SENDING: "Its answer was lost; flask paycheckout reconcile looks it up. Until then do not pay it"
+    " otherwise.",
+    PayoutStatus.READY: "The service has it already. Leave it as it is: reconcile sends it under the same reference,"
+    " which the service refuses, and then finds it.",
+    PayoutStatus.COMPLETED: "The service took its word back: ask it where the money is. A transfer that failed after"
+    " all is paid by a new payout with another reference.",
+    PayoutStatus.FAILED: "The service pays it, or has paid it. Do not try it again and do not pay it otherwise; ask the"
+    " service.",
+}
+_MASKING = "•*"
+
+
+def judge_deposit(row: CheckoutMixin, deposit: Deposit | None, now: datetime) -> Finding:
+    """Compare a checkout with its deposit.
+
+    Where no money arrived on either side they agree, whatever the states: the service's own states before a payment
+    come and go.
+
+    :param deposit: None when the service itself says that it does not exist.
+    :param now: only to say whether a read is due.
+    """
+    settled = row.status in _SETTLED
+    had_money = settled or row.payment_completed_at is not None
+    here = {"status": row.status, "reason": row.reason, "deposit_status": row.deposit_status}
+    # The method is stored before any money arrives.
+    stored = {name: getattr(row, name) for name in _MONEY} if row.payment_completed_at else dict.fromkeys(_MONEY)
+    here |= _money(stored)
+    agreed = _agreed(Kind.DEPOSIT, row, deposit, here, checkout_id=row.checkout_id)
+    if deposit is None:
+        known = had_money or row.status == Status.PENDING
+        return agreed.says(Verdict.MISSING_THERE, (), f"{_GONE.format('made')} became of it.") if known else agreed
+    if deposit.deposit_id != row.checkout_id:
+        answer = "The service answered with another deposit, so nothing is known of this one. Ask the service."
+        return agreed.unreadable(answer)
+    there = {"status": deposit.status} | _money(payment_columns(deposit, _NO_TIME))
+    agreed, arrived = replace(agreed, there=there), status_of(deposit) == COMPLETED
+    if not arrived and not had_money:
+        return agreed
+    differing = [] if arrived and settled else ["status"]
+    if arrived:
+        # The method may be known from an earlier read.
+        names = [name.removeprefix("payment_") for name in _MONEY] if settled else _PAID
+        differing += _differing(names, here, there, unknown_there=("method",))
+    if arrived and row.status == Status.PAID and row.reason is None:
+        total = _total(row)
+        if total is None or not all(compared.agrees for compared in compare(row.checkout_id, total, deposit)):
+            asked = {**here, "asked": str(total)}, {**there, "asked": _asked_side(total, deposit)}
+            agreed = replace(agreed, here=asked[0], there=asked[1])
+            differing.append("asked")
+    return agreed.says(Verdict.DIFFERS, differing, _deposit_remedy(row, arrived, settled, now)) if differing else agreed
+
+
+def judge_disbursement(
+    payout: PayoutMixin, to: Destination | None, made: FiatDisbursement | None, now: datetime
+) -> Finding:
+    """Compare a payout with its disbursement.
+
+    :param to: the payout's destination; None when it is wiped, or cannot be read.
+    :param made: None when the service has none.
+    :param now: only to say whether a read is due.
+    """
+    agreed = _agreed_payout(payout, made)
+    if made is None:
+        return _absent(payout, agreed)
+    until = payout.next_attempt_at if payout.status == PayoutStatus.SENDING else None
+    # A process is sending it now, and has not stored the answer yet.
+    under_way = until is not None and until > now
+    differing = [] if under_way or _SAID.get(payout.status) == _ended(made) else ["status"]
+    # A record may leave fee and reference out, and fee and id are not known here before an answer named them.
+    unknown = {"unknown_here": ("fee_amount", "disbursement_id"), "unknown_there": ("fee_amount", "service_reference")}
+    differing += _differing(_COMPARED, agreed.here or {}, agreed.there or {}, **unknown)
+    if _is_elsewhere(payout, to, made):
+        differing.append("destination")
+    return agreed.says(Verdict.DIFFERS, differing, _remedy(payout, made, differing, now)) if differing else agreed
+
+
+def judge_replaced(payout: PayoutMixin, made: FiatDisbursement) -> Finding:
+    """Compare an earlier disbursement of a payout that had failed and was tried again; it must have failed."""
+    here = {**_here(payout), "status": "failed, and tried again"}
+    agreed = replace(_agreed_payout(payout, made), here=here, disbursement_id=made.disbursement_id, row=None)
+    remedy = (
+        "It may be paid twice: the first transfer did not fail after all. Ask the service to stop one of them, and do"
+        " not try this payout again."
+    )
+    return agreed if _ended(made) == "failed" else agreed.says(Verdict.DIFFERS, ["status"], remedy)
+
+
+def unknown_here(account: str, made: FiatDisbursement) -> Finding:
+    """The finding about a disbursement that no payout here knows."""
+    return Finding(
+        Verdict.MISSING_HERE,
+        Kind.DISBURSEMENT,
+        account,
+        reference=made.reference,
+        disbursement_id=made.disbursement_id,
+        there=_there(made),
+        remedy=(
+            "Somebody paid this out past the shop: in the service's dashboard, by another program with these keys, or"
+            " from a database that was restored since. Find out who, and book it by hand."
+        ),
+    )
+
+
+def _agreed(kind: Kind, row: Any, read: Any, here: Facts, **others: Any) -> Finding:
+    """The finding that both sides agree."""
+    changed_at = max(row.moved_at, read.updated_at) if read is not None and read.updated_at else row.moved_at
+    return Finding(
+        Verdict.AGREED, kind, row.account, row.order_id, here=here, row=row.id, changed_at=changed_at, **others
+    )
+
+
+def _agreed_payout(payout: PayoutMixin, made: FiatDisbursement | None) -> Finding:
+    return _agreed(
+        Kind.DISBURSEMENT,
+        payout,
+        made,
+        _here(payout),
+        there=None if made is None else _there(made),
+        checkout_id=payout.refund_of,
+        reference=payout.reference,
+        disbursement_id=payout.disbursement_id or (made and made.disbursement_id),
+    )
+
+
+def _differing(
+    names: Iterable[str],
+    here: Facts,
+    there: Facts,
+    *,
+    unknown_here: Collection[str] = (),
+    unknown_there: Collection[str] = (),
+) -> list[str]:
+    """The names of the values that differ.
+
+    :param unknown_here: values that may be missing here; `unknown_there` likewise.
+    """
+    compared = [(name, here[name], there[name]) for name in names]
+    return [
+        name
+        for name, ours, theirs in compared
+        if not (ours is None and name in unknown_here)
+        and not (theirs is None and name in unknown_there)
+        and not _is_same(ours, theirs)
+    ]
+
+
+def _is_same(one: str | None, other: str | None) -> bool:
+    """Whether two texts are equal, or are the same number."""
+    if one == other:
+        return True
+    try:
+        return one is not None and other is not None and Decimal(one) == Decimal(other)
+    except InvalidOperation:
+        return False
+
+
+# Deposits
+
+
+def _money(columns: dict[str, Any]) -> dict[str, str | None]:
+    return {name.removeprefix("payment_"): columns[name] for name in _MONEY}
+
+
+def _total(row: CheckoutMixin) -> Total | None:
+    """The total that was asked for; None when another program wrote something else."""
+    try:
+        return row.total
+    except (ValueError, TypeError, InvalidOperation):
+        return None
+
+
+def _asked_side(total: Total | None, deposit: Deposit) -> str:
+    if isinstance(total, Receive):
+        return f"{deposit.output_amount} {deposit.output_currency} after the fee, paid in {deposit.input_currency}"
+    return f"{deposit.input_amount} {deposit.input_currency}"
+
+
+def _deposit_remedy(row: CheckoutMixin, arrived: bool, settled: bool, now: datetime) -> str:
+    if not arrived:
+        return (
+            "The service does not say that this was paid. Ship and pay back nothing for it before the service has"
+            " answered why."
+        )
+    if settled:
+        return (
+            "Ask the service which values are right. What is stored never changes by itself, and neither does the"
+            " export: correct your books by hand."
+        )
+    if row.problem is not None:
+        read = f"It could not be stored: {row.problem}. To see more: flask paycheckout show {row.order_id}"
+    elif row.next_read_at is None:
+        read = f"Reconcile does not read it any more; in flask shell, call paycheckout.settle({row.checkout_id!r})."
+    else:
+        read = f"It is read by flask paycheckout reconcile, {_when(row.next_read_at, now)}."
+    return f"Money arrived that pays nothing here yet. {read}"
+
+
+def _when(at: datetime | None, now: datetime) -> str:
+    if at is None:
+        return "once its next read is due; none is planned, so ask the service"
+    return "now" if at <= now else f"from {moment_text(at)} on"
+
+
+# Disbursements
+
+
+def _absent(payout: PayoutMixin, agreed: Finding) -> Finding:
+    """The finding about a payout of which the service has nothing."""
+    if payout.status == PayoutStatus.UNKNOWN:
+        remedy = (
+            "Look in the service's dashboard; if it is not there either, it is sent again by: flask paycheckout payouts"
+            f" resolve {payout.reference} --not-sent"
+        )
+    elif payout.status in (PayoutStatus.SENT, PayoutStatus.COMPLETED) or (
+        payout.status == PayoutStatus.FAILED and payout.disbursement_id is not None
+    ):
+        remedy = f"{_GONE.format('sent')} became of it before anybody pays it again."
+    else:
+        return agreed
+    return agreed.says(Verdict.MISSING_THERE, (), remedy)
+
+
+def _ended(made: FiatDisbursement) -> str:
+    """The record's status, of which only the two ends are certain; every other one is under way."""
+    status = str(made.status).lower()
+    return status if status in _SAID.values() else _PENDING
+
+
+def _is_elsewhere(payout: PayoutMixin, to: Destination | None, made: FiatDisbursement) -> bool:
+    if to is not None:
+        return goes_elsewhere(to, made)
+    bank = made.recipient.bank if made.recipient is not None else None
+    if payout.to_kind != "bank" or payout.destination is None or bank is None:
+        return False
+    # The number is wiped; its last digits stay in the masked form.
+    masked, number = payout.destination.rpartition(", ")[2], bank.account_number
+    if number is None or any(char in number for char in _MASKING) or not any(map(str.isalnum, masked)):
+        return False
+    return not is_same_number(number, masked)
+
+
+def _here(payout: PayoutMixin) -> dict[str, str | None]:
+    names = ("kind", "status", "currency", "destination", "service_reference", "disbursement_id")
+    amounts = {"amount": payout.exact_amount, "fee_amount": payout.exact_fee}
+    return {name: getattr(payout, name) for name in names} | amounts
+
+
+def _there(made: FiatDisbursement) -> dict[str, str | None]:
+    names = ("currency", "disbursement_id", "note")
+    amounts = {name: getattr(made, name) for name in ("amount", "fee_amount")}
+    return {name: getattr(made, name) for name in names} | {
+        **{name: None if amount is None else f"{amount:f}" for name, amount in amounts.items()},
+        "status": str(made.status),
+        "destination": _masked(made),
+        "service_reference": made.reference,
+        "created_at": None if made.created_at is None else made.created_at.isoformat(),
+    }
+
+
+def _masked(made: FiatDisbursement) -> str | None:
+    """The destination of a record for people, with a masked account number."""
+    recipient = made.recipient
+    if recipient is None:
+        return None
+    bank = recipient.bank
+    if recipient.recipient_id is not None:
+        return f"recipient {recipient.recipient_id}"
+    if bank is None:
+        return recipient.name
+    return masked_account(bank.account_name or "nobody", bank.bank_name or "no bank", bank.account_number or "")
+
+
+def _remedy(payout: PayoutMixin, made: FiatDisbursement, differing: list[str], now: datetime) -> str:
+    status = payout.status
+    if status != PayoutStatus.UNKNOWN and differing != ["status"]:
+        return (
+            "Ask the service what it paid, and to whom. The stored values never change by themselves: correct your"
+            " books by hand, and do not try this payout again."
+        )
+    if status == PayoutStatus.SENT:
+        again = f"; then decide: flask paycheckout payouts retry {payout.reference}" if _ended(made) == "failed" else ""
+        return f"It is read by flask paycheckout reconcile, {_when(payout.next_attempt_at, now)}{again}."
+    return _REMEDIES.get(status, "Nothing here has sent it. Find out who did, and do not approve it before.").format(
+        payout
+    )
