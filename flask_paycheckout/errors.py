@@ -200,6 +200,7 @@ class PayoutRefused(TransitionRefused):
         self.reference = reference
         self.status = status
         self.evidence = evidence
+        self.remedy = remedy
         cannot = _CANNOT.get(evidence, f"'{evidence}' does not apply")
         Exception.__init__(self, f"payout {reference!r}: {cannot}, since it {payout_status_text(status)}. {remedy}")
 

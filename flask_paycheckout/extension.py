@@ -341,6 +341,7 @@ class PayCheckout:
         order_id: str | None = None,
         account: str = "",
         approve: bool | None = None,
+        by: str | None = None,
     ) -> PayoutMixin:
         """Add a payout to `db.session`; it exists if the shop commits, and nothing is sent before.
 
@@ -354,11 +355,13 @@ class PayCheckout:
         :param account: the merchant account that pays; the one of the settings by default.
         :param approve: True: it waits for a person's approval; False: it does not; None: as PAYCHECKOUT_APPROVE_OVER
             says.
+        :param by: who asks for it; 255 characters at most. With PAYCHECKOUT_APPROVE_BY_ANOTHER, somebody else approves.
         :raises PayoutConflict: the reference belongs to a payout with another amount, currency, destination or account.
         :raises TypeError: the amount is a float, or another argument has the wrong type.
         :raises ValueError: an argument cannot be used; the message names it.
         """
-        return runtime().payout_requests.pay_out(reference, amount, currency, to, note, order_id, account, approve)
+        wanted = amount, currency, to, note, order_id, account, approve, by
+        return runtime().payout_requests.pay_out(reference, *wanted)
 
     def refund(
         self,
@@ -394,7 +397,8 @@ class PayCheckout:
 
         :param seen: the `revision` of the payout that the person saw; another one is refused.
         :raises UnknownPayout: no such payout is stored.
-        :raises TransitionRefused: it does not wait, or its destination changed since the person saw it.
+        :raises TransitionRefused: it does not wait, its destination changed since the person saw it, or, with
+            PAYCHECKOUT_APPROVE_BY_ANOTHER, the person asked for it.
         :raises ValueError: `by` or `why` is blank or too long.
         """
         call = f"approve_payout({reference!r})"

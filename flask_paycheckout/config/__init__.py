@@ -149,6 +149,9 @@ class Settings:
     approve_over: Mapping[str, Decimal] = setting(checks.check_approve_over, factory=dict)
     """For each currency the amount from which on a payout waits for a person: {"USD": "500.00"}."""
 
+    approve_by_another: bool = setting(checks.check_switch, False)
+    """Whether a payout or refund must be approved by another person than the one who asked for it."""
+
     seal_key: tuple[str, ...] = setting(checks.check_seal_keys, (), secret=True)
     """The Fernet key that seals account numbers in the database; of a list, the first seals and each opens.
 

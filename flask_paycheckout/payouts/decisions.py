@@ -21,6 +21,7 @@ from flask_paycheckout.payouts.payout_tries import (
 )
 from flask_paycheckout.payouts.results import HEALED
 from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves
+from flask_paycheckout.text import trimmed
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
@@ -36,6 +37,7 @@ _REMEDIES = {
     PayoutEvidence.SEEN_SENT: "Only an unknown payout, and one that the service reports with another amount, was sent.",
     PayoutEvidence.SEEN_UNSENT: "Only an unknown, sent or completed payout can turn out not to have been sent.",
 }
+_BY_ANOTHER = "The person who asked for it cannot approve it; let another person look at it."
 _WIPED = "Its account number was wiped when it was completed; make a new one in its place."
 
 
@@ -56,6 +58,11 @@ class PayoutDecisions:
         # Without `seen` too, the approval is of one destination: a change after this read is refused.
         revision = self.require(reference).revision if seen is None else seen
         return self._decide(reference, PayoutEvidence.APPROVED, by, None if why is None else reason, revision)
+
+    def may_approve(self, payout: PayoutMixin, by: str) -> bool:
+        """Whether this person may approve a payout: where two persons are needed, the one who asked for it may not."""
+        asked_by = payout.asked_by if self.parts.settings.approve_by_another else None
+        return asked_by is None or trimmed(asked_by).casefold() != trimmed(by).casefold()
 
     def cancel(self, reference: str, by: str, why: str) -> PayoutMixin:
         """Cancel a payout of which nothing was sent."""
@@ -110,6 +117,8 @@ class PayoutDecisions:
                 raise PayoutRefused(reference, payout.status, evidence, _WIPED)
             if seen is not None and payout.revision != seen:
                 raise PayoutRefused(reference, payout.status, evidence, _LOOK_AGAIN)
+            if evidence is PayoutEvidence.APPROVED and not self.may_approve(payout, by):
+                raise PayoutRefused(reference, payout.status, evidence, _BY_ANOTHER)
             facts: dict[str, object] = {"by": by, "why": why and why[:MAX_WHY], "revision": payout.revision}
             if retried:
                 facts["replaced"] = payout.service_reference

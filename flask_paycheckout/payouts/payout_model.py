@@ -64,6 +64,9 @@ class PayoutMixin:
     account: Mapped[str] = mapped_column(String(MAX_ID))
     """The name of the merchant account that pays; empty for the one of the settings."""
 
+    asked_by: Mapped[str | None] = mapped_column(String(MAX_ID))
+    """The name of the person who asked for it; NULL when nobody was named."""
+
     order_id: Mapped[str | None] = mapped_column(String(MAX_ID), index=True)
     """The shop's own id of the order that it belongs to, if any."""
 

@@ -59,6 +59,7 @@ class PayoutRequests:
         order_id: str | None,
         account: str,
         approve: bool | None,
+        by: str | None,
     ) -> PayoutMixin:
         """Add a payout to `db.session`, or return the stored one with this reference and the same content."""
         require_order_id(reference, "reference")
@@ -71,9 +72,10 @@ class PayoutRequests:
             "note": _checked_note(note),
             "order_id": None if order_id is None else require_order_id(order_id),
             "account": self._checked_account(account),
+            "asked_by": None if by is None else who_and_why(by, "-")[0],
         }
         session: Session = self.parts.db.session()
-        stored = self._insert(session, wanted, exact, to, self._status(exact, currency, approve))
+        stored = self._insert(session, wanted, exact, to, self._status(exact, currency, approve), by=by)
         if stored is not None:
             return stored
         with session.no_autoflush:
@@ -112,6 +114,7 @@ class PayoutRequests:
             "order_id": refundable.row["order_id"],
             "refund_of": checkout_id,
             "account": refundable.row["account"],
+            "asked_by": by,
         }
         status = PayoutStatus.CLAIMABLE
         if to is not None:
@@ -173,7 +176,7 @@ class PayoutRequests:
         amount: Decimal,
         to: Destination | ByHand | None,
         status: PayoutStatus,
-        **facts: str,
+        **facts: str | None,
     ) -> PayoutMixin | None:
         """Insert a payout; None when its reference is taken, also by a transaction that was committed meanwhile.
 

@@ -141,8 +141,7 @@ def decide_payout(token: str) -> _Page:
         again = _require_payout(payout.reference)
         changed = made.record is None and again.status == PayoutStatus.WAITING
         fault = (
-            "Nothing was approved: the destination changed since you saw it. Look at it again, and approve what you"
-            " see now."
+            f"Nothing was approved. {refused.remedy}"
             if changed
             else f"It cannot be {made.done}: it {payout_status_text(refused.status)}. See below."
         )
@@ -223,7 +222,7 @@ def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, ke
         payout=payout,
         steps=payout_steps(payout),
         fault=fault,
-        choices={name: _DECISIONS[name].text for name in _ALLOWED.get(status, ())},  # type: ignore[call-overload]
+        choices={name: _DECISIONS[name].text for name in _allowed(payout)},
         chosen=request.form.get("decision") if keep_choice else None,
         why=request.form.get("why", ""),
         action=form_url("decide_payout", PAYOUT, payout.reference),
@@ -232,6 +231,13 @@ def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, ke
         has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
     )
     return shown, code
+
+
+def _allowed(payout: PayoutMixin) -> list[str]:
+    """The decisions that the payout's state allows to this person."""
+    by_state = _ALLOWED.get(PayoutStatus(payout.status), ())
+    is_other = runtime().payout_decisions.may_approve(payout, owner())
+    return [name for name in by_state if is_other or name != "approve"]
 
 
 def _refund_form(payment: RefundablePayment, fault: str | None = None, code: int = 200, wrong: str = "") -> _Page:

@@ -198,7 +198,7 @@ def test_an_approval_is_of_what_the_person_saw(desk: Shop) -> None:
     answer = sends(desk, page, decision="approve", why="as agreed")
     assert (answer.status_code, payout(desk, "maker-1").status) == (409, "waiting")
     shown = text_of(answer)
-    assert "the destination changed since you saw it" in shown
+    assert "Its destination changed since you saw it" in shown
     assert "recipient rec_2" in shown
     assert 'value="as agreed"' in answer.text, "nothing typed is lost"
     assert "checked>" not in answer.text, "but the choice was made for something else"
