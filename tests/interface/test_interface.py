@@ -1,10 +1,11 @@
-"""The sandbox's OpenAPI document has every field of the interface that `facts.txt` lists, and no other.
+"""The sandbox against the service's interface: every field that `facts.txt` lists, and a test for every other rule.
 
-Other rules of the interface are marked on the tests of the sandbox that show them: `@pytest.mark.rule("...")`.
+`rules.txt` names the test that shows each rule that is not about fields.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 from flask_paycheckout.sandbox import create_sandbox
@@ -12,18 +13,25 @@ from flask_paycheckout.sandbox.wire.openapi import document
 from tests.interface.document import said_by
 
 
-def listed() -> set[str]:
-    """Each fact with the operation above it."""
-    facts, operation = set(), ""
-    for line in (Path(__file__).parent / "facts.txt").read_text().splitlines():
+def listed(file: str) -> set[tuple[str, str]]:
+    """Each indented line of a file with the line that it stands below."""
+    found, above = set(), ""
+    for line in (Path(__file__).parent / file).read_text().splitlines():
         if line.startswith(" "):
-            facts.add(f"{operation} {line.strip()}")
+            found.add((above, line.strip()))
         else:
-            operation = line
-    return facts
+            above = line
+    return found
 
 
 def test_the_document_has_every_field_of_the_interface_and_no_other() -> None:
     said = said_by(document(create_sandbox()))
-    assert sorted(said - listed()) == [], "these are new: add them to facts.txt if the service has them"
-    assert sorted(listed() - said) == [], "the service has these, the sandbox has not"
+    facts = {" ".join(fact) for fact in listed("facts.txt")}
+    assert sorted(said - facts) == [], "these are new: add them to facts.txt if the service has them"
+    assert sorted(facts - said) == [], "the service has these, the sandbox has not"
+
+
+def test_each_rule_of_the_interface_is_shown_by_a_test_that_exists() -> None:
+    for name, rule in listed("rules.txt"):
+        file, _, test = name.partition("::")
+        assert hasattr(import_module(f"tests.{file.removesuffix('.py').replace('/', '.')}"), test), rule

@@ -11,7 +11,6 @@ from flask import Flask, request_finished
 from tests.postgres import empty_database
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.auth.visitors import Visitor
-from tests.sandbox.crowds import crowded_sandbox
 from tests.sandbox.databases import (
     MEMORY,
     POSTGRESQL,
@@ -81,18 +80,6 @@ def make_sandbox(receiver: Receiver, places: Iterator[Place]) -> Iterator[MakeSa
     yield make
     # Connections are given back to the server, which has only so many.
     for app in made:
-        disconnect(app)
-
-
-@pytest.fixture(scope="session", params=[MEMORY, POSTGRESQL])
-def crowded(request: pytest.FixtureRequest) -> Iterator[Flask]:
-    """A sandbox with a hundred thousand disbursements, on each database, that the tests only read."""
-    if request.param == MEMORY:
-        yield crowded_sandbox("sqlite://")
-        return
-    with empty_database(request.getfixturevalue("postgres_server")) as address:
-        app = crowded_sandbox(address)
-        yield app
         disconnect(app)
 
 

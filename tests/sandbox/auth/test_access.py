@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -21,7 +20,6 @@ pytestmark = pytest.mark.each_database
 READ = "/v1/deposit/none"
 
 
-@pytest.mark.rule("How a signature is made is open; client and sandbox each hold a stand-in against fixed vectors.")
 @pytest.mark.parametrize(
     ("method", "target", "body", "expected"),
     [
@@ -39,7 +37,6 @@ def test_the_contracts_vectors_hold(method: str, target: str, body: bytes, expec
     assert sign(CLIENT_SECRET, string_to_sign(method, target, "1767225600", body)) == expected
 
 
-@pytest.mark.rule("A signature of something else, of somebody else or without its headers is refused.")
 @pytest.mark.parametrize(
     "signed_by",
     [
@@ -59,12 +56,6 @@ def test_the_query_is_part_of_what_is_signed(merchant: Merchant, signed: str, se
     assert answer.code == (404 if signed == sent else 401)
 
 
-def test_the_body_is_part_of_what_is_signed(merchant: Merchant) -> None:
-    now, sent = machine_seconds(), {"inputCurrency": "USD", "inputAmount": 12.5}
-    signed = signature("POST", "/v1/checkout", now, json.dumps(sent | {"inputAmount": 1250}).encode())
-    assert merchant.calls("POST", "/v1/checkout", sent, timestamp=now, signed_by=signed).code == 401
-
-
 @pytest.mark.parametrize("stamp", ["", "now", "1.5", "-5", "\u0663", "9" * 400])
 def test_a_timestamp_must_be_unix_seconds(merchant: Merchant, stamp: str) -> None:
     assert merchant.calls("GET", READ, timestamp=stamp.encode().decode("latin-1")).code == 401
@@ -77,7 +68,6 @@ def test_wrong_secret_and_unknown_client_get_the_same_answer(sandbox: Flask) -> 
     assert wrong.body == stranger.body
 
 
-@pytest.mark.rule("How far a timestamp may be off is open; by default five minutes.")
 @pytest.mark.parametrize(("away", "code"), [(0, 404), (-290, 404), (290, 404), (-310, 401), (310, 401)])
 def test_a_timestamp_may_be_five_minutes_away(merchant: Merchant, away: int, code: int) -> None:
     assert merchant.calls("GET", READ, timestamp=str(int(machine_seconds(merchant.app)) + away)).code == code
@@ -107,7 +97,6 @@ def whose(app: Flask, header: str | None) -> str | int:
             return refused.status_code
 
 
-@pytest.mark.rule("The access token stands for the user who logged in.")
 def test_the_token_of_a_login_is_its_users(sandbox: Flask, visitor: Visitor) -> None:
     registered = visitor.registers().data["verificationToken"]
     login = visitor.confirms(registered, visitor.otp("new@example.com")).data
@@ -119,7 +108,6 @@ def test_without_a_valid_token_it_is_401(sandbox: Flask, header: str | None) -> 
     assert whose(sandbox, header) == 401
 
 
-@pytest.mark.rule("Whether the access token is sent with a scheme before it is open; both are understood.")
 @pytest.mark.parametrize(
     ("name", "with_scheme", "raw"),
     [("both", USER_ID, USER_ID), ("bearer", USER_ID, 401), ("raw", 401, USER_ID)],
@@ -131,7 +119,6 @@ def test_unknown_authorization_format(make_sandbox: MakeSandbox, name: str, with
     assert whose(app, ACCESS_TOKEN) == raw
 
 
-@pytest.mark.rule("With isDisableExpire the access token never expires, and nothing done later invalidates it.")
 def test_is_disable_expire_true_gives_a_token_without_expiry(sandbox: Flask, visitor: Visitor, tester: Tester) -> None:
     token = visitor.gets_token(isDisableExpire=True)
     tester.advances(hours=24 * 3000)
@@ -140,7 +127,6 @@ def test_is_disable_expire_true_gives_a_token_without_expiry(sandbox: Flask, vis
     assert whose(sandbox, ACCESS_TOKEN) == USER_ID
 
 
-@pytest.mark.rule("How long an access token lives is open; by default a day.")
 @pytest.mark.parametrize(
     ("minutes", "fields"),
     [

@@ -20,9 +20,6 @@ from tests.sandbox.world.test_databases import at_once
 pytestmark = pytest.mark.each_database
 
 
-@pytest.mark.rule("A login answers a verification token, with its number under status.")
-@pytest.mark.rule("A confirmed login answers access token and user, with its number under status.")
-@pytest.mark.rule("The one-time password goes to the user's e-mail address.")
 def test_both_steps_answer_status_in_place_of_status_code_and_mail_the_password(visitor: Visitor) -> None:
     login = visitor.logs_in()
     confirmed = visitor.confirms(login.data["verificationToken"], visitor.otp())
@@ -37,7 +34,6 @@ def test_both_steps_answer_status_in_place_of_status_code_and_mail_the_password(
     assert mail["otp"] not in mail["subject"]
 
 
-@pytest.mark.rule("How wrong passwords and wrong one-time passwords are answered is open.")
 def test_a_wrong_password_and_an_unknown_address_get_the_same_answer(visitor: Visitor) -> None:
     wrong, stranger = visitor.logs_in(password="guessed"), visitor.logs_in("stranger@example.com")
     assert (wrong.code, wrong.body["error"]) == (401, "Unauthorized")

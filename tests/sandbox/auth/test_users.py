@@ -21,8 +21,6 @@ FIELDS = {
 }
 
 
-@pytest.mark.rule("A user has these fields.")
-@pytest.mark.rule("A user shows an invitation, the one-time password and the address of the identity check.")
 def test_every_field_is_shown_whoever_logs_in(visitor: Visitor) -> None:
     visitor.registers()
     token, otp = visitor.begins("new@example.com", "correct horse"), visitor.otp("new@example.com")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from flask_paycheckout.sandbox.checkouts.methods import Quote, Terms, quote_paying, quote_receiving
-from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible, unit_of
+from flask_paycheckout.sandbox.money.currencies import decimals_of, unit_of
 
 CURRENCIES = ("USD", "JPY", "KWD", "usdc-polygon", "eth-ethereum")
 
@@ -76,9 +76,3 @@ def test_known_quotes(
 )
 def test_currencies_divide_as_the_standard_says(code: str, decimals: int | None) -> None:
     assert decimals_of(code) == decimals
-
-
-def test_divisibility_is_judged_exactly() -> None:
-    long = Decimal("123456789012345678901234567890.01")
-    assert is_divisible(long, 2)
-    assert not is_divisible(long, 1)

@@ -83,7 +83,6 @@ PARTS: dict[str, tuple[Callable[[Payer], str], list[Callable[[Payer, str], Answe
     "crypto": (Payer.sends_one, [Payer.forces]),
     "payments": (pays_with_tokens, [customers.details]),
 }
-LISTS = ("/v1/recipient", "/v1/disbursement/fiat", "/v2/payments")
 
 
 @pytest.mark.each_database
@@ -93,17 +92,13 @@ def test_what_one_account_made_is_unknown_to_another_both_ways(
 ) -> None:
     make, attempts = PARTS[part]
     for owner, other in ((first, anna), (anna, first)):
-        lists = [other.reads(path).data for path in LISTS]
+        paths = ("/v1/recipient", "/v1/disbursement/fiat", "/v2/payments")
+        lists = [other.reads(path).data for path in paths]
         made = make(owner)
         for attempt in attempts:
-            foreign, unknown = attempt(other, made), attempt(other, UNKNOWN)
-            assert foreign.body == unknown.body
-        assert [other.reads(path).data for path in LISTS] == lists
-        # It is there all the same, and was not touched.
-        name = "default" if owner is first else "anna"
-        assert tester.does("GET", f"requests?account={name}")[0]["account"] == name
-        states = [one["status"] for one in tester.does("GET", f"disbursements?account={name}")]
-        assert states == (["pending"] if part in {"fiat", "crypto"} else [])
+            assert attempt(other, made).body == attempt(other, UNKNOWN).body
+        assert [other.reads(path).data for path in paths] == lists
+    assert {one["status"] for one in tester.does("GET", "disbursements")} <= {"pending"}
     assert receiver.received == []
 
 
@@ -124,17 +119,6 @@ def test_an_account_has_all_that_a_merchant_needs(sandbox: Flask, tester: Tester
     assert tester.does("GET", "mails?account=default") == []
 
 
-def test_an_account_takes_the_values_that_are_given(sandbox: Flask, tester: Tester) -> None:
-    given = {
-        **{"clientId": "anna-1", "clientSecret": "s3cret", "accessToken": "t0ken", "password": "pass word"},
-        **{"email": "Anna@jam.example", "webhookUrl": ACCOUNTS_URL},
-    }
-    made = tester.makes_account("anna", **given)
-    assert {field: made[field] for field in given} == given
-    assert payer_of(sandbox, made).sends_one()
-    assert Visitor(sandbox).gets_token("anna@jam.example", "pass word")
-
-
 @pytest.mark.each_database
 def test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_address(
     sandbox: Flask, first: Payer, anna: Payer, tester: Tester, receiver: Receiver
@@ -145,15 +129,11 @@ def test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_add
         payer.forces(pays(payer))
     assert receiver.urls == [ENDPOINT] * 2 + [ACCOUNTS_URL] * 2
     assert [(one["account"], one["state"]) for one in tester.webhooks()][-2:] == [("bo", "no_endpoint")] * 2
-    assert {one["account"] for one in tester.does("GET", "webhooks?account=anna")} == {"anna"}
     other = "http://127.0.0.1:9/bo"
-    assert tester.does("PUT", "accounts/bo/webhook-endpoint", {"url": other}) == {"url": other}
+    tester.does("PUT", "accounts/bo/webhook-endpoint", {"url": other})
     tester.does("POST", f"webhooks/{tester.webhooks()[-1]['id']}/redeliver")
-    tester.does("PUT", "webhook-endpoint", {"url": None})
-    tester.pays(first.makes_checkout())
     assert receiver.urls[4:] == [other]
-    urls = [one["webhookUrl"] for one in tester.does("GET", "accounts")]
-    assert urls == [None, ACCOUNTS_URL, other]
+    assert [one["webhookUrl"] for one in tester.does("GET", "accounts")] == [ENDPOINT, ACCOUNTS_URL, other]
 
 
 @pytest.mark.each_database
@@ -169,24 +149,15 @@ def test_references_are_unique_within_an_account(first: Payer, anna: Payer, test
 
 @pytest.mark.each_database
 def test_switches_are_those_of_one_account(first: Payer, anna: Payer, tester: Tester) -> None:
-    off = {"paymentMethods": [{"code": "jp_qr", "enabled": False}, {"code": "jp_bank_transfer", "enabled": False}]}
-    start = tester.does("GET", "account")
-    for _ in range(2):
-        shown = tester.does("POST", "accounts/anna/switches", off)
-    assert [one["code"] for one in shown["paymentMethods"] if not one["enabled"]] == [
-        *("us_wire", "jp_bank_transfer", "jp_qr")
-    ]
-    yen, dollars = ({"inputCurrency": code, "inputAmount": 500} for code in ("JPY", "USD"))
-    assert [merchant.asks_checkout(**yen).code for merchant in (first, anna)] == [200, 400]
-    pair = {"inputCurrency": "USD", "outputCurrency": "EUR", "enabled": False}
-    tester.does("POST", "accounts/anna/switches", {"conversions": [pair]})
-    codes = [merchant.asks_checkout(**dollars, outputCurrency="EUR").code for merchant in (first, anna)]
-    assert codes == [200, 400]
-    tester.does("POST", "accounts/anna/switches", {"checkoutEnabled": False})
-    assert [merchant.asks_checkout(**dollars).code for merchant in (first, anna)] == [200, 400]
-    assert tester.does("GET", "account") == start
-    tester.does("POST", "account", {"checkoutEnabled": False})
-    assert not tester.does("GET", "accounts/default/switches")["checkoutEnabled"]
+    pair = {"inputCurrency": "USD", "outputCurrency": "EUR"}
+    for off, asked in (
+        ({"paymentMethods": [{"code": code, "enabled": False} for code in ("jp_qr", "jp_bank_transfer")]}, "JPY"),
+        ({"conversions": [pair | {"enabled": False}]}, "EUR"),
+        ({"checkoutEnabled": False}, "USD"),
+    ):
+        tester.does("POST", "accounts/anna/switches", off)
+        body = {"inputAmount": 500, "outputCurrency": asked, "inputCurrency": "USD" if asked == "EUR" else asked}
+        assert [merchant.asks_checkout(**body).code for merchant in (first, anna)] == [200, 400]
 
 
 @pytest.mark.each_database
@@ -203,33 +174,27 @@ def test_a_removed_account_leaves_nothing_but_lines_in_the_log(
     tester.orders_fault("webhook", "delay", seconds=60, account="anna")
     tester.pays(paid)
     Visitor(sandbox).begins(made["email"], made["password"])
-    tester.does("POST", "accounts/anna/switches", {"paymentMethods": [{"code": "us_qr", "enabled": False}]})
     before = tester.requests()
-    assert tester.does("DELETE", "accounts/anna")["clientId"] == made["clientId"]
+    tester.does("DELETE", "accounts/anna")
     assert tester.requests() == before
     tester.advances(minutes=5)
     assert receiver.received == []
-    assert anna.reads_deposit(paid).code == 401
-    assert anna.sends_tokens({"amount": 5, "receiverWalletAddress": WALLET}).code == 401
+    assert anna.reads_deposit(paid).code == anna.sends("POST", "/v1/disbursement/crypto", {}).code == 401
     assert sandbox.test_client().get(f"/checkout/{paid}").status_code == 404
     assert tester.does("GET", "webhooks") == tester.does("GET", "mails") == tester.does("GET", "faults") == []
     assert {one["account"] for one in tester.does("GET", "disbursements")} == {"default"}
     assert first.reads_deposit(kept[0]).code == 200
-    for gone in (("GET", "accounts/anna"), ("DELETE", "accounts/anna"), ("GET", "webhooks?account=anna")):
-        assert tester.refuses(*gone) == (404, "account")
-    again = tester.makes_account("anna")
-    assert again["clientSecret"] != made["clientSecret"]
-    assert payer_of(sandbox, again).reads_deposit(paid).code == 404
+    assert tester.refuses("DELETE", "accounts/anna")[0] == 404
+    assert tester.refuses("DELETE", "accounts/default")[0] == 409
+    assert payer_of(sandbox, tester.makes_account("anna")).reads_deposit(paid).code == 404
 
 
 def test_keys_are_replaced_and_the_old_ones_refused_at_once(sandbox: Flask, anna: Payer, tester: Tester) -> None:
     checkout = picks(anna)
     old = payer_of(sandbox, tester.does("GET", "accounts/anna"))
     new = payer_of(sandbox, tester.does("POST", "accounts/anna/keys"))
-    assert new.client_id == old.client_id
     assert [payer.reads_deposit(checkout).code for payer in (old, new)] == [401, 200]
-    codes = [payer.sends_tokens({"amount": 5, "receiverWalletAddress": WALLET}).code for payer in (old, new)]
-    assert codes == [401, 200]
+    assert [payer.sends("POST", "/v1/disbursement/crypto", {}).code for payer in (old, new)] == [401, 400]
     given = {"clientId": "anna-2", "clientSecret": "s", "accessToken": "t"}
     assert tester.does("POST", "accounts/anna/keys", given).items() >= given.items()
     assert tester.refuses("POST", "accounts/anna/keys", {"clientId": "sandbox-client"}) == (409, "clientId")
@@ -278,14 +243,11 @@ def test_the_log_tells_whose_credentials_were_accepted(
 @pytest.mark.parametrize(
     ("body", "status", "field"),
     [
-        *(({"name": name}, 400, "name") for name in (None, "", " ", "a b", "../clock", ".", "-a", "a/b", "é", "a\0")),
-        *(({"name": name}, 400, "name") for name in ("a" * 41, "a\n", ["a"], 5, "<script>", "a%2Fb", "a\u202eb")),
-        *(({"name": name}, 409, "name") for name in ("default", "taken")),
-        *(({"clientId": value}, 400, "clientId") for value in ("", "a b", "a" * 81, "é", 5)),
-        ({"clientSecret": "a\nb"}, 400, "clientSecret"),
+        *(({"name": name}, 400, "name") for name in (None, "", "../clock", "-a", "é", "a" * 41, "a\n", ["a"])),
+        ({"name": "default"}, 409, "name"),
+        *(({"clientId": value}, 400, "clientId") for value in ("a b", "a" * 81)),
         ({"accessToken": "a\0b"}, 400, "accessToken"),
         ({"email": "nobody"}, 400, "email"),
-        ({"password": 5}, 400, "password"),
         ({"webhookUrl": "ftp://127.0.0.1/"}, 400, "webhookUrl"),
         ({"clientId": "sandbox-client"}, 409, "clientId"),
         ({"accessToken": "sandbox-access-token"}, 409, "accessToken"),
@@ -296,17 +258,9 @@ def test_the_log_tells_whose_credentials_were_accepted(
 def test_what_an_account_cannot_be_is_refused_by_name(
     tester: Tester, body: dict[str, Any], status: int, field: str
 ) -> None:
-    tester.makes_account("taken")
     before = tester.does("GET", "accounts")
-    refused = tester.asks("POST", "accounts", {"name": "anna"} | body)
-    assert (refused.http_status, refused.body["error"]["field"]) == (status, field)
-    assert all(refused.body["error"][part] for part in ("fault", "remedy"))
+    assert tester.refuses("POST", "accounts", {"name": "anna"} | body) == (status, field)
     assert tester.does("GET", "accounts") == before
-
-
-@pytest.mark.parametrize("name", ["default", "nobody", "%00", "..%2Fclock", "a" * 3000, "%F0%9F%8D%93"])
-def test_only_a_further_account_can_be_removed(tester: Tester, name: str) -> None:
-    assert tester.asks("DELETE", f"accounts/{name}").http_status == (409 if name == "default" else 404)
 
 
 def test_there_are_only_so_many_accounts(tester: Tester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,29 +276,19 @@ def test_there_are_only_so_many_accounts(tester: Tester, monkeypatch: pytest.Mon
 def test_a_seed_repeats_an_account_and_a_reset_takes_it_away(make_sandbox: MakeSandbox) -> None:
     tester = Tester(make_sandbox())
     made, other = (tester.makes_account(name) for name in ("anna", "bo"))
-    secrets = [
-        each[field] for each in (made, other) for field in ("clientId", "clientSecret", "accessToken", "password")
-    ]
-    assert len(set(secrets)) == len(secrets)
+    assert not {made[field] for field in SECRETS} & {other[field] for field in SECRETS}
     tester.does("POST", "reset")
     assert [one["name"] for one in tester.does("GET", "accounts")] == ["default"]
-    assert tester.makes_account("anna", email="a@b.example") == made | {"email": "a@b.example"}
-    assert tester.makes_account("bo") == other
+    assert tester.makes_account("anna") == made
 
 
 @pytest.mark.each_database
-def test_accounts_are_made_and_removed_amid_calls_each_once(sandbox: Flask, tester: Tester) -> None:
-    made = [lambda: tester.asks("POST", "accounts", {"name": "anna"})] * 4
-    assert sorted(answer.http_status for answer in at_once(*made)) == [200, 409, 409, 409]
-    anna = payer_of(sandbox, tester.does("GET", "accounts/anna"))
+def test_an_account_is_made_and_removed_once_amid_calls(tester: Tester) -> None:
+    def makes() -> Answer:
+        return tester.asks("POST", "accounts", {"name": "anna"})
 
     def removes() -> Answer:
         return tester.asks("DELETE", "accounts/anna")
 
-    def buys() -> Answer:
-        return anna.asks_checkout(inputCurrency="USD", inputAmount=5)
-
-    answers = at_once(removes, buys, removes, buys, buys)
-    assert sorted(answer.http_status for answer in answers[::2][:2]) == [200, 404]
-    assert {answer.http_status for answer in (answers[1], *answers[3:])} <= {200, 401}
-    assert tester.does("GET", "accounts")[1:] == []
+    assert sorted(answer.http_status for answer in at_once(*[makes] * 4)) == [200, 409, 409, 409]
+    assert sorted(answer.http_status for answer in at_once(*[removes] * 4)) == [200, 404, 404, 404]

@@ -135,13 +135,6 @@ def test_a_sandbox_that_was_started_otherwise_takes_seed_switches_faults_and_tim
     disconnect(other)
 
 
-def test_the_clock_may_go_back(sandbox: Flask, tester: Tester) -> None:
-    content = taken(sandbox)
-    earlier = edited(content, lambda state: state.update(now="2001-02-03T04:05:06.000007Z"))
-    assert restores(sandbox, earlier)["now"].startswith("2001-02-03T04:05:")
-    assert "behind the machine" in sandbox.test_client().get("/inspector/control").text
-
-
 def edited(content: bytes, edit: Callable[[Any], object]) -> bytes:
     """The snapshot with a change of its state, and the digest of that."""
     snapshot = json.loads(content)
@@ -252,8 +245,3 @@ def test_a_webhook_that_is_being_sent_is_sent_again_after_a_restore(
     restores(sandbox, contents[0])
     tester.advances(seconds=1)
     assert len(receiver.order_ids) == 2
-
-
-def test_every_column_has_a_type_that_snapshots_know() -> None:
-    for table in tables_of_world():
-        assert snapshots._type_of_rows(table)

@@ -114,8 +114,3 @@ def test_what_cannot_happen_is_refused_and_leaves_nothing(
 ) -> None:
     assert tester.refuses("POST", "trigger", sent) == refused
     assert tester.does("GET", "events")["events"] == []
-
-
-def test_an_account_that_may_create_no_checkouts_gets_none(tester: Tester) -> None:
-    tester.does("POST", "account", {"checkoutEnabled": False})
-    assert tester.refuses("POST", "trigger", {"event": "paid"}) == (409, "checkout")

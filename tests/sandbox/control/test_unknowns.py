@@ -10,7 +10,6 @@ from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.control.sender import run_due
-from flask_paycheckout.sandbox.world.assumptions import Switches
 from flask_paycheckout.sandbox.world.context import assumption, world
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
@@ -42,13 +41,6 @@ def test_a_change_counts_from_the_next_call_on_until_it_is_taken_back(
     assert merchant.reads_deposit("0" * 24).http_status == 404
 
 
-def test_a_form_of_an_operation_is_served_or_not_as_is_said_last(merchant: Merchant, tester: Tester) -> None:
-    assert merchant.calls("GET", "/v2/payments").code == 200
-    tester.does("POST", "unknowns", {"payments_path": "payment"})
-    assert merchant.calls("GET", "/v2/payments").code == 404
-    assert "/v2/payments" not in tester.does("GET", "openapi.json")["paths"]
-
-
 @pytest.mark.parametrize(
     ("sent", "field"),
     [
@@ -62,14 +54,6 @@ def test_a_form_of_an_operation_is_served_or_not_as_is_said_last(merchant: Merch
 def test_what_does_not_exist_is_refused_and_nothing_is_changed(tester: Tester, sent: Any, field: str) -> None:
     assert tester.refuses("POST", "unknowns", sent) == (400, field)
     assert all(one == start for one, start in values(tester.does("GET", "unknowns")).values())
-
-
-def test_a_reset_returns_to_the_values_of_the_start(make_sandbox: MakeSandbox) -> None:
-    tester = Tester(make_sandbox(signature="off"))
-    tester.does("POST", "unknowns", {"http_status": "always_200", "signature": "on"})
-    tester.does("POST", "reset")
-    found = values(tester.does("GET", "unknowns"))
-    assert (found["http_status"], found["signature"]) == (("mirror", "mirror"), ("off", "off"))
 
 
 def test_processes_on_one_database_and_those_that_start_later_agree(tmp_path: Path) -> None:
@@ -89,12 +73,6 @@ def test_processes_on_one_database_and_those_that_start_later_agree(tmp_path: Pa
     assert Merchant(here).asks_checkout(inputCurrency="USD", inputAmount=5).code == 200
     for app in (here, there, later):
         disconnect(app)
-
-
-def test_what_another_version_stored_is_left_out() -> None:
-    switches = Switches({"signature": "off"})
-    switches.take({"signature": "maybe", "gone": "on", "http_status": "always_200"})
-    assert (switches["signature"], switches["http_status"], "gone" in switches) == ("off", "always_200", False)
 
 
 def test_the_inspector_changes_one_and_returns_to_the_start(sandbox: Flask, developer: Developer) -> None:

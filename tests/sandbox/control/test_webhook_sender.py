@@ -73,23 +73,6 @@ def test_a_call_does_not_wait_for_the_receiver_of_its_webhook() -> None:
         eventually(lambda: delivered(app) == [checkout])
 
 
-def test_a_shop_of_one_worker_does_not_wait_for_itself() -> None:
-    """Its only thread calls the service, and is therefore not free for the webhook before the call is answered."""
-    shop = ThreadPoolExecutor(1)
-    received = list[bytes]()
-
-    def receive(url: str, headers: dict[str, str], body: bytes) -> int:
-        shop.submit(received.append, body).result(PATIENCE)
-        return 200
-
-    with shop, made(receive) as app:
-        checkout = Merchant(app).makes_checkout()
-        Tester(app).picks(checkout)
-        shop.submit(Merchant(app).forces_status, checkout).result(PATIENCE)
-        eventually(lambda: delivered(app) == [checkout])
-        assert received == [f'{{"orderId":"{checkout}"}}'.encode()]
-
-
 def test_before_response_still_overtakes_the_answer() -> None:
     receiver = Receiver()
     with made(receiver) as app:

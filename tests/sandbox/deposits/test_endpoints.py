@@ -13,8 +13,6 @@ from tests.sandbox.conftest import MakeSandbox
 pytestmark = pytest.mark.each_database
 
 
-@pytest.mark.rule("A deposit cannot be found before a method was picked.")
-@pytest.mark.rule("Only when the customer picks a method there is a deposit: pending, with the checkout's id.")
 def test_before_a_method_is_picked_there_is_no_deposit(merchant: Merchant) -> None:
     refused = merchant.reads_deposit(merchant.makes_checkout())
     assert refused.body == {"statusCode": 404, "error": "Not Found", "message": "Deposit not found"}
@@ -22,7 +20,6 @@ def test_before_a_method_is_picked_there_is_no_deposit(merchant: Merchant) -> No
     assert merchant.reads_deposit("0" * 24).body == refused.body
 
 
-@pytest.mark.rule("A deposit is read by its id, or by a reference.")
 def test_a_deposit_is_read_by_its_reference_too_after_the_ids(merchant: Merchant, tester: Tester) -> None:
     one, other = merchant.makes_checkout(), merchant.makes_checkout()
     tester.picks(other, reference=one)
@@ -31,9 +28,6 @@ def test_a_deposit_is_read_by_its_reference_too_after_the_ids(merchant: Merchant
     assert merchant.reads_deposit(one).data["depositId"] == one
 
 
-@pytest.mark.rule("The output currency is that of the input unless another is named, which may be a token.")
-@pytest.mark.rule("Fee and exchange are told in the record, and agree with its amounts.")
-@pytest.mark.rule("An input amount is what the customer pays, exactly, whichever method is picked.")
 @pytest.mark.parametrize(
     ("paid", "received"),
     [("USD", "USD"), ("USD", "usdc-polygon"), ("EUR", "USD"), ("JPY", "USD"), ("KWD", "KWD"), ("IDR", "usdc-polygon")],
@@ -58,7 +52,6 @@ def test_the_side_that_was_asked_for_is_exact_whichever_method_is_picked(
         assert tester.pays(answer.data["id"])[side] == asked
 
 
-@pytest.mark.rule("The customer's payment completes a pending deposit.")
 def test_a_payment_of_another_amount_shows_what_was_really_paid(merchant: Merchant, tester: Tester) -> None:
     checkout = merchant.makes_checkout(100)
     tester.picks(checkout, "us_bank_transfer")
@@ -68,17 +61,10 @@ def test_a_payment_of_another_amount_shows_what_was_really_paid(merchant: Mercha
     assert amounts == (90, Decimal("1.22"), Decimal("88.78"))
 
 
-@pytest.mark.rule("Nor can it be updated before that.")
-@pytest.mark.rule("Before a method was picked there is nothing to update.")
 def test_a_sandbox_update_before_a_method_is_picked_is_a_400(merchant: Merchant, receiver: Receiver) -> None:
     refused = merchant.forces_status(merchant.makes_checkout())
     assert refused.code == 400
     assert receiver.received == []
-
-
-def test_an_id_that_cannot_be_is_just_not_found(merchant: Merchant) -> None:
-    for path in ("%00", "a%00b", "%ff", "x" * 3000, "%F0%9F%8D%B0", "..%2f.."):
-        assert merchant.reads_deposit(path).code == 404
 
 
 def test_unknowns_of_forced_statuses(make_sandbox: MakeSandbox) -> None:
@@ -92,7 +78,6 @@ def test_unknowns_of_forced_statuses(make_sandbox: MakeSandbox) -> None:
         assert merchant.forces_status(checkout, "failed").code == code
 
 
-@pytest.mark.rule("What becomes of a deposit past expiredAt is open; by default it stays pending.")
 def test_a_method_picked_in_minute_14_stays_payable_long_after_the_page(merchant: Merchant, tester: Tester) -> None:
     checkout = merchant.makes_checkout()
     tester.advances(minutes=14)
@@ -138,13 +123,6 @@ COMMON = {
 }
 
 
-@pytest.mark.rule(
-    "A deposit is read with these fields; paid through a bank it has one of two, paid over a chain the other."
-)
-@pytest.mark.rule("The checkout's id is the id of its deposit and the orderId of its webhook.")
-@pytest.mark.rule("The update answers the whole deposit as it then is.")
-@pytest.mark.rule("The sandbox's update of a deposit sends the webhook too.")
-@pytest.mark.rule("A pending deposit takes the status sent.")
 @pytest.mark.parametrize(
     ("method", "where"),
     [("us_bank_transfer", "paymentFiat"), ("us_qr", "paymentFiat"), ("us_usdc_polygon", "paymentCrypto")],

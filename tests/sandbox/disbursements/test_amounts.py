@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
-import pytest
 from hypothesis import given, strategies as st
 
 from flask_paycheckout.sandbox.disbursements.batches import FeeTerms, fee_of, total
@@ -34,7 +33,6 @@ def test_a_sum_of_very_long_amounts_loses_no_digit() -> None:
     assert f"{total([long, tiny]):f}" == "9" * 30 + ".000000000000000001"
 
 
-@pytest.mark.rule("The sums are those of the items.")
 def test_large_batches_add_up_and_are_all_stored_and_larger_ones_refused(payer: Payer) -> None:
     amounts = [Decimal(100 + number).scaleb(-2) for number in range(1000)]
     items = [
@@ -50,7 +48,6 @@ def test_large_batches_add_up_and_are_all_stored_and_larger_ones_refused(payer: 
     assert payer.lists("limit=1")["totalDocs"] == 1000
 
 
-@pytest.mark.rule("How many items one request may hold is open.")
 def test_unknown_batch_maximum(make_sandbox: MakeSandbox) -> None:
     most, payer = 100, Payer(make_sandbox(batch_maximum="100"))
     item = {"recipientId": RECIPIENTS["USD"], "amount": 5}

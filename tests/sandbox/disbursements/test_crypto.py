@@ -6,8 +6,6 @@ from decimal import Decimal
 
 import pytest
 
-from flask_paycheckout.sandbox.disbursements.crypto import fees_of
-from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
 from flask_paycheckout.sandbox.money.tokens import TOKENS
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import STELLAR_WALLET, WALLET, Payer
@@ -15,12 +13,6 @@ from tests.sandbox.disbursements.payers import STELLAR_WALLET, WALLET, Payer
 SENT = {"receiverWalletAddress": WALLET, "amount": 5}
 
 
-@pytest.mark.rule("The transfers of one request share a group id.")
-@pytest.mark.rule("The answer counts the receivers, sums amounts and fees, and holds a record of each transfer.")
-@pytest.mark.rule("A receiver may have a reference and a note.")
-@pytest.mark.rule("The sums are those of the receivers, in the token.")
-@pytest.mark.rule("A new transfer is pending, and its history says that it was sent to the wallet.")
-@pytest.mark.rule("The fee is made of a flat part, a percentage and what the network takes.")
 def test_the_answer_holds_the_batch(payer: Payer) -> None:
     batch = payer.sends_tokens(SENT | {"reference": "r-1", "note": "May"}, SENT).data
     assert (batch["totalReceiver"], batch["sumAmount"], batch["sumFees"]) == (2, 10, Decimal("0.24"))
@@ -34,10 +26,6 @@ def test_the_answer_holds_the_batch(payer: Payer) -> None:
     assert item["feePercentage"] == config["feePercentage"]
 
 
-@pytest.mark.rule("The kind of blockchain is EVM or STELLAR.")
-@pytest.mark.rule(
-    "A token's id is symbol and network; the record tells network, decimals, contract and kind of blockchain."
-)
 def test_every_token_can_be_sent_and_shows_its_network(payer: Payer) -> None:
     for token in TOKENS:
         wallet = WALLET if token.blockchain_type == "EVM" else STELLAR_WALLET
@@ -49,15 +37,6 @@ def test_every_token_can_be_sent_and_shows_its_network(payer: Payer) -> None:
         assert item.get("tokenAddress", "") == token.address
 
 
-def test_fixed_fees_are_whole_units_of_their_token() -> None:
-    for token in TOKENS:
-        terms = fees_of(token)
-        assert decimals_of(token.id) == token.decimal
-        assert is_divisible(terms.flat, token.decimal)
-        assert is_divisible(terms.network, token.decimal)
-
-
-@pytest.mark.rule("A token that cannot be sent is refused in the same words.")
 @pytest.mark.parametrize("token", ["doge-moon", "usdt-tron", "USDC-polygon", "USD"])
 def test_an_unknown_token_is_not_found_as_the_interface_words_it(payer: Payer, token: str) -> None:
     refused = payer.sends_tokens(SENT | {"reference": "r"}, token=token)
@@ -65,7 +44,6 @@ def test_an_unknown_token_is_not_found_as_the_interface_words_it(payer: Payer, t
     assert refused.body == {"statusCode": 400, "error": "Not Found", "message": "Payment method not found"}
 
 
-@pytest.mark.rule("Receiver and sender are wallets of the token's chain, and the sender is the account's own.")
 @pytest.mark.parametrize(("token", "wallet"), [("usdc-polygon", WALLET), ("usdc-stellar", STELLAR_WALLET)])
 def test_a_record_names_both_wallets_and_its_user(payer: Payer, token: str, wallet: str) -> None:
     first, second = payer.sends_tokens(*[SENT | {"receiverWalletAddress": wallet}] * 2, token=token).data[
@@ -82,7 +60,6 @@ def test_a_record_names_both_wallets_and_its_user(payer: Payer, token: str, wall
 PATH = "/v1/disbursement/crypto/estimate"
 
 
-@pytest.mark.rule("An estimate tells token, amount and the fee that sending it would have.")
 def test_it_is_what_sending_costs(payer: Payer) -> None:
     estimate = payer.reads(f"{PATH}?token=usdc-polygon&amount=7").data
     sent = payer.sends_tokens({"receiverWalletAddress": WALLET, "amount": 7}).data["disburseData"][0]

@@ -5,12 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-import pytest
 from flask import Flask
 
-from tests.sandbox.actors import Merchant, Receiver
-from tests.sandbox.auth.visitors import Visitor
-from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.actors import Merchant
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer, given
 from tests.sandbox.recipients.payees import adds, bank
 
@@ -19,10 +16,6 @@ ITEM = {"recipientId": ADA, "amount": 12.5}
 BEGINNING = [("Disburse requested", "pending"), ("Recipient validated", "pending")]
 
 
-@pytest.mark.rule("The second version answers the items with group and history, and one sum of each kind.")
-@pytest.mark.rule("An item may carry a reference and a note here too.")
-@pytest.mark.rule("What the second version creates is pending; its history begins with the request and the recipient.")
-@pytest.mark.rule("The items of one request share a group id, and no other request has it.")
 def test_the_answer_holds_the_batch(payer: Payer) -> None:
     batch = payer.pays(ITEM | {"reference": "r-1", "note": "May"}, {"recipient": given(), "amount": 20}).data
     assert (batch["totalRecipient"], batch["sumAmount"]) == (2, Decimal("32.50"))
@@ -32,7 +25,6 @@ def test_the_answer_holds_the_batch(payer: Payer) -> None:
     assert first["groupId"] == second["groupId"] != payer.pays(ITEM).data["disburseData"][0]["groupId"]
 
 
-@pytest.mark.rule("A saved recipient is one that exists, and is shown with its bank.")
 def test_a_saved_recipient_is_shown_with_its_bank(payer: Payer) -> None:
     recipient = payer.pays(ITEM).data["disburseData"][0]["recipient"]
     assert recipient == {
@@ -50,7 +42,6 @@ def test_a_saved_recipient_is_shown_with_its_bank(payer: Payer) -> None:
     }
 
 
-@pytest.mark.rule("A given recipient may leave out name and e-mail address, but not the bank.")
 def test_a_given_recipient_shows_what_it_was_given_with(payer: Payer) -> None:
     recipient = payer.pays({"recipient": given(name=None), "amount": 5}).data["disburseData"][0]["recipient"]
     assert recipient == {"bank": given()["bank"] | {"currency": "USD"}}
@@ -62,7 +53,6 @@ def test_the_past_keeps_a_recipient_that_is_deleted(sandbox: Flask, payer: Payer
     assert payer.sees(made)["recipient"]["name"] == "Ada Example"
 
 
-@pytest.mark.rule("Each item has a saved recipient or a given one, not both and not neither.")
 def test_an_item_has_one_recipient_and_is_an_object(payer: Payer) -> None:
     for item in ({"amount": 5}, ITEM | {"recipient": given()}, "x"):
         refused = payer.pays(ITEM, item)  # type: ignore[arg-type]
@@ -71,7 +61,6 @@ def test_an_item_has_one_recipient_and_is_an_object(payer: Payer) -> None:
     assert payer.lists()["totalDocs"] == 0
 
 
-@pytest.mark.rule("A fiat disbursement stays within the least and the most of its payment method, both included.")
 def test_the_fee_is_flat_plus_percentage_rounded_up_to_a_unit(payer: Payer) -> None:
     def fee(currency: str, amount: Any) -> Any:
         item = {"recipientId": RECIPIENTS[currency], "amount": amount}
@@ -88,11 +77,6 @@ def item(currency: str = "USD", amount: Any = 100, **more: Any) -> dict[str, Any
     return {"currency": currency, "recipientId": RECIPIENTS[currency], "amount": amount} | more
 
 
-@pytest.mark.rule("Each sum is that of the items in its currency.")
-@pytest.mark.rule("The first version answers the items without group and history, and the sums of each currency.")
-@pytest.mark.rule("No item names a payment method: the recipient's bank is enough.")
-@pytest.mark.rule("An item may carry a reference and a note.")
-@pytest.mark.rule("What the first version creates is pending, and so is its history.")
 def test_the_answer_sums_up_each_currency_and_shows_no_group(payer: Payer) -> None:
     batch = payer.pays_v1(item(reference="r-1", note="May"), item("JPY", 1000), item(amount=20.5)).data
     assert batch["totalRecipient"] == 3
@@ -111,9 +95,6 @@ def test_the_answer_sums_up_each_currency_and_shows_no_group(payer: Payer) -> No
     ]
 
 
-@pytest.mark.rule(
-    "A fiat disbursement of the first version without a payment method is a 400 that calls itself not found."
-)
 def test_a_recipient_whose_bank_has_no_method_is_not_found_as_the_interface_words_it(payer: Payer) -> None:
     for wrong in (item() | {"currency": "EUR"}, item() | {"currency": "CHF"}):
         refused = payer.pays_v1(wrong)
@@ -135,31 +116,7 @@ def makes_three(payer: Payer) -> list[str]:
     return [made["disbursementId"] for made in batch["disburseData"] + first["disburseData"]]
 
 
-@pytest.mark.rule("The list holds the records that are read one by one, in the envelope of pages.")
 def test_a_listed_disbursement_is_the_one_that_is_read(payer: Payer) -> None:
     read = [payer.sees(made) for made in makes_three(payer)]
     assert payer.lists()["docs"] == read
     assert [payer.lists(f"limit=1&page={page}")["docs"] for page in (1, 2, 3)] == [[record] for record in read]
-
-
-@pytest.mark.rule("createdBy is the user who created it.")
-def test_a_disbursement_names_the_user_who_created_it(sandbox: Flask, payer: Payer) -> None:
-    user = Visitor(sandbox).logs_in_fully()["user"]
-    assert [payer.sees(made)["createdBy"] for made in makes_three(payer)] == [user["id"]] * 3
-
-
-@pytest.mark.rule("Every disbursement of every create has an id of its own.")
-def test_every_disbursement_has_an_id_of_its_own(payer: Payer) -> None:
-    batches = (payer.pays_v1(*[ITEM | {"currency": "USD"}] * 3), payer.pays(ITEM, ITEM), payer.sends_tokens(SENT, SENT))
-    made = [item["disbursementId"] for batch in batches for item in batch.data["disburseData"]]
-    assert len(set(made)) == len(made) == 7
-
-
-def test_an_update_is_noted_in_the_words_of_its_kind(make_sandbox: MakeSandbox, receiver: Receiver) -> None:
-    payer = Payer(make_sandbox(disbursement_webhook="full"))
-    payer.forces(payer.pays_one())
-    payer.forces(payer.sends_one())
-    # No operation reads a crypto disbursement; the webhook is the one place that shows it again.
-    fiat, crypto = ([entry["activity"] for entry in told["activityHistory"]] for told in receiver.received)
-    assert fiat == ["Disburse requested", "Recipient validated", "Sent to recipient account"]
-    assert crypto == ["Sent to recipient wallet", "Received by recipient"]

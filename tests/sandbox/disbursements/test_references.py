@@ -7,7 +7,6 @@ from decimal import Decimal
 from functools import partial
 from threading import Thread
 
-import pytest
 import sqlalchemy as sa
 from flask import Flask
 
@@ -26,7 +25,6 @@ SENT = {"receiverWalletAddress": WALLET, "amount": 5}
 SHARED = 300
 
 
-@pytest.mark.rule("A reference is used once in an account, by whichever create; any number of items may have none.")
 def test_a_reference_is_refused_a_second_time_by_every_create(payer: Payer) -> None:
     assert payer.pays(*(ITEM | {"reference": reference} for reference in ("r", "R", None, None))).code == 200
     refused = payer.pays(ITEM, ITEM | {"reference": "r"})

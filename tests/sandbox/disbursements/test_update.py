@@ -10,11 +10,6 @@ from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
 
 
-@pytest.mark.rule("Only a sandbox lets a status be forced, of a disbursement and of a deposit.")
-@pytest.mark.rule("A pending disbursement takes the status sent; completed and failed are among them.")
-@pytest.mark.rule("An update answers number and message and no data.")
-@pytest.mark.rule("The sandbox's update sends a status, a text.")
-@pytest.mark.rule("updatedAt is the time of the last change, of the record as of each entry of its history.")
 @pytest.mark.parametrize("status", ["completed", "failed", "pending"])
 def test_a_pending_disbursement_takes_the_status_sent(payer: Payer, status: str) -> None:
     made = payer.pays_one()
@@ -26,14 +21,11 @@ def test_a_pending_disbursement_takes_the_status_sent(payer: Payer, status: str)
     assert last["updatedAt"] == record["updatedAt"]
 
 
-@pytest.mark.rule("Updating a disbursement that does not exist is a 400.")
 def test_an_unknown_disbursement_is_a_bad_request(payer: Payer) -> None:
     refused = payer.forces("none")
     assert refused.body == {"statusCode": 400, "error": "Bad Request", "message": "Disbursement not found"}
 
 
-@pytest.mark.rule("The sandbox's update of a disbursement sends a webhook, whatever its kind.")
-@pytest.mark.rule("Both kinds of disbursement are updated here, and each notes it in its own words.")
 def test_each_update_sends_a_webhook(payer: Payer, receiver: Receiver) -> None:
     fiat, crypto = payer.pays_one(), payer.sends_one()
     payer.forces(fiat)
@@ -71,7 +63,6 @@ def test_unknown_forced_update_of_settled(make_sandbox: MakeSandbox, receiver: R
     assert len(receiver.received) == 3
 
 
-@pytest.mark.rule("How a disbursement leaves pending without an update is open; by default it stays.")
 @pytest.mark.parametrize(
     ("progress", "webhook"),
     [("forced", "none"), ("completed", "none"), ("failed", "none"), ("completed", "sent")],

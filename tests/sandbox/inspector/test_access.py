@@ -11,8 +11,8 @@ from flask import Flask
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN
 from flask_paycheckout.sandbox.inspector.pages import LISTS
-from tests.sandbox.actors import CLIENT_SECRET, CONTROL_TOKEN, Merchant, Tester
-from tests.sandbox.auth.visitors import PASSWORD, Visitor
+from tests.sandbox.actors import CLIENT_SECRET, CONTROL_TOKEN, Merchant
+from tests.sandbox.auth.visitors import PASSWORD
 from tests.sandbox.inspector.developer import Developer
 
 ELSEWHERE = {"REMOTE_ADDR": "192.0.2.7"}
@@ -40,28 +40,6 @@ def test_a_page_runs_scripts_by_its_nonce_only_and_holds_none_of_the_secrets(
         assert not [it for it in (CONTROL_TOKEN, CLIENT_SECRET, ACCESS_TOKEN, PASSWORD) if it in answer.text]
 
 
-def test_passwords_and_tokens_are_masked_in_a_request(sandbox: Flask, developer: Developer) -> None:
-    token = Visitor(sandbox).begins()
-    seen = developer.reads("/inspector/requests/1")
-    assert '"password":"***"' in seen.replace(": ", ":")
-    assert not [secret for secret in (token, PASSWORD) if secret in seen]
-
-
-@pytest.mark.parametrize(
-    ("headers", "environ"),
-    [
-        ({}, ELSEWHERE),
-        # What a tunnel or proxy on this machine passes on comes from loopback, whoever sent it.
-        *(({header: "127.0.0.1"}, {}) for header in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via")),
-    ],
-    ids=str,
-)
-def test_other_machines_are_refused(sandbox: Flask, headers: dict[str, str], environ: dict[str, str]) -> None:
-    said = {"X-Sandbox-Control": CONTROL_TOKEN} | headers
-    for path in (*pages_of(sandbox), "/_sandbox/clock"):
-        assert sandbox.test_client().get(path, headers=said, environ_overrides=environ).status_code == 403
-
-
 @pytest.mark.parametrize("password", [None, "", "wrong", CONTROL_TOKEN])
 def test_other_machines_that_are_allowed_give_the_control_token(password: str | None) -> None:
     allowed = create_sandbox(control_token=CONTROL_TOKEN, allow_remote_control=True)
@@ -73,9 +51,3 @@ def test_other_machines_that_are_allowed_give_the_control_token(password: str | 
         assert answer.headers.get("WWW-Authenticate") == (None if may else 'Basic realm="Payments sandbox"')
     shown = http.get(f"/checkout/{checkout}", environ_overrides=ELSEWHERE)
     assert (shown.status_code, 'name="act"' in shown.text) == (200, False)
-
-
-def test_a_form_of_the_same_origin_is_taken(tester: Tester, developer: Developer) -> None:
-    headers = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
-    assert developer.presses("clock", headers, amount="960", unit="seconds").status_code == 303
-    assert tester.offset() == 960

@@ -28,15 +28,6 @@ def expect_in_order(seen: str, *told: str) -> None:
     assert places == sorted(places)
 
 
-def test_the_overview_shows_clock_endpoint_faults_and_changed_unknowns(make_sandbox: MakeSandbox) -> None:
-    app = make_sandbox(webhook_payload="full")
-    Tester(app).orders_fault("POST /v1/checkout", "error")
-    Tester(app).advances(minutes=16)
-    seen = Developer(app).reads()
-    told = ("0:16:00 ahead", f"Webhooks go to {ENDPOINT}", "Faults armed 1", "webhook_payload=full")
-    assert [words for words in told if words not in seen] == []
-
-
 def test_the_overview_lists_checkouts_disbursements_and_payments(
     merchant: Merchant, tester: Tester, payer: Payer, developer: Developer
 ) -> None:
@@ -83,15 +74,6 @@ def test_a_checkout_tells_call_state_webhook_and_read_in_the_order_of_time(
         f"PATCH /v1/deposit/{checkout}",
         "Status updated in the sandbox failed",
     )
-
-
-def test_a_checkout_tells_what_did_not_happen(merchant: Merchant, tester: Tester, developer: Developer) -> None:
-    tester.orders_fault("webhook", "drop")
-    paid, left = merchant.makes_checkout(), merchant.makes_checkout()
-    tester.pays(paid)
-    tester.advances(minutes=16)
-    assert "Not sent dropped" in developer.reads(f"/inspector/checkouts/{paid}")
-    assert "Page closed abandoned" in developer.reads(f"/inspector/checkouts/{left}")
 
 
 def test_a_disbursement_tells_its_batch_states_webhook_and_reads(payer: Payer, developer: Developer) -> None:
@@ -178,11 +160,6 @@ def test_webhooks_show_attempts_body_and_when_the_next_is_due(
     assert f'{{"orderId":"{checkout}"}}' in seen.replace('": "', '":"')
     assert checkout in developer.reads(f"/inspector/webhooks?order={checkout}&state=waiting")
     assert "None like that." in developer.reads(f"/inspector/webhooks?order={checkout}&state=delivered")
-
-
-def test_unknowns_show_value_alternatives_and_meaning_changed_ones_first(make_sandbox: MakeSandbox) -> None:
-    seen = Developer(make_sandbox(webhook_retries="off")).reads("/inspector/unknowns")
-    expect_in_order(seen, "webhook_retries off on Whether a webhook", "http_status mirror always_200")
 
 
 @pytest.mark.parametrize(

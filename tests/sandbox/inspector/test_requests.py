@@ -43,15 +43,6 @@ def test_a_status_that_is_none_is_refused_and_kept_in_the_field(developer: Devel
     assert 'value="9xx&#34;"' in seen
 
 
-def test_a_request_shows_both_bodies_and_the_fault(merchant: Merchant, tester: Tester, developer: Developer) -> None:
-    tester.orders_fault("POST /v1/checkout", "error", statusCode=503, message="Closed for tea")
-    merchant.asks_checkout(inputCurrency="USD", inputAmount=5)
-    seen = developer.reads("/inspector/requests/1")
-    assert '"inputCurrency":"USD"' in seen
-    assert "Closed for tea" in seen
-    assert "Fault that struck it error" in seen
-
-
 def test_a_rejected_signature_shows_the_exact_string_and_what_to_compare(
     sandbox: Flask, merchant: Merchant, tester: Tester, developer: Developer
 ) -> None:

@@ -94,14 +94,6 @@ def test_a_fault_can_be_meant_for_one_path_or_the_hosted_page(
     assert b"not the envelope" in sandbox.test_client().get("/checkout/x").data
 
 
-def test_faults_can_be_seen_and_forgotten(merchant: Merchant, tester: Tester) -> None:
-    tester.orders_fault(READ, "error", times=9)
-    (fault,) = tester.does("GET", "faults")
-    assert (fault["operation"], fault["kind"], fault["times"]) == (READ, "error", 9)
-    assert tester.does("DELETE", "faults") == []
-    assert merchant.reads_deposit("x").code == 404
-
-
 @pytest.mark.parametrize(
     ("field", "wrong"),
     [

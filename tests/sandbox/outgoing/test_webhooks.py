@@ -16,9 +16,6 @@ def paid(merchant: Merchant, tester: Tester) -> str:
     return checkout
 
 
-@pytest.mark.rule("orderId in the webhook is the checkout's id; nothing else in it is certain.")
-@pytest.mark.rule("A completed deposit is told of by a webhook, once.")
-@pytest.mark.rule("A checkout whose customer never picks a method sends nothing, ever.")
 def test_a_completed_deposit_is_told_once(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
     merchant.makes_checkout()
     tester.advances(hours=48)
@@ -54,7 +51,6 @@ def test_every_attempt_is_recorded_with_request_answer_and_time(
     assert first["at"] < second["at"]
 
 
-@pytest.mark.rule("Whether a webhook is sent again is open.")
 @pytest.mark.parametrize(
     ("fault", "answers", "received", "state"),
     [
@@ -99,9 +95,6 @@ def test_a_webhook_that_nobody_takes_has_failed_in_the_end(
     assert Tester(app).webhooks()[0]["state"] == "failed"
 
 
-@pytest.mark.rule(
-    "One place is registered for webhooks, outside of the operations; a checkout needs no set-up of its own."
-)
 def test_without_an_endpoint_it_is_only_recorded_and_can_be_sent_later(
     merchant: Merchant, tester: Tester, receiver: Receiver
 ) -> None:

@@ -52,40 +52,11 @@ def both(merchant: Merchant, tester: Tester) -> tuple[str, str]:
     return first, second
 
 
-@pytest.mark.rule("The list answers at both paths that the interface gives it.")
 def test_both_paths_give_the_same_list(merchant: Merchant, both: tuple[str, str]) -> None:
     assert lists(merchant, "/v2/payments").data == lists(merchant, "/v2/payment").data
 
 
-@pytest.mark.rule("The list can be narrowed by reason, organization, blockchain and the receiver's name.")
-@pytest.mark.rule("The list can be narrowed to amounts between bounds, on either side of the exchange.")
-@pytest.mark.rule("The list can be narrowed to pending, processed, completed or failed payments.")
-@pytest.mark.rule("A search looks into the names and e-mail addresses of a payment.")
 @pytest.mark.each_database
 def test_a_filter_lets_through_what_it_names(merchant: Merchant, both: tuple[str, str]) -> None:
     for query, which in FILTERS:
         assert found(merchant, **query) == [both[int(number) - 1] for number in which], query
-
-
-@pytest.mark.rule("Ten payments a page, unless limit and page tell otherwise.")
-@pytest.mark.each_database
-def test_payments_come_in_pages_of_ten(merchant: Merchant) -> None:
-    made = [makes(merchant) for _ in range(12)]
-    page = lists(merchant).data
-    assert (page["limit"], page["totalDocs"], page["totalPages"], page["nextPage"]) == (10, 12, 2, 2)
-    assert [payment["id"] for payment in page["docs"]] == made[:10]
-    assert found(merchant, page=2) == made[10:]
-    assert found(merchant, limit=5, page=3) == made[10:]
-
-
-@pytest.mark.rule("Payments are sorted by creation or update, forwards or backwards.")
-@pytest.mark.each_database
-def test_payments_are_sorted_by_creation_or_update(merchant: Merchant, tester: Tester) -> None:
-    older = makes(merchant)
-    tester.advances(minutes=1)
-    newer = makes(merchant)
-    assert found(merchant) == found(merchant, sort="createdAt") == [older, newer]
-    assert found(merchant, sort="-createdAt") == [newer, older]
-    tester.advances(minutes=4.5)
-    assert found(merchant, sort="updatedAt") == [newer, older]
-    assert found(merchant, sort="-updatedAt") == [older, newer]

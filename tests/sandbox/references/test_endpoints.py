@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -27,7 +25,6 @@ def reads(sandbox: Flask) -> Reads:
     return lambda path, **query: call(sandbox, "GET", f"/v1/reference/{path}?{urlencode(query)}").data
 
 
-@pytest.mark.rule("The value of a currency is the country's name in capitals.")
 def test_currencies_are_those_of_iso_4217(reads: Reads) -> None:
     for record in reads("currencies"):
         known = Currency(record["currency"])
@@ -35,16 +32,6 @@ def test_currencies_are_those_of_iso_4217(reads: Reads) -> None:
         assert decimals_of(record["currency"]) == known.exponent
 
 
-@pytest.mark.rule("The id of a token is its symbol and its network.")
-def test_identifiers_are_unique(reads: Reads) -> None:
-    for path in ("currencies", "cryptos", "payment-methods"):
-        records = reads(path)
-        assert len({record["id"] for record in records}) == len(records)
-    for record in reads("cryptos"):
-        assert re.fullmatch(record["symbol"].lower() + "-[a-z]+", record["id"])
-
-
-@pytest.mark.rule("Each currency names its country and what its bank accounts need.")
 @pytest.mark.parametrize(
     ("country", "needed"),
     [
@@ -60,17 +47,6 @@ def test_a_currency_says_what_its_bank_accounts_need(reads: Reads, country: str,
     assert {name for name, value in record.items() if value is True} == needed
 
 
-@pytest.mark.rule("Each token tells contract, chain, decimals, and the currencies that it can be exchanged for.")
-def test_a_crypto_has_the_fields_of_its_record(reads: Reads) -> None:
-    (usdc,) = [record for record in reads("cryptos") if record["id"] == "usdc-polygon"]
-    assert (usdc["symbol"], usdc["chainId"], usdc["decimal"], usdc["is_native"]) == ("USDC", 137, 6, False)
-    assert usdc["address"] == "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"
-    assert "USD" in usdc["currencies"]
-
-
-@pytest.mark.rule(
-    "Tokens are filtered by whether the service's contract serves them; without the filter all are listed."
-)
 def test_use_smart_contract_splits_the_cryptos_in_two(reads: Reads) -> None:
     with_contract = {record["id"] for record in reads("cryptos", useSmartContract="true")}
     without = {record["id"] for record in reads("cryptos", useSmartContract="false")}
@@ -81,15 +57,12 @@ def test_use_smart_contract_splits_the_cryptos_in_two(reads: Reads) -> None:
     assert reads("cryptos", blockchainType="STELLAR", useSmartContract="true") == []
 
 
-@pytest.mark.rule("Tokens are filtered by EVM or STELLAR; all are listed without.")
 def test_cryptos_are_filtered_by_blockchain_type(reads: Reads) -> None:
     for kind in ("EVM", "STELLAR"):
         found = [record["id"] for record in reads("cryptos", blockchainType=kind)]
         assert found == [token.id for token in TOKENS if token.blockchain_type == kind]
 
 
-@pytest.mark.rule("Banks are listed in pages.")
-@pytest.mark.rule("limit says how many banks a page has; page, which the interface does not name here, turns it.")
 def test_banks_come_in_pages_of_ten_each_once(reads: Reads) -> None:
     page, many = reads("banks"), len(METHODS) + 2 * len(COUNTRIES)
     assert (len(page["docs"]), page["limit"], page["totalDocs"]) == (10, 10, many)
@@ -97,15 +70,6 @@ def test_banks_come_in_pages_of_ten_each_once(reads: Reads) -> None:
     assert len(codes) == len(set(codes)) == many
 
 
-@pytest.mark.rule("Banks are sorted as every list is.")
-def test_banks_are_sorted_by_time(reads: Reads) -> None:
-    for column, sign in itertools.product(("createdAt", "updatedAt"), ("", "-")):
-        times = [bank[column] for bank in reads("banks", limit=100, sort=sign + column)["docs"]]
-        assert times == sorted(set(times), reverse=sign == "-")
-    assert reads("banks") == reads("banks", sort="createdAt") != reads("banks", sort="updatedAt")
-
-
-@pytest.mark.rule("Banks are filtered by country and by currency.")
 def test_banks_are_filtered_by_country_in_any_case_and_by_currency(reads: Reads) -> None:
     found = reads("banks", country="united states", limit=100)["docs"]
     assert {bank["country"] for bank in found} == {"United States"}
@@ -115,7 +79,6 @@ def test_banks_are_filtered_by_country_in_any_case_and_by_currency(reads: Reads)
     assert len({bank["country"] for bank in found}) > 1
 
 
-@pytest.mark.rule("disbursmentAvailable, so spelt, leaves the banks that can be paid, and goes with the other filters.")
 def test_disbursment_available_leaves_the_banks_that_can_be_paid(reads: Reads) -> None:
     available = reads("banks", disbursmentAvailable="true", limit=100)["docs"]
     assert [bank["paymentCode"] for bank in available] == [method.bank_code for method in METHODS]
@@ -125,8 +88,6 @@ def test_disbursment_available_leaves_the_banks_that_can_be_paid(reads: Reads) -
     assert reads("banks", disbursmentAvailable="false") == reads("banks")
 
 
-@pytest.mark.rule("Payment methods tell group, fees and whether they can be used.")
-@pytest.mark.rule("The methods are those of buying crypto, or with isForDeposit those of deposits.")
 def test_payment_methods_are_those_of_buying_crypto(reads: Reads) -> None:
     methods = reads("payment-methods")
     assert {"onramp_us_card", "onramp_eu_sepa"} <= {method["code"] for method in methods}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
@@ -18,10 +17,10 @@ import pytest
 from click.shell_completion import ShellComplete
 from flask import Flask
 
-from flask_paycheckout.sandbox.terminal.commands import COMMANDS, cli, main
+from flask_paycheckout.sandbox.terminal.commands import cli, main
 from flask_paycheckout.sandbox.terminal.connection import Connection
 from flask_paycheckout.sandbox.terminal.feed import follow
-from flask_paycheckout.sandbox.terminal.printing import event, plain
+from flask_paycheckout.sandbox.terminal.printing import event
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.serving import served
 
@@ -130,16 +129,6 @@ def test_a_file_of_triggers_and_calls_brings_a_sandbox_into_a_state(run: Run, tm
     assert "objects" in run("run", str(file), code=2)
     file.write_text("[[accounts]]")
     assert "no JSON" in run("run", str(file), code=2)
-
-
-def test_worlds_are_made_listed_and_removed(run: Run, address: str) -> None:
-    made = run("worlds", "make", "anna")
-    assert run("worlds") == [{"name": "anna", "baseUrl": made["baseUrl"]}]
-    world = ("--url", f"{address}/w/anna", "--control-token", made["controlToken"])
-    assert run("trigger", "paid", *world)["status"] == "completed"
-    assert run("webhooks") == []
-    run("worlds", "remove", "anna")
-    assert run("worlds") == []
 
 
 def test_a_command_imports_nothing_of_the_server() -> None:
@@ -270,12 +259,6 @@ def test_a_shell_completes_commands_options_and_switches() -> None:
     assert completed("unknowns", "http_") == ["http_status=mirror", "http_status=always_200"]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([command, "--help"]) == 0
-    assert "SANDBOX_CONTROL_TOKEN" in capsys.readouterr().out
-
-
 def test_tail_tells_every_event_once_and_goes_on_after_a_reset(
     address: str, sandbox: Flask, merchant: Merchant, tester: Tester
 ) -> None:
@@ -350,8 +333,3 @@ def test_tail_ends_quietly(address: str, tester: Tester, ending: str) -> None:
         assert tail.stderr.read() == ""
         assert tail.wait() == 0
         guard.cancel()
-
-
-def test_texts_of_others_cannot_move_the_cursor() -> None:
-    assert plain("a\x1b[2Jb\n\u202e") == "a\\x1b[2Jb\\n\\u202e"
-    assert io.StringIO(plain("ü ✓")).read() == "ü ✓"

@@ -45,7 +45,6 @@ def text_of(proof: PdfReader) -> str:
     return "".join(page.extract_text() for page in proof.pages).replace("\n", " ")
 
 
-@pytest.mark.rule("The proof of a completed disbursement is a PDF, attached under a name that holds the id.")
 def test_it_is_a_pdf_attachment_named_after_the_disbursement(payer: Payer, tester: Tester) -> None:
     made = payer.pays_one()
     payer.forces(made)
@@ -96,7 +95,6 @@ def test_all_of_its_fonts_are_inside(payer: Payer) -> None:
         assert "/FontFile2" in descriptor
 
 
-@pytest.mark.rule("The proof of a disbursement that does not exist is a 404.")
 def test_an_unknown_disbursement_or_one_of_tokens_has_none(payer: Payer) -> None:
     made = payer.sends_one()
     payer.forces(made)

@@ -4,45 +4,14 @@ from __future__ import annotations
 
 from decimal import Decimal
 from io import BytesIO
-from typing import Any
 
-import pytest
-from flask import Flask
 from pypdf import PdfReader
 
-from tests.sandbox.actors import Merchant, call
+from tests.sandbox.actors import Merchant
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, STELLAR_WALLET, WALLET, Payer
-from tests.sandbox.payments.customers import order, quotes, sends
+from tests.sandbox.payments.customers import order, sends
 from tests.sandbox.recipients.payees import bank, changes, creates
-
-SENTENCE = "is no currency or token code that is known here."
-
-
-@pytest.mark.rule("Codes of currencies and tokens are valid ones.")
-@pytest.mark.parametrize("code", ["XYZ", "usd", "XAU", "doge-moon"])
-def test_an_unknown_code_has_one_answer_everywhere(sandbox: Flask, payer: Payer, code: str) -> None:
-    item = {"recipientId": RECIPIENTS["USD"], "amount": 5}
-    answers: dict[str, Any] = {
-        "inputCurrency of a checkout": payer.asks_checkout(inputCurrency=code, inputAmount=5),
-        "outputCurrency of a checkout": payer.asks_checkout(inputCurrency="USD", outputCurrency=code, inputAmount=5),
-        "currency of fiat": payer.pays(item, currency=code),
-        "disburseData[0].currency of fiat v1": payer.pays_v1(item | {"currency": code}),
-        "currency of methods": payer.sends("GET", f"/v1/disbursement/fiat/payment-method?currency={code}"),
-        "currency of disbursements": payer.reads(f"/v1/disbursement/fiat?currency={code}"),
-        "bank.currency of a recipient": creates(payer, bank=bank(currency=code)),
-        "bank.currency of a change": changes(payer, RECIPIENTS["USD"], bank=bank(currency=code)),
-        "currency of recipients": payer.reads(f"/v1/recipient?currency={code}"),
-        "currency of banks": call(sandbox, "GET", f"/v1/reference/banks?currency={code}"),
-        "inputCurrency of a quote": quotes(payer, inputCurrency=code),
-        "outputCurrency of a quote": quotes(payer, outputCurrency=code),
-        "inputCurrency of a payment": sends(payer, inputCurrency=code),
-        "outputCurrency of a payment": sends(payer, outputCurrency=code),
-        "token of an estimate": payer.reads(f"/v1/disbursement/crypto/estimate?token={code}&amount=5"),
-    }
-    for where, answer in answers.items():
-        field = where.split()[0]
-        assert (answer.code, answer.body["error"], answer.message) == (400, "Bad Request", f"{field} {SENTENCE}"), where
 
 
 def test_unknown_surplus_decimals(make_sandbox: MakeSandbox) -> None:
@@ -84,7 +53,6 @@ def test_unknown_empty_strings(make_sandbox: MakeSandbox) -> None:
 NOTE = "For the bridge:\n\t1 Arch\r\n\t2 Piers"
 
 
-@pytest.mark.rule("Free text may have several lines.")
 def test_free_text_takes_line_breaks(merchant: Merchant, payer: Payer) -> None:
     made = payer.pays_one(note=NOTE)
     assert payer.sees(made)["note"] == NOTE

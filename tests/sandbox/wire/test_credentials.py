@@ -45,30 +45,12 @@ def status_of(app: Flask, operation: str, scheme: Credentials = OPEN) -> int:
     return app.test_client().open(target, method=method, data=body, headers=headers[scheme]).status_code
 
 
-@pytest.mark.rule("The version begins the path: v2 of payments and of the newer fiat create, v1 of everything else.")
-def test_the_newer_operations_are_of_the_second_version() -> None:
-    newer = {operation for operation in OPERATIONS if "/v2/" in operation}
-    assert newer == {
-        "POST /v2/disbursement/fiat",
-        *(name for name in OPERATIONS if "/payment" in name and "/v1/" not in name),
-    }
-
-
-@pytest.mark.rule("The lists are read without credentials.")
-@pytest.mark.rule("Registering and logging in carry no credentials.")
-@pytest.mark.rule(
-    "Creating disbursements, listing banks that can be paid and the sandbox's update take an access token."
-)
-@pytest.mark.rule(
-    "Reads, proofs, estimates, checkouts, deposits, recipients and payments take the three signature headers."
-)
 @pytest.mark.parametrize("scheme", [OPEN, TOKEN, SIGNED])
 def test_each_operation_takes_its_own_scheme_and_not_the_other(sandbox: Flask, scheme: Credentials) -> None:
     taking = {operation for operation in OPERATIONS if status_of(sandbox, operation, scheme) != 401}
     assert taking == {operation for operation, own in OPERATIONS.items() if own in {OPEN, scheme}}
 
 
-@pytest.mark.rule("Which operation insists on which credentials is open; where either is taken, both work.")
 def test_unknown_access_scheme_either(make_sandbox: MakeSandbox) -> None:
     app = make_sandbox(access_scheme="either")
     for operation in GUARDED:

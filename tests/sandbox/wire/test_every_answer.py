@@ -88,7 +88,6 @@ def test_where_one_form_is_served_the_other_one_is_not_there(
     assert (method.lower() in described.get(path, {})) == (code == 200)
 
 
-@pytest.mark.rule("Bodies are JSON and say so.")
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "", "application/jsonp"])
 def test_a_body_of_another_type_is_refused(make_sandbox: MakeSandbox, content_type: str) -> None:
     for unknowns, code in (({}, 415), ({"content_type_error": "400"}, 400)):

@@ -8,7 +8,6 @@ import pytest
 from flask import Flask
 from sqlalchemy import event
 
-from flask_paycheckout.sandbox import ConnectionDropped
 from flask_paycheckout.sandbox.wire import request_log
 from flask_paycheckout.sandbox.world.database import db
 from tests.sandbox.actors import Merchant, Receiver, Tester
@@ -59,22 +58,6 @@ def test_nothing_is_stored_of_a_call_whose_entry_cannot_be(
     monkeypatch.setattr(request_log, "masked", fails)
     assert merchant.asks_checkout(**CHECKOUT).code == 500
     assert executed(sandbox, "SELECT id FROM checkout") == []
-
-
-@pytest.mark.each_database
-def test_a_refused_call_is_logged_and_changes_nothing(merchant: Merchant, tester: Tester) -> None:
-    assert merchant.asks_checkout(**CHECKOUT | {"inputAmount": 10**9}).code == 400
-    (entry,) = tester.requests()
-    assert (entry["status"], entry["account"]) == (400, "default")
-
-
-@pytest.mark.each_database
-def test_a_lost_answer_is_one_entry_without_status(merchant: Merchant, tester: Tester) -> None:
-    tester.orders_fault("POST /v1/checkout", "lose_response")
-    with pytest.raises(ConnectionDropped):
-        merchant.makes_checkout()
-    (entry,) = tester.requests()
-    assert (entry["status"], entry["fault"]) == (None, "lose_response")
 
 
 def test_a_call_whose_answer_changed_afterwards_has_an_entry_for_the_one_that_was_given(

@@ -27,8 +27,6 @@ def twelve(merchant: Merchant) -> list[str]:
     return [*START, *(adds(merchant, name=f"Person {number}") for number in range(12 - len(START)))]
 
 
-@pytest.mark.rule("A page tells how many items there are, which of them it holds, and which pages stand beside it.")
-@pytest.mark.rule("Ten recipients a page, unless limit and page say otherwise.")
 @pytest.mark.parametrize(
     ("query", "number", "limit", "pages", "beside"),
     [
@@ -64,7 +62,6 @@ def test_a_list_without_items_is_one_empty_page(merchant: Merchant) -> None:
     assert (empty["hasPrevPage"], empty["hasNextPage"]) == (False, False)
 
 
-@pytest.mark.rule("sort is createdAt or updatedAt, turned around by a leading minus; other words are refused.")
 def test_what_is_no_page_is_refused_by_name(merchant: Merchant) -> None:
     no_numbers = ("0", "-1", "1.5", "x", "", "%D9%A3", "9" * 12, "9" * 5000, "1e3")
     words = ("", "name", "-", "--createdAt", "createdat", "createdAt,name")
@@ -85,7 +82,6 @@ def ids(merchant: Merchant, sort: str, limit: int = 3) -> list[str]:
     return found
 
 
-@pytest.mark.rule("Recipients are sorted by creation or by change, in either direction, by creation unless told.")
 def test_the_order_is_by_creation_or_by_the_last_change(merchant: Merchant, twelve: list[str]) -> None:
     assert ids(merchant, "createdAt") == twelve
     changes(merchant, twelve[1], name="Changed")
@@ -104,7 +100,6 @@ def test_rows_of_one_instant_keep_the_order_of_their_making(sandbox: Flask, merc
     assert ids(merchant, f"-{sort}", limit=2) == made[::-1]
 
 
-@pytest.mark.rule("How large a page may be is open; by default larger wishes count as a hundred.")
 def test_unknown_limit_maximum(make_sandbox: MakeSandbox) -> None:
     for most, asked in ((100, 101), (25, 100), (1000, 5000)):
         merchant = Merchant(make_sandbox(limit_maximum=str(most)))

@@ -66,15 +66,6 @@ def test_when_all_connections_are_taken_the_longest_idle_one_goes(
         assert whole(idle[0]) == b""
 
 
-def test_head_and_body_of_an_answer_arrive_together(sandbox: Flask) -> None:
-    with served(sandbox) as port, closing(raw(port)) as line:
-        for _ in range(5):
-            line.sendall(b"GET /v1/deposit/none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-            head, _, body = line.recv(256 * 1024).partition(b"\r\n\r\n")
-            assert head.startswith(b"HTTP/1.1 401")
-            assert json.loads(body)["statusCode"] == 401
-
-
 class Hang:
     """In the place of `sleep` of a sandbox: calls wait until they are let go."""
 
@@ -205,31 +196,6 @@ def test_only_who_holds_the_control_token_may_send_a_snapshot(token: str | None,
     body = b"[" * 2 * MAX_BODY_BYTES
     with served(app) as port, line_to(port) as line:
         assert asked(line, "POST", "/_sandbox/restore", body, **headers)[0] == status
-
-
-def test_a_large_body_needs_no_temporary_file(sandbox: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A container may have no folder for it."""
-    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
-    with served(sandbox) as port, line_to(port) as line:
-        assert asked(line, "POST", "/v1/checkout", b"x" * (MAX_BODY_BYTES - 1))[0] in (400, 401)
-
-
-def test_who_expects_to_go_on_with_no_body_is_answered_at_once(sandbox: Flask) -> None:
-    with served(sandbox) as port, raw(port) as line:
-        line.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n")
-        assert eventually_read(line).endswith(b"ok\n")
-        line.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-        assert whole(line).endswith(b"ok\n")
-
-
-def eventually_read(line: socket.socket) -> bytes:
-    """What comes until the body of /health is there."""
-    read = b""
-    while not read.endswith(b"ok\n"):
-        more = line.recv(65536)
-        assert more
-        read += more
-    return read
 
 
 def test_headers_have_a_limit(sandbox: Flask) -> None:

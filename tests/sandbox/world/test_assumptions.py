@@ -8,20 +8,13 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError
+from flask_paycheckout.sandbox.world.assumptions import AssumptionError
 from tests.sandbox.actors import Answer, Merchant, Tester, call
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
 from tests.sandbox.payments.customers import details, quotes, sends as sends_payment
 from tests.sandbox.recipients.payees import creates, reads
-
-
-def test_names_are_unique_and_values_differ() -> None:
-    assert len({unknown.name for unknown in ASSUMPTIONS}) == len(ASSUMPTIONS)
-    for unknown in ASSUMPTIONS:
-        assert len(set(unknown.values)) == len(unknown.values) >= 2
-        assert unknown.meaning.endswith(".")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +29,6 @@ def test_what_does_not_exist_is_refused_with_what_does(unknowns: dict[str, str],
         create_sandbox(unknowns=unknowns)
 
 
-@pytest.mark.rule("The number in the body says how it went, whatever the HTTP status is.")
 def test_http_status_always_200_leaves_the_code_to_the_body(make_sandbox: MakeSandbox) -> None:
     merchant = Merchant(make_sandbox(http_status="always_200"))
     refused = merchant.reads_deposit("none")
@@ -75,12 +67,6 @@ def report_of(app: Flask, status: str) -> Answer:
     return payer.reads(f"/v1/disbursement/fiat/{made}/report")
 
 
-@pytest.mark.rule("Which success number a checkout has is open.")
-@pytest.mark.rule("Which success number a create has is open.")
-@pytest.mark.rule("Which success number a create has is open here as well.")
-@pytest.mark.rule("Which success number a registration has is open.")
-@pytest.mark.rule("Which success number creating a recipient has is open.")
-@pytest.mark.rule("Only a completed disbursement has a proof.")
 @pytest.mark.parametrize(
     ("switch", "numbers", "calls"),
     [

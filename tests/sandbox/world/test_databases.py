@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -84,21 +83,6 @@ def test_a_full_disk_is_named_and_reads_go_on(departures: Departures) -> None:
     assert [merchant.reads_deposit(checkout).code for _ in range(50)] == [200] * 50
     # It is no answer of the service.
     departures.seen.clear()
-
-
-def test_a_payment_goes_through_on_every_database(database: str) -> None:
-    receiver = Receiver()
-    app = world_on(database, receiver)
-    merchant, tester = Merchant(app), Tester(app)
-    receiver.answers = [500]
-    checkout = merchant.makes_checkout()
-    tester.pays(checkout)
-    tester.advances(minutes=2)
-    assert merchant.reads_deposit(checkout).data["status"] == "completed"
-    assert receiver.order_ids == [checkout, checkout]
-    assert [attempt["answer"] for attempt in tester.webhooks()[0]["attempts"]] == [{"status": 500}, {"status": 200}]
-    tester.does("POST", "reset")
-    assert merchant.reads_deposit(checkout).code == 404
 
 
 def test_a_file_outlives_its_process(tmp_path: Path) -> None:
@@ -226,14 +210,6 @@ def test_two_senders_of_webhooks_that_were_held_back_do_not_wait_for_each_other(
 def run_everything_due(app: Flask) -> None:
     with app.app_context():
         run_due()
-
-
-def test_no_password_is_hashed_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    def hashes(*args: object, **kwargs: object) -> bytes:
-        raise AssertionError("a password is being hashed")
-
-    monkeypatch.setattr(hashlib, "scrypt", hashes)
-    create_sandbox()
 
 
 def test_the_tables_of_a_world_in_memory_are_those_of_any_other() -> None:

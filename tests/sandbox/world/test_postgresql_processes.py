@@ -56,15 +56,6 @@ def many_hands(job: Callable[[Flask], Any], stations: list[Flask], times: int) -
         return [done.result() for done in jobs]
 
 
-def test_a_checkout_made_here_is_picked_there_and_paid_here(stations: list[Flask], shop: Shop) -> None:
-    here, there = stations[0], stations[-1]
-    checkout = Merchant(here).makes_checkout()
-    assert Tester(there).picks(checkout, "us_qr")["status"] == "pending"
-    assert Tester(here).pays(checkout)["status"] == "completed"
-    assert {Merchant(where).reads_deposit(checkout).data["status"] for where in stations} == {"completed"}
-    eventually(lambda: shop.order_ids == [checkout])
-
-
 def test_time_is_one_and_not_lost_when_it_is_moved_everywhere_at_once(stations: list[Flask]) -> None:
     many_hands(lambda where: Tester(where).advances(seconds=10), stations, 24)
     times = many_hands(lambda where: Tester(where).does("GET", "clock"), stations, 12)
