@@ -13,7 +13,12 @@ from flask_paycheckout.sandbox.wire.openapi import document
 from tests.interface.document import said_by
 
 
-def listed(file: str) -> set[tuple[str, str]]:
+def listed() -> set[str]:
+    """Each fact with the operation above it."""
+    return {" ".join(fact) for fact in _lines("facts.txt")}
+
+
+def _lines(file: str) -> set[tuple[str, str]]:
     """Each indented line of a file with the line that it stands below."""
     found, above = set(), ""
     for line in (Path(__file__).parent / file).read_text().splitlines():
@@ -26,12 +31,11 @@ def listed(file: str) -> set[tuple[str, str]]:
 
 def test_the_document_has_every_field_of_the_interface_and_no_other() -> None:
     said = said_by(document(create_sandbox()))
-    facts = {" ".join(fact) for fact in listed("facts.txt")}
-    assert sorted(said - facts) == [], "these are new: add them to facts.txt if the service has them"
-    assert sorted(facts - said) == [], "the service has these, the sandbox has not"
+    assert sorted(said - listed()) == [], "these are new: add them to facts.txt if the service has them"
+    assert sorted(listed() - said) == [], "the service has these, the sandbox has not"
 
 
 def test_each_rule_of_the_interface_is_shown_by_a_test_that_exists() -> None:
-    for name, rule in listed("rules.txt"):
+    for name, rule in _lines("rules.txt"):
         file, _, test = name.partition("::")
         assert hasattr(import_module(f"tests.{file.removesuffix('.py').replace('/', '.')}"), test), rule
