@@ -208,7 +208,7 @@ class PayCheckout:
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
         """
         shop = runtime().for_writing(f"start({order_id!r})", only_if_blocking=False)
-        return shop.starter.start(order_id)
+        return shop.starter.start(order_id).checkout
 
     def settle(self, checkout_id: str) -> CheckoutMixin:
         """Read the deposit now and apply what it says. Idempotent; safe to call from anywhere, at the same time.

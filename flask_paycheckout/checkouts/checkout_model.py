@@ -14,6 +14,7 @@ from sqlalchemy import FromClause, Index, Integer, String, Text, text
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
+from flask_paycheckout.checkouts.schedule import PAGE_VALID
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, keep
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.totals import Pay, Receive, Total
@@ -212,6 +213,11 @@ class CheckoutMixin:
         if self.total_kind == "pay":
             return Pay(amount, self.total_currency, receive_in=self.total_other_currency)
         return Receive(amount, self.total_currency, pay_in=str(self.total_other_currency))
+
+    @property
+    def expires_at(self) -> datetime:
+        """The time when the service's payment page ends; an aware UTC datetime."""
+        return self.created_at + PAGE_VALID
 
     @property
     def payment(self) -> Payment | None:

@@ -97,6 +97,10 @@ class OrderStatuses:
         crowded = is_crowded(self.checkouts, order_id, counts, now)
         return _status_of(newest, counts, crowded=crowded, unrecorded=_Read.UNRECORDED in reads)
 
+    def stored(self, order_id: str) -> OrderStatus:
+        """The order's status as it is stored; nothing is read from the service."""
+        return _status_of(*self._look(order_id))
+
     def _look(self, order_id: str) -> tuple[Sequence[CheckoutSummary], Mapping[str, int]]:
         """The newest checkouts, and the number of all checkouts in each status."""
         newest = self.checkouts.newest(order_id)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy.exc import OperationalError
 
@@ -66,6 +66,14 @@ def is_crowded(checkouts: Checkouts, order_id: str, counts: Mapping[str, int], n
     return unfinished >= _MOST_OPEN and checkouts.count_pages(order_id, _UNFINISHED, now - PAGE_VALID) >= _MOST_OPEN
 
 
+class Started(NamedTuple):
+    """The usable checkout of an order."""
+
+    checkout: CheckoutMixin
+    is_new: bool
+    """Whether this call has made it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Starter:
     """Starts the checkouts of one app.
@@ -88,7 +96,7 @@ class Starter:
     def _refused(self) -> _Refused:
         return _Refused(self.parts.elapsed)
 
-    def start(self, order_id: str) -> CheckoutMixin:
+    def start(self, order_id: str) -> Started:
         """Return the order's usable checkout for its present total, or make one.
 
         :raises OrderNotPayable: `order_total` returned None, or a total of zero.
@@ -105,7 +113,7 @@ class Starter:
         finally:
             self.record.write()
 
-    def _start(self, order_id: str) -> CheckoutMixin:
+    def _start(self, order_id: str) -> Started:
         for _ in range(_MAX_ROUNDS):
             ended_before = self._starting.last_ended
             counts = self.checkouts.counts(order_id)
@@ -123,7 +131,7 @@ class Starter:
             # Without any checkout, no one is current.
             current = self.checkouts.current(order_id) if counts else None
             if current is not None and self._usable(current, total, account):
-                return current
+                return Started(current, False)
             if is_crowded(self.checkouts, order_id, counts, self.parts.clock()):
                 raise TooManyAttempts(order_id, _MOST_OPEN, _CROWDED)
             self._refused.raise_again(order_id, total)
@@ -135,10 +143,10 @@ class Starter:
                     # Another thread may have made it meanwhile. What another process has made, the unique column tells.
                     current = self.checkouts.current(order_id)
                     if current is not None and self._usable(current, total, account):
-                        return current
+                        return Started(current, False)
                 made = self._make(order_id, total, account, current)
             if made is not None:
-                return made
+                return Started(made, True)
         raise StartContended(order_id)
 
     def _usable(self, current: CheckoutMixin, total: Total, account: str) -> bool:

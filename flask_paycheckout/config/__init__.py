@@ -81,6 +81,9 @@ class Settings:
     checkout_origins: tuple[str, ...] = setting(checks.check_origins, ())
     """The origins to which a customer may be redirected; by default any with https, and http on this machine only."""
 
+    origins: tuple[str, ...] = setting(checks.check_origins, ())
+    """The origins whose pages may call the customers' routes with JSON, such as a storefront of its own address."""
+
     url_prefix: str = setting(checks.check_prefix, "/paycheckout")
     """The path below which the extension's routes are registered."""
 

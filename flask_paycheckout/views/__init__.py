@@ -11,7 +11,7 @@ from flask_paycheckout.config import Settings
 from flask_paycheckout.database.shop_session import let_clean_go
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views import order, refund, webhook
-from flask_paycheckout.views.headers import exempt_from_csrf, harden, harden_unrouted
+from flask_paycheckout.views.headers import allow_origins, exempt_from_csrf, harden, harden_unrouted
 from flask_paycheckout.views.pages import answer_customer
 
 _PACKAGE = Path(__file__).parent.parent
@@ -51,6 +51,7 @@ def _make_blueprint() -> Blueprint:
     blueprint.before_request(_release_session)
     blueprint.register_error_handler(SQLAlchemyError, answer_customer)
     blueprint.after_request(harden)
+    blueprint.after_request(allow_origins)
     blueprint.after_app_request(harden_unrouted)
     return blueprint
 

@@ -1,4 +1,4 @@
-"""Security headers of every response, and the checks that a form comes from the shop's own site.
+"""Security headers of every response, and the checks of who sends a form or a request for JSON.
 
 Flask-WTF's check is not for our forms, as it wants a token from the visitor's session: the service that sends webhooks
 has none, and a payment link works from any device. They are protected by their encrypted token, and by the browser's
@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Flask, Response, abort, current_app, g, request
+from werkzeug.datastructures import HeaderSet
 
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.origins import origin_of
@@ -24,6 +25,9 @@ from flask_paycheckout.security.origins import origin_of
 _PAGE_REFERRER = "no-referrer, strict-origin"
 # For responses that are no pages: nothing may run or be embedded.
 _POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
+_FOR_ORIGINS = {f"paycheckout.{name}" for name in ("create_checkout", "order_page", "order_status", "refund")}
+# Seconds for which a browser keeps the answer to a preflight.
+_PREFLIGHT_AGE = 600
 
 
 def nonce() -> str:
@@ -83,7 +87,10 @@ def harden_unrouted(response: Response) -> Response:
     return response
 
 
-def require_same_site(remedy: str = "Please start the payment from the shop's own page.") -> None:
+FOREIGN_FORM = "This form was sent from another site."
+
+
+def require_same_site(remedy: str = "Please send it from the shop's own page.") -> None:
     """Refuse a form that was sent from another site, with 403.
 
     Browsers name the form's site in `Sec-Fetch-Site`, older ones in `Origin`. A request without both is refused, except
@@ -91,16 +98,59 @@ def require_same_site(remedy: str = "Please start the payment from the shop's ow
 
     :param remedy: the sentence that tells people what to do instead.
     """
+    if not _is_same_site():
+        abort(403, f"{FOREIGN_FORM} {remedy}")
+
+
+def may_use_links() -> bool:
+    """Whether the sender of this request may change something by a sealed link, which needs no session.
+
+    The shop's own pages may. With JSON, which no form of another site can send, so may pages of PAYCHECKOUT_ORIGINS,
+    and programs, which send none of the headers by which browsers name a site.
+    """
+    if _is_same_site():
+        return True
+    if not (wants_json() or request.is_json):
+        return False
+    origin = request.headers.get("Origin")
+    return origin in runtime().settings.origins or (origin is None and "Sec-Fetch-Site" not in request.headers)
+
+
+def wants_json() -> bool:
+    """Whether this request is answered with JSON, since `Accept` prefers it to a page or the route has no page."""
+    if request.endpoint == "paycheckout.order_status":
+        return True
+    accepted = request.accept_mimetypes
+    json, page = accepted["application/json"], accepted["text/html"]
+    # Many programs send "application/json, */*", which accepts both equally.
+    named = set(accepted.values())
+    return json > page or (json == page > 0 and "application/json" in named and "text/html" not in named)
+
+
+def allow_origins(response: Response) -> Response:
+    """Let pages of PAYCHECKOUT_ORIGINS read the answers of the customers' routes, errors too; they send no cookies."""
+    origins, origin = runtime().settings.origins, request.headers.get("Origin")
+    if not origins or request.endpoint not in _FOR_ORIGINS:
+        return response
+    response.vary.add("Origin")
+    if origin in origins:
+        response.access_control_allow_origin = origin
+        if request.method == "OPTIONS":
+            response.access_control_allow_methods = response.allow
+            response.access_control_allow_headers = HeaderSet(["Accept", "Content-Type"])
+            response.access_control_max_age = _PREFLIGHT_AGE
+    return response
+
+
+def _is_same_site() -> bool:
     site = request.headers.get("Sec-Fetch-Site")
     if site in ("same-origin", "none"):
-        return
+        return True
     origin = request.headers.get("Origin")
-    if site in (None, "same-site"):
-        if origin in _own_origins():
-            return
-        if site is None and origin in (None, "null") and (current_app.testing or current_app.debug):
-            return
-    abort(403, f"This form was sent from another site. {remedy}")
+    if site not in (None, "same-site"):
+        return False
+    told_nothing = site is None and origin in (None, "null")
+    return origin in _own_origins() or (told_nothing and (current_app.testing or current_app.debug))
 
 
 def _own_origins() -> set[str]:

@@ -12,7 +12,8 @@ from datetime import datetime
 from decimal import Context, Decimal, localcontext
 from typing import TYPE_CHECKING
 
-from flask import Response, current_app, request
+from flask import current_app, request
+from werkzeug.wrappers import Response
 
 from flask_paycheckout.payouts.refund_forms import countries
 from flask_paycheckout.runtime import runtime

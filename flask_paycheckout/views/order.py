@@ -1,4 +1,4 @@
-"""An order's pages for customers: the pay button and its route, the status page, and its JSON.
+"""An order's routes for customers: the pay button's, and the status page with its JSON.
 
 All are reached by a signed link, from any device, without a session.
 """
@@ -6,13 +6,15 @@ All are reached by a signed link, from any device, without a session.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import msgspec
-from flask import Response, abort, g, jsonify, redirect, render_template, request, url_for
+from flask import Response, g, redirect, render_template, request, url_for
 from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import PaymentsError
@@ -35,22 +37,42 @@ from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
-from flask_paycheckout.views.headers import lead_forms_to, require_same_site
-from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path
-from flask_paycheckout.views.page_text import BUTTON, Receipt, button_text, order_text, retry_text
-from flask_paycheckout.views.pages import bad_link_page, page, seconds_to_wait
+from flask_paycheckout.views.headers import lead_forms_to, may_use_links
+from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path, status_url
+from flask_paycheckout.views.page_text import BUTTON, PageText, Receipt, button_text, order_text, retry_text
+from flask_paycheckout.views.pages import (
+    Answer,
+    Code,
+    bad_link,
+    cross_origin,
+    negotiated,
+    page,
+    problem,
+    seconds_to_wait,
+)
 
 
-def order_page(token: str) -> BaseResponse:
-    """Show the order's status, with a pay button while the shop wants a payment.
+@negotiated
+def order_page(token: str) -> Answer:
+    """Give the order's status; its page has a pay button while the shop wants a payment.
 
-    With `?payment` in the address, lead to the payment page of a payment that is on its way: the page itself names no
-    checkout.
+    With `?payment` in the page's address, lead to the payment page of a payment that is on its way: the page itself
+    names no checkout.
     """
     link = link_of(STATUS, token)
     if link is None:
-        return bad_link_page()
+        return bad_link()
     current = _read_status(link)
+    facts = {"status": current.status, "final": current.final, "pollAfter": current.poll_after}
+    return Answer(partial(_status_page, link, current, token), lambda: facts)
+
+
+def order_status(token: str) -> BaseResponse:
+    """Give the order's status as JSON, without amounts or ids."""
+    return order_page(token)
+
+
+def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
     settled = current.status in (Status.PAID, Status.HELD)
     total, failed = (None, False) if settled else _ask_total(link.order_id)
     open_page = _open_page(link.order_id, total) if current.status == Status.PENDING else None
@@ -67,45 +89,26 @@ def order_page(token: str) -> BaseResponse:
     return _page(
         link,
         current,
-        wanted,
-        receipt,
-        refunds,
+        order_text(current, wanted, receipt, refunds, language.of_page()),
         # A form could make a second payment page, with which the order could be paid twice.
         action=None if total is None or current.status == Status.PENDING else pay_path(link),
         payment_page=open_page and url_for("paycheckout.order_page", token=token, payment=1),
     )
 
 
-def unpayable_page(link: Link) -> Response:
-    """Show the status of an order that the shop wants no payment for: the answer to an outdated pay button."""
+def _not_payable(link: Link) -> Answer:
+    """The status of an order that the shop wants no payment for: the answer to an outdated pay button."""
     # The page's address accepts only POST and cannot be fetched again, so this page does not update itself.
     current = msgspec.structs.replace(_read_status(link), final=True, poll_after=0)
-    return _page(link, current, False, Receipt(), _refunds(current, link), 404)
+    text = order_text(current, False, Receipt(), _refunds(current, link), language.of_page())
+    return problem(Code.NOT_PAYABLE, text.title, partial(_page, link, current, text))
 
 
 def _page(
-    link: Link,
-    current: OrderStatus,
-    payable: bool,
-    receipt: Receipt,
-    refunds: OrderRefunds,
-    code: int = 200,
-    action: str | None = None,
-    payment_page: str | None = None,
+    link: Link, current: OrderStatus, text: PageText, action: str | None = None, payment_page: str | None = None
 ) -> Response:
-    text = order_text(current, payable, receipt, refunds, language.of_page())
     paths = {"status_path": status_path(link, "order_status"), "action": action, "payment_page": payment_page}
-    return page("order.html", link.order_id, text, code, standing=current, **paths)
-
-
-def order_status(token: str) -> Response:
-    """Give the order's status as JSON, without amounts or ids."""
-    link = link_of(STATUS, token)
-    if link is None:
-        # A forged link, an expired one and an unknown order must look alike.
-        abort(404)
-    current = _read_status(link)
-    return jsonify(status=current.status, final=current.final, pollAfter=current.poll_after)
+    return page("order.html", link.order_id, text, standing=current, **paths)
 
 
 def _open_page(order_id: str, total: Total | None) -> str | None:
@@ -142,19 +145,21 @@ def _ask_total(order_id: str) -> tuple[Total | None, bool]:
         return None, True
 
 
-def create_checkout(token: str) -> BaseResponse:
-    """Start a payment of the order, and redirect the customer to the service's payment page."""
-    require_same_site()
+@negotiated
+def create_checkout(token: str) -> Answer:
+    """Start a payment of the order; people are redirected to the service's payment page."""
+    if not may_use_links():
+        return cross_origin("Please start the payment from the shop's own page.")
     link = link_of(PAY, token)
     if link is None:
-        return bad_link_page()
+        return bad_link()
     try:
         shop = runtime().for_writing(f"start({link.order_id!r})", only_if_blocking=False)
-        checkout = shop.starter.start(link.order_id)
+        checkout, is_new = shop.starter.start(link.order_id)
     except OrderNotPayable:
-        return unpayable_page(link)
+        return _not_payable(link)
     except OrderSettled:
-        return redirect(status_path(link), 303)
+        return Answer(lambda: redirect(status_path(link), 303), partial(_started, link))
     except NotAsked as error:
         # The service's calls log this themselves, once a minute instead of once per customer.
         return _unavailable(link, error)
@@ -173,17 +178,32 @@ def create_checkout(token: str) -> BaseResponse:
         crowded, log = isinstance(error, TooManyAttempts), runtime().log
         told = "starts of payments", "no checkout for order %s: %s", link.order_id, cause
         (log.warning if crowded else log.error)(*told, extra=about(link.order_id), error=error)
-        return _unavailable(link, error, 429 if crowded else 503)
-    return redirect(checkout.url, 303)
+        return _unavailable(link, error, Code.TOO_MANY_ATTEMPTS if crowded else Code.TRY_LATER)
+    return Answer(lambda: redirect(checkout.url, 303), partial(_started, link, checkout), 201 if is_new else 200)
 
 
-def _unavailable(link: Link, error: Exception, status: int = 503) -> Response:
+def _started(link: Link, checkout: CheckoutMixin | None = None) -> dict[str, Any]:
+    """The facts of an order's payment; without a checkout, money of it has arrived."""
+    current = runtime().statuses.stored(link.order_id)
+    # A hidden string, which is not encoded by itself.
+    made = {} if checkout is None else {"url": str(checkout.url)}
+    return made | {
+        "statusUrl": status_url(link),
+        "status": current.status,
+        "expiresAt": None if checkout is None else checkout.expires_at,
+        "pollAfter": current.poll_after,
+    }
+
+
+def _unavailable(link: Link, error: Exception, code: Code = Code.TRY_LATER) -> Answer:
     wait = seconds_to_wait(error)
-    lead_forms_to(lambda: runtime().answers.account_of(link.order_id))
     text = retry_text(wait, language.of_page())
-    response = page("unavailable.html", link.order_id, text, status, action=pay_path(link))
-    response.headers["Retry-After"] = str(wait)
-    return response
+
+    def write() -> Response:
+        lead_forms_to(lambda: runtime().answers.account_of(link.order_id))
+        return page("unavailable.html", link.order_id, text, action=pay_path(link))
+
+    return problem(code, text.title, write, wait)
 
 
 def paycheckout_button(order_id: str, label: str | None = None, *, new_tab: bool = False) -> Markup:

@@ -35,9 +35,9 @@ def pay_url(order_id: str) -> str:
     return _absolute("create_checkout", token=_token(PAY, order_id))
 
 
-def status_url(order_id: str) -> str:
-    """The absolute URL of the order's status page."""
-    return _absolute("order_page", token=_token(STATUS, order_id))
+def status_url(link: Link | str) -> str:
+    """The absolute URL of the order's status page; `link` as for `pay_path`."""
+    return _absolute("order_page", token=_token(STATUS, link))
 
 
 def refund_url(reference: str) -> str:

@@ -1,12 +1,19 @@
-"""Rendering of the customers' pages, and the answers of all pages while the database cannot serve them."""
+"""Answers of the customers' routes: decided once, then written as a page, or as JSON where the request prefers it.
+
+Also the answers of all pages while the database cannot serve them.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from functools import partial, wraps
+from typing import Any, NoReturn
 
-from flask import Response, current_app, g, jsonify, make_response, render_template, request
+import msgspec
+from flask import Response, abort, current_app, g, make_response, render_template, request
 from sqlalchemy.exc import SQLAlchemyError
-from werkzeug.exceptions import ServiceUnavailable
+from werkzeug.exceptions import RequestEntityTooLarge, ServiceUnavailable
 from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.database.database_errors import first_line
@@ -14,16 +21,118 @@ from flask_paycheckout.database.troubles import is_unavailable, trouble_of
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.views import language
-from flask_paycheckout.views.headers import nonce
+from flask_paycheckout.views.headers import FOREIGN_FORM, nonce, wants_json
 from flask_paycheckout.views.page_text import PageText, bad_link_text, database_text, named_order
 from flask_paycheckout.views.refund_text import RefundText
 
 _RETRY_AFTER = 10
 
 
-def page(
-    template: str, order_id: str | None, text: PageText | RefundText, status: int = 200, **context: Any
-) -> Response:
+class Code(StrEnum):
+    """Why a request was not carried out; the `code` of a problem in JSON."""
+
+    NOT_FOUND = "not_found"
+    NOT_PAYABLE = "not_payable"
+    TOO_MANY_ATTEMPTS = "too_many_attempts"
+    TRY_LATER = "try_later"
+    CROSS_ORIGIN = "cross_origin"
+    TOO_LATE = "too_late"
+    INVALID = "invalid"
+
+
+_STATUSES = {
+    Code.NOT_FOUND: 404,
+    Code.NOT_PAYABLE: 404,
+    Code.TOO_MANY_ATTEMPTS: 429,
+    Code.TRY_LATER: 503,
+    Code.CROSS_ORIGIN: 403,
+    Code.TOO_LATE: 409,
+    Code.INVALID: 422,
+}
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The answer to a customer's request, before it is written."""
+
+    page: Callable[[], BaseResponse]
+    """Writes it for people."""
+
+    facts: Callable[[], Mapping[str, object]]
+    """Gives it to programs; of a problem at least the `title`."""
+
+    status: int = 200
+    """The HTTP status of the JSON, and of a problem's page too."""
+
+    code: Code | None = None
+    """The problem; None when there is none."""
+
+    wait: int | None = None
+    """Seconds until another try is useful."""
+
+    language: str = ""
+    """The language of the sentences in the facts; empty when they have none."""
+
+
+def problem(
+    code: Code, title: str, write: Callable[[], BaseResponse], wait: int | None = None, **more: object
+) -> Answer:
+    """An answer that says why nothing was done.
+
+    :param title: the sentence that people see, too.
+    :param write: writes the page.
+    :param more: further members of the JSON.
+    """
+    return Answer(write, lambda: {"title": title} | more, _STATUSES[code], code, wait, language.of_page().code)
+
+
+def negotiated(decide: Callable[[str], Answer]) -> Callable[[str], BaseResponse]:
+    """Make a view of a function that decides the answer to a request with this token in its path."""
+
+    @wraps(decide)
+    def view(token: str) -> BaseResponse:
+        try:
+            return written(decide(token))
+        except RequestEntityTooLarge as error:
+            if not wants_json():
+                raise
+            return written(msgspec.structs.replace(problem(Code.INVALID, error.name, error.get_response), status=413))
+
+    return view
+
+
+def written(answer: Answer) -> BaseResponse:
+    """Write an answer as a page or as JSON."""
+    if wants_json():
+        facts, kind = dict(answer.facts()), "application/json"
+        if answer.code is not None:
+            kind, facts = "application/problem+json", facts | {"status": answer.status, "code": answer.code}
+            facts |= {} if answer.wait is None else {"retryAfter": answer.wait}
+        response: BaseResponse = Response(msgspec.json.encode(facts), answer.status, mimetype=kind)
+        if answer.language:
+            language.add_headers(response, answer.language)
+    else:
+        response = answer.page()
+        if answer.code is not None:
+            response.status_code = answer.status
+    response.vary.add("Accept")
+    if answer.wait is not None:
+        response.headers["Retry-After"] = str(answer.wait)
+    return response
+
+
+def cross_origin(remedy: str) -> Answer:
+    """Refuse what another site has sent.
+
+    :param remedy: the sentence that tells people what to do instead.
+    """
+
+    def refuse() -> NoReturn:
+        abort(403, f"{FOREIGN_FORM} {remedy}")
+
+    return problem(Code.CROSS_ORIGIN, FOREIGN_FORM, refuse)
+
+
+def page(template: str, order_id: str | None, text: PageText | RefundText, **context: Any) -> Response:
     """Render a page about an order, or, without an id, about none.
 
     :param text: the page's text, which is also the variable `words` of the template.
@@ -40,14 +149,15 @@ def page(
         nonce=nonce(),
         **context,
     )
-    response = make_response(html, status)
+    response = make_response(html)
     language.add_headers(response, text.language)
     return response
 
 
-def bad_link_page() -> Response:
-    """Render the one page for all forged, expired and misused links, which reveals no order."""
-    return page("bad_link.html", None, bad_link_text(language.of_page()), 404)
+def bad_link() -> Answer:
+    """The one answer to all forged, expired and misused links, which reveals no order."""
+    text = bad_link_text(language.of_page())
+    return problem(Code.NOT_FOUND, text.title, partial(page, "bad_link.html", None, text))
 
 
 def seconds_to_wait(error: Exception) -> int:
@@ -59,16 +169,11 @@ def answer_customer(error: SQLAlchemyError) -> BaseResponse:
     """Tell a customer that nothing is lost, and when to look again."""
     _log_or_raise(error)
     wait = seconds_to_wait(error)
-    if request.endpoint == "paycheckout.order_status":
-        response: Response = jsonify(error="not available now, ask again")
-        response.status_code = 503
-    else:
-        text = database_text(wait, language.of_page())
-        # A form is never sent again by itself.
-        refresh = wait if request.method == "GET" else None
-        response = page("unavailable.html", None, text, 503, action=None, refresh=refresh)
-    response.headers["Retry-After"] = str(wait)
-    return response
+    text = database_text(wait, language.of_page())
+    # A form is never sent again by itself.
+    refresh = wait if request.method == "GET" else None
+    write = partial(page, "unavailable.html", None, text, action=None, refresh=refresh)
+    return written(problem(Code.TRY_LATER, text.title, write, wait))
 
 
 def answer_owner(error: SQLAlchemyError) -> BaseResponse:

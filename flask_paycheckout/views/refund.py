@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import msgspec
 from flask import Response, redirect, request, url_for
 from sqlalchemy.exc import SQLAlchemyError
-from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.client import Invalid, PaymentsError
 from flask_paycheckout.database.database_errors import first_line
@@ -23,10 +24,19 @@ from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.service.logs import about_payout
 from flask_paycheckout.text import visible
 from flask_paycheckout.views import language
-from flask_paycheckout.views.headers import require_same_site
+from flask_paycheckout.views.headers import may_use_links
 from flask_paycheckout.views.language import country_names
 from flask_paycheckout.views.page_text import when_text
-from flask_paycheckout.views.pages import bad_link_page, page, seconds_to_wait
+from flask_paycheckout.views.pages import (
+    Answer,
+    Code,
+    bad_link,
+    cross_origin,
+    negotiated,
+    page,
+    problem,
+    seconds_to_wait,
+)
 from flask_paycheckout.views.refund_text import FieldText, Problem, field_text, problem_text, refund_text
 
 _MAX_BODY = 64 * 1024
@@ -45,6 +55,13 @@ _ATTRIBUTES: dict[str, dict[str, str]] = {
 }
 # The first fields are about the bank account, the others about the person.
 _ABOUT_ACCOUNT = 4
+_CODES = {
+    Problem.FAULTS: Code.INVALID,
+    Problem.REFUSED: Code.INVALID,
+    Problem.UNREACHABLE: Code.TRY_LATER,
+    Problem.TOO_LATE: Code.TOO_LATE,
+    Problem.TOO_OFTEN: Code.TOO_MANY_ATTEMPTS,
+}
 _LOOKS = {
     PayoutStatus.CLAIMABLE: "refund",
     PayoutStatus.SENT: "pending",
@@ -67,32 +84,42 @@ class _Field(msgspec.Struct, frozen=True):
     """The texts of a list by the value that is sent; empty for a field to type into."""
 
 
-def refund(token: str) -> BaseResponse:
+@negotiated
+def refund(token: str) -> Answer:
     """Show a refund, and take the form in which the customer says where it goes."""
     posted = request.method == "POST"
-    if posted:
-        require_same_site(_REMEDY)
+    if posted and not may_use_links():
+        return cross_origin(_REMEDY)
     reference = runtime().signed_links.read(REFUND, token)
     found = None if reference is None else runtime().refund_claims.find(reference)
     if found is None:
-        return bad_link_page()
-    if not posted:
-        return _show(found)
+        return bad_link()
+    return _claim(found, read_form(found.currency, _typed()), token) if posted else _state(found)
+
+
+def _typed() -> Mapping[str, str]:
+    """The fields that were sent, as a form or as JSON; what is no text is left out."""
     request.max_content_length = _MAX_BODY
-    return _claim(found, read_form(found.currency, request.form), token)
-
-
-def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> BaseResponse:
-    if form.faults:
-        return _show(payout, 422, Problem.FAULTS, form) if claims_left(payout) else _closed(payout)
+    if not request.is_json:
+        return request.form
     try:
-        runtime().for_writing("the refund page").refund_claims.claim(payout.reference, form)
+        sent = msgspec.json.decode(request.get_data(cache=False))
+    except (ValueError, RecursionError):
+        sent = None
+    return {name: typed for name, typed in sent.items() if isinstance(typed, str)} if isinstance(sent, dict) else {}
+
+
+def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> Answer:
+    if form.faults:
+        return _refused(payout, Problem.FAULTS, form) if claims_left(payout) else _closed(payout)
+    try:
+        claimed = runtime().for_writing("the refund page").refund_claims.claim(payout.reference, form)
     except (PayoutRefused, TooManyClaims) as error:
         again = _again(payout)
         # Unless so many others changed it at once that this one never had its turn.
         return _unreachable(again, form, error, str(error)) if claims_left(again) else _closed(again)
     except Invalid as error:
-        return _show(_again(payout), 422, Problem.REFUSED, form, detail=error.message or "")
+        return _refused(_again(payout), Problem.REFUSED, form, detail=error.message or "")
     except NotAsked as error:
         # The service's calls log this themselves, once a minute instead of once per customer.
         return _unreachable(payout, form, error)
@@ -103,22 +130,20 @@ def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> BaseResponse:
         return _unreachable(
             payout, form, error, first_line(error) if isinstance(error, SQLAlchemyError) else str(error)
         )
-    return redirect(url_for("paycheckout.refund", token=token), 303)
+    stored = _state(claimed)
+    return msgspec.structs.replace(stored, page=lambda: redirect(url_for("paycheckout.refund", token=token), 303))
 
 
-def _closed(payout: PayoutMixin) -> Response:
+def _closed(payout: PayoutMixin) -> Answer:
     """Answer a form that came too late, or too often."""
-    return _show(payout, 429, Problem.TOO_OFTEN) if can_be_claimed(payout) else _show(payout, 409, Problem.TOO_LATE)
+    return _refused(payout, Problem.TOO_OFTEN if can_be_claimed(payout) else Problem.TOO_LATE)
 
 
-def _unreachable(payout: PayoutMixin, form: RefundForm, error: Exception, logged: str = "") -> Response:
+def _unreachable(payout: PayoutMixin, form: RefundForm, error: Exception, logged: str = "") -> Answer:
     if logged:
         text, told = "the destination of refund %s was not stored: %s", (payout.reference, logged)
         runtime().log.error("destinations of refunds", text, *told, extra=about_payout(payout), error=error)
-    wait = seconds_to_wait(error)
-    response = _show(_again(payout), 503, Problem.UNREACHABLE, form, when=when_text(wait, language.of_page()))
-    response.headers["Retry-After"] = str(wait)
-    return response
+    return _refused(_again(payout), Problem.UNREACHABLE, form, wait=seconds_to_wait(error))
 
 
 def _again(payout: PayoutMixin) -> PayoutMixin:
@@ -126,15 +151,41 @@ def _again(payout: PayoutMixin) -> PayoutMixin:
     return runtime().refund_claims.find(payout.reference) or payout
 
 
-def _show(
-    payout: PayoutMixin,
-    status: int = 200,
-    problem: Problem | None = None,
-    form: RefundForm | None = None,
-    *,
-    detail: str = "",
-    when: str = "",
-) -> Response:
+def _state(payout: PayoutMixin) -> Answer:
+    """The answer that tells how the refund stands."""
+    return Answer(partial(_page, payout), partial(_facts, payout), language=language.of_page().code)
+
+
+def _facts(payout: PayoutMixin) -> dict[str, Any]:
+    fields = _fields(payout, None) if claims_left(payout) else []
+    return {
+        "status": payout.status,
+        "amount": f"{payout.amount:f}",
+        "currency": payout.currency,
+        "fields": [{"name": field.name, "label": field.text.label, "required": True} for field in fields],
+    }
+
+
+def _refused(
+    payout: PayoutMixin, why: Problem, form: RefundForm | None = None, *, detail: str = "", wait: int | None = None
+) -> Answer:
+    """The answer to a form that changed nothing.
+
+    :param form: what was sent, to be corrected or sent again; None when no form can be sent any more.
+    :param detail: the service's own words.
+    :param wait: seconds until another try is useful.
+    """
+    chosen = language.of_page()
+    told = problem_text(why, chosen, token=payout.is_token)
+    when = "" if wait is None else when_text(wait, chosen)
+    shown = partial(_page, payout, form, problem=told, detail=detail, when=when)
+    more: dict[str, Any] = {"detail": detail} if detail else {}
+    if form is not None and _CODES[why] is Code.INVALID:
+        more["errors"] = {field.name: field.text.fault for field in _fields(payout, form) if field.text.fault}
+    return problem(_CODES[why], told, shown, wait, **more)
+
+
+def _page(payout: PayoutMixin, form: RefundForm | None = None, **problem: str) -> Response:
     state, chosen = PayoutStatus(payout.status), language.of_page()
     text = refund_text(
         state,
@@ -146,14 +197,12 @@ def _show(
         more=claims_left(payout) > 0,
         fees=runtime().settings.payout_fees,
     )
-    told = "" if problem is None else problem_text(problem, chosen, token=payout.is_token)
     # A payment in tokens cannot be followed further.
     sent_for_good = state is PayoutStatus.SENT and payout.is_token
     return page(
         "refund.html",
         payout.order_id,
-        msgspec.structs.replace(text, problem=told, detail=detail, when=when),
-        status,
+        msgspec.structs.replace(text, **problem),
         look="paid" if sent_for_good else _LOOKS.get(state, "waiting"),
         state=state.value,
         final=sent_for_good or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED),

@@ -19,6 +19,7 @@ _EVERY = "security/test_every_answer.py::test_every_kind_of_answer_is_hardened"
 _OUTBOX, _ORDER = "events/test_outbox.py", "events/test_event_order.py"
 _REFUSING = "events/test_atomic.py::test_nothing_is_committed_when_an_atomic_receiver_raises"
 _SANDBOX, _FOREIGN = "hostile/test_sandbox.py", "hostile/test_foreign_pages.py"
+_HEADLESS = "views/test_headless.py"
 _ONE_ANSWER, _SETTLEMENT = "security/test_one_answer.py", "checkouts/test_settlement.py"
 _SITE = "security/test_same_site.py"
 _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.py", "security/test_hosts.py"
@@ -570,19 +571,19 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the page shows the amount although the shop did not ask for it": (
             "views/test_money.py::test_without_the_setting_neither_order_nor_amount_is_shown_in_any_language",
-            Swap("views.order:order_page", "runtime().settings.show_total", "True"),
+            Swap("views.order:_status_page", "runtime().settings.show_total", "True"),
         ),
         "the JSON has an id": (
             "views/test_order.py::test_the_json_has_three_fields_and_no_more",
             Swap(
-                "views.order:order_status",
-                "jsonify(status=current.status, final=current.final, pollAfter=current.poll_after)",
-                "jsonify(token=token, status=current.status, final=current.final, pollAfter=current.poll_after)",
+                "views.order:order_page",
+                '{"status": current.status, "final": current.final, "pollAfter": current.poll_after}',
+                '{"id": token, "status": current.status, "final": current.final, "pollAfter": current.poll_after}',
             ),
         ),
         "a bad link has two answers": (
             f"{_ONE_ANSWER}::test_every_bad_token_gets_the_same_bytes_and_headers[testing-status JSON]",
-            Swap("views.order:order_status", "404", '404 if "." in token else 410'),
+            Swap("views.pages:bad_link", "Code.NOT_FOUND", 'Code.TOO_LATE if "." in request.path else Code.NOT_FOUND'),
         ),
         "the time that the comparison of secrets takes tells of them": (
             f"{_ONE_ANSWER}::test_the_webhook_secret_is_compared_in_constant_time",
@@ -592,11 +593,23 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "A payment started by another site's page: POST only, from a page that the browser says is the shop's own.": {
         "nobody asks where a form comes from": (
             f"{_SITE}::test_the_referer_does_not_matter",
-            Drop("views.order:create_checkout", "require_same_site"),
+            Swap("views.order:create_checkout", "not may_use_links()", "False"),
         ),
         "neighbouring hosts are trusted": (
             f"{_SITE}::test_exactly_the_shops_own_pages_may_send_the_form[by its server name]",
-            Swap("views.headers:require_same_site", '("same-origin", "none")', '("same-origin", "none", "same-site")'),
+            Swap("views.headers:_is_same_site", '("same-origin", "none")', '("same-origin", "none", "same-site")'),
+        ),
+        "every origin may read the answers": (
+            f"{_HEADLESS}::test_json_opens_nothing_to_another_site[another origin]",
+            Swap("views.headers:allow_origins", "origin in origins", "True"),
+        ),
+        "a page of any origin counts as a program": (
+            f"{_HEADLESS}::test_json_opens_nothing_to_another_site[a sandboxed frame]",
+            Swap("views.headers:may_use_links", "origin is None", "origin in (None, 'null')"),
+        ),
+        "a form without any header counts as a program": (
+            f"{_HEADLESS}::test_a_form_of_a_listed_origin_is_no_json",
+            Swap("views.headers:may_use_links", "not (wants_json() or request.is_json)", "False"),
         ),
         "a host that makes no sense is trusted": (
             f"{_SITE}::test_no_host_header_makes_another_site_the_shops_own[by its public address]",
@@ -1022,7 +1035,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "another site's form says where a refund goes": (
             f"{_REFUND}::test_a_form_of_another_site_is_refused",
-            Drop("views.refund:refund", "require_same_site"),
+            Swap("views.refund:refund", "not may_use_links()", "False"),
         ),
         "money that refunds cover is marked as paid back by hand": (
             "payouts/test_paybacks.py::test_money_that_was_refunded_by_hand_is_neither_paid_back_again_nor_kept",

@@ -238,7 +238,7 @@ def test_a_wallet_of_the_wrong_form_is_told_and_kept(shop: Shop, address: str) -
         (b"account_name=%ff%fe&account_number=%ff", URLENCODED, 422),
         (b"account_name=%ED%A0%80", URLENCODED, 422),
         (b"&&&==&%", URLENCODED, 422),
-        (json.dumps(FORM).encode(), "application/json", 422),
+        (json.dumps([FORM]).encode(), "application/json", 422),
         (b"\x00\xff" * 100, "application/octet-stream", 422),
         (b"--x\r\n", MULTIPART, 422),
         (

@@ -1,0 +1,272 @@
+"""The customers' routes for programs: JSON in and out, problems with a code, and browsers of listed origins."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from werkzeug.test import TestResponse
+
+from flask_paycheckout import ConfigurationError, Pay
+from flask_paycheckout.config import load_settings
+from tests.conftest import OpenShop
+from tests.payouts.claiming import FORM, NUMBER, Customer, everything_stored, recipients, refunded, refunded_in_tokens
+from tests.payouts.shop import stands
+from tests.scripted import SAME_SITE, SETTINGS, Shop, refusal
+from tests.views.pages import opens, pay_path
+from tests.views.test_webhook import database_down
+
+JSON = {"Accept": "application/json"}
+PROBLEM = "application/problem+json"
+STORE = "https://store.example"
+PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
+
+
+def pays(shop: Shop, order_id: str = "o-1", **headers: str) -> TestResponse:
+    """The answer to a program that starts the order's payment."""
+    return shop.browser.post(pay_path(shop, order_id), headers=JSON | headers)
+
+
+def told(answer: TestResponse) -> tuple[int, str, Any]:
+    """Status, code and wait of a problem."""
+    body = answer.get_json()
+    assert answer.mimetype == PROBLEM
+    assert body["status"] == answer.status_code
+    assert body["title"]
+    assert "<" not in body["title"]
+    return answer.status_code, body["code"], body.get("retryAfter")
+
+
+# The payment
+
+
+def test_a_payment_is_started_once_and_followed_by_its_status_url(shop: Shop) -> None:
+    new, again = pays(shop), pays(shop)
+    assert (new.status_code, again.status_code) == (201, 200)
+    body = new.get_json()
+    assert again.get_json() | {"statusUrl": body["statusUrl"]} == body
+    expires = (shop.clock() + timedelta(minutes=15)).isoformat().replace("+00:00", "Z")
+    assert body | {"statusUrl": ""} == {
+        "url": "https://pay.example/checkout/chk-1",
+        "statusUrl": "",
+        "status": "created",
+        "expiresAt": expires,
+        "pollAfter": 2,
+    }
+    assert shop.attempts()[0].expires_at == shop.clock() + timedelta(minutes=15)
+    assert shop.service.reads == []
+    assert body["statusUrl"].startswith("http://localhost/paycheckout/orders/")
+    asked = shop.browser.get(body["statusUrl"].removeprefix("http://localhost"), headers=JSON)
+    assert (asked.status_code, asked.get_json()) == (200, {"status": "created", "final": False, "pollAfter": 2})
+
+
+@pytest.mark.parametrize(("status", "poll"), [("paid", 0), ("held", 20)])
+def test_a_settled_order_has_no_page_to_pay_on(shop: Shop, status: str, poll: int) -> None:
+    shop.has_paid() if status == "paid" else shop.has_held()
+    answer = pays(shop)
+    body = answer.get_json()
+    assert body.pop("statusUrl")
+    assert (answer.status_code, body) == (200, {"status": status, "expiresAt": None, "pollAfter": poll})
+
+
+def test_the_status_page_and_its_json_tell_the_same_facts(shop: Shop) -> None:
+    shop.settles(shop.starts(), says="pending")
+    page = shop.browser.get(opens(shop).request.path, headers=JSON)
+    assert page.get_json() == opens(shop, suffix="/status").get_json()
+    assert "Accept" in page.vary
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_json"),
+    [
+        (None, False),
+        ("*/*", False),
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", False),
+        ("application/json;q=0.4, text/html;q=0.5", False),
+        ("application/json, text/plain, */*", True),
+        ("text/html;q=0.5, application/json", True),
+    ],
+)
+def test_json_is_given_where_it_is_preferred(shop: Shop, accept: str | None, is_json: bool) -> None:
+    path = opens(shop).request.path
+    assert shop.browser.get(path, headers={"Accept": accept} if accept else {}).is_json is is_json
+
+
+def test_every_problem_has_its_code(shop: Shop) -> None:
+    assert told(shop.browser.get("/paycheckout/orders/x", headers=JSON)) == (404, "not_found", None)
+    assert told(shop.browser.get("/paycheckout/orders/x/status")) == (404, "not_found", None)
+    assert told(shop.browser.post("/paycheckout/orders/x/checkout", headers=JSON)) == (404, "not_found", None)
+    shop.totals["o-2"] = None
+    assert told(pays(shop, "o-2")) == (404, "not_payable", None)
+    shop.service.instead_of_created = [refusal(503, "canary")] * 2
+    answer = pays(shop)
+    assert told(answer) == (503, "try_later", 3600)
+    assert (answer.headers["Retry-After"], b"canary" in answer.data) == ("3600", False)
+    assert set(answer.get_json()) == {"title", "status", "code", "retryAfter"}
+
+
+def test_too_many_open_pages_are_a_problem_of_their_own(shop: Shop) -> None:
+    for cents in range(20):
+        shop.totals["o-1"] = Pay(f"12.{cents:02}", "USD")
+        assert pays(shop).status_code == 201
+    shop.totals["o-1"] = Pay("13", "USD")
+    assert told(pays(shop)) == (429, "too_many_attempts", 300)
+
+
+def test_a_database_that_is_away_says_when_to_come_back(shop: Shop) -> None:
+    path = pay_path(shop)
+    with database_down(shop):
+        code, why, wait = told(shop.browser.post(path, headers=JSON))
+    assert (code, why, wait > 0) == (503, "try_later", True)
+
+
+def test_a_problem_is_told_in_the_readers_language(shop: Shop) -> None:
+    answer = shop.browser.get("/paycheckout/orders/x", headers=JSON | {"Accept-Language": "de"})
+    assert (answer.get_json()["title"], answer.headers["Content-Language"]) == ("Dieser Link funktioniert nicht", "de")
+
+
+# Refunds
+
+
+def test_a_refund_is_claimed_with_the_fields_that_it_names(shop: Shop) -> None:
+    customer = refunded(shop)
+    asked = shop.browser.get(customer.path, headers=JSON).get_json()
+    fields = asked.pop("fields")
+    assert asked == {"status": "claimable", "amount": "5.00", "currency": "USD"}
+    assert {field["name"] for field in fields} == set(FORM)
+    assert all(field["required"] is True for field in fields)
+    assert fields[1]["label"] == "Account number or IBAN"
+    answer = shop.browser.post(customer.path, json=FORM, headers=JSON)
+    assert (answer.status_code, answer.get_json()["status"], len(recipients(shop))) == (200, "waiting", 1)
+    assert answer.get_json() == shop.browser.get(customer.path, headers=JSON).get_json()
+    stands(shop, customer.reference, status="ready")
+    assert shop.browser.get(customer.path, headers=JSON).get_json()["fields"] == []
+    assert told(shop.browser.post(customer.path, json=FORM, headers=JSON)) == (409, "too_late", None)
+    assert "canary" not in everything_stored(shop)
+
+
+def sends(customer: Customer, **body: Any) -> TestResponse:
+    return customer.shop.browser.post(customer.path, headers=JSON, **body)
+
+
+def test_a_wallet_is_asked_for_where_tokens_are_sent(shop: Shop) -> None:
+    customer = refunded_in_tokens(shop)
+    fields = shop.browser.get(customer.path, headers=JSON).get_json()["fields"]
+    assert [field["name"] for field in fields] == ["wallet_address"]
+    answer = sends(customer, json={"wallet_address": "x"})
+    assert list(answer.get_json()["errors"]) == ["wallet_address"]
+
+
+def test_faults_are_told_by_field_and_nothing_typed_comes_back(shop: Shop) -> None:
+    customer = refunded(shop)
+    answer = sends(customer, json=FORM | {"city": "", "email": 7})
+    assert told(answer) == (422, "invalid", None)
+    assert answer.get_json()["errors"] == dict.fromkeys(("email", "city"), "Please fill in this field.")
+    shop.service.instead_of_created = [refusal(400, f"accountNumber {NUMBER} is unknown")]
+    answer = sends(customer, json=FORM)
+    assert told(answer) == (422, "invalid", None)
+    assert (answer.get_json()["errors"], answer.get_json()["detail"]) == ({}, "accountNumber *** is unknown")
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{", '"x"', "[" * 50_000, '{"city": "\\ud800"}', "\xff"])
+def test_hostile_json_is_a_form_without_fields(shop: Shop, body: str) -> None:
+    answer = sends(refunded(shop), data=body.encode("latin-1"), content_type="application/json")
+    assert told(answer) == (422, "invalid", None)
+    assert set(answer.get_json()["errors"]) == set(FORM)
+
+
+def test_a_large_body_is_refused(shop: Shop) -> None:
+    answer = sends(refunded(shop), data=b" " * 70_000, content_type="application/json")
+    assert told(answer) == (413, "invalid", None)
+
+
+# Who may call
+
+
+def test_the_origins_are_exact() -> None:
+    for wrong in ("*", "null", "store.example", f"{STORE}/path", "https://*.store.example", f"{STORE}?x"):
+        with pytest.raises(ConfigurationError, match="PAYCHECKOUT_ORIGINS"):
+            load_settings(SETTINGS | {"PAYCHECKOUT_ORIGINS": [wrong]}, relaxed=True)
+    listed = load_settings(SETTINGS | {"PAYCHECKOUT_ORIGINS": "https://Store.example:443/"}, relaxed=True)
+    assert listed.origins == (STORE,)
+
+
+FOREIGN: dict[str, dict[str, str]] = {
+    "another origin": {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"},
+    "an older browser": {"Origin": "https://evil.example"},
+    "a sandboxed frame": {"Origin": "null"},
+    "a sandboxed frame that says so": {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
+    "a neighbouring host": {"Origin": f"{STORE}.evil.example", "Sec-Fetch-Site": "same-site"},
+    "another scheme": {"Origin": "http://store.example"},
+    "another port": {"Origin": f"{STORE}:8443"},
+    "another spelling": {"Origin": "https://STORE.example"},
+    "a path": {"Origin": f"{STORE}/"},
+    "two origins": {"Origin": f"{STORE}, https://evil.example"},
+    "only a site": {"Sec-Fetch-Site": "cross-site"},
+    "only a neighbouring site": {"Sec-Fetch-Site": "same-site"},
+}
+
+
+@pytest.mark.parametrize("headers", FOREIGN.values(), ids=FOREIGN)
+def test_json_opens_nothing_to_another_site(open_shop: OpenShop, headers: dict[str, str]) -> None:
+    shop = open_shop(PAYCHECKOUT_ORIGINS=[STORE], **PRODUCTION)
+    customer = refunded(shop, "5")
+    made = len(shop.service.created)
+    for answer in (
+        pays(shop, "o-2", **headers),
+        shop.browser.post(customer.path, json=FORM, headers=JSON | headers),
+        shop.browser.get(customer.path, headers=JSON | headers),
+        shop.browser.options(pay_path(shop), headers={"Access-Control-Request-Method": "POST"} | headers),
+    ):
+        if answer.request.method == "POST":
+            assert told(answer) == (403, "cross_origin", None)
+        assert not [name for name, _ in answer.headers if name.startswith("Access-Control")]
+    assert (len(shop.service.created), customer.refund.claims) == (made, 0)
+
+
+def test_a_form_of_a_listed_origin_is_no_json(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_ORIGINS=[STORE], **PRODUCTION)
+    for headers in ({"Origin": STORE, "Sec-Fetch-Site": "cross-site"}, {"Origin": STORE}, {}):
+        assert shop.browser.post(pay_path(shop), headers=headers).status_code == 403
+    assert shop.service.created == []
+
+
+@pytest.mark.parametrize("headers", [{}, SAME_SITE, {"Origin": "https://shop.example"}])
+def test_programs_and_own_pages_may_call_with_json(open_shop: OpenShop, headers: dict[str, str]) -> None:
+    shop = open_shop(**PRODUCTION)
+    answer = pays(shop, **headers)
+    assert answer.status_code == 201
+    assert not [name for name, _ in answer.headers if name.startswith("Access-Control")]
+
+
+def test_a_listed_origin_reads_answers_errors_and_preflights(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_ORIGINS=["https://other.example", STORE], **PRODUCTION)
+    origin = {"Origin": STORE, "Sec-Fetch-Site": "cross-site"}
+    customer, path = refunded(shop), pay_path(shop, "o-2")
+    asks = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+    shop.totals["o-3"] = None
+    answers = {
+        "new": pays(shop, "o-2", **origin),
+        "status": shop.browser.get(opens(shop).request.path, headers=JSON | origin),
+        "poll": shop.browser.get(f"{opens(shop).request.path}/status", headers=origin),
+        "refund": shop.browser.post(customer.path, json=FORM, headers=JSON | origin),
+        "bad link": shop.browser.get("/paycheckout/orders/x", headers=JSON | origin),
+        "not payable": pays(shop, "o-3", **origin),
+        "preflight": shop.browser.options(path, headers=origin | asks),
+    }
+    with database_down(shop):
+        answers["database"] = shop.browser.post(path, headers=JSON | origin)
+    codes = {name: answer.status_code for name, answer in answers.items()}
+    assert codes == dict.fromkeys(answers, 200) | {"new": 201, "bad link": 404, "not payable": 404, "database": 503}
+    for name, answer in answers.items():
+        assert answer.headers["Access-Control-Allow-Origin"] == STORE, name
+        assert "Origin" in answer.vary, name
+        assert "Access-Control-Allow-Credentials" not in answer.headers, name
+    preflight = answers["preflight"].headers
+    assert {"POST", "OPTIONS"} <= set(preflight["Access-Control-Allow-Methods"].replace(" ", "").split(","))
+    assert "content-type" in preflight["Access-Control-Allow-Headers"].lower()
+    # Also for whoever names no origin, so that no cache gives one's answer to the other.
+    assert "Origin" in shop.browser.get("/paycheckout/orders/x", headers=JSON).vary
+    hook = shop.browser.post("/paycheckout/webhook", json={}, headers=origin)
+    assert "Access-Control-Allow-Origin" not in hook.headers
