@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -19,7 +18,6 @@ from flask_paycheckout.client import (
     OutcomeUnknown,
     PaymentsClient,
     TransportFailed,
-    Unauthorized,
 )
 from flask_paycheckout.client.waiting import Resource
 from flask_paycheckout.totals import Pay
@@ -39,7 +37,6 @@ from tests.client.wire import (
     says,
     success,
 )
-from tests.ports import free_port
 
 if TYPE_CHECKING:
     from flask_paycheckout.testing import Sandbox
@@ -114,20 +111,6 @@ def test_reads_are_tried_again_and_money_is_not() -> None:
         using(lambda client: client.fiat_disbursements.create("USD", ITEMS), httpx.ReadTimeout(""), retries=2)
 
 
-def test_a_token_that_ran_out_is_asked_for_again() -> None:
-    tokens = iter(["old", "new"])
-    batch = success({"disburseData": [samples.FIAT]})
-    _, requests = using(
-        lambda client: client.fiat_disbursements.create("USD", ITEMS),
-        refusal(401),
-        batch,
-        access_token=lambda: next(tokens),
-    )
-    assert [request.headers["authorization"] for request in requests] == ["Bearer old", "Bearer new"]
-    with pytest.raises(Unauthorized):
-        using(lambda client: client.fiat_disbursements.payment_methods(), refusal(401))
-
-
 @pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["head", "body"])
 def test_a_dripping_answer_ends_with_the_budget(serve: Serve, start: bytes) -> None:
     async def run() -> None:
@@ -139,18 +122,6 @@ def test_a_dripping_answer_ends_with_the_budget(serve: Serve, start: bytes) -> N
         asyncio.run(run())
     assert caught.value.request_sent
     assert time.monotonic() - began < 5
-
-
-def test_too_large_a_body_is_refused_and_nobody_there_is_certain(serve: Serve) -> None:
-    async def get(base_url: str) -> None:
-        async with client_of(base_url) as client:
-            await client.deposits.get("chk_1")
-
-    with pytest.raises(TransportFailed, match="larger than 1048576 bytes"):
-        asyncio.run(get(serve(says(http(b" " * 2_000_000))).base_url))
-    with pytest.raises(TransportFailed) as caught:
-        asyncio.run(get(f"http://127.0.0.1:{free_port()}"))
-    assert not caught.value.request_sent
 
 
 def test_what_must_not_be_sent_twice_gets_a_new_connection(serve: Serve) -> None:
@@ -177,15 +148,3 @@ def test_many_calls_run_at_once_against_the_sandbox(paycheckout_sandbox: Sandbox
                 await client.deposits.get(links[0].id)
 
     asyncio.run(run())
-
-
-def test_a_closed_client_says_so_and_its_methods_have_the_same_signatures() -> None:
-    async def run() -> None:
-        client = AsyncPaymentsClient(BASE_URL, transport=httpx.MockTransport(Script(success(DEPOSIT))))
-        await client.close()
-        with pytest.raises(RuntimeError, match="closed"):
-            await client.references.currencies()
-
-    with pytest.warns(DeprecationWarning, match="references.currencies"):
-        asyncio.run(run())
-    assert "timeout" in inspect.signature(AsyncPaymentsClient(BASE_URL).deposits.get).parameters

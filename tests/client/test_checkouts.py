@@ -36,25 +36,15 @@ def test_a_total_names_exactly_one_amount(total: Total, body: bytes) -> None:
     assert request.headers["content-type"] == "application/json"
 
 
-def test_something_else_is_no_total() -> None:
-    with pytest.raises(TypeError, match="Pay or a Receive"):
-        Shop(Script(success(LINK))).checkouts.create("12.50")  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     "data",
     [
         pytest.param({}, id="empty"),
-        pytest.param([LINK], id="list"),
         pytest.param({"id": "chk_1"}, id="no-url"),
-        pytest.param({**LINK, "id": 5}, id="number-id"),
         pytest.param({**LINK, "id": ""}, id="empty-id"),
-        pytest.param({**LINK, "id": ".."}, id="dotted-id"),
         pytest.param({**LINK, "id": "x" * 501}, id="long-id"),
-        pytest.param({**LINK, "id": "a\0b"}, id="nul-id"),
         pytest.param({**LINK, "id": "\ud800"}, id="half-surrogate-id"),
         pytest.param({**LINK, "url": ""}, id="empty-url"),
-        pytest.param({**LINK, "url": None}, id="null-url"),
     ],
 )
 def test_half_a_link_is_no_link(data: Any) -> None:

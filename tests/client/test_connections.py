@@ -71,16 +71,6 @@ def test_what_must_not_be_sent_twice_gets_a_new_connection(serve: Serve) -> None
     assert [number for number, _ in server.requests] == [1, 2, 2]
 
 
-def test_what_a_fork_inherits_is_let_go(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = serve(answers)
-    with connections_to(server) as client:
-        asked(client)
-        monkeypatch.setattr("os.getpid", lambda: -1)
-        asked(client)
-        asked(client)
-    assert [number for number, _ in server.requests] == [1, 2, 2]
-
-
 def test_no_connection_that_the_service_ended_is_used(crowded: RawServer) -> None:
     with connections_to(crowded) as client:
         asked_at_once(client)

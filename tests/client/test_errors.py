@@ -30,16 +30,11 @@ from tests.client.wire import Script, Shop, refusal
     [
         (400, Invalid),
         (401, Unauthorized),
-        (402, Invalid),
         (403, Unauthorized),
         (404, NotFound),
-        (409, Invalid),
-        (422, Invalid),
         (429, RateLimited),
         (499, Invalid),
         (500, ServiceFault),
-        (503, ServiceFault),
-        (599, ServiceFault),
     ],
 )
 def test_each_status_code_has_its_error(status: int, kind: type[RequestRefused]) -> None:
@@ -47,7 +42,6 @@ def test_each_status_code_has_its_error(status: int, kind: type[RequestRefused])
 
 
 ERRORS = [
-    PaymentsError("GET /x", "why", 3.0),
     TransportFailed("GET /x", "gone", 3.0, request_sent=False),
     OutcomeUnknown("POST /x", "gone", None, "ref-1"),
     NotFound("GET /x", 404, "Not Found", "Deposit not found"),
@@ -63,28 +57,6 @@ def test_errors_survive_a_queue(error: PaymentsError, again: object) -> None:
     assert type(twin) is type(error)
     assert vars(twin) == vars(error)
     assert str(twin) == str(error)
-
-
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (PaymentsError("GET /x"), "GET /x: failed"),
-        (TransportFailed("GET /x", "out of time"), "GET /x: out of time"),
-        (
-            OutcomeUnknown("POST /x", "out of time", None, "ref-1"),
-            "POST /x: out of time; it may have been carried out: look it up by 'ref-1' before sending it again",
-        ),
-        (
-            OutcomeUnknown("POST /x", "out of time"),
-            "POST /x: out of time; it may have been carried out: look it up before sending it again",
-        ),
-        (NotFound("GET /x", 404, "Not Found", "Deposit not found"), "GET /x: 404 Not Found: Deposit not found"),
-        (Invalid("GET /x", 400), "GET /x: 400 Bad Request"),
-        (Invalid("GET /x", 499), "GET /x: 499"),
-    ],
-)
-def test_an_error_is_one_clear_line(error: PaymentsError, line: str) -> None:
-    assert str(error) == line
 
 
 def test_what_a_stranger_says_stays_short_and_on_one_line() -> None:
@@ -147,8 +119,3 @@ def test_a_call_that_may_be_repeated_says_so(use: Callable[[Shop], object], lost
     error = _failure_of(use, failure)
     assert error.carried_out == ("no" if failure in _REFUSED | _NEVER_ARRIVED else lost)
     assert error.retryable is (failure not in _REFUSED - _NOT_NOW)
-
-
-def test_a_wrong_password_stays_wrong() -> None:
-    error = _failure_of(lambda shop: shop.auth.login("ann@example.com", "wrong"), "401")
-    assert (error.carried_out, error.retryable) == ("no", False)

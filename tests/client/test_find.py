@@ -54,13 +54,6 @@ def test_no_page_is_read_once_all_are_found(array: bool) -> None:
     assert books.read == [1, 2]
 
 
-@in_every_form
-@pytest.mark.parametrize("added", [[1] * 9, [100] * 9, [99, 101, 250, 0, 3]], ids=str)
-def test_records_that_are_added_meanwhile_hide_none(array: bool, added: list[int]) -> None:
-    every = [0, 99, 100, 101, 199, 200, 201, 299]
-    assert Books(300, array=array, added=added).find(*every) == [f"ref-{number}" for number in every]
-
-
 @steady
 @given(
     total=st.integers(1, 60),

@@ -463,19 +463,6 @@ def test_a_lost_answer(call: Call) -> None:
         assert len(script.requests) == (3 if call.repeated else 1), name
 
 
-# No field of a quote is certain, and a sandbox update answers without data.
-@every([call for call in CALLS if call.method not in ("payments.quote", "fiat_disbursements.sandbox_update")])
-def test_an_answer_of_another_kind_is_none(call: Call) -> None:
-    kinds: list[Any] = [[5], [None], {"docs": [{}]}, {"disburseData": {}}]
-    # A list of fiat disbursements may show its first record alone, and then nothing is an empty page.
-    if not call.sends.startswith("GET /v1/disbursement/fiat?"):
-        kinds.append({})
-    for data in kinds:
-        body = success(data).replace(b'"message"', b'"status": 200, "message"')
-        with pytest.raises(TransportFailed, match=r"\(HTTP 200\)"):
-            call.on(Shop(Script(body)))
-
-
 HOW = {
     "deposits.sandbox_update": ("chk_1", "look it up by 'chk_1'"),
     "fiat_disbursements.create": ("ref-1", r"fiat_disbursements.find\(references\)"),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout.client import BankDetails, TransportFailed
+from flask_paycheckout.client import BankDetails
 from tests.client.samples import RECIPIENT
 from tests.client.wire import Script, Shop, paged, success
 
@@ -64,13 +64,3 @@ def test_what_cannot_be_sent_is_named(changed: dict[str, Any], kind: type[Except
     with pytest.raises(kind, match=fault):
         Shop(script).recipients.create(**{**PERSON, "bank": BANK, **changed})
     assert script.requests == []
-
-
-def test_an_update_wants_a_bank_too() -> None:
-    with pytest.raises(TypeError, match="bank must be a BankDetails"):
-        Shop(Script(success(RECIPIENT))).recipients.update("r1", **PERSON, bank=None)  # type: ignore[arg-type]
-
-
-def test_a_recipient_without_an_id_is_none() -> None:
-    with pytest.raises(TransportFailed, match="no usable id"):
-        Shop(Script(success({**RECIPIENT, "id": None})), count=0).recipients.get("r1")

@@ -13,14 +13,12 @@ import pytest
 from flask_paycheckout.client import FiatItem, NotFound, PaymentsClient, TransportFailed
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.references.data import BANKS
-from flask_paycheckout.totals import Pay
 from tests.client import samples
 from tests.client.wire import ACCESS_TOKEN, CLIENT_SECRET, DEPOSIT, Script, Shop, paged, refusal, success
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flask_paycheckout.testing import Sandbox
 
 ITEMS = [FiatItem(amount=1, recipient_id="r1", reference="ref-1")]
 BATCH = success({"disburseData": [samples.FIAT]})
@@ -54,16 +52,6 @@ def test_a_time_budget_that_is_none_is_refused(timeout: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="timeout must be"):
         Shop(script).deposits.get("chk_1", timeout=timeout)
     assert script.requests == []
-
-
-def test_a_payout_that_was_certainly_not_sent_is_sent_again_within_limits() -> None:
-    fault = httpx.ConnectError("refused")
-    script = Script(fault, fault, BATCH)
-    assert Shop(script).fiat_disbursements.create("USD", ITEMS).disburse_data
-    script = Script(fault)
-    with pytest.raises(TransportFailed) as caught:
-        Shop(script).fiat_disbursements.create("USD", ITEMS)
-    assert (len(script.requests), caught.value.carried_out) == (3, "no")
 
 
 def test_a_payout_that_may_have_been_sent_is_not_sent_again() -> None:
@@ -110,26 +98,6 @@ def test_an_app_that_cannot_be_named_is_refused(app: Any) -> None:
         PaymentsClient("https://a.example", app=app)
 
 
-def in_process(sandbox: Sandbox) -> PaymentsClient:
-    return PaymentsClient(
-        sandbox.base_url,
-        client_id="sandbox-client",
-        client_secret="sandbox-secret-0123456789abcdef",
-        transport=sandbox.transport,
-    )
-
-
-def test_a_reference_with_a_slash_is_read_as_one_id(paycheckout_sandbox: Sandbox) -> None:
-    """The signature is over the quoted path, on both sides."""
-    client = in_process(paycheckout_sandbox)
-    with pytest.raises(NotFound, match="Deposit not found") as caught:
-        client.deposits.get("orders/2026/1")
-    assert caught.value.requested_id == "orders/2026/1"
-    link = client.checkouts.create(Pay("12.50", "USD"))
-    paycheckout_sandbox.pick(link.id)
-    assert client.deposits.get(link.id).response is not None
-
-
 @pytest.mark.parametrize("limit", [None, 7])
 @pytest.mark.parametrize("above", ["clamped", "refused"])
 def test_the_banks_beyond_one_page_are_read(above: str, limit: int | None) -> None:
@@ -139,17 +107,3 @@ def test_the_banks_beyond_one_page_are_read(above: str, limit: int | None) -> No
         warnings.simplefilter("ignore", DeprecationWarning)
         found = list(client.references.iterate_banks(limit=limit))
     assert [(bank.name, bank.payment_code) for bank in found] == [(bank.name, bank.payment_code) for bank in BANKS]
-
-
-def test_the_hundred_and_first_bank_is_read() -> None:
-    def service(request: httpx.Request) -> httpx.Response:
-        """Knows no page number; its pages are as large as asked for."""
-        limit = int(request.url.params.get("limit", "100"))
-        banks = [{**samples.BANK, "_id": f"b{n}", "id": f"b{n}"} for n in range(101)][:limit]
-        return httpx.Response(
-            200, content=success(paged(*banks, limit=limit, total_pages=-(-101 // limit), totalDocs=101))
-        )
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        assert len(list(Shop(service).references.iterate_banks())) == 101

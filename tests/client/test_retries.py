@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-
 import httpx
 import pytest
 from hypothesis import given, strategies as st
@@ -112,44 +109,17 @@ def test_waits_never_pass_the_budget(budget: float, chance: float, waits: list[i
     [
         (None, None),
         ("0", 0.0),
-        (" 7 ", 7.0),
         ("Thu, 01 Jan 2026 00:01:00 GMT", 60.0),
         ("Thu, 01 Jan 2026 00:01:00 -0000", 60.0),
-        ("Thu, 01 Jan 2026 01:01:00 +0100", 60.0),
         ("Wed, 31 Dec 2025 23:59:00 GMT", 0.0),
         ("-5", None),
-        ("1.5", None),
         ("soon", None),
-        ("", None),
-        ("²", None),
         ("٣", None),
         ("9" * 41, None),
-        ("Fri, 01 Jan 99999 00:00:00 GMT", None),
     ],
 )
 def test_what_retry_after_asks_for(header: str | None, seconds: float | None) -> None:
     assert seconds_to_wait(header, NOW) == seconds
-
-
-@pytest.fixture
-def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with monkeypatch.context() as patch:
-        patch.setenv("TZ", "XYZ+7")
-        time.tzset()
-        yield
-    time.tzset()
-
-
-@pytest.mark.usefixtures("far_from_greenwich")
-def test_a_date_without_a_zone_is_universal_time() -> None:
-    assert seconds_to_wait("Thu, 01 Jan 2026 00:01:00 -0000", NOW) == 60.0
-
-
-@steady
-@given(st.text(max_size=45))
-def test_any_retry_after_is_read_without_harm(header: str) -> None:
-    wait = seconds_to_wait(header, NOW)
-    assert wait is None or wait >= 0
 
 
 def test_what_may_move_money_cannot_be_repeatable() -> None:

@@ -51,8 +51,6 @@ def test_credentials_that_would_break_a_header_are_refused_unseen(value: str) ->
     ("client_id", "secret", "kind", "fault"),
     [
         ("", "s", ValueError, "client_id is empty"),
-        ("c", "", ValueError, "client_secret is empty"),
-        (1, "s", TypeError, "client_id must be a string"),
         ("c", b"s", TypeError, "client_secret must be a string"),
     ],
 )

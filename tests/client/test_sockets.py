@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import sys
 import time
@@ -13,43 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flask_paycheckout.client import TransportFailed
-from flask_paycheckout.totals import Pay
-from tests.client.wire import DEPOSIT, RawServer, client_of, drips, hangs_up_after, http, says, success
+from tests.client.wire import DEPOSIT, RawServer, client_of, drips, http, says, success
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve
 
 GOOD = http(success(DEPOSIT))
 BUDGET = 0.4
-
-
-def test_a_dripping_answer_on_a_kept_connection_ends_with_the_budget(serve: Serve) -> None:
-    turns = iter([says(GOOD), drips(b"HTTP/1.1 200 OK\r\nX-Slow: ", b"a")])
-    server = serve(lambda *call: next(turns)(*call))
-    with client_of(server.base_url) as client:
-        client.deposits.get("chk_1")
-        with pytest.raises(TransportFailed, match="in time"):
-            client.within(BUDGET).deposits.get("chk_1")
-    assert server.connections == 1
-
-
-def test_a_half_closed_connection_still_gives_its_answer(serve: Serve) -> None:
-    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
-        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + success(DEPOSIT))
-        connection.shutdown(socket.SHUT_WR)
-
-    with client_of(serve(answer).base_url) as client:
-        assert client.deposits.get("chk_1").deposit_id == "chk_1"
-
-
-def test_a_name_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nobody_knows(*asked: Any, **options: Any) -> Any:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    # Asking a real name server takes as long as it likes.
-    monkeypatch.setattr(socket, "getaddrinfo", nobody_knows)
-    with client_of("http://nobody.invalid") as client, pytest.raises(TransportFailed, match="no connection"):
-        client.deposits.get("chk_1")
 
 
 def test_calls_share_one_connection_and_send_what_was_signed(serve: Serve) -> None:
@@ -69,15 +38,6 @@ def test_a_connection_that_broke_is_not_used_again(serve: Serve) -> None:
             client.within(1.5).deposits.get("chk_1")
         assert client.deposits.get("chk_1").deposit_id == "chk_1"
     assert [number for number, _ in server.requests] == [1, 2]
-
-
-def test_a_lost_create_is_sent_again_with_the_same_body(serve: Serve) -> None:
-    turns = iter([hangs_up_after(b""), says(http(success({"id": "chk_9", "url": "https://pay/9"})))])
-    server = serve(lambda *call: next(turns)(*call))
-    with client_of(server.base_url, retries=2) as client:
-        assert client.checkouts.create(Pay("12.50", "USD")).id == "chk_9"
-    bodies = [json.loads(request.partition(b"\r\n\r\n")[2]) for _, request in server.requests]
-    assert bodies == [{"inputCurrency": "USD", "inputAmount": 12.5}] * 2
 
 
 def test_one_client_serves_many_threads_each_its_own_answer(serve: Serve) -> None:
@@ -109,14 +69,6 @@ def many_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip in found]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-
-
-@pytest.mark.usefixtures("many_addresses")
-def test_every_address_of_a_name_is_tried(serve: Serve) -> None:
-    server = serve(says(GOOD))
-    with client_of(server.base_url.replace("127.0.0.1", "many.test")) as client:
-        assert client.deposits.get("chk_1").deposit_id == "chk_1"
-    assert server.connections == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a listener that leaves new connections unanswered")

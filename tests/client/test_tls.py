@@ -39,14 +39,6 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("trusted")
-def test_calls_go_over_one_secure_connection(secure_server: RawServer) -> None:
-    with client_of(secure_server) as client:
-        for _ in range(3):
-            assert client.deposits.get("chk_1").deposit_id == "chk_1"
-    assert [number for number, _ in secure_server.requests] == [1, 1, 1]
-
-
-@pytest.mark.usefixtures("trusted")
 def test_the_deadline_holds_over_tls(secure_server: RawServer) -> None:
     with client_of(secure_server) as client:
         client.deposits.get("chk_1")

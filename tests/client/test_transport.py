@@ -30,18 +30,11 @@ def send(handler: Any, operation: Operation[Record] = OPEN, left: float = 5.0) -
         ("", "must begin with"),
         ("ftp://api.example.com", "must begin with"),
         ("https://", "has no host"),
-        ("https://:80", "has no host"),
-        ("https://a:0", "port 0"),
         ("https://a:99999", "cannot be read"),
-        ("https://a..b", "cannot be read"),
-        ("https://" + "a" * 64 + ".com", "cannot be read"),
         ("https://canary:canary@a", "user name or password"),
         ("https://a?b=c", "query or fragment"),
-        ("https://a#b", "query or fragment"),
         ("https://a/b//c", "empty or dotted"),
-        ("https://a/../c", "empty or dotted"),
         ("https://a\r\nX: y", "cannot have"),
-        ("https://a\\@b", "cannot have"),
         ("https://ä.example", "cannot have"),
     ],
 )
@@ -51,16 +44,10 @@ def test_a_useless_base_url_is_refused_with_its_fault(base_url: str, fault: str)
     assert "canary" not in str(caught.value)
 
 
-def test_a_base_url_is_a_string() -> None:
-    with pytest.raises(TypeError, match="base_url must be a string"):
-        PaymentsClient(b"https://a")  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("base_url", "url"),
     [
         ("https://api.example.com", "https://api.example.com/v1/deposit/c"),
-        ("https://api.example.com/", "https://api.example.com/v1/deposit/c"),
         ("https://api.example.com/pay//", "https://api.example.com/pay/v1/deposit/c"),
         ("https://api.example.com:8443/a/b", "https://api.example.com:8443/a/b/v1/deposit/c"),
         ("http://[::1]:8790", "http://[::1]:8790/v1/deposit/c"),
@@ -128,12 +115,6 @@ class Canned(httpx.SyncByteStream):
         self.closed = True
 
 
-@pytest.mark.parametrize("encoding", ["identity", "Identity ", ""])
-def test_identity_is_no_encoding(encoding: str) -> None:
-    answer = send(lambda _: httpx.Response(200, headers={"Content-Encoding": encoding}, stream=Canned(b"a", b"b")))
-    assert answer.content == b"ab"
-
-
 def test_the_deadline_is_checked_between_chunks_of_any_transport() -> None:
     body = Canned(*[b"x"] * 9)
     with pytest.raises(TransportFailed, match="in time"):
@@ -159,14 +140,12 @@ def test_a_call_without_its_credentials_names_them_and_is_not_sent(access: Acces
     ("fault", "sent", "words"),
     [
         (httpx.ConnectError("[Errno 111] refused"), False, "no connection (ConnectError: [Errno 111] refused)"),
-        (httpx.ConnectTimeout("x"), False, "no whole answer in time (ConnectTimeout)"),
         (httpx.ReadTimeout("x"), True, "no whole answer in time (ReadTimeout)"),
         (
             httpx.LocalProtocolError("b'canary'"),
             True,
             "the exchange broke off (LocalProtocolError)",
         ),
-        (BrokenPipeError(32, "pipe"), True, "no connection (BrokenPipeError: [Errno 32] pipe)"),
     ],
     ids=lambda value: type(value).__name__,
 )
