@@ -36,6 +36,7 @@ from .payouts.destinations import (
 from .payouts.payout_model import PayoutMixin as PayoutMixin
 from .payouts.results import PayoutReport as PayoutReport
 from .rounds.reconcile import ReconcileReport as ReconcileReport
+from .security.permission import Person as Person
 from .service.accounts import (
     SETTINGS as SETTINGS,
     Account as Account,

@@ -27,7 +27,7 @@ from typing import Any
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout.models import make_models
-from flask_paycheckout.security.permission import Permission, name_of, require_callable
+from flask_paycheckout.security.permission import Permission, person_of, require_callable
 
 try:
     from flask_admin.contrib.sqla import ModelView  # type: ignore[import-untyped]
@@ -53,8 +53,9 @@ class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no type
         super().__init__(model, db, **options)
 
     def is_accessible(self) -> bool:
-        """Whether the permission function names the person who makes this request."""
-        return name_of(self._permission) is not None
+        """Whether the permission function names a person who may look."""
+        person = person_of(self._permission)
+        return person is not None and "look" in person.may
 
 
 class CheckoutView(_ReadOnlyView):

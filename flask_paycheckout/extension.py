@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.books.explain import Explanation
     from flask_paycheckout.books.ledger import Line
     from flask_paycheckout.rounds.reconcile import ReconcileReport
+    from flask_paycheckout.security.permission import Permission
 
 __all__ = ["PayCheckout"]
 
@@ -476,9 +477,7 @@ class PayCheckout:
         """Absolute URL to register in the service's dashboard."""
         return order_urls.webhook_url()
 
-    def owner_view(
-        self, permission: Callable[[], str | None], *, home: str | None = None, logout: str | None = None
-    ) -> Blueprint:
+    def owner_view(self, permission: Permission, *, home: str | None = None, logout: str | None = None) -> Blueprint:
         """Pages for the shop's owner: orders with their attempts, their stories, and held payments to decide.
 
             def owner():
@@ -487,7 +486,8 @@ class PayCheckout:
             app.register_blueprint(paycheckout.owner_view(owner), url_prefix="/owner/payments")
 
         :param permission: called in every request. It gives the name of the person, which is recorded with each
-            decision; None refuses with 403. It may redirect to a login instead: `abort(redirect(url_for("login")))`.
+            decision, or a `Person` who may do only a part of it; None refuses with 403. It may redirect to a login
+            instead: `abort(redirect(url_for("login")))`.
         :param home: the endpoint or address of the shop's own pages for its owner, to which each page links.
         :param logout: the endpoint or address that logs the person out, for a link.
         :returns: a blueprint, mounted at `/paycheckout/owner` unless `url_prefix` says where. Its pages show no

@@ -36,6 +36,7 @@ NAMES = {
     "ReceiverFailed",
     "ReconcileReport",
     "SETTINGS",
+    "Person",
     "StartContended",
     "TooManyAttempts",
     "TransitionRefused",

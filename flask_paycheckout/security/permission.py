@@ -1,12 +1,42 @@
-"""Access to the owner's pages: a function of the shop names the person who may see payments."""
+"""Access to the owner's pages: a function of the shop names the person, and says what this person may do there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from flask_paycheckout.errors import ConfigurationError
 
-Permission = Callable[[], str | None]
+ABILITIES = frozenset({"look", "decide", "refund", "approve", "export", "erase"})
+
+
+@dataclass(frozen=True)
+class Person:
+    """A person at the owner's pages, for the function that `PayCheckout.owner_view` asks.
+
+        Person("Bo", may=frozenset({"look", "approve"}))
+
+    :raises ConfigurationError: the name is blank, or `may` has something else than the six abilities.
+    """
+
+    name: str
+    """The person's name, which decisions and deeds are recorded with."""
+
+    may: frozenset[str] = ABILITIES
+    """What this person may do: "look", "decide", "refund", "approve", "export" and "erase"; everything by default."""
+
+    def __post_init__(self) -> None:
+        name: object = self.name
+        if not isinstance(name, str) or not name.strip():
+            raise ConfigurationError("Person needs a name that is not blank: decisions are recorded with it.")
+        given: object = self.may
+        if not isinstance(given, (frozenset, set)) or not ABILITIES.issuperset(given):
+            raise ConfigurationError(
+                f"Person({self.name!r}, may=...) takes a frozenset of these texts: {', '.join(sorted(ABILITIES))}."
+            )
+
+
+Permission = Callable[[], Person | str | None]
 
 
 def require_callable(permission: Permission, asked_by: str) -> None:
@@ -22,17 +52,19 @@ def require_callable(permission: Permission, asked_by: str) -> None:
         )
 
 
-def name_of(permission: Permission) -> str | None:
-    """The name of the person who makes this request; None when that person may not see payments.
+def person_of(permission: Permission) -> Person | None:
+    """The person who makes this request; None when nobody does who may see payments.
 
-    :raises ConfigurationError: the shop's function returned neither a string nor None.
+    :raises ConfigurationError: the shop's function returned neither a string, nor a `Person`, nor None.
     """
     who: object = permission()
     if who is None or who is False or who == "":
         return None
+    if isinstance(who, Person):
+        return who
     if not isinstance(who, str):
         raise ConfigurationError(
             f"the function that says who may look at payments returned {type(who).__name__}."
             " Return the name of the person who looks, as a string: decisions are recorded with it. None refuses."
         )
-    return who
+    return Person(who)

@@ -5,7 +5,7 @@ Every request first asks the shop's permission function for the person's name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
@@ -25,7 +25,7 @@ from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.database.shop_session import let_clean_go
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.security.permission import Permission, name_of, require_callable
+from flask_paycheckout.security.permission import Permission, person_of, require_callable
 from flask_paycheckout.security.signed_links import RESOLVE
 from flask_paycheckout.text import visible
 from flask_paycheckout.views import owner_books, owner_payouts
@@ -36,6 +36,7 @@ from flask_paycheckout.views.owner_forms import (
     form_url,
     owner,
     owner_page,
+    person,
     subject_of_form,
     why_given,
 )
@@ -66,24 +67,32 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
     """
     require_callable(permission, "paycheckout.owner_view")
     blueprint = Blueprint("paycheckout_owner", __name__, url_prefix="/paycheckout/owner")
-    for rule, view, method in (
-        ("", list_orders, "GET"),
-        ("/order", show_order, "GET"),
-        ("/paybacks", list_paybacks, "GET"),
-        ("/held/<token>", resolve, "POST"),
-        ("/paybacks/<token>", mark_paid_back, "POST"),
-        ("/payouts", owner_payouts.list_payouts, "GET"),
-        ("/payout", owner_payouts.show_payout, "GET"),
-        ("/payout/proof", owner_payouts.give_proof, "GET"),
-        ("/payouts/<token>", owner_payouts.decide_payout, "POST"),
-        ("/books", owner_books.show_month, "GET"),
-        ("/books/month", owner_books.download_month, "GET"),
-        ("/refund", owner_payouts.ask_for_refund, "GET"),
-        ("/refunds/<token>", owner_payouts.refund, "POST"),
+    # Each endpoint wants one ability of the person.
+    wanted: dict[str, str] = {}
+    for rule, view, method, ability in (
+        ("", list_orders, "GET", "look"),
+        ("/order", show_order, "GET", "look"),
+        ("/paybacks", list_paybacks, "GET", "look"),
+        ("/held/<token>", resolve, "POST", "decide"),
+        ("/paybacks/<token>", mark_paid_back, "POST", "decide"),
+        ("/payouts", owner_payouts.list_payouts, "GET", "look"),
+        ("/payout", owner_payouts.show_payout, "GET", "look"),
+        ("/payout/proof", owner_payouts.give_proof, "GET", "look"),
+        ("/payouts/<token>", owner_payouts.decide_payout, "POST", "approve"),
+        ("/books", owner_books.show_month, "GET", "look"),
+        ("/books/month", owner_books.download_month, "GET", "export"),
+        ("/refund", owner_payouts.ask_for_refund, "GET", "refund"),
+        ("/refunds/<token>", owner_payouts.refund, "POST", "refund"),
     ):
+        wanted[view.__name__] = ability
         blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False, strict_slashes=False)
-    blueprint.before_request(lambda: _require_permission(permission))
-    blueprint.context_processor(lambda: {"home": _address(home), "logout": _address(logout)})
+
+    def can(endpoint: str) -> bool:
+        """Whether the person may use an endpoint of these pages; templates show nothing else."""
+        return wanted[endpoint] in person().may
+
+    blueprint.before_request(lambda: _require_permission(permission, wanted))
+    blueprint.context_processor(lambda: {"home": _address(home), "logout": _address(logout), "can": can})
     blueprint.register_error_handler(SQLAlchemyError, answer_owner)
     blueprint.after_request(harden)
     blueprint.record(_exempt_from_csrf)
@@ -190,11 +199,17 @@ def _record(
     return redirect(url_for("paycheckout_owner.show_order", id=attempt.order_id), 303)
 
 
-def _require_permission(permission: Permission) -> None:
-    """Refuse a request for which the permission function names nobody, and every form of another site."""
-    who = name_of(permission)
+def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> None:
+    """Refuse a request of nobody, or of a person who may not do this, and every form of another site.
+
+    :param wanted: the ability that each endpoint wants.
+    """
+    who = person_of(permission)
     if who is None:
         abort(403, "Only the shop's owner may see this page. Log in to the shop first.")
+    ability = wanted[str(request.endpoint).rpartition(".")[2]]
+    if ability not in who.may:
+        abort(403, f"You may not do this here: it needs the permission to {ability}.")
     g.paycheckout_owner = who
     # The permission function may have read through db.session: end that read, or these pages would need a second
     # connection beside it, and its lock could block them.

@@ -15,6 +15,7 @@ from flask_paycheckout.books.payout_alarms import payout_name
 from flask_paycheckout.books.periods import moment_of
 from flask_paycheckout.checkouts.decisions import MAX_BY, MAX_WHY
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.security.permission import Person
 from flask_paycheckout.text import moment_text, payout_status_text, trimmed, visible
 from flask_paycheckout.views.headers import nonce
 
@@ -98,12 +99,19 @@ def moment(at: datetime) -> str:
 
 def owner() -> str:
     """The name of the person who makes this request, as decisions record it."""
-    name: str = g.paycheckout_owner
-    return name[:MAX_BY]
+    return person().name[:MAX_BY]
+
+
+def person() -> Person:
+    """The person who makes this request."""
+    who: Person = g.paycheckout_owner
+    return who
 
 
 def owner_page(template: str, **facts: object) -> str:
-    """Render a page of the owner's view."""
+    """Render a page of the owner's view, for a person who may look."""
+    if "look" not in person().may:
+        abort(403, "You may not look at these pages.")
     return render_template(
         f"paycheckout/owner/{template}.html",
         moment=moment,
@@ -111,7 +119,7 @@ def owner_page(template: str, **facts: object) -> str:
         state=state_text,
         name_of=payout_name,
         folded=folded,
-        who=g.paycheckout_owner,
+        who=person().name,
         nonce=nonce(),
         **facts,
     )
@@ -135,7 +143,7 @@ def form_url(endpoint: str, purpose: str, subject: str) -> str:
     :param purpose: one of the purposes of `signed_links`.
     :param subject: the id of the checkout or payout.
     """
-    token = runtime().signed_links.sign(purpose, f"{subject}\n{g.paycheckout_owner}")
+    token = runtime().signed_links.sign(purpose, f"{subject}\n{person().name}")
     return url_for(f"paycheckout_owner.{endpoint}", token=token)
 
 
@@ -143,7 +151,7 @@ def subject_of_form(purpose: str, token: str) -> str:
     """The subject in a form's token; anything but this person's own valid form is refused with 403."""
     signed = runtime().signed_links.read(purpose, token) or ""
     subject, _, who = signed.partition("\n")
-    if not subject or who != g.paycheckout_owner:
+    if not subject or who != person().name:
         abort(403, "This form is not yours, or too old. Open the page again.")
     return subject
 

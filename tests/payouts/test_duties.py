@@ -9,7 +9,7 @@ from tests.conftest import OpenShop
 from tests.payouts.shop import MAKER, decides, payout, pays_out, refunds, stands
 from tests.scripted import Shop
 from tests.views.test_owner import opens_view
-from tests.views.test_owner_payouts import form_of, opens, sends
+from tests.views.test_owner_payouts import opens, sends
 
 
 @pytest.fixture

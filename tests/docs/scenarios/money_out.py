@@ -82,6 +82,16 @@ def pays_out(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) ->
     assert task.text.startswith("Pay 10.00 USD again: ")
 
 
+def duties(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
+    shop = make_shop(scene["staff.py"])
+    browser = shop.app.test_client()
+    assert browser.get("/owner/payments/").status_code == 403
+    with browser.session_transaction() as session:
+        session["staff"] = "Bo"
+    assert browser.get("/owner/payments").status_code == 200
+    assert browser.get("/owner/payments/books/month?month=2026-01").status_code == 403
+
+
 def by_login(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
     def no_token(source: str) -> str:
         return source.replace("app.config.from_prefixed_env()", "app.config.from_prefixed_env(); app.config.pop(TOKEN)")

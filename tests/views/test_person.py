@@ -1,0 +1,70 @@
+"""What a person may do on the owner's pages: the rest is neither shown nor done."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import ConfigurationError, Person
+from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
+from tests.payouts.shop import pays_out, refunds, stands
+from tests.scripted import SAME_SITE, Shop
+from tests.views.test_owner import ROOT, opens_view
+
+#: Each endpoint's request, and the ability that it wants.
+WANTED = {
+    "GET ": "look",
+    "GET /order?id=o-2": "look",
+    "GET /payout?reference=maker-1": "look",
+    "GET /books": "look",
+    "GET /books/month?month=2026-01": "export",
+    "GET /refund?checkout={checkout}": "refund",
+    "POST /refunds/{resolve}": "refund",
+    "POST /held/{resolve}": "decide",
+    "POST /paybacks/{resolve}": "decide",
+    "POST /payouts/{payout}": "approve",
+}
+
+
+@pytest.mark.parametrize("may", ["look", "decide", "refund", "approve", "export", "erase"])
+def test_a_person_does_only_what_it_may(shop: Shop, may: str) -> None:
+    opens_view(shop, lambda: Person("Bo", may=frozenset({may, "look"})))
+    checkout_id = shop.has_held("o-2")
+    pays_out(shop, approve=True)
+    sign = shop.runtime.signed_links.sign
+    tokens = {"checkout": checkout_id, "resolve": sign(RESOLVE, f"{checkout_id}\nBo")}
+    tokens["payout"] = sign(PAYOUT, "maker-1\nBo")
+    for request, ability in WANTED.items():
+        method, _, path = request.partition(" ")
+        answer = shop.browser.open(ROOT + path.format(**tokens), method=method, headers=SAME_SITE)
+        assert (answer.status_code == 403) is (ability not in (may, "look")), request
+        if method == "GET" and answer.status_code == 200:
+            shown = set(re.findall(r'(?:href|action)="/paycheckout/owner([^"?]*)', answer.text))
+            for part, wants in {
+                "/held/": "decide",
+                "/refund": "refund",
+                "/payouts/": "approve",
+                "/month": "export",
+            }.items():
+                assert wants == may or not any(part in link for link in shown), (request, part)
+
+
+def test_who_may_not_look_sees_no_page_and_no_link_for_the_customer_without_refund(shop: Shop) -> None:
+    person: list[Any] = [Person("Bo", may=frozenset({"refund"}))]
+    opens_view(shop, lambda: person[0])
+    checkout_id = shop.has_paid()
+    assert shop.browser.get(f"{ROOT}/refund?checkout={checkout_id}").status_code == 403
+    refund = refunds(shop, checkout_id, "5")
+    stands(shop, refund.reference, problem="x")
+    person[0] = Person("Bo", may=frozenset({"look", "approve"}))
+    assert "refund-url" not in shop.browser.get(f"{ROOT}/payout?reference={refund.reference}").text
+    person[0] = "Ada"
+    assert "refund-url" in shop.browser.get(f"{ROOT}/payout?reference={refund.reference}").text
+
+
+@pytest.mark.parametrize(("name", "may"), [(" ", {"look"}), ("Bo", {"lok"}), ("Bo", "look"), (None, {"look"})])
+def test_a_person_that_means_nothing_is_refused(name: Any, may: Any) -> None:
+    with pytest.raises(ConfigurationError, match="Person"):
+        Person(name, may=may)
