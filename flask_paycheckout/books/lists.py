@@ -98,7 +98,7 @@ def page_of_orders(
         attempts = _attempts(session, models, order_ids)
     statuses = order_statuses(order_ids)
     orders = tuple(ListedOrder(order_id, statuses[order_id], tuple(attempts[order_id])) for order_id in order_ids)
-    return OrderPage(orders, _place(found[limit - 1], by_move=_by_move(status, days)) if len(found) > limit else None)
+    return OrderPage(orders, _next_place(found, limit, "moved_at" if _by_move(status, days) else None))
 
 
 def find_order_id(engine: Engine, models: Models, search: str) -> str | None:
@@ -124,31 +124,43 @@ def rows_of_page(
 ) -> Select[Any]:
     """Select one row for each order of a page, and one more when there is a next page."""
     c = models.checkouts.c
-    columns = select(c.id, c.order_id, c.moved_at).limit(limit + 1)
+    columns = select(c.id, c.order_id, c.moved_at)
     if account is not None:
         columns = columns.where(c.account == account)
-    by_move = _by_move(status, days)
-    after = _read_place(place, by_move=by_move)
-    if not by_move:
-        newest = columns.where(c.current_order_id.is_not(None)).order_by(c.id.desc())
-        return newest if after is None else newest.where(c.id < after[1])
+    if not _by_move(status, days):
+        return _newest_first(columns.where(c.current_order_id.is_not(None)), None, place, limit)
     if status is None:
         # Every state by its name, since the index begins with it.
         latest = columns.where(c.status.in_([each.value for each in Status]), c.current_order_id.is_not(None))
     else:
         latest = columns.where(c.status == status.value, ~_is_outranked(models, status))
-    since, until = days
-    latest = latest.where(*([] if since is None else [c.moved_at >= since]))
-    latest = latest.where(*([] if until is None else [c.moved_at < until]))
-    latest = latest.order_by(c.moved_at.desc(), c.id.desc())
+    return _newest_first(latest.where(*_within(c.moved_at, days)), "moved_at", place, limit)
+
+
+def _newest_first(rows: Select[Any], time: str | None, place: str | None, limit: int) -> Select[Any]:
+    """One page of rows, in the order of a time or of their ids.
+
+    :param time: the name of the column of the time; None for the order of ids.
+    :param limit: the most rows of a page; one more is selected when there is a next page.
+    """
+    rows, c, after = rows.limit(limit + 1), rows.selected_columns, _read_place(place, by_time=time is not None)
+    if time is None:
+        newest = rows.order_by(c.id.desc())
+        return newest if after is None else newest.where(c.id < after[1])
+    newest = rows.order_by(c[time].desc(), c.id.desc())
     if after is None:
-        return latest
+        return newest
     # Two searches of the index, since SQLite would walk along all rows of the same time for a comparison of both.
-    moved_at, row_id = after
-    same = latest.where(c.moved_at == moved_at, c.id < row_id).subquery()
-    older = latest.where(c.moved_at < moved_at).subquery()
+    at, row_id = after
+    same = newest.where(c[time] == at, c.id < row_id).subquery()
+    older = newest.where(c[time] < at).subquery()
     found = union_all(select(same), select(older)).subquery()
-    return select(found).order_by(found.c.moved_at.desc(), found.c.id.desc()).limit(limit + 1)
+    return select(found).order_by(found.c[time].desc(), found.c.id.desc()).limit(limit + 1)
+
+
+def _within(time: ColumnElement[Any], days: Days) -> list[ColumnElement[bool]]:
+    since, until = days
+    return [*([] if since is None else [time >= since]), *([] if until is None else [time < until])]
 
 
 def _is_outranked(models: Models, status: Status) -> ColumnElement[bool]:
@@ -172,16 +184,19 @@ def _by_move(status: Status | None, days: Days) -> bool:
     return status is not None or days != ALL_DAYS
 
 
-def _place(row: Any, *, by_move: bool) -> str:
-    if not by_move:
-        return str(row.id)
-    return f"{(as_utc(row.moved_at) - _EPOCH) // timedelta(microseconds=1)}-{row.id}"
+def _next_place(rows: Sequence[Any], limit: int, time: str | None) -> str | None:
+    """The position of the page after these rows, one more than the page has; None on the last page."""
+    if len(rows) <= limit:
+        return None
+    last = rows[limit - 1]
+    at = "" if time is None else f"{(as_utc(getattr(last, time)) - _EPOCH) // timedelta(microseconds=1)}-"
+    return f"{at}{last.id}"
 
 
-def _read_place(place: str | None, *, by_move: bool) -> tuple[datetime, int] | None:
-    """Parse a position that `_place` wrote; None for any other text."""
+def _read_place(place: str | None, *, by_time: bool) -> tuple[datetime, int] | None:
+    """Parse a position that `_next_place` wrote; None for any other text."""
     match = _PLACE.fullmatch(place or "")
-    if match is None or (match[1] is None) is by_move:
+    if match is None or (match[1] is None) is by_time:
         return None
     return _EPOCH + timedelta(microseconds=int(match[1] or 0)), int(match[2])
 
@@ -275,19 +290,14 @@ def page_of_payouts(
     :param account: only those of this merchant account; None: of all.
     :param days: only those that were made in this time, its end excluded.
     """
-    c, (since, until) = models.payouts.c, days
-    wanted = [c.created_at >= since] if since else []
-    wanted += [c.created_at < until] if until else []
+    c, time = models.payouts.c, None if days == ALL_DAYS else "created_at"
     equal = {"account": account, "status": status, "kind": kind}
-    wanted += [c[name] == value for name, value in equal.items() if value is not None]
-    if (after := _read_place(place, by_move=False)) is not None:
-        wanted.append(c.id < after[1])
-    columns = [c[part.name] for part in fields(ListedPayout)]
-    rows = connection.execute(select(*columns).where(*wanted).order_by(c.id.desc()).limit(limit + 1)).all()
-    following = str(rows[limit - 1].id) if len(rows) > limit else None
+    wanted = [c[name] == value for name, value in equal.items() if value is not None]
+    columns = select(*(c[part.name] for part in fields(ListedPayout))).where(*wanted, *_within(c.created_at, days))
+    rows = connection.execute(_newest_first(columns, time, place, limit)).all()
     moments = [{name: as_utc(getattr(row, name)) for name in ("created_at", "moved_at")} for row in rows[:limit]]
     listed = (ListedPayout(**{**row._mapping, **times}) for row, times in zip(rows, moments, strict=False))
-    return PayoutPage(tuple(listed), following)
+    return PayoutPage(tuple(listed), _next_place(rows, limit, time))
 
 
 def has_payouts(connection: Connection, models: Models) -> bool:

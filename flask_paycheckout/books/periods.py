@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
@@ -22,6 +23,13 @@ class Period:
 
     account: str | None = None
     """Only this merchant account; None for all."""
+
+    @property
+    def options(self) -> str:
+        """The period as options of a command, with times in UTC."""
+        given = {"from": self.start, "to": self.end}
+        options = [f"--{name} {at:%Y-%m-%dT%H:%MZ}" for name, at in given.items() if at is not None]
+        return " ".join(options + ([] if self.account is None else [f"--account {shlex.quote(self.account)}"]))
 
     def contains(self, moment: datetime | None, margin: timedelta = timedelta(0)) -> bool:
         """Whether a time is in the period; one that nobody knows is.

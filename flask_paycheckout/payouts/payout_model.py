@@ -31,6 +31,7 @@ class PayoutMixin:
             Index("ix_paycheckout_payout_due", "status", "next_attempt_at", "id"),
             Index("ix_paycheckout_payout_state", "status", "id"),
             Index("ix_paycheckout_payout_kind", "kind", "id"),
+            Index("ix_paycheckout_payout_made", "created_at", "id"),
             # The same lists of one merchant account.
             Index("ix_paycheckout_payout_account_state", "account", "status", "id"),
             Index("ix_paycheckout_payout_account_id", "account", "id"),

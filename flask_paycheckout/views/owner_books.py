@@ -41,7 +41,7 @@ def download_month() -> AnyResponse | tuple[str, int]:
         return _page(
             asked,
             f"This month has {count} movements, which is too much for a download from this page. On the server, run:"
-            f" flask paycheckout export --from {period.start:%Y-%m-%dT%H:%MZ} --to {period.end:%Y-%m-%dT%H:%MZ}",
+            f" flask paycheckout export {period.options}",
             413,
         )
     response = Response(_parts(found, form), mimetype=_MIMETYPES[form])

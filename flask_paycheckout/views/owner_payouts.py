@@ -85,12 +85,16 @@ _DECISIONS = {
         lambda decisions, reference, by, why: decisions.resolve(reference, False, by, why),
     ),
 }
+_DECISIONS["amended"] = _DECISIONS["sent"]._replace(text="It is right so: the amount that the service reports was sent")
+_DECISIONS["returned"] = _DECISIONS["not_sent"]._replace(text="It came back, or never left; it can be tried again then")
 _ALLOWED = {
     PayoutStatus.CLAIMABLE: ("cancel",),
     PayoutStatus.WAITING: ("approve", "cancel"),
     PayoutStatus.READY: ("cancel",),
     PayoutStatus.FAILED: ("retry",),
     PayoutStatus.UNKNOWN: ("sent", "not_sent"),
+    PayoutStatus.SENT: ("amended", "returned"),
+    PayoutStatus.COMPLETED: ("returned",),
 }
 
 
@@ -129,6 +133,9 @@ def decide_payout(token: str) -> _Page:
     seen = request.form.get("seen", "")
     decisions = runtime().for_writing(f"the decision on {payout.reference!r}").payout_decisions
     try:
+        if decision not in _allowed(payout):
+            # The same word means something else in another state: what was not sent is sent, what came back is not.
+            raise PayoutRefused(payout.reference, payout.status, made.done, "")
         if made.record is not None:
             made.record(decisions, payout.reference, owner(), why)
         else:
@@ -212,6 +219,12 @@ def refund(token: str) -> _Page:
         )
         return _refund_form(_require_refundable(checkout_id), changed, 409)
     return redirect(_url_of(made.reference), 303)
+
+
+def _allowed(payout: PayoutMixin) -> list[str]:
+    """The decisions that the payout's state allows."""
+    names = _ALLOWED.get(PayoutStatus(payout.status), ())
+    return [name for name in names if name != "amended" or payout.reported_amount is not None]
 
 
 def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, keep_choice: bool = True) -> _Page:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 import sqlalchemy as sa
 
@@ -9,12 +11,14 @@ from flask_paycheckout.books.account_names import sending_accounts
 from flask_paycheckout.books.alarms import Look
 from flask_paycheckout.books.lists import has_payouts, page_of_payouts
 from flask_paycheckout.books.report import find_alarms
+from flask_paycheckout.clock import as_utc
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from tests.payouts.shop import pays_out, stands
 from tests.plans import plans, rows_taken
 from tests.scripted import Shop
 
 MANY = 4000
+DAY = timedelta(days=1)
 
 
 @pytest.mark.on_each_database
@@ -27,7 +31,10 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
         row = dict(connection.execute(table.select()).mappings().one())
         del row["id"]
         names = [f"c-{number}" for number in range(MANY)]
-        copies = [row | {"reference": name, "service_reference": name} for name in names]
+        copies = [
+            row | {"reference": name, "service_reference": name, "created_at": as_utc(row["created_at"]) + number * DAY}
+            for number, name in enumerate(names)
+        ]
         open_states = [state.value for state in PayoutStatus if state is not PayoutStatus.COMPLETED]
         late = {"next_attempt_at": shop.clock(), "kind": "refund", "refund_of": "chk-1"}
         others = [copies[0] | late | {"reference": s, "service_reference": s, "status": s} for s in open_states]
@@ -41,6 +48,11 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
         page_of_payouts(connection, models, PayoutStatus.FAILED)
         page_of_payouts(connection, models, kind=PayoutKind.REFUND)
         page_of_payouts(connection, models)
+        begun = shop.clock() + 100 * DAY
+        page = page_of_payouts(connection, models, days=(begun, begun + 10 * DAY), limit=5)
+        rest = page_of_payouts(connection, models, days=(begun, begun + 10 * DAY), limit=5, place=page.next_place)
+        listed = [payout.reference for payout in (*page.payouts, *rest.payouts)]
+        assert (listed, rest.next_place) == ([f"c-{number}" for number in range(110, 100, -1)], None)
         assert has_payouts(connection, models)
         assert sending_accounts(connection, models) == [""]
     assert {key: count for key, count in alarms.items() if "payout" in key} == {

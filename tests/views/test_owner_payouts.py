@@ -148,11 +148,14 @@ def test_a_refund_that_the_customer_has_not_claimed_shows_the_link_to_copy(desk:
         ("failed", "retry", "ready"),
         ("unknown", "sent", "sent"),
         ("unknown", "not_sent", "ready"),
+        ("sent", "returned", "failed"),
+        ("completed", "returned", "failed"),
+        ("sent", "amended", "completed"),
     ],
 )
 def test_a_decision_is_recorded_with_who_and_why(desk: Shop, status: str, decision: str, becomes: str) -> None:
     pays_out(desk)
-    stands(desk, "maker-1", status=status)
+    stands(desk, "maker-1", status=status, reported_amount="79.00" if decision == "amended" else None)
     answer = decides(desk, "maker-1", decision, by="Mallory")
     assert (answer.status_code, answer.location) == (303, f"{ROOT}/payout?reference=maker-1")
     now = payout(desk, "maker-1")
@@ -180,6 +183,15 @@ def test_a_decision_that_the_state_does_not_allow_is_refused_in_words(desk: Shop
     answer = sends(desk, page, decision="cancel", why="changed my mind")
     assert (answer.status_code, payout(desk, "maker-1").status) == (409, status)
     assert f"It cannot be cancelled: {stands_so}." in answer.text
+
+
+def test_a_transfer_that_came_back_is_not_sent_again_when_its_state_has_changed(desk: Shop) -> None:
+    pays_out(desk)
+    stands(desk, "maker-1", status="sent")
+    page = opens(desk, "/payout", reference="maker-1")
+    stands(desk, "maker-1", status="unknown")
+    answer = sends(desk, page, decision="returned", why="the bank says so")
+    assert (answer.status_code, payout(desk, "maker-1").status) == (409, "unknown")
 
 
 def test_approving_needs_no_reason_and_the_others_do(desk: Shop) -> None:
