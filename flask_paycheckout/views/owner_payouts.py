@@ -133,7 +133,7 @@ def decide_payout(token: str) -> _Page:
     seen = request.form.get("seen", "")
     decisions = runtime().for_writing(f"the decision on {payout.reference!r}").payout_decisions
     try:
-        if decision not in _allowed(payout):
+        if made.record is not None and decision not in _allowed(payout):
             # The same word means something else in another state: what was not sent is sent, what came back is not.
             raise PayoutRefused(payout.reference, payout.status, made.done, "")
         if made.record is not None:
@@ -221,12 +221,6 @@ def refund(token: str) -> _Page:
     return redirect(_url_of(made.reference), 303)
 
 
-def _allowed(payout: PayoutMixin) -> list[str]:
-    """The decisions that the payout's state allows."""
-    names = _ALLOWED.get(PayoutStatus(payout.status), ())
-    return [name for name in names if name != "amended" or payout.reported_amount is not None]
-
-
 def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, keep_choice: bool = True) -> _Page:
     status = payout.status
     is_claimable = payout.kind == PayoutKind.REFUND and status == PayoutStatus.CLAIMABLE
@@ -248,9 +242,9 @@ def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, ke
 
 def _allowed(payout: PayoutMixin) -> list[str]:
     """The decisions that the payout's state allows to this person."""
-    by_state = _ALLOWED.get(PayoutStatus(payout.status), ())
-    is_other = runtime().payout_decisions.may_approve(payout, owner())
-    return [name for name in by_state if is_other or name != "approve"]
+    refused = set() if runtime().payout_decisions.may_approve(payout, owner()) else {"approve"}
+    refused |= set() if payout.reported_amount is not None else {"amended"}
+    return [name for name in _ALLOWED.get(PayoutStatus(payout.status), ()) if name not in refused]
 
 
 def _refund_form(payment: RefundablePayment, fault: str | None = None, code: int = 200, wrong: str = "") -> _Page:
