@@ -104,9 +104,11 @@ def format_moment(moment: datetime, tag: str) -> str:
     local, locale = moment.astimezone(runtime().settings.time_zone), _locale(tag)
     if locale is None:
         return f"{local:%Y-%m-%d %H:%M %Z}"
-    from babel.dates import format_datetime
+    from babel.dates import format_date, format_time
 
-    return f"{format_datetime(local, 'short', tzinfo=local.tzinfo, locale=locale)} {local:%Z}"
+    # A short date may read as day and month or as month and day.
+    date, time = format_date(local, "medium", locale), format_time(local, "short", local.tzinfo, locale)
+    return f"{date}, {time} {local:%Z}"
 
 
 def country_names(tag: str) -> Mapping[str, str]:

@@ -23,6 +23,7 @@ from flask_paycheckout.sandbox.terminal.commands import COMMANDS
 from flask_paycheckout.sandbox.wire.openapi import document
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.testing import Sandbox
+from tests.docs.drawings import DRAWINGS
 from tests.docs.pages import PAGES, ROOT, read
 from tests.scripted import make_app
 from tests.test_imports import LAYERS
@@ -199,6 +200,11 @@ def test_the_page_on_testing_names_all_that_the_fixture_does() -> None:
     public = {name for name in dir(Sandbox) if not name.startswith("_")} | {"base_url", "transport", "async_transport"}
     section = read("docs/testing.md").partition("## The sandbox in a test")[2]
     assert set(re.findall(r"`\.(\w+)", section)) - {"names"} == public - {"app"}
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_the_drawings_show_the_tables_of_states(name: str) -> None:
+    assert read(f".pictures/{name}.svg") == DRAWINGS[name], "run python -m tests.docs.drawings"
 
 
 def test_every_command_that_a_page_names_exists_with_its_options() -> None:
