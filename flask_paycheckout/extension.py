@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from flask import Blueprint, Flask, current_app, g, has_app_context, has_request_context
 from flask_sqlalchemy import SQLAlchemy
+from markupsafe import Markup
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.client import PaymentsClient
@@ -32,7 +33,9 @@ from flask_paycheckout.service.observations import Observer
 from flask_paycheckout.shop_functions import Function, refuse_generator
 from flask_paycheckout.signals import note_new_app
 from flask_paycheckout.views import add_routes, order_urls
+from flask_paycheckout.views.headers import require_same_site
 from flask_paycheckout.views.order import paycheckout_button
+from flask_paycheckout.views.pages import qr_code
 
 if TYPE_CHECKING:
     import httpx
@@ -476,6 +479,22 @@ class PayCheckout:
     def webhook_url(self) -> str:
         """Absolute URL to register in the service's dashboard."""
         return order_urls.webhook_url()
+
+    def qr(self, text: str) -> Markup:
+        """Draw a QR code, such as of a checkout's `url`, as an inline SVG for a page of the shop's own.
+
+        :raises ImportError: segno is not installed, which the extra `qr` brings.
+        :raises ValueError: the text is too long for a QR code.
+        """
+        return qr_code(text)
+
+    def require_same_site(self) -> None:
+        """Refuse this request with 403 unless a page of the shop's own site has sent it.
+
+        This is the check of our own forms, for forms of the shop's that start a payment or decide about one. It goes by
+        the browser's `Sec-Fetch-Site` and `Origin`. A request without both is refused, but in debug and testing.
+        """
+        require_same_site()
 
     def owner_view(self, permission: Permission, *, home: str | None = None, logout: str | None = None) -> Blueprint:
         """Pages for the shop's owner: orders with their attempts, their stories, and held payments to decide.

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import msgspec
 from flask import Response, abort, current_app, g, make_response, render_template, request
+from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import RequestEntityTooLarge, ServiceUnavailable
 from werkzeug.wrappers import Response as BaseResponse
@@ -152,6 +153,17 @@ def page(template: str, order_id: str | None, text: PageText | RefundText, **con
     response = make_response(html)
     language.add_headers(response, text.language)
     return response
+
+
+def qr_code(text: str) -> Markup:
+    """Draw a QR code as an inline SVG, dark on white so that it can be scanned from a dark page too."""
+    try:
+        import segno
+    except ImportError:
+        raise ImportError("paycheckout.qr needs segno. Install it: pip install 'flask-paycheckout[qr]'") from None
+    drawing = segno.make(text, error="m").svg_inline(scale=4, light="#fff", svgclass="paycheckout-qr", title="QR code")
+    # Safe: the SVG consists of numbers, without the text itself.
+    return Markup(drawing)  # noqa: S704
 
 
 def bad_link() -> Answer:

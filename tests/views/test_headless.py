@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from markupsafe import Markup
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import ConfigurationError, Pay
@@ -270,3 +272,30 @@ def test_a_listed_origin_reads_answers_errors_and_preflights(open_shop: OpenShop
     assert "Origin" in shop.browser.get("/paycheckout/orders/x", headers=JSON).vary
     hook = shop.browser.post("/paycheckout/webhook", json={}, headers=origin)
     assert "Access-Control-Allow-Origin" not in hook.headers
+
+
+# For the shop's own pages
+
+
+def test_a_payment_page_is_drawn_for_a_second_device(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = shop.paycheckout.qr("https://pay.example/?a=<b>&c")
+    assert isinstance(drawn, Markup)
+    assert drawn.startswith("<svg ")
+    assert "pay.example" not in drawn
+    monkeypatch.setitem(sys.modules, "segno", None)
+    with pytest.raises(ImportError, match=r"flask-paycheckout\[qr\]"):
+        shop.paycheckout.qr("x")
+
+
+def test_the_shops_own_forms_are_checked_like_ours(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_ORIGINS=[STORE], **PRODUCTION)
+
+    def own() -> str:
+        shop.paycheckout.require_same_site()
+        return "done"
+
+    shop.app.add_url_rule("/own", view_func=own, methods=["POST"])
+    assert shop.browser.post("/own", headers=SAME_SITE).text == "done"
+    # The shop's forms go by its session, so neither a listed origin nor JSON opens them.
+    for headers in ({"Origin": STORE}, {"Origin": STORE, "Sec-Fetch-Site": "cross-site"}, {}):
+        assert shop.browser.post("/own", headers=JSON | headers, json={}).status_code == 403
