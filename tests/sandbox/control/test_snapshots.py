@@ -144,72 +144,24 @@ def edited(content: bytes, edit: Callable[[Any], object]) -> bytes:
     return f'{head[:-1]}, "state": {state}}}'.encode()
 
 
-def cut(content: bytes) -> bytes:
-    return content[:-500]
+def spoils(edit: Callable[[Any], object]) -> Callable[[bytes], bytes]:
+    return lambda content: edited(content, edit)
 
 
-def changed(content: bytes) -> bytes:
-    return content.replace(b"sandbox-client", b"sandbox-patron")
-
-
-def of_another_version(content: bytes) -> bytes:
-    return content.replace(snapshots.version().encode(), b"0" * 12)
-
-
-def without_accounts(content: bytes) -> bytes:
-    return edited(content, lambda state: state["tables"].update(account=[]))
-
-
-def without_users(content: bytes) -> bytes:
-    return edited(content, lambda state: state["tables"].update(service_user=[]))
-
-
-def of_the_last_day(content: bytes) -> bytes:
-    return edited(content, lambda state: state.update(now="9999-12-31T23:59:59Z"))
-
-
-def without_a_table(content: bytes) -> bytes:
-    return edited(content, lambda state: state["tables"].pop("account"))
-
-
-def of_another_type(content: bytes) -> bytes:
-    return edited(content, lambda state: state["tables"]["account"][0].__setitem__(0, 12))
-
-
-def with_a_short_row(content: bytes) -> bytes:
-    return edited(content, lambda state: state["tables"]["account"].append(["x", "y"]))
-
-
-def with_one_account_twice(content: bytes) -> bytes:
-    return edited(content, lambda state: state["tables"]["account"].append(state["tables"]["account"][0]))
-
-
-def with_two_settings(content: bytes) -> bytes:
-    return edited(
-        content, lambda state: state["tables"]["world_settings"].append([2, *state["tables"]["world_settings"][0][1:]])
-    )
-
-
-def with_a_switch_of_nobody(content: bytes) -> bytes:
-    return edited(content, lambda state: state["unknowns"].update(signature="maybe"))
-
-
-SPOILT: list[tuple[Callable[[bytes], bytes], str]] = [
-    (cut, "cut off"),
-    (changed, "digest"),
-    (of_another_version, "another version"),
-    (without_accounts, "damaged"),
-    (without_a_table, "damaged"),
-    (of_another_type, "damaged"),
-    (with_a_short_row, "damaged"),
-    (with_one_account_twice, "damaged"),
-    (with_two_settings, "damaged"),
-    (without_users, "damaged"),
-    (of_the_last_day, "damaged"),
-    (with_a_switch_of_nobody, "damaged"),
-    (lambda content: b"{}", "no snapshot"),
-    (lambda content: b"\xff", "no snapshot"),
-    (lambda content: content.replace(b"flask_paycheckout", b"another"), "no snapshot"),
+SPOILT: list[tuple[str, Callable[[bytes], bytes]]] = [
+    ("cut off", lambda content: content[:-500]),
+    ("digest", lambda content: content.replace(b"sandbox-client", b"sandbox-patron")),
+    ("another version", lambda content: content.replace(snapshots.version().encode(), b"0" * 12)),
+    ("damaged", spoils(lambda state: state["tables"].update(account=[]))),
+    ("damaged", spoils(lambda state: state["tables"].update(service_user=[]))),
+    ("damaged", spoils(lambda state: state["tables"].pop("account"))),
+    ("damaged", spoils(lambda state: state["tables"]["account"][0].__setitem__(0, 12))),
+    ("damaged", spoils(lambda state: state["tables"]["account"].append(["x", "y"]))),
+    ("damaged", spoils(lambda state: state["tables"]["account"].append(state["tables"]["account"][0]))),
+    ("damaged", spoils(lambda state: state["unknowns"].update(signature="maybe"))),
+    ("damaged", spoils(lambda state: state.update(now="9999-12-31T23:59:59Z"))),
+    ("no snapshot", lambda content: b"{}"),
+    ("no snapshot", lambda content: b"\xff"),
 ]
 
 
@@ -217,10 +169,8 @@ SPOILT: list[tuple[Callable[[bytes], bytes], str]] = [
 def test_what_cannot_be_restored_is_refused_and_changes_nothing(sandbox: Flask, merchant: Merchant) -> None:
     checkout = merchant.makes_checkout()
     before = taken(sandbox)
-    for spoil, fault in SPOILT:
-        spoilt = spoil(before)
-        assert spoilt != before
-        assert fault in restores(sandbox, spoilt, 400), spoil.__name__
+    for number, (fault, spoil) in enumerate(SPOILT):
+        assert fault in restores(sandbox, spoil(before), 400), number
     assert rows_of(taken(sandbox)) == rows_of(before)
     assert merchant.reads_deposit(checkout).code == 404
 

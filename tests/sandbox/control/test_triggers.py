@@ -89,23 +89,14 @@ def test_events_stay_within_their_account(tester: Tester) -> None:
 @pytest.mark.parametrize(
     ("sent", "refused"),
     [
-        ({}, (400, "event")),
         ({"event": "nothing"}, (400, "event")),
         ({"event": "paid", "id": "nothing"}, (404, "checkout")),
-        ({"event": "checkout", "id": "nothing", "amount": 5}, (400, "amount")),
-        ({"event": "checkout", "id": "nothing"}, (404, "checkout")),
         ({"event": "checkout", "paymentMethod": "us_qr"}, (400, "paymentMethod")),
         ({"event": "paid", "paymentMethod": "nothing"}, (400, "paymentMethod")),
-        ({"event": "paid", "amount": 99_999_999}, (400, "event")),
         ({"event": "paid", "account": "nobody"}, (404, "account")),
         ({"event": "payout", "id": "x"}, (400, "id")),
-        ({"event": "payout", "currency": "XXX"}, (400, "currency")),
-        ({"event": "payout", "amount": 0.001}, (400, "amount")),
         ({"event": "payout-failed", "id": "nothing"}, (404, "disbursement")),
-        ({"event": "payout-failed", "id": "nothing", "account": "default"}, (400, "account")),
-        ({"event": "refund"}, (400, "id")),
         ({"event": "refund", "id": "nothing"}, (404, "checkout")),
-        ({"event": "webhook"}, (400, "id")),
         ({"event": "webhook", "id": "nothing"}, (404, "webhook")),
     ],
 )

@@ -20,8 +20,6 @@ from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.control.sender import MAX_SENDING, SENDER, WebhookSender
-from flask_paycheckout.sandbox.deposits.tables import Deposit
-from flask_paycheckout.sandbox.deposits.transitions import force_deposit, pick
 from flask_paycheckout.sandbox.outgoing.webhooks import redeliver, send_first
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import db, transaction
@@ -137,27 +135,6 @@ def test_receivers_that_hang_delay_others_by_two_seconds_at_most() -> None:
         assert monotonic() - begun < 2
 
 
-def test_accounts_take_turns() -> None:
-    """One account has much to send before another one's first webhook is due; both are served alternately."""
-    order = list[str]()
-
-    def receive(url: str, headers: dict[str, str], body: bytes) -> int:
-        order.append(url)
-        return 200
-
-    app = create_sandbox(control_token=CONTROL_TOKEN, webhook_url=ENDPOINT, send_webhook=receive, send_in_call=False)
-    anna = Tester(app).makes_account("anna", webhookUrl=f"{ENDPOINT}/anna")
-    sender_of(app).stop()
-    for merchant in (Merchant(app), Merchant(app, anna["clientSecret"], anna["clientId"])):
-        for checkout in [merchant.makes_checkout() for _ in range(30)]:
-            with app.app_context(), transaction() as session:
-                pick(session, checkout)
-                force_deposit(session, session.get_one(Deposit, checkout).user_id, checkout, "completed")
-    with sender_of(app).running():
-        eventually(lambda: len(order) == 60)
-    assert f"{ENDPOINT}/anna" in order[:20]
-
-
 def test_webhooks_about_one_order_are_sent_one_after_the_other() -> None:
     receiver = Slow()
     with made(receiver) as app:
@@ -205,21 +182,6 @@ def test_a_result_is_recorded_for_the_sending_that_it_came_from() -> None:
         goes_on[1].set()
         eventually(lambda: Tester(app).webhooks()[0]["state"] == "delivered")
         assert len(Tester(app).webhooks()[0]["attempts"]) == 1
-
-
-def test_a_webhook_that_is_held_back_waits_for_a_later_one() -> None:
-    """The webhook before it is still being sent when it is held back."""
-    receiver = Slow()
-    with made(receiver) as app:
-        first, held, later = (Merchant(app).makes_checkout() for _ in range(3))
-        Tester(app).pays(first)
-        eventually(lambda: receiver.order_ids == [first])
-        Tester(app).orders_fault("webhook", "reorder")
-        Tester(app).pays(held)
-        receiver.goes_on.set()
-        eventually(lambda: delivered(app) == [first])
-        Tester(app).pays(later)
-        eventually(lambda: receiver.order_ids == [first, later, held])
 
 
 def test_what_falls_due_by_time_alone_is_run() -> None:

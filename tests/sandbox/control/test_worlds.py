@@ -241,23 +241,6 @@ def test_a_snapshot_of_another_world_brings_neither_token_nor_address(operated: 
     assert anna.tester.asks("GET", "clock").http_status == other.tester.asks("GET", "clock").http_status == 200
 
 
-def test_a_world_that_another_process_throws_away_during_a_call_is_unknown(
-    operated: Flask, database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if database == "sqlite://":
-        return
-    anna = makes(operated, "anna")
-    checkout = anna.payer.makes_checkout()
-    elsewhere = opened(database, clock="frozen@2026-05-01T00:00:00Z")
-    Tester(elsewhere).does("DELETE", "worlds/anna")
-    disconnect(elsewhere)
-    # The call began before: it found the world.
-    exists, looked_up = worlds.Databases.exists, iter([True])
-    monkeypatch.setattr(worlds.Databases, "exists", lambda self, name: next(looked_up, False) or exists(self, name))
-    assert anna.open(f"/checkout/{checkout}", method="GET").status_code == 404
-    assert anna.open("/v1/recipient", method="GET").status_code == 404
-
-
 def test_threads_of_a_world_end_with_it() -> None:
     app = create_sandbox(control_token=CONTROL_TOKEN)
     anna = makes(app, "anna")

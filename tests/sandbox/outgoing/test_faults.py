@@ -101,8 +101,6 @@ def test_a_fault_can_be_meant_for_one_path_or_the_hosted_page(
         # The second is a webhook's, the last one an operation's.
         *(("kind", other) for other in ({"kind": "explode"}, {"kind": "duplicate"})),
         ("kind", {"operation": "webhook", "kind": "garbage"}),
-        *(("times", {"times": times}) for times in (0, 1.5)),
-        ("statusCode", {"statusCode": 99}),
         *(("share", {"share": share}) for share in (0, 1.01, "half")),
         *(("seconds", {"kind": "delay", "seconds": seconds}) for seconds in (None, 61)),
     ],

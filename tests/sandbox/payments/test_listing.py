@@ -10,10 +10,8 @@ from tests.sandbox.payments.customers import OTHER_RECIPIENT, STELLAR_WALLET, fo
 # What a list asks for, and which of the two payments it shows.
 FILTERS: list[tuple[dict[str, str], str]] = [
     ({}, "12"),
-    ({"search": "SAM"}, "1"),
     ({"search": "example.ORG"}, "2"),
     ({"search": "öz mÜ"}, "2"),
-    ({"search": "ada"}, "1"),
     ({"search": "%"}, ""),
     ({"status": "pending"}, "2"),
     ({"status": "processed"}, "1"),
@@ -21,19 +19,13 @@ FILTERS: list[tuple[dict[str, str], str]] = [
     ({"reason": "Rent"}, "1"),
     ({"minInputAmount": "100.0000000000000000001"}, "2"),
     ({"maxInputAmount": "1499.99"}, "1"),
-    ({"maxInputAmount": "1500"}, "12"),
     ({"minInputAmount": "99", "maxInputAmount": "101"}, "1"),
-    ({"maxInputAmount": "-5"}, ""),
-    ({"minOutputAmount": "98.99"}, "12"),
     ({"minOutputAmount": "99"}, "2"),
     ({"maxOutputAmount": "1000"}, "1"),
-    ({"organizationId": "5a6d00000000000000000002"}, "12"),
     ({"organizationId": "another"}, ""),
-    ({"organizationName": "Sandbox Shop"}, "12"),
     ({"organizationName": "Sandbox"}, ""),
     ({"blockchain": "stellar"}, "2"),
     ({"receiverName": "ada EXAMPLE"}, "1"),
-    ({"receiverName": "ada"}, ""),
     ({"blockchain": "polygon", "status": "pending"}, ""),
 ]
 

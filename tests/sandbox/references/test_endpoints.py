@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import pytest
 from flask import Flask
@@ -30,21 +30,6 @@ def test_currencies_are_those_of_iso_4217(reads: Reads) -> None:
         known = Currency(record["currency"])
         assert (record["value"], record["name"]) == (record["country"].upper(), known.currency_name)
         assert decimals_of(record["currency"]) == known.exponent
-
-
-@pytest.mark.parametrize(
-    ("country", "needed"),
-    [
-        ("US", {"requireBankName", "requireAccountNumber", "requireAchOrWire"}),
-        ("IN", {"requireBankName", "requireAccountNumber", "requireIfsc"}),
-        ("DE", {"requireIban"}),
-        ("KW", {"requireBankName", "requireIban"}),
-        ("JP", {"requireBankName", "requireAccountNumber"}),
-    ],
-)
-def test_a_currency_says_what_its_bank_accounts_need(reads: Reads, country: str, needed: set[str]) -> None:
-    (record,) = [record for record in reads("currencies") if record["countryCode"] == country]
-    assert {name for name, value in record.items() if value is True} == needed
 
 
 def test_use_smart_contract_splits_the_cryptos_in_two(reads: Reads) -> None:
@@ -103,12 +88,3 @@ def test_is_for_deposit_gives_the_methods_of_deposits(reads: Reads, tester: Test
     for code, method in usable.items():
         assert listed[code]["flatFeeAmount"] == method["flatFeeAmount"]
         assert listed[code]["isActive"] == method["enabled"]
-
-
-@pytest.mark.parametrize(("path", "field"), [("currencies", "logo"), ("cryptos", "logo"), ("payment-methods", "image")])
-def test_every_picture_exists(reads: Reads, sandbox: Flask, path: str, field: str) -> None:
-    deposit_methods = reads(path, isForDeposit="true") if path == "payment-methods" else []
-    for address in {record[field] for record in reads(path) + deposit_methods}:
-        picture = sandbox.test_client().get(urlsplit(address).path)
-        assert (picture.status_code, picture.mimetype) == (200, "image/svg+xml"), address
-    assert sandbox.test_client().get("/pictures/script.svg").status_code == 404

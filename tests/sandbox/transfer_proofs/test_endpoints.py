@@ -88,13 +88,6 @@ def test_the_longest_texts_still_make_one_page(payer: Payer, letter: str) -> Non
     assert text_of(proof).replace(" ", "").count(letter) >= 1300
 
 
-def test_all_of_its_fonts_are_inside(payer: Payer) -> None:
-    fonts: Any = proof_of(payer, "Ada 王 김").pages[0]["/Resources"]["/Font"]  # type: ignore[index]
-    for font in fonts.values():
-        descriptor = font.get_object()["/DescendantFonts"][0].get_object()["/FontDescriptor"]
-        assert "/FontFile2" in descriptor
-
-
 def test_an_unknown_disbursement_or_one_of_tokens_has_none(payer: Payer) -> None:
     made = payer.sends_one()
     payer.forces(made)
@@ -105,11 +98,8 @@ def test_an_unknown_disbursement_or_one_of_tokens_has_none(payer: Payer) -> None
 
 HOSTILE = (
     "[pay](https://evil.example)",
-    "**bold** __under__ --out--",
-    "<a href='https://evil.example'>x</a>",
     ") Tj ET Q endstream endobj",
     "/JS (app.alert(1)) /OpenAction",
-    "https://evil.example {nb} %%EOF",
 )
 
 

@@ -19,21 +19,13 @@ QUOTE = "/v2/payment/quote?amount=100&inputCurrency=usdc-polygon&outputCurrency=
 @pytest.mark.parametrize(
     ("method", "target", "headers", "code"),
     [
-        pytest.param("GET", "/v1", {}, 404, id="version-alone"),
-        pytest.param("GET", "/v1/", {}, 404, id="version-and-slash"),
         pytest.param("POST", "/v1//checkout", {}, 404, id="doubled-slash"),
         pytest.param("POST", "/v1/checkout/", {}, 404, id="last-slash"),
-        pytest.param("GET", "/v1/deposit//x", {}, 404, id="doubled-slash-of-a-variable"),
         pytest.param("GET", "/%2Fv1/deposit/x", {}, 401, id="doubled-first-slash"),
         pytest.param("GET", "/v1/recipient/a%2Fb", {}, 404, id="encoded-slash"),
-        pytest.param("GET", "/v1/deposit/a%00b", {}, 404, id="nul"),
-        pytest.param("GET", "/v2/payments", {"Host": "evil.example"}, 400, id="foreign-host"),
         pytest.param("POST", "/v1/checkout", {"Host": "a b"}, 400, id="no-host"),
-        pytest.param("POST", "/v1/checkout", {"Origin": "https://evil.example"}, 403, id="foreign-origin"),
         pytest.param("GET", "/v1/reference/banks", FROM_ELSEWHERE, 403, id="foreign-page"),
         pytest.param("OPTIONS", "/v1/checkout", {}, 405, id="options"),
-        pytest.param("OPTIONS", "/v1/nothing", {}, 404, id="options-of-nothing"),
-        pytest.param("TRACE", "/v1/deposit/x", {}, 405, id="trace"),
         pytest.param("BREW", "/v1/auth/login", {}, 405, id="no-method"),
     ],
 )
@@ -50,13 +42,9 @@ def test_the_envelope_of_a_refusal_is_everywhere(
 @pytest.mark.parametrize(
     ("method", "target", "unknowns", "allowed"),
     [
-        ("OPTIONS", "/v1/checkout", {}, "POST"),
         ("PUT", "/v1/recipient/x", {}, "DELETE, GET, HEAD, PATCH"),
         ("DELETE", "/v1/recipient/x", {"recipient_delete": "query"}, "GET, HEAD, PATCH"),
-        ("GET", "/v2/payment", {"payments_path": "payments"}, "POST"),
         ("PUT", "/v2/payment", {"payments_path": "payments"}, "POST"),
-        ("GET", "/_sandbox/reset", {}, "POST"),
-        ("PUT", "/checkout/x", {}, "GET, HEAD"),
     ],
 )
 def test_a_method_that_is_not_there_is_answered_with_those_that_are(
@@ -112,14 +100,6 @@ def test_a_page_of_another_origin_quotes_with_the_client_id_alone(sandbox: Flask
         assert answer.headers["Access-Control-Allow-Origin"] == "*"
     # What any page may ask, and be refused, does not push others out of the log.
     assert [logged["status"] for logged in tester.requests()] == [200]
-
-
-def test_no_other_operation_may_be_read_by_another_origin(sandbox: Flask) -> None:
-    asks = FROM_ELSEWHERE | {"Access-Control-Request-Method": "GET"}
-    for method, target in (("OPTIONS", "/v2/payments"), ("GET", "/v2/payments"), ("POST", "/v2/payment/quote")):
-        answer = sandbox.test_client().open(target, method=method, headers=asks)
-        assert answer.status_code == 403
-        assert "Access-Control-Allow-Origin" not in answer.headers
 
 
 @pytest.mark.each_database

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote
 
 import pytest
-from flask import Flask
 
 from tests.sandbox.actors import Merchant
-from tests.sandbox.disbursements.payers import RECIPIENTS, Payer, given
 from tests.sandbox.recipients.payees import START, bank, changes, creates, found, reads
 
 #: Names that cannot be spelled, or not be read in the right order, without a sign that is not seen.
@@ -43,17 +40,3 @@ def test_what_could_mislead_a_reader_or_shows_nothing_is_refused(merchant: Merch
         refused = creates(merchant, name=name)
         told = "name must be a non-empty string of at most 200 printable characters."
         assert (refused.code, refused.message) == (400, told), ascii(name)
-
-
-@pytest.mark.parametrize(
-    "item",
-    [
-        pytest.param({"reference": "pay\u200d-1"}, id="reference"),
-        pytest.param({"recipientId": RECIPIENTS["USD"] + "\u200e"}, id="recipient id"),
-        pytest.param({"recipient": given(accountNumber="00\u200d991"), "recipientId": None}, id="account number"),
-    ],
-)
-def test_what_is_compared_by_machines_has_no_unseen_signs(sandbox: Flask, item: dict[str, Any]) -> None:
-    refused = Payer(sandbox).pays({"recipientId": RECIPIENTS["USD"], "amount": 5} | item)
-    assert refused.code == 400
-    assert "printable characters" in refused.message

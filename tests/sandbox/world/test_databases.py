@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -15,17 +14,11 @@ import sqlalchemy as sa
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
-from flask_paycheckout.sandbox.control.sender import run_due
-from flask_paycheckout.sandbox.outgoing.webhooks import HELD_FOR
-from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import Table, db, transaction
-from flask_paycheckout.sandbox.world.settings import advance_clock
+from flask_paycheckout.sandbox.world.database import Table, db
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
 from tests.sandbox.auth.visitors import EMAIL, PASSWORD, Visitor
-from tests.sandbox.documented import Departures
 
 THREADS = 8
-EXPIRING = {"deposit_after_expiry": "expired"}
 
 
 def world_on(database: str, receiver: Receiver | None = None, seed: int | None = 3) -> Flask:
@@ -69,22 +62,6 @@ def test_one_seed_gives_the_same_ids_and_another_does_not() -> None:
     assert ids(None) != ids(None)
 
 
-def test_a_full_disk_is_named_and_reads_go_on(departures: Departures) -> None:
-    app = world_on("sqlite://")
-    merchant, http = Merchant(app), app.test_client()
-    checkout = merchant.makes_checkout()
-    Tester(app).picks(checkout)
-    assert http.get("/health").status_code == 200
-    with app.app_context(), db.engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA max_page_count = 1")
-    answers = (merchant.asks_checkout(inputCurrency="USD", inputAmount=5) for _ in range(500))
-    refused = next(answer for answer in answers if answer.code != 200)
-    assert (refused.code, "disk" in refused.message) == (507, True)
-    assert [merchant.reads_deposit(checkout).code for _ in range(50)] == [200] * 50
-    # It is no answer of the service.
-    departures.seen.clear()
-
-
 def test_a_file_outlives_its_process(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'world.db'}"
     first = world_on(url)
@@ -125,19 +102,6 @@ def test_processes_on_one_database_share_one_world(tmp_path: Path) -> None:
     assert Tester(other).pays(Merchant(one).makes_checkout())["status"] == "completed"
 
 
-def test_what_falls_due_goes_by_the_clock_that_another_process_set_back(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'world.db'}"
-    one, other = (create_sandbox(database=url, control_token=CONTROL_TOKEN, unknowns=EXPIRING) for _ in range(2))
-    Tester(one).advances(hours=50)
-    Tester(other).does("GET", "clock")
-    Tester(one).does("POST", "reset")
-    checkout = Merchant(one).makes_checkout()
-    Tester(one).picks(checkout)
-    with other.app_context():
-        run_due()
-    assert Merchant(one).reads_deposit(checkout).data["status"] == "pending"
-
-
 def test_a_reset_while_a_webhook_is_on_its_way_breaks_nothing(database: str) -> None:
     receiver = Receiver()
     app = world_on(database, receiver)
@@ -172,44 +136,11 @@ def test_many_payments_at_once_complete_it_once(database: str) -> None:
     assert [entry["status"] for entry in activities] == ["pending", "completed"]
 
 
-def test_many_picks_at_once_make_one_deposit(database: str) -> None:
-    app = world_on(database)
-    checkout = Merchant(app).makes_checkout()
-
-    def picks(method: str) -> int:
-        return Tester(app).asks("POST", f"checkouts/{checkout}/pick", {"paymentMethod": method}).http_status
-
-    statuses = at_once(*[lambda: picks("us_qr"), lambda: picks("us_bank_transfer")] * (THREADS // 2))
-    assert sorted(statuses) == [200] * (THREADS // 2) + [409] * (THREADS // 2)
-
-
 def test_a_fault_ordered_once_strikes_once_whoever_comes(database: str) -> None:
     app = world_on(database)
     Tester(app).orders_fault("POST /v1/checkout", "error")
     codes = at_once(*[lambda: Merchant(app).asks_checkout(inputCurrency="USD", inputAmount=5).code] * THREADS)
     assert sorted(codes) == [200] * (THREADS - 1) + [500]
-
-
-def test_two_senders_of_webhooks_that_were_held_back_do_not_wait_for_each_other(postgres_database: str) -> None:
-    receiver, meeting = Receiver(), Barrier(2, timeout=60)
-    receiver.reacts = lambda payload: meeting.wait()
-    apps = [world_on(postgres_database, receiver) for _ in range(2)]
-    rounds = 10
-    for _ in range(rounds):
-        Tester(apps[0]).orders_fault("webhook", "reorder", times=2)
-        for app in apps:
-            Tester(app).pays(Merchant(app).makes_checkout())
-        with apps[0].app_context(), transaction() as session:
-            advance_clock(session, world(apps[0]).clock, HELD_FOR)
-        # Both are on their way at the same time, and are recorded in the same moment.
-        at_once(*(partial(run_everything_due, app) for app in apps))
-    assert len(set(receiver.order_ids)) == len(receiver.order_ids) == 2 * rounds
-    assert {webhook["state"] for webhook in Tester(apps[0]).webhooks()} == {"delivered"}
-
-
-def run_everything_due(app: Flask) -> None:
-    with app.app_context():
-        run_due()
 
 
 def test_the_tables_of_a_world_in_memory_are_those_of_any_other() -> None:

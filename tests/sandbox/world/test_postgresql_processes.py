@@ -93,21 +93,6 @@ def test_every_webhook_is_sent_once_though_all_processes_send_what_is_due(
     assert states == [("delivered", 1)] * count
 
 
-def test_a_reset_amid_other_calls_breaks_none_of_them(stations: list[Flask]) -> None:
-    def live(where: Flask) -> list[int]:
-        made = Merchant(where).asks_checkout(inputCurrency="USD", inputAmount=5)
-        paid = Tester(where).asks("POST", f"checkouts/{made.data['id']}/pay")
-        return [made.code, paid.http_status, Merchant(where).reads_deposit(made.data["id"]).code]
-
-    def reset(where: Flask) -> list[int]:
-        return [Tester(where).asks("POST", "reset").http_status]
-
-    jobs = cycle([live, live, reset])
-    codes = many_hands(lambda where: next(jobs)(where), stations, 60)
-    # A checkout may be gone when it is to be paid; nothing else may happen to it.
-    assert {code for several in codes for code in several} <= {200, 404, 409}
-
-
 def test_workers_that_were_forked_from_one_application_share_no_connection(postgres_database: str, shop: Shop) -> None:
     with gunicorn(3, postgres_database, shop.url, options=["--preload"]) as workers:
         assert len(set(many_hands(lambda where: Merchant(where).makes_checkout(), workers, 24))) == 24
