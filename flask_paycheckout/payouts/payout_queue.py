@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -76,6 +76,7 @@ class PayoutQueue:
 
     parts: Parts
     payouts: Payouts
+    _has_key: Event = field(default_factory=Event, init=False)
 
     def backlog(self, due_by: datetime) -> Backlog:
         """Count the work that waits.
@@ -83,8 +84,10 @@ class PayoutQueue:
         A shop reconciles before it pays out, so that each backup from which it forgets payouts has the key of their
         service references.
         """
-        if not self._has_key:
-            raise RuntimeError("the installation has no key")
+        if not self._has_key.is_set():
+            with begin_limited(self.parts.engine()) as connection:
+                installation_key(connection, self.parts.models.services)
+            self._has_key.set()
         c = self.payouts.table.c
         due = exists().where(c.status.in_((_READY, _SENDING, _SENT)), c.next_attempt_at <= due_by)
         ready = select(func.count()).where(c.status == _READY).scalar_subquery()
@@ -166,11 +169,6 @@ class PayoutQueue:
         c = self.payouts.table.c
         mine = c.lease_token == lease_token, c.status == _SENDING, c.next_attempt_at > now
         return self.payouts.claimed(self._claiming(select(c.id).where(*mine), now, *mine, lease_token=lease_token))
-
-    @cached_property
-    def _has_key(self) -> bool:
-        with begin_limited(self.parts.engine()) as connection:
-            return bool(installation_key(connection, self.parts.models.services))
 
     def _oldest(self, status: str, due_by: datetime, limit: int, *conditions: ColumnElement[bool]) -> Any:
         """Select the ids of those payouts in a state that have waited for the longest time."""
