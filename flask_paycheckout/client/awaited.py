@@ -31,11 +31,6 @@ class Awaited:
             transport=_Limited(transport or _Connections()), trust_env=False, cookies=no_cookies()
         )
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether the connections were closed."""
-        return self.http.is_closed
-
     async def send(self, request: httpx.Request) -> httpx.Response:
         """The response to a request, with its whole body.
 

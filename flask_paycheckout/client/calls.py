@@ -38,7 +38,7 @@ from flask_paycheckout.client.reading import reader_of
 from flask_paycheckout.client.records import Record, ResponseHeaders, ResponseInfo, attach_response
 from flask_paycheckout.client.retries import SHORTEST_ATTEMPT, moment_of, seconds_to_wait
 from flask_paycheckout.client.sending import credentials_of
-from flask_paycheckout.client.waiting import Waiting
+from flask_paycheckout.client.waiting import W
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Mapping
@@ -57,7 +57,6 @@ _log = logging.getLogger("flask_paycheckout.client")
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
-W = TypeVar("W", bound=Waiting)
 
 Observe = Callable[[str, "PaymentsError | None", float], object]
 """Called after each call with its operation, its error, and the seconds that it took."""

@@ -97,11 +97,6 @@ class PaymentsError(Exception):
     :ivar requested_id: the id or reference that the call asked for; None where it names none.
     """
 
-    operation: str
-    message: str | None
-    retry_after: float | None
-    carried_out: CarriedOut
-    retryable: bool
     http_status: int | None = None
     headers: ResponseHeaders | None = None
     requested_id: str | None = None
@@ -113,7 +108,7 @@ class PaymentsError(Exception):
         super().__init__(operation, self.message)
         self.retry_after = retry_after
         # Only reads change nothing, however they end.
-        self.carried_out = "no" if operation.startswith("GET ") else "unknown"
+        self.carried_out: CarriedOut = "no" if operation.startswith("GET ") else "unknown"
         self.retryable = False
 
     def __str__(self) -> str:
@@ -125,8 +120,6 @@ class TransportFailed(PaymentsError):
 
     :ivar request_sent: False when the service certainly saw nothing of the request, True when it may have.
     """
-
-    request_sent: bool
 
     def __init__(
         self,
@@ -151,10 +144,6 @@ class OutcomeUnknown(TransportFailed):
     :ivar references: all that the call carried.
     :ivar lookup: how to look it up, a sentence's part; None when the operation has no advice of its own.
     """
-
-    reference: str | None
-    references: tuple[str, ...]
-    lookup: str | None
 
     def __init__(
         self,
@@ -181,9 +170,6 @@ class RequestRefused(PaymentsError):
     :ivar status_code: the body's `statusCode`.
     :ivar error: the body's `error`, bounded like `message`; None when not given.
     """
-
-    status_code: int
-    error: str | None
 
     def __init__(
         self,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import httpx
 import msgspec
 
 from flask_paycheckout.client.hidden import Hidden
-
-if TYPE_CHECKING:
-    import httpx
 
 __all__ = [
     "Activity",
@@ -47,25 +44,11 @@ Sort = Literal["createdAt", "-createdAt", "updatedAt", "-updatedAt"]
 _RESPONSE = "_response"
 
 
-class ResponseHeaders(Mapping[str, str]):
+class ResponseHeaders(httpx.Headers):
     """Headers of a response by name, in any case; its `repr` shows the names only, since a value may be a secret."""
 
-    __slots__ = ("_headers",)
-
-    def __init__(self, headers: httpx.Headers) -> None:
-        self._headers = headers
-
-    def __getitem__(self, name: str) -> str:
-        return self._headers[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._headers)
-
-    def __len__(self) -> int:
-        return len(self._headers)
-
     def __repr__(self) -> str:
-        return f"<headers {', '.join(self._headers)}>"
+        return f"<headers {', '.join(self)}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from flask_paycheckout.client.errors import PaymentsError, RateLimited, ServiceF
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from flask_paycheckout.client.waiting import Waiting
+    from flask_paycheckout.client.awaited import Awaited
+    from flask_paycheckout.client.waiting import Blocking
 
 __all__ = ["SHORTEST_ATTEMPT", "Pace", "Retries", "moment_of", "seconds", "seconds_to_wait"]
 
@@ -74,7 +75,7 @@ class Retries(msgspec.Struct, frozen=True):
     async def run(
         self,
         attempt: Callable[[float], Awaitable[T]],
-        waiting: Waiting,
+        waiting: Blocking | Awaited,
         *,
         repeatable: bool,
     ) -> T:

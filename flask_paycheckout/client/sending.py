@@ -7,7 +7,7 @@ import time
 from copy import copy
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 from urllib.parse import urlsplit
 
 import httpx
@@ -17,15 +17,13 @@ from flask_paycheckout.client.hidden import Hidden, hide
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.signing import RenewedToken, Signer, signed_headers
 from flask_paycheckout.client.transport import LIMITS, Limits, RefusedResponse
-from flask_paycheckout.client.waiting import Waiting
+from flask_paycheckout.client.waiting import W
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
 __all__ = ["Sender", "checked_base_url", "credentials_of", "user_agent"]
-
-W = TypeVar("W", bound=Waiting)
 
 # The signature's id and time are no secrets; every other header that a signer adds may be one.
 _HARMLESS = {
@@ -90,7 +88,7 @@ class Sender(Generic[W]):
         :raises ValueError: the client has no credentials for this call.
         """
         request = self._request(operation, path, body, left, wall)
-        if self.waiting.is_closed:
+        if self.waiting.http.is_closed:
             raise RuntimeError("this PaymentsClient is closed; make another one")
         # The failure is raised outside of the handler: the library's own exceptions may quote headers.
         try:

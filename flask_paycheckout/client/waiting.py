@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import wraps
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
 import httpx
 
@@ -18,43 +18,15 @@ from flask_paycheckout.client.transport import LimitedTransport
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 
+    from flask_paycheckout.client.awaited import Awaited
     from flask_paycheckout.client.calls import Caller
     from flask_paycheckout.client.retries import Pace
 
-__all__ = ["Blocking", "Resource", "W", "Waiting", "each", "method", "no_cookies"]
+__all__ = ["Blocking", "Resource", "W", "each", "method", "no_cookies"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-W = TypeVar("W", bound="Waiting")
-
-
-class Waiting(Protocol):
-    """What a call waits for, and how."""
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the connections were closed."""
-        ...
-
-    async def send(self, request: httpx.Request) -> httpx.Response:
-        """The response to a request, with its whole body."""
-        ...
-
-    async def sleep(self, pace: Pace, seconds: float) -> None:
-        """Wait before the next attempt."""
-        ...
-
-    async def in_thread(self, call: Callable[[], R]) -> R:
-        """The result of a function that may block."""
-        ...
-
-    def run(self, coroutine: Coroutine[Any, Any, R]) -> Any:
-        """The coroutine's result, or the coroutine itself for the caller to await."""
-        ...
-
-    def each(self, records: AsyncGenerator[R, None]) -> Any:
-        """The records as an iterator, or as an asynchronous one."""
-        ...
+W = TypeVar("W", bound="Blocking | Awaited")
 
 
 class Blocking:
@@ -66,11 +38,6 @@ class Blocking:
             trust_env=False,
             cookies=no_cookies(),
         )
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the connections were closed."""
-        return self.http.is_closed
 
     async def send(self, request: httpx.Request) -> httpx.Response:
         """The response to a request, with its whole body."""
@@ -125,7 +92,6 @@ class Resource(Generic[W]):
 
 
 if TYPE_CHECKING:
-    from flask_paycheckout.client.awaited import Awaited
 
     class Method(Generic[P, R]):
         """A method whose result an `AsyncPaymentsClient` awaits."""
