@@ -130,7 +130,7 @@ def paycheckout_sandbox(
 ) -> Sandbox:
     """The whole payments service, the same in each run: its clock stands until it is advanced, and its ids repeat."""
     world(paycheckout_sandbox.app).clock.machine = standing_time()
-    monkeypatch.setattr("flask_paycheckout.sandbox.world.ids._random", same_ids(request.node.nodeid))
+    monkeypatch.setattr("flask_paycheckout.sandbox.world.settings._random", same_ids(request.node.nodeid))
     return paycheckout_sandbox
 
 

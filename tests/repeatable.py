@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from flask_paycheckout.sandbox.world.clock import machine_time
-from flask_paycheckout.sandbox.world.ids import derived
+from flask_paycheckout.sandbox.world.settings import derived
 
 __all__ = ["same_ids", "standing_time"]
 

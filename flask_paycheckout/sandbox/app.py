@@ -28,7 +28,7 @@ from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, ma
 from flask_paycheckout.sandbox.payments.endpoints import payments
 from flask_paycheckout.sandbox.recipients.endpoints import recipients
 from flask_paycheckout.sandbox.references.endpoints import pictures, references
-from flask_paycheckout.sandbox.transfer_proofs.endpoints import transfer_proofs
+from flask_paycheckout.sandbox.transfer_proofs import transfer_proofs
 from flask_paycheckout.sandbox.wire.callers import allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
 from flask_paycheckout.sandbox.world.assumptions import Switches, unknowns_of_environment

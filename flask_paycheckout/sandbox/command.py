@@ -29,7 +29,7 @@ from flask_paycheckout.sandbox.control.worlds import WORLDS, Worlds
 from flask_paycheckout.sandbox.hooks import CONTROL, MAX_BODY_BYTES
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.terminal.parameters import TOKEN_VARIABLE
-from flask_paycheckout.sandbox.wire.schemas import to_wire
+from flask_paycheckout.sandbox.wire.envelope import to_wire
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
 from flask_paycheckout.sandbox.world.clock import ClockError
 from flask_paycheckout.sandbox.world.context import world

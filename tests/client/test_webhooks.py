@@ -44,7 +44,7 @@ def test_what_the_sandbox_signs_holds_and_nothing_else(form: Any) -> None:
         refused({**lower, name: "é"} if name in lower else {})
 
 
-@pytest.mark.parametrize("late", [-301, 301])
+@pytest.mark.parametrize("late", [-310, 310])
 def test_an_old_signature_holds_no_more(late: float) -> None:
     headers, body, now = sent("timestamp_and_body")
     with pytest.raises(WebhookRefused, match="not of now"):

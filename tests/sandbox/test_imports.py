@@ -12,7 +12,7 @@ from tests.test_imports import foreign, imports
 HOME = Path(flask_paycheckout.sandbox.__file__).parent
 # From the lowest layer to the highest. A folder imports from itself and from the layers below its own.
 LAYERS = (
-    {"world", "money"},
+    {"world"},
     {"wire"},
     {"outgoing"},
     {"auth"},

@@ -35,7 +35,7 @@ from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
 from flask_paycheckout.sandbox.world.context import assumption, world
-from flask_paycheckout.sandbox.world.ids import new_secret
+from flask_paycheckout.sandbox.world.settings import new_secret
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer", bound=Response)

@@ -33,7 +33,7 @@ from flask_paycheckout.sandbox.wire.field_types import key_of
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import rows_changed, transaction
-from flask_paycheckout.sandbox.world.ids import new_id, new_secret
+from flask_paycheckout.sandbox.world.settings import new_id, new_secret
 
 auth = Blueprint("auth", __name__, url_prefix="/v1/auth")
 

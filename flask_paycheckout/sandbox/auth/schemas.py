@@ -11,6 +11,7 @@ import msgspec
 
 from flask_paycheckout.sandbox.auth.start_state import INVITATION_LASTS
 from flask_paycheckout.sandbox.auth.tables import Account, User
+from flask_paycheckout.sandbox.wire.envelope import FieldError, Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import (
     EmailAddress,
     Flag,
@@ -22,10 +23,8 @@ from flask_paycheckout.sandbox.wire.field_types import (
     SchemaOf,
     Text,
 )
-from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption, world
-from flask_paycheckout.sandbox.world.ids import derived
+from flask_paycheckout.sandbox.world.settings import derived
 
 
 @dataclass(frozen=True)

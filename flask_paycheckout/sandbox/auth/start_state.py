@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of
 from flask_paycheckout.sandbox.wire.field_types import key_of
 from flask_paycheckout.sandbox.world.context import World, world
-from flask_paycheckout.sandbox.world.ids import derived
+from flask_paycheckout.sandbox.world.settings import derived
 
 ACCOUNT_NAME = "default"
 CLIENT_ID = "sandbox-client"

@@ -22,7 +22,7 @@ from flask_paycheckout.sandbox.checkouts.methods import (
     terms_of,
 )
 from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Record, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import (
     OptionalAmount,
     OptionalText,
@@ -31,10 +31,9 @@ from flask_paycheckout.sandbox.wire.field_types import (
     in_units,
 )
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
-from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table
-from flask_paycheckout.sandbox.world.ids import new_id
+from flask_paycheckout.sandbox.world.settings import new_id
 
 PAGE_VALIDITY = timedelta(minutes=15)
 """How long after a checkout's creation its hosted page can be used."""

@@ -11,8 +11,8 @@ from sqlalchemy import ForeignKey, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.money.currencies import EXACT, rounded, rows_of
 from flask_paycheckout.sandbox.world.database import Table
+from flask_paycheckout.sandbox.world.money import EXACT, rounded, rows_of
 
 BANK_TRANSFER, QR, CRYPTO = "bank_transfer", "qr", "crypto"
 

@@ -28,9 +28,8 @@ from flask_paycheckout.sandbox.control.calls import call
 from flask_paycheckout.sandbox.outgoing.webhook_sender import WebhookUrl
 from flask_paycheckout.sandbox.outgoing.webhooks import set_webhook_url, webhook_url
 from flask_paycheckout.sandbox.wire.callers import CallRefused
+from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
 from flask_paycheckout.sandbox.wire.field_types import Boolean, NestedList, Text
-from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.wire.schemas import Record
 
 _MAX_ITEMS = 200
 

@@ -18,12 +18,12 @@ from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME, Merchant, a
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of
 from flask_paycheckout.sandbox.outgoing.webhook_sender import WebhookUrl
 from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webhook_url
-from flask_paycheckout.sandbox.recipients.start_state import COUNT, add_start_recipients
+from flask_paycheckout.sandbox.recipients.tables import COUNT, add_start_recipients
 from flask_paycheckout.sandbox.wire.callers import CallRefused
+from flask_paycheckout.sandbox.wire.envelope import Record
 from flask_paycheckout.sandbox.wire.field_types import EmailAddress, Matching, Text, key_of
-from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.database import Table
-from flask_paycheckout.sandbox.world.ids import new_ids
+from flask_paycheckout.sandbox.world.settings import new_ids
 
 MAX_ACCOUNTS = 1000
 """The most accounts of a sandbox, those that registered included."""

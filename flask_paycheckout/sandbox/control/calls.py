@@ -17,13 +17,11 @@ from typing import Any, TypeVar, get_type_hints
 from flask import Blueprint, Response
 from werkzeug.exceptions import HTTPException
 
-from flask_paycheckout.sandbox.control.pages import answer
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_control_token, check_loopback
-from flask_paycheckout.sandbox.wire.envelope import Refusal
+from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, answer, read_object
 from flask_paycheckout.sandbox.wire.field_types import load_object
 from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, load_query
-from flask_paycheckout.sandbox.wire.parsing import FieldError, read_object
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 

@@ -22,11 +22,11 @@ from flask_paycheckout.sandbox.deposits.transitions import (
 )
 from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disbursement, WalletTransfer
 from flask_paycheckout.sandbox.disbursements.transitions import finish_disbursement
-from flask_paycheckout.sandbox.money.currencies import EXACT, unit_of
 from flask_paycheckout.sandbox.wire.callers import CallRefused
-from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.money import EXACT, unit_of
 from flask_paycheckout.sandbox.world.settings import advance_clock
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 

@@ -19,11 +19,10 @@ from flask_paycheckout.sandbox.control.triggers import Trigger, Triggered, trigg
 from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositRecord, represent
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED, FAILED, FIAT, Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
-from flask_paycheckout.sandbox.transfer_proofs.endpoints import proof_of
+from flask_paycheckout.sandbox.transfer_proofs import proof_of
 from flask_paycheckout.sandbox.wire.callers import CallRefused
-from flask_paycheckout.sandbox.wire.envelope import Refusal
+from flask_paycheckout.sandbox.wire.envelope import Record, Refusal
 from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, Text
-from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.database import transaction
 
 

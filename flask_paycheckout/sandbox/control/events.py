@@ -17,9 +17,8 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt
-from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.envelope import FieldError, Record, Timestamp
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
-from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.transitions import Activity
 
 MAX_EVENTS = 200

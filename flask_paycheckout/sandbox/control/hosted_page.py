@@ -7,12 +7,13 @@ effect: the transition is refused, and the page shows the current state.
 
 from __future__ import annotations
 
+import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from flask import Blueprint, Response, abort, redirect, request, url_for
+from flask import Blueprint, Response, abort, g, make_response, redirect, render_template, request, url_for
 from markupsafe import Markup
 from sqlalchemy import update
 from sqlalchemy.orm import Session
@@ -22,7 +23,6 @@ from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote
 from flask_paycheckout.sandbox.control import customer
-from flask_paycheckout.sandbox.control.pages import page
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, account_number
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, expire_due
 from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, check_password, form_token, may_control
@@ -197,3 +197,35 @@ def tell_health() -> Response:
     with transaction() as session:
         rows_changed(session, update(WorldSettings).values(id=WorldSettings.id))
     return Response("ok\n", content_type="text/plain; charset=utf-8", headers={"Cache-Control": "no-store"})
+
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+def page(template: str, status: int = 200, **context: object) -> Response:
+    """Render a page under a strict Content-Security-Policy; scripts need this response's nonce."""
+    # A request that was refused early has no nonce yet.
+    nonce = g.setdefault("nonce", secrets.token_urlsafe(16))
+    response = make_response(render_template(template, nonce=nonce, money=money, **context), status)
+    response.headers.update(
+        {
+            "Content-Security-Policy": (
+                "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none';"
+                f" frame-ancestors 'none'; script-src 'nonce-{nonce}'"
+            ),
+            "Cache-Control": "no-store",
+            "Referrer-Policy": "same-origin",
+            "X-Content-Type-Options": "nosniff",
+        }
+    )
+    return response
+
+
+def refusal_page(status: int, heading: str, words: str) -> Response:
+    """A page that explains why a request was refused."""
+    return page("refused.html", status, heading=heading, words=words)
+
+
+def money(amount: Decimal, currency: str) -> str:
+    """Format an amount, with a no-break space: `1,250.00 USD`."""
+    return f"{amount:,f}{_NO_BREAK}{currency}"

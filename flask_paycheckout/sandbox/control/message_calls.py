@@ -19,9 +19,9 @@ from flask_paycheckout.sandbox.outgoing.faults import FaultRecord, NewFault, cle
 from flask_paycheckout.sandbox.outgoing.mails import Mail, MailRecord, list_mails
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt, redeliver
 from flask_paycheckout.sandbox.wire.callers import CallRefused
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import FieldType, Integer, Schema, SchemaOf, Text
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest, RequestRecord, logged_requests
-from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.database import transaction
 
 MAX_SHOWN = 1000

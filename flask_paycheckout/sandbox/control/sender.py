@@ -27,7 +27,7 @@ from flask_paycheckout.sandbox.outgoing.webhooks import (
     is_in_turn,
     send_due,
 )
-from flask_paycheckout.sandbox.payments.transitions import progress_due
+from flask_paycheckout.sandbox.payments.tables import progress_due
 from flask_paycheckout.sandbox.wire.connection import TooManyHeld, holding
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction

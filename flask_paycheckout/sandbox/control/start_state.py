@@ -16,7 +16,7 @@ from flask_paycheckout.sandbox.auth.start_state import (
     first_merchant,
 )
 from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webhook_url
-from flask_paycheckout.sandbox.recipients.start_state import add_start_recipients
+from flask_paycheckout.sandbox.recipients.tables import add_start_recipients
 from flask_paycheckout.sandbox.world.context import World
 from flask_paycheckout.sandbox.world.database import empty_tables, insert_rows, make_tables
 from flask_paycheckout.sandbox.world.settings import WorldSettings, follow

@@ -23,10 +23,9 @@ from flask_paycheckout.sandbox.control.snapshots import (
 )
 from flask_paycheckout.sandbox.control.start_state import reset_world
 from flask_paycheckout.sandbox.wire.callers import CallRefused
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, read_object
 from flask_paycheckout.sandbox.wire.field_types import Range
 from flask_paycheckout.sandbox.wire.openapi import document
-from flask_paycheckout.sandbox.wire.parsing import read_object
-from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, choose
 from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import world

@@ -29,9 +29,8 @@ from flask_paycheckout.sandbox.disbursements.fiat_schemas import ITEMS, FiatPaym
 from flask_paycheckout.sandbox.disbursements.tables import FAILED, Disbursement
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.recipients.tables import Recipient
+from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
 from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, Text, declared_fields
-from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock

@@ -28,7 +28,7 @@ from flask_paycheckout.sandbox.control.accounts import NAME, describe_account
 from flask_paycheckout.sandbox.control.calls import call
 from flask_paycheckout.sandbox.control.sender import SENDER, WebhookSender
 from flask_paycheckout.sandbox.wire.callers import CallRefused
-from flask_paycheckout.sandbox.wire.schemas import Record
+from flask_paycheckout.sandbox.wire.envelope import Record
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import db, is_memory, read_url, transaction
 

@@ -12,12 +12,12 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
 from flask_paycheckout.sandbox.checkouts.methods import CRYPTO, METHODS, QR, PaymentMethod
-from flask_paycheckout.sandbox.money.currencies import EXACT, unit_of
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import Text
-from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import Table, ordered_text
-from flask_paycheckout.sandbox.world.ids import derived
+from flask_paycheckout.sandbox.world.money import EXACT, unit_of
+from flask_paycheckout.sandbox.world.settings import derived
 from flask_paycheckout.sandbox.world.transitions import histories_of
 
 PENDING = "pending"

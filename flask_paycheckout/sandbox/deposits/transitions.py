@@ -12,12 +12,11 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote, quote_paying, terms_of
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, instructions, represent
-from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
 from flask_paycheckout.sandbox.outgoing.webhooks import enqueue
-from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.wire.schemas import to_wire
+from flask_paycheckout.sandbox.wire.envelope import FieldError, to_wire
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import rows_changed
+from flask_paycheckout.sandbox.world.money import decimals_of, is_divisible
 from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status, note
 
 _LIFETIMES = {"24h": timedelta(hours=24), "15m": timedelta(minutes=15)}

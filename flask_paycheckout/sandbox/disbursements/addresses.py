@@ -8,9 +8,9 @@ import re
 from functools import lru_cache
 from hashlib import blake2b
 
-from flask_paycheckout.sandbox.money.tokens import EVM
-from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.envelope import FieldError
 from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.money import EVM
 
 ACCOUNT = 6 << 3
 """Version bytes of the two that can be paid: an account, and an account with a sub-account number of its owner."""

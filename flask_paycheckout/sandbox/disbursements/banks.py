@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.disbursements.batches import FeeTerms
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatPaymentV2
 from flask_paycheckout.sandbox.disbursements.tables import BankTransfer
-from flask_paycheckout.sandbox.money.currencies import rows_of
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.envelope import FieldError
+from flask_paycheckout.sandbox.world.money import rows_of
 
 
 @dataclass(frozen=True)

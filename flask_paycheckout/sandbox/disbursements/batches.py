@@ -28,10 +28,10 @@ from flask_paycheckout.sandbox.disbursements.tables import (
     Disbursement,
     WalletTransfer,
 )
-from flask_paycheckout.sandbox.money.currencies import EXACT, rounded
-from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.envelope import FieldError
 from flask_paycheckout.sandbox.world.context import assumption, world
-from flask_paycheckout.sandbox.world.ids import new_id, new_ids
+from flask_paycheckout.sandbox.world.money import EXACT, rounded
+from flask_paycheckout.sandbox.world.settings import new_id, new_ids
 from flask_paycheckout.sandbox.world.transitions import note
 
 MAX_ITEMS = 1000

@@ -20,12 +20,11 @@ from flask_paycheckout.sandbox.disbursements.crypto_schemas import (
     represent_crypto,
 )
 from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, WalletTransfer
-from flask_paycheckout.sandbox.money.tokens import Token, find_token
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success
+from flask_paycheckout.sandbox.wire.envelope import Envelope, FieldError, Refusal, success
 from flask_paycheckout.sandbox.wire.field_types import UnknownCode, in_units
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
-from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.money import Token, find_token
 
 _PERCENTAGE = "0.2"
 # Flat fee of a stablecoin.

@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, transfers_of
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import Activity, represent_history
 from flask_paycheckout.sandbox.disbursements.tables import MAX_NOTE, MAX_REFERENCE, Disbursement, WalletTransfer
-from flask_paycheckout.sandbox.money.tokens import find_token
+from flask_paycheckout.sandbox.wire.envelope import Record
 from flask_paycheckout.sandbox.wire.field_types import NestedList, Note, RequiredAmount, RequiredText, Text
-from flask_paycheckout.sandbox.wire.schemas import Record
+from flask_paycheckout.sandbox.world.money import find_token
 from flask_paycheckout.sandbox.world.transitions import histories_of
 
 MAX_ADDRESS = 100

@@ -34,11 +34,10 @@ from flask_paycheckout.sandbox.disbursements.fiat_schemas import (
 )
 from flask_paycheckout.sandbox.disbursements.tables import FIAT, ORDERING, Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.envelope import Envelope, FieldError, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import in_units
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
-from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction
 

@@ -18,6 +18,7 @@ from flask_paycheckout.sandbox.disbursements.tables import (
     BankTransfer,
     Disbursement,
 )
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import (
     Choice,
     Nested,
@@ -33,7 +34,6 @@ from flask_paycheckout.sandbox.wire.field_types import (
     Text,
 )
 from flask_paycheckout.sandbox.wire.paging import PageQuery
-from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.transitions import Activity as Entry, histories_of
 

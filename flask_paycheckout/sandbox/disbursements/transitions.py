@@ -28,11 +28,17 @@ from flask_paycheckout.sandbox.disbursements.tables import (
     Disbursement,
 )
 from flask_paycheckout.sandbox.outgoing.webhooks import enqueue, send_due
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, empty_success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.envelope import (
+    Envelope,
+    FieldError,
+    Record,
+    Refusal,
+    empty_success,
+    to_wire,
+    unspecified_refusal,
+)
 from flask_paycheckout.sandbox.wire.field_types import Text
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
-from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.wire.schemas import Record, to_wire
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status, move_due, note
 

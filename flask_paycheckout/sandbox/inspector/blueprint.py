@@ -16,10 +16,10 @@ from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.control.pages import page
+from flask_paycheckout.sandbox.control.hosted_page import page
 from flask_paycheckout.sandbox.outgoing.webhooks import webhook_url
 from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, check_password, form_token
-from flask_paycheckout.sandbox.wire.schemas import iso
+from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.world.context import world
 
 inspector = Blueprint("inspector", __name__)

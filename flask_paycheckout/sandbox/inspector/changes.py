@@ -28,9 +28,8 @@ from flask_paycheckout.sandbox.outgoing.faults import (
     planned_faults,
 )
 from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
+from flask_paycheckout.sandbox.wire.envelope import FieldError, to_wire
 from flask_paycheckout.sandbox.wire.field_types import load_object
-from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.wire.schemas import to_wire
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, choose
 from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import assumption, world

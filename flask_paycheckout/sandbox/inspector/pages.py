@@ -35,11 +35,9 @@ from flask_paycheckout.sandbox.inspector.timelines import MAX_ENTRIES, rejection
 from flask_paycheckout.sandbox.outgoing.faults import planned_faults
 from flask_paycheckout.sandbox.outgoing.mails import Mail
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAddress, webhook_url
-from flask_paycheckout.sandbox.payments.tables import Payment
-from flask_paycheckout.sandbox.payments.transitions import progress_due
-from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.payments.tables import Payment, progress_due
+from flask_paycheckout.sandbox.wire.envelope import FieldError, to_wire
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
-from flask_paycheckout.sandbox.wire.schemas import to_wire
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction

@@ -21,13 +21,11 @@ from sqlalchemy import ForeignKey, String, Text, delete, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.wire import field_types as types
+from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
-from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed
-from flask_paycheckout.sandbox.world.ids import derived
-from flask_paycheckout.sandbox.world.settings import WorldSettings
+from flask_paycheckout.sandbox.world.settings import WorldSettings, derived
 
 WEBHOOK = "webhook"
 OPERATION_KINDS = ("error", "delay", "drop", "lose_response", "garbage")

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import ColumnElement, ForeignKey, String, Text, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, ordered_text
 

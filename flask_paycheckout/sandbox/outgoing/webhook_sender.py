@@ -16,8 +16,8 @@ from threading import Event, Timer
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from flask_paycheckout.sandbox.wire.envelope import FieldError
 from flask_paycheckout.sandbox.wire.field_types import FieldType, Schema, SchemaOf
-from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.context import world
 
 TIME_BUDGET = 10.0

@@ -24,7 +24,7 @@ from flask_paycheckout.sandbox.outgoing.webhook_sender import TIME_BUDGET
 from flask_paycheckout.sandbox.wire.envelope import encode
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
-from flask_paycheckout.sandbox.world.ids import new_id
+from flask_paycheckout.sandbox.world.settings import new_id
 from flask_paycheckout.sandbox.world.transitions import Activity
 
 _PLAIN = {"Content-Type": "application/json", "User-Agent": "payments-sandbox/1"}

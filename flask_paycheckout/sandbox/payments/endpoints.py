@@ -13,7 +13,6 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from flask_paycheckout.sandbox.auth.access import check_access, check_client_id, for_account
 from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.disbursements.addresses import check_address, sending_wallet
-from flask_paycheckout.sandbox.money.tokens import Token
 from flask_paycheckout.sandbox.payments.quotes import Exchange, exchange, is_within_daily_limit
 from flask_paycheckout.sandbox.payments.schemas import (
     DetailedPayment,
@@ -26,8 +25,7 @@ from flask_paycheckout.sandbox.payments.schemas import (
     represent_detail,
     represent_quote,
 )
-from flask_paycheckout.sandbox.payments.tables import ORDERING, PENDING, Payment, lower_bound, sortable
-from flask_paycheckout.sandbox.payments.transitions import progress_due
+from flask_paycheckout.sandbox.payments.tables import ORDERING, PENDING, Payment, lower_bound, progress_due, sortable
 from flask_paycheckout.sandbox.recipients.endpoints import find_recipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
@@ -35,7 +33,8 @@ from flask_paycheckout.sandbox.wire.operations import Credentials, operation, re
 from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.ids import derived, new_id
+from flask_paycheckout.sandbox.world.money import Token
+from flask_paycheckout.sandbox.world.settings import derived, new_id
 from flask_paycheckout.sandbox.world.transitions import note
 
 LIFETIME = timedelta(hours=24)

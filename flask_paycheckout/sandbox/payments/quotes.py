@@ -21,13 +21,12 @@ from typing import ClassVar
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.money.currencies import EXACT, rounded
-from flask_paycheckout.sandbox.money.tokens import Token, find_token
 from flask_paycheckout.sandbox.payments.tables import OFFRAMP, ONRAMP, Payment
 from flask_paycheckout.sandbox.references.data import CURRENCIES
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import UnknownCode, in_units
 from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.money import EXACT, Token, find_token, rounded
 
 PRICES = {
     "usd-coin": Decimal("0.9979"),

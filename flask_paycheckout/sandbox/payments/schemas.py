@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange
 from flask_paycheckout.sandbox.payments.tables import MAX_ADDRESS, MAX_TEXT, STATUSES, Payment
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import (
     Choice,
     EmailAddress,
@@ -25,9 +26,8 @@ from flask_paycheckout.sandbox.wire.field_types import (
     Text,
 )
 from flask_paycheckout.sandbox.wire.paging import PageQuery
-from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.ids import derived
+from flask_paycheckout.sandbox.world.settings import derived
 from flask_paycheckout.sandbox.world.transitions import histories_of
 
 US_NETWORKS = ("ach", "wire")

@@ -1,18 +1,25 @@
-"""The table of payments."""
+"""The table of payments, and their transitions: each is one conditional UPDATE, with its history entries.
+
+The interface shows the transition from pending to processed, when the crypto asset was received, and neither later ones
+nor durations. The unknown `payment_progress` says which status a payment finally gets.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
 
 from sqlalchemy import BigInteger, ForeignKey, Index
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.money.currencies import EXACT
+from flask_paycheckout.sandbox.wire.envelope import MAX_DIGITS
 from flask_paycheckout.sandbox.wire.paging import Ordering
-from flask_paycheckout.sandbox.wire.parsing import MAX_DIGITS
+from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import Table
+from flask_paycheckout.sandbox.world.money import EXACT
+from flask_paycheckout.sandbox.world.settings import derived
+from flask_paycheckout.sandbox.world.transitions import move_due, note
 
 PENDING = "pending"
 PROCESSED = "processed"
@@ -111,3 +118,51 @@ def sortable(amount: Decimal, rounding: str = ROUND_DOWN) -> str:
 def lower_bound(amount: Decimal) -> str:
     """The smallest key that is not below a number."""
     return sortable(amount, ROUND_CEILING)
+
+
+_HASH_BYTES = 32
+
+
+_PROCESS = (PENDING, PROCESSED, timedelta(minutes=5))
+_LATER = timedelta(minutes=10)
+
+TRANSITIONS = {
+    "completed": (_PROCESS, (PROCESSED, COMPLETED, _LATER)),
+    "failed": (_PROCESS, (PROCESSED, FAILED, _LATER)),
+    "processed": (_PROCESS,),
+    "pending": (),
+}
+"""The transitions of each value of `payment_progress`, in their order: two statuses, and the age of the payment."""
+
+
+def progress_due(session: Session) -> int:
+    """Make the transitions of payments that are due.
+
+    :return: the largest number that made the same transition, a batch at most.
+    """
+    return max((_make(session, *transition) for transition in TRANSITIONS[assumption("payment_progress")]), default=0)
+
+
+def _make(session: Session, source: str, target: str, age: timedelta) -> int:
+    moved = move_due(session, Payment, source, target, age)
+    for payment in moved:
+        _NOTES[target](session, payment)
+    session.flush()
+    return len(moved)
+
+
+def _note_processed(session: Session, payment: Payment) -> None:
+    payment.transaction_hash = f"0x{derived(f'transaction:{payment.id}', _HASH_BYTES)}"
+    note(session, payment, "Converted to", f"{payment.output_amount:f} {payment.output_currency}.", COMPLETED)
+    note(session, payment, "Sent to receipient account", "The transfer to the bank is on its way.", PENDING)
+
+
+def _note_completed(session: Session, payment: Payment) -> None:
+    note(session, payment, "Received by recipient account", "The money has arrived.")
+
+
+def _note_failed(session: Session, payment: Payment) -> None:
+    note(session, payment, "Sent to receipient account", "The bank refused the transfer.")
+
+
+_NOTES = {PROCESSED: _note_processed, COMPLETED: _note_completed, FAILED: _note_failed}

@@ -27,7 +27,7 @@ from flask_paycheckout.sandbox.wire.operations import Credentials, operation, re
 from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import rows_changed
-from flask_paycheckout.sandbox.world.ids import new_id
+from flask_paycheckout.sandbox.world.settings import new_id
 
 recipients = Blueprint("recipients", __name__, url_prefix="/v1/recipient")
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 
 from flask_paycheckout.sandbox.recipients.tables import Recipient
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import (
     Choice,
     EmailAddress,
@@ -21,7 +22,6 @@ from flask_paycheckout.sandbox.wire.field_types import (
     RequiredText,
 )
 from flask_paycheckout.sandbox.wire.paging import PageQuery
-from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption
 
 

@@ -1,15 +1,18 @@
-"""The table of recipients, each with its bank account."""
+"""The table of recipients, each with its bank account, and the recipients of the start state."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from sqlalchemy import ForeignKey, Index
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.wire.paging import Ordering
-from flask_paycheckout.sandbox.world.database import Table, ordered_text
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import Table, insert_rows, ordered_text
+from flask_paycheckout.sandbox.world.money import rows_of
 
 
 class Recipient(Table):
@@ -57,3 +60,47 @@ class Recipient(Table):
 
 
 ORDERING = Ordering(Recipient.created_at, Recipient.updated_at, Recipient.number)
+
+
+# A line for each column, and in it the value of each recipient.
+_COLUMNS = {
+    name: cells
+    for name, *cells in rows_of("""
+name | Ada Example | Brunel Works Ltd | Émilie Exemple | Budi Contoh | 砂場商事株式会社
+email | ada@example.com | accounts@brunel.example | emilie@example.fr | budi@example.id | keiri@sunaba.example
+recipient_type | Individual | Business | Individual | Individual | Business
+address | 1 Analytical Street | 2 Bridge Road | 3 rue du Châtelet | Jalan Pasir 4 | 5-1 Sunaba
+city | New York | Bristol | Paris | Jakarta | Tokyo
+post_code | 10001 | BS1 6QH | 75001 | 10110 | 100-0001
+bank_name | First Sandbox Bank | Sandbox Building Society | Banque du Sable | Bank Kotak Pasir | Sunaba Bank
+account_number | 4000123412 | 01234567 | 00012345678 | 8800112233 | 7654321
+currency | USD | GBP | EUR | IDR | JPY
+country | United States | United Kingdom | France | Indonesia | Japan
+account_type | Checking |  |  |  | Savings
+ach_number | 021000021 |  |  |  |
+iban_number |  |  | FR1420041010050500013M02606 |  |
+payment_code | us_first_sandbox | gb_sandbox_society | fr_banque_du_sable | id_kotak_pasir | jp_sunaba
+""")
+}
+_RECIPIENTS = [
+    dict(zip(_COLUMNS, (cell or None for cell in cells), strict=True)) for cells in zip(*_COLUMNS.values(), strict=True)
+]
+COUNT = len(_RECIPIENTS)
+FIRST_IDS = [(f"5a6d0000000000000000010{place}", f"5a6d0000000000000000020{place}") for place in range(1, COUNT + 1)]
+"""Ids of the first account's recipients and of their banks."""
+
+
+def add_start_recipients(
+    session: Session, user_id: str, organization_id: str, ids: Iterable[tuple[str, str]] = FIRST_IDS
+) -> None:
+    """Add an account's recipients, created on consecutive days up to yesterday."""
+    now = world().clock.begin()
+    rows = []
+    for position, (row, (recipient_id, bank_id)) in enumerate(zip(_RECIPIENTS, ids, strict=True), 1):
+        made = now - timedelta(days=COUNT + 1 - position)
+        own = {"id": recipient_id, "bank_id": bank_id, "user_id": user_id, "organization_id": organization_id}
+        names = {"account_name": row["name"], **{f"{one}_key": str(row[one]).casefold() for one in ("name", "email")}}
+        rows.append({**row, **own, **names, "created_at": made, "updated_at": made})
+    # The account that they belong to must be there before.
+    session.flush()
+    insert_rows(session, Recipient, rows)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from flask_paycheckout.sandbox.checkouts.methods import payment_methods
 from flask_paycheckout.sandbox.disbursements.banks import METHODS
-from flask_paycheckout.sandbox.money.currencies import rows_of
+from flask_paycheckout.sandbox.world.money import rows_of
 
 BANK_NAME = "bank name"
 """Details that a transfer can need besides the account holder's name."""

@@ -16,7 +16,6 @@ from flask import Blueprint, Response, abort
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, as_switched
-from flask_paycheckout.sandbox.money.tokens import EVM, STELLAR, TOKENS, Token
 from flask_paycheckout.sandbox.references.data import (
     ACCOUNT_NUMBER,
     ACH_OR_WIRE,
@@ -29,7 +28,7 @@ from flask_paycheckout.sandbox.references.data import (
     Bank,
     Country,
 )
-from flask_paycheckout.sandbox.wire.envelope import Envelope, success
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Record, Timestamp, success
 from flask_paycheckout.sandbox.wire.field_types import (
     Choice,
     Flag,
@@ -39,10 +38,10 @@ from flask_paycheckout.sandbox.wire.field_types import (
 )
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, allowed_limit, envelope, is_wanted
-from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.ids import derived
+from flask_paycheckout.sandbox.world.money import EVM, STELLAR, TOKENS, Token
+from flask_paycheckout.sandbox.world.settings import derived
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,9 @@ from flask_paycheckout.sandbox.terminal.connection import (
     WRONG_USE,
     CommandFailed,
     Connection,
+    Event,
+    follow,
 )
-from flask_paycheckout.sandbox.terminal.feed import Event, follow
 from flask_paycheckout.sandbox.terminal.parameters import (
     CHANGES,
     COMMON,

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from flask_paycheckout.sandbox.terminal.connection import DEFAULT_URL
-from flask_paycheckout.sandbox.terminal.feed import MAX_EVENTS
+from flask_paycheckout.sandbox.terminal.connection import DEFAULT_URL, MAX_EVENTS
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 
 URL_VARIABLE, TOKEN_VARIABLE = "SANDBOX_URL", "SANDBOX_CONTROL_TOKEN"

@@ -15,7 +15,7 @@ from fontTools import unicodedata  # type: ignore[import-untyped]
 from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from fpdf import FPDF
 
-from flask_paycheckout.sandbox.wire.parsing import UNSEEN_SIGNS
+from flask_paycheckout.sandbox.wire.envelope import UNSEEN_SIGNS
 
 REGULAR = "regular"
 _FOLDER = Path(__file__).parent / "fonts"

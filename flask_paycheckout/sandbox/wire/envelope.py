@@ -1,16 +1,107 @@
-"""The envelope of answers, of success and of error, with exact numbers."""
+"""The envelope of answers, of success and of error, their records, and the parsing of bodies; all numbers are exact."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from functools import cache
 from http import HTTPStatus
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar
 
 import msgspec
-from flask import Response
+from flask import Response, request
+from msgspec.structs import FieldInfo, fields
 from werkzeug.exceptions import HTTPException
 
-from flask_paycheckout.sandbox.wire.schemas import iso as iso, to_wire
 from flask_paycheckout.sandbox.world.context import assumption
+
+Item = TypeVar("Item")
+# Most values of an answer; found here, they need none of the slower checks.
+_PLAIN = frozenset({str, int, bool, Decimal, type(None)})
+Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
+"""The type of times in records, which the OpenAPI document describes as `date-time`."""
+
+
+class Record(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Base of all records, which repeat `frozen=True`. Amounts are `Decimal`, times `Timestamp`."""
+
+    @classmethod
+    def of(cls, *sources: object, **given: Any) -> Self:
+        """The record of some objects: each field is the attribute of that name of the first one that has it.
+
+        :param given: fields that have another value.
+        """
+        names = cls.__struct_fields__
+        return cls(**{name: given[name] if name in given else _attribute(sources, name) for name in names})
+
+
+def _attribute(sources: tuple[object, ...], name: str) -> Any:
+    return getattr(next((one for one in sources[:-1] if hasattr(one, name)), sources[-1]), name)
+
+
+def iso(moment: datetime) -> str:
+    """Format a time as on the wire: `2026-01-01T00:00:00.000Z`."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def to_wire(value: Any) -> Any:
+    """Convert records within a value to JSON objects."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, msgspec.Struct):
+        shown = ((field, getattr(value, field.name)) for field in _fields_of(type(value)))
+        return {field.encode_name: to_wire(held) for field, held in shown if not _is_left_out(field, held)}
+    if isinstance(value, Mapping):
+        return {name: to_wire(held) for name, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_wire(held) for held in value]
+    return iso(value) if isinstance(value, datetime) else value
+
+
+@cache
+def _fields_of(record: type[msgspec.Struct]) -> tuple[FieldInfo, ...]:
+    """Cached for each record, because a large batch encodes thousands."""
+    return fields(record)
+
+
+def _is_left_out(field: FieldInfo, value: Any) -> bool:
+    return value is None and field.default is None and assumption("absent_fields") == "omitted"
+
+
+MAX_DIGITS = 30
+"""The most digits that a number may have before and after the decimal point, since long ones cost time."""
+UNSEEN_SIGNS = "\u200c\u200d\u200e\u200f\u061c"
+"""Invisible characters that names may contain: joiners, which Persian, Sinhala and Malayalam need, and direction marks.
+Characters that reorder whole passages (U+202A to U+202E, U+2066 to U+2069) are not among them, because they can make
+one text look like another.
+"""
+
+
+class FieldError(ValueError):
+    """A body or one of its fields is invalid; the message begins with the field's name."""
+
+
+class _NotAFiniteNumber:
+    """Stands for NaN and Infinity, which every field refuses."""
+
+
+def read_object(empty: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Parse the request's body as a JSON object; `empty` is returned for a missing body, where that is allowed."""
+    if empty is not None and not request.get_data():
+        return empty
+    try:
+        # Integers become decimals too: one type for all numbers, and no error of int() for long ones.
+        body = json.loads(
+            request.get_data(), parse_float=Decimal, parse_int=Decimal, parse_constant=lambda _: _NotAFiniteNumber()
+        )
+    except (ValueError, RecursionError):
+        raise FieldError("The body must be JSON.") from None
+    if not isinstance(body, dict):
+        raise FieldError("The body must be a JSON object.")
+    return body
+
 
 Data = TypeVar("Data")
 
@@ -79,3 +170,7 @@ def refusal_from(error: HTTPException) -> Refusal:
     """Convert an error of Werkzeug, such as an unknown path, to a refusal of the service."""
     code = error.code or 500
     return unspecified_refusal(code, error.description or error.name)
+
+
+def answer(body: dict[str, Any] | list[dict[str, Any]], status: int = 200) -> Response:
+    return Response(encode(body), status, content_type="application/json")

@@ -23,10 +23,10 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 from flask import g
 
-from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible, is_token, rounded
-from flask_paycheckout.sandbox.wire.parsing import MAX_DIGITS, UNSEEN_SIGNS, FieldError
+from flask_paycheckout.sandbox.wire.envelope import MAX_DIGITS, UNSEEN_SIGNS, FieldError
 from flask_paycheckout.sandbox.world.assumptions import did_you_mean
 from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.money import decimals_of, is_divisible, is_token, rounded
 
 Shape = TypeVar("Shape")
 Schema = dict[str, Any]

@@ -20,9 +20,8 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.routing import MapAdapter
 
-from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
+from flask_paycheckout.sandbox.wire.envelope import FieldError, read_object, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import declared_fields, load_object
-from flask_paycheckout.sandbox.wire.parsing import FieldError, read_object
 from flask_paycheckout.sandbox.world.context import assumption, world
 
 Shape = TypeVar("Shape")

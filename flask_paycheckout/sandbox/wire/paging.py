@@ -19,9 +19,8 @@ from typing import Annotated, Any, Generic, TypeVar
 from sqlalchemy import ColumnElement, Select, func
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
 from flask_paycheckout.sandbox.wire.field_types import Choice, Integer
-from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.wire.schemas import Record
 from flask_paycheckout.sandbox.world.context import assumption
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, String, Text, delete, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, transaction
 from flask_paycheckout.sandbox.world.database_problems import is_disk_full

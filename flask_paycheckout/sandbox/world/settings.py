@@ -1,16 +1,18 @@
-"""Settings stored in a sandbox's database: seed, clock offset, changed unknowns and what a reset returns to."""
+"""Settings stored in a sandbox's database: seed, clock offset, changed unknowns; and identifiers counted from the seed."""
 
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping
 from datetime import timedelta
+from hashlib import blake2b
 
 from sqlalchemy import BigInteger, String, Text, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.world.clock import LAST_DAY, Clock, ClockAtItsEnd
-from flask_paycheckout.sandbox.world.context import World
+from flask_paycheckout.sandbox.world.context import World, world
 from flask_paycheckout.sandbox.world.database import Table
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -74,3 +76,42 @@ def advance_clock(session: Session, clock: Clock, by: timedelta) -> None:
     if clock.begin() + offset * _MICROSECOND > LAST_DAY:
         raise ClockAtItsEnd
     clock.offset = offset * _MICROSECOND
+
+
+_BYTES = 12
+
+
+def new_id(session: Session) -> str:
+    """A new identifier, counted in the current transaction."""
+    return new_ids(session, 1)[0]
+
+
+def new_ids(session: Session, count: int) -> list[str]:
+    """Several new identifiers, the same as from as many calls of `new_id`."""
+    if not world().counts_ids:
+        return _random(count)
+    counting = (
+        update(WorldSettings)
+        .where(WorldSettings.seed.is_not(None))
+        .values(ids_given=WorldSettings.ids_given + count)
+        .returning(WorldSettings.seed, WorldSettings.ids_given)
+    )
+    counted = session.execute(counting, execution_options={"synchronize_session": False}).one_or_none()
+    if counted is None:
+        return _random(count)
+    seed, last = counted
+    return [derived(f"{seed}:{number}") for number in range(last - count + 1, last + 1)]
+
+
+def new_secret(session: Session) -> str:
+    """A secret of 32 characters; with a seed it repeats, as identifiers do."""
+    return "".join(digits[:16] for digits in new_ids(session, 2))
+
+
+def _random(count: int) -> list[str]:
+    return [secrets.token_hex(_BYTES) for _ in range(count)]
+
+
+def derived(text: str, size: int = _BYTES) -> str:
+    """Hexadecimal digits that look random and depend on `text` only."""
+    return blake2b(text.encode(), digest_size=size).hexdigest()

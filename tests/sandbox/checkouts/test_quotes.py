@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from flask_paycheckout.sandbox.checkouts.methods import Quote, Terms, quote_paying, quote_receiving
-from flask_paycheckout.sandbox.money.currencies import decimals_of, unit_of
+from flask_paycheckout.sandbox.world.money import decimals_of, unit_of
 
 CURRENCIES = ("USD", "JPY", "KWD", "usdc-polygon", "eth-ethereum")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flask_paycheckout.sandbox.disbursements.addresses import checksummed, fault_of, is_payable, sending_wallet
-from flask_paycheckout.sandbox.money.tokens import EVM, STELLAR
+from flask_paycheckout.sandbox.world.money import EVM, STELLAR
 
 # From EIP-55 itself.
 EIP_55 = [

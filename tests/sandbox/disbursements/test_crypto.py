@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from flask_paycheckout.sandbox.money.tokens import TOKENS
+from flask_paycheckout.sandbox.world.money import TOKENS
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import STELLAR_WALLET, WALLET, Payer
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout.sandbox.money.tokens import TOKENS
 from flask_paycheckout.sandbox.payments.quotes import rate_of
+from flask_paycheckout.sandbox.world.money import TOKENS
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.payments.customers import STELLAR_WALLET, WALLET, details, found, lists, sends

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from flask_paycheckout.sandbox.money.currencies import rounded, unit_of
-from flask_paycheckout.sandbox.money.tokens import TOKENS, Token
 from flask_paycheckout.sandbox.payments.quotes import Exchange, fees_of, rate_of
+from flask_paycheckout.sandbox.world.money import TOKENS, Token, rounded, unit_of
 from tests.sandbox.actors import CLIENT_ID, Merchant, Tester, call
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.payments.customers import makes, quotes

@@ -11,9 +11,8 @@ from flask import Flask
 from iso4217 import Currency
 
 from flask_paycheckout.sandbox.disbursements.banks import METHODS
-from flask_paycheckout.sandbox.money.currencies import decimals_of
-from flask_paycheckout.sandbox.money.tokens import TOKENS
 from flask_paycheckout.sandbox.references.data import COUNTRIES
+from flask_paycheckout.sandbox.world.money import TOKENS, decimals_of
 from tests.sandbox.actors import Tester, call
 
 Reads = Callable[..., Any]

@@ -14,8 +14,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox.terminal.commands import main
-from flask_paycheckout.sandbox.terminal.connection import Connection
-from flask_paycheckout.sandbox.terminal.feed import follow
+from flask_paycheckout.sandbox.terminal.connection import Connection, follow
 from flask_paycheckout.sandbox.terminal.printing import event
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.serving import served

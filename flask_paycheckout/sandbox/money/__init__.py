@@ -1,1 +1,0 @@
-"""Currencies, tokens and exact arithmetic with amounts."""
