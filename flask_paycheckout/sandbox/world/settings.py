@@ -1,4 +1,8 @@
-"""Settings stored in a sandbox's database: seed, clock offset, changed unknowns; and identifiers counted from the seed."""
+"""What a sandbox stores about itself: seed, clock offset, changed unknowns, what a reset returns to; and identifiers.
+
+Identifiers have 24 hexadecimal digits, opaque to callers. Without a seed they are random. With a seed, the n-th
+identifier is always the same; their number is stored in the database, so that a restart continues the sequence.
+"""
 
 from __future__ import annotations
 
