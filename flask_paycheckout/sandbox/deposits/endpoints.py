@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import for_account
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.deposits.tables import DepositRecord, StatusUpdate, represent
+from flask_paycheckout.sandbox.deposits.tables import DepositRecord, represent
 from flask_paycheckout.sandbox.deposits.transitions import (
     expire_due,
     find_deposit,
@@ -16,6 +16,7 @@ from flask_paycheckout.sandbox.deposits.transitions import (
 )
 from flask_paycheckout.sandbox.outgoing.webhooks import send_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.field_types import StatusUpdate
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_UP, Decimal
-from typing import Annotated, Any
+from typing import Any
 
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, Session, mapped_column
@@ -13,7 +12,6 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
 from flask_paycheckout.sandbox.checkouts.methods import CRYPTO, METHODS, QR, PaymentMethod
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
-from flask_paycheckout.sandbox.wire.field_types import Text
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import Table, ordered_text
 from flask_paycheckout.sandbox.world.money import EXACT, unit_of
@@ -22,8 +20,6 @@ from flask_paycheckout.sandbox.world.transitions import histories_of
 
 PENDING = "pending"
 COMPLETED = "completed"
-MAX_STATUS = 40
-"""The longest status that can be forced."""
 
 
 class Deposit(Table):
@@ -80,13 +76,6 @@ def account_number(deposit_id: str) -> str:
 
 def _network_of(token: str) -> str:
     return token.partition("-")[2]
-
-
-@dataclass(frozen=True)
-class StatusUpdate:
-    """The body of the sandbox update."""
-
-    status: Annotated[str, Text(MAX_STATUS)]
 
 
 class DepositActivityRecord(Record, frozen=True):

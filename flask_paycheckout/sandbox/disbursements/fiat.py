@@ -32,7 +32,7 @@ from flask_paycheckout.sandbox.disbursements.fiat_schemas import (
     NoRecord,
     represent_fiat,
 )
-from flask_paycheckout.sandbox.disbursements.tables import FIAT, ORDERING, Disbursement
+from flask_paycheckout.sandbox.disbursements.tables import FIAT, Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, FieldError, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import in_units
@@ -143,7 +143,7 @@ def list_fiat_disbursements(session: Session, account: Account) -> Envelope[obje
     """The account's fiat disbursements, in the form that the unknown `fiat_list` names."""
     query = read_query(FiatListQuery)
     settle_due(session)
-    page: Page[Any] = page_of(session, _wanted(account.user_id, query), ORDERING, query, lambda row: row)
+    page: Page[Any] = page_of(session, _wanted(account.user_id, query), Disbursement, query, lambda row: row)
     # All at once, because converting a row alone takes two queries.
     docs = represent_fiat(session, page.docs, FiatDisbursement)
     match assumption("fiat_list"):

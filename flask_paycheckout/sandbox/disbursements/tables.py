@@ -9,7 +9,6 @@ from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.wire.paging import Ordering
 from flask_paycheckout.sandbox.world.database import Table, ordered_text
 
 FIAT = "fiat"
@@ -19,8 +18,6 @@ PENDING = "pending"
 COMPLETED = "completed"
 FAILED = "failed"
 STATUSES = (PENDING, FAILED, COMPLETED)
-MAX_STATUS = 40
-"""The longest status that can be forced."""
 MAX_REFERENCE = 200
 """The longest reference and note."""
 MAX_NOTE = 500
@@ -66,9 +63,6 @@ class Disbursement(Table):
         *_listing("currency"),
         *_listing("currency", "status"),
     )
-
-
-ORDERING = Ordering(Disbursement.created_at, Disbursement.updated_at, Disbursement.number)
 
 
 class BankTransfer(Table):

@@ -5,9 +5,8 @@ Each is one conditional UPDATE, with its history entry in the same transaction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Any
 
 from flask import Blueprint
 from sqlalchemy import ColumnElement, select, true
@@ -22,7 +21,6 @@ from flask_paycheckout.sandbox.disbursements.tables import (
     CRYPTO,
     FAILED,
     FIAT,
-    MAX_STATUS,
     PENDING,
     STATUSES,
     Disbursement,
@@ -37,7 +35,7 @@ from flask_paycheckout.sandbox.wire.envelope import (
     to_wire,
     unspecified_refusal,
 )
-from flask_paycheckout.sandbox.wire.field_types import Text
+from flask_paycheckout.sandbox.wire.field_types import StatusUpdate
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status, move_due, note
@@ -50,18 +48,11 @@ _LATER = {FIAT: "Sent to recipient account", CRYPTO: "Received by recipient"}
 _DESCRIPTIONS = {COMPLETED: "The money has arrived.", FAILED: "The transfer failed."}
 
 
-@dataclass(frozen=True)
-class DisbursementUpdate:
-    """The body of the sandbox update."""
-
-    status: Annotated[str, Text(MAX_STATUS)]
-
-
 disbursements = Blueprint("disbursements", __name__)
 
 
 @disbursements.patch("/v1/disbursement/<disbursement_id>")
-@operation(body=DisbursementUpdate, credentials=Credentials.ACCESS_TOKEN)
+@operation(body=StatusUpdate, credentials=Credentials.ACCESS_TOKEN)
 def update_disbursement(disbursement_id: str) -> Envelope[None]:
     """Force a status, which only a sandbox allows."""
     answer = _update(disbursement_id)
@@ -71,7 +62,7 @@ def update_disbursement(disbursement_id: str) -> Envelope[None]:
 
 @for_account
 def _update(session: Session, account: Account, disbursement_id: str) -> Envelope[None]:
-    status, rule = read_body(DisbursementUpdate).status, assumption("forced_disbursement_status")
+    status, rule = read_body(StatusUpdate).status, assumption("forced_disbursement_status")
     if rule != "any" and status not in _ALLOWED[rule]:
         raise FieldError("status is none that a disbursement can be forced to; completed always is.")
     wanted = select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.user_id == account.user_id)

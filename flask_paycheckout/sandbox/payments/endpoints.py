@@ -25,7 +25,7 @@ from flask_paycheckout.sandbox.payments.schemas import (
     represent_detail,
     represent_quote,
 )
-from flask_paycheckout.sandbox.payments.tables import ORDERING, PENDING, Payment, lower_bound, progress_due, sortable
+from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, lower_bound, progress_due, sortable
 from flask_paycheckout.sandbox.recipients.endpoints import find_recipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
@@ -94,7 +94,7 @@ def list_payments(session: Session, account: Account) -> Envelope[Page[PaymentRe
     """List payments, all or those that the filters let through (deprecated)."""
     query = read_query(PaymentQuery)
     progress_due(session)
-    return success(page_of(session, _selection(account.user_id, query), ORDERING, query, represent))
+    return success(page_of(session, _selection(account.user_id, query), Payment, query, represent))
 
 
 @payments.get("/v2/payment/detail/<payment_id>")

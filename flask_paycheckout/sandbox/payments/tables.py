@@ -14,7 +14,6 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.wire.envelope import MAX_DIGITS
-from flask_paycheckout.sandbox.wire.paging import Ordering
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import Table
 from flask_paycheckout.sandbox.world.money import EXACT
@@ -104,9 +103,6 @@ class Payment(Table):
         # For finding what has had a status long enough.
         Index("payment_due", "status", "created_at", "number"),
     )
-
-
-ORDERING = Ordering(Payment.created_at, Payment.updated_at, Payment.number)
 
 
 def sortable(amount: Decimal, rounding: str = ROUND_DOWN) -> str:

@@ -20,7 +20,7 @@ from flask_paycheckout.sandbox.recipients.schemas import (
     WhichRecipient,
     represent,
 )
-from flask_paycheckout.sandbox.recipients.tables import ORDERING, Recipient
+from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import declared_fields
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
@@ -38,7 +38,7 @@ recipients = Blueprint("recipients", __name__, url_prefix="/v1/recipient")
 def list_recipients(session: Session, account: Account) -> Envelope[Page[RecipientRecord]]:
     """List recipients, by name, e-mail address, and country and currency of the bank account."""
     query = read_query(RecipientQuery)
-    return success(page_of(session, _selection(account.user_id, query), ORDERING, query, represent))
+    return success(page_of(session, _selection(account.user_id, query), Recipient, query, represent))
 
 
 @recipients.post("")

@@ -9,7 +9,6 @@ from sqlalchemy import ForeignKey, Index
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.wire.paging import Ordering
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, insert_rows, ordered_text
 from flask_paycheckout.sandbox.world.money import rows_of
@@ -57,9 +56,6 @@ class Recipient(Table):
         Index("recipient_by_currency", "user_id", "currency", "created_at", "number"),
         Index("recipient_by_text", "user_id", "name_key", "email_key"),
     )
-
-
-ORDERING = Ordering(Recipient.created_at, Recipient.updated_at, Recipient.number)
 
 
 # A line for each column, and in it the value of each recipient.

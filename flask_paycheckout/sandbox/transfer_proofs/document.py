@@ -16,9 +16,7 @@ from flask_paycheckout.sandbox.transfer_proofs.typefaces import (
     Paper,
     close_fonts,
     load_fonts,
-    package_folder,
     printable,
-    script_names,
 )
 
 # Millimetres of an A4 page.
@@ -66,7 +64,7 @@ def _draw(pdf: FPDF, made: FiatDisbursement, size: float) -> None:
     pdf.add_page()
     missing = load_fonts(pdf, _everything(made))
     _draw_band(pdf, made)
-    for title, rows in [*_sections(made), *_not_printed(missing)]:
+    for title, rows in _sections(made):
         _draw_section(pdf, title, [(label, printable(value, missing)) for label, value in rows], size)
     if pdf.page_no() == 1:
         _draw_footer(pdf)
@@ -79,17 +77,6 @@ def _everything(made: FiatDisbursement) -> str:
 def _sections(made: FiatDisbursement) -> list[tuple[str, Rows]]:
     history = [(_moment(entry.moment), entry.activity) for entry in made.activity_history[-_MAX_ACTIVITIES:]]
     return [("Recipient", _recipient(made)), ("Transfer", _transfer(made)), ("History", history)]
-
-
-def _not_printed(missing: set[str]) -> list[tuple[str, Rows]]:
-    """The part of the page that tells which letters could not be printed; nothing when all were."""
-    if not missing:
-        return []
-    scripts = ", ".join(script_names(missing))
-    number = f"U+{ord(min(missing)):04X}"
-    remedy = [] if package_folder() else [("Remedy", "pip install 'flask-paycheckout[sandbox]' brings more fonts.")]
-    told = f"No font was found for some characters; each stands as its number, such as {number}."
-    return [("Not printed", [("Scripts", scripts), ("Reason", told), *remedy])]
 
 
 def _recipient(made: FiatDisbursement) -> Rows:

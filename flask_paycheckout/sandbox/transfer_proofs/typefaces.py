@@ -26,8 +26,6 @@ _EAST_ASIAN = (
     *(("Bopo", "KurintoSansTC"), ("Hani", "KurintoSansTC"), ("Hani", "KurintoSansJP"), ("Hani", "KurintoSansKR")),
 )
 _OTHER_SCRIPTS = "KurintoSans"
-# Characters that belong to no script of their own: punctuation, symbols, combining marks.
-_SHARED = {"Zyyy", "Zinh", "Zzzz"}
 _REGULAR_FILE = _FOLDER / "NotoSans-Regular.ttf"
 
 
@@ -98,7 +96,7 @@ def printable(text: str, missing: set[str]) -> str:
 
 def _font_files(characters: set[str]) -> Iterator[Path]:
     """Files that may have these characters, the best first; none where weblate-fonts is not installed."""
-    folder = package_folder()
+    folder = _package_folder()
     if folder is not None:
         scripts = {unicodedata.script(character) for character in characters}
         fonts = [font for script, font in _EAST_ASIAN if script in scripts]
@@ -112,14 +110,7 @@ def characters_of(file: Path) -> frozenset[str]:
         return frozenset(map(chr, font.getBestCmap() or ()))
 
 
-def script_names(characters: set[str]) -> list[str]:
-    """The scripts of these characters in English, in alphabetical order; `symbols` stands for what has no script."""
-    scripts = {unicodedata.script(character) for character in characters}
-    names = sorted(unicodedata.script_name(script) for script in scripts - _SHARED)
-    return [*names, "symbols"] if scripts & _SHARED else names
-
-
-def package_folder() -> Path | None:
+def _package_folder() -> Path | None:
     """The folder with the fonts of weblate-fonts; None where it is not installed."""
     try:
         import weblate_fonts

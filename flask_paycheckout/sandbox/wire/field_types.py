@@ -362,3 +362,10 @@ OptionalFiatCode = Annotated[str | None, FiatCode()]
 Flag = Annotated[bool, Boolean()]
 OptionalFlag = Annotated[bool | None, Boolean()]
 """The types of most fields; an optional one has the default None."""
+
+
+@dataclass(frozen=True)
+class StatusUpdate:
+    """The body of a sandbox update, which forces a status."""
+
+    status: Annotated[str, Text(40)]

@@ -1,19 +1,17 @@
 """Paging of lists: the parameters `limit`, `page` and `sort`, and the pagination envelope.
 
-A list declares its query as a subclass of `PageQuery`, says what it sorts by, and pages its statement:
+A list declares its query as a subclass of `PageQuery`, and pages its statement:
 
-    ORDERING = Ordering(Recipient.created_at, Recipient.updated_at, Recipient.number)
-    data = page_of(session, select(Recipient).where(...), ORDERING, read_query(RecipientQuery), represent)
+    data = page_of(session, select(Recipient).where(...), Recipient, read_query(RecipientQuery), represent)
 
-Rows of the same time are ordered by the third column of the ordering, which is unique, so that no row is repeated or
-left out between pages. An index over the filtered columns, the time and that column answers a page without a scan.
+Rows of the same time are ordered by their number, which is unique, so that no row is repeated or left out between
+pages. An index over the filtered columns, the time and that column answers a page without a scan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar
 
 from sqlalchemy import ColumnElement, Select, func
@@ -22,6 +20,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
 from flask_paycheckout.sandbox.wire.field_types import Choice, Integer
 from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.database import Table
 
 
 def text_filters(
@@ -77,36 +76,31 @@ class Page(Record, Generic[Item], frozen=True):
     next_page: int | None
 
 
-@dataclass(frozen=True)
-class Ordering:
-    """The columns that a list is sorted by; `tie` is unique and ascends in the order of creation."""
-
-    created_at: InstrumentedAttribute[datetime]
-    updated_at: InstrumentedAttribute[datetime]
-    tie: InstrumentedAttribute[int]
-
-    def apply(self, statement: Select[Row], sort: str) -> Select[Row]:
-        time = self.updated_at if sort.endswith("updatedAt") else self.created_at
-        if sort.startswith("-"):
-            return statement.order_by(time.desc(), self.tie.desc())
-        return statement.order_by(time, self.tie)
+def _ordered(statement: Select[Row], table: Any, sort: str) -> Select[Row]:
+    time = table.updated_at if sort.endswith("updatedAt") else table.created_at
+    if sort.startswith("-"):
+        return statement.order_by(time.desc(), table.number.desc())
+    return statement.order_by(time, table.number)
 
 
 def page_of(
     session: Session,
     statement: Select[Row],
-    ordering: Ordering,
+    table: type[Table],
     query: PageQuery,
     represent: Callable[[Row], Item],
 ) -> Page[Item]:
-    """Return one page of a statement's rows in the pagination envelope; a page after the last one is empty."""
+    """Return one page of a statement's rows in the pagination envelope; a page after the last one is empty.
+
+    :param table: has the columns `created_at` and `updated_at`, and `number`, which ascends in the order of creation.
+    """
     limit = allowed_limit(query.limit)
     offset = (query.page - 1) * limit
     count = statement.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
     total = session.execute(count).scalar_one()
     docs: list[Item] = []
     if offset < total:
-        rows = session.scalars(ordering.apply(statement, query.sort).limit(limit).offset(offset))
+        rows = session.scalars(_ordered(statement, table, query.sort).limit(limit).offset(offset))
         docs = [represent(row) for row in rows]
     return envelope(docs, total, limit, query.page)
 

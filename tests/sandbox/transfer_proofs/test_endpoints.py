@@ -122,22 +122,14 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "weblate_fonts", None)
 
 
-def test_a_script_without_a_font_is_named(payer: Payer) -> None:
-    text = text_of(proof_of(payer, f"Ada {KHMER}"))
-    assert "Ada U+1781U+1780" in text
-    told = ("Not printed", "Khmer", "such as U+1780")
-    assert [words for words in told if words not in text] == []
-    text = text_of(proof_of(payer, "Kim \N{GRINNING FACE}"))
-    assert "Kim U+1F600" in text
-    assert "symbols" in text
+def test_a_character_without_a_font_is_printed_as_its_number(payer: Payer) -> None:
+    text = text_of(proof_of(payer, f"Ada {KHMER} \N{GRINNING FACE}"))
+    assert "Ada U+1781U+1780 U+1F600" in text
 
 
 @pytest.mark.usefixtures("no_package")
-def test_without_the_package_every_script_that_needs_it_is_named(payer: Payer) -> None:
+def test_without_the_package_latin_greek_and_cyrillic_are_printed(payer: Payer) -> None:
     text = text_of(proof_of(payer, "Zoë Ольга 王 김 محمد"))
     assert "Zoë Ольга U+738B U+AE40 U+0645U+062DU+0645U+062F" in text
-    assert "Arabic, Han, Hangul" in text
-    assert "pip install 'flask-paycheckout[sandbox]'" in text
     for name in NAMES["latin"], NAMES["greek-and-cyrillic"]:
-        text = text_of(proof_of(payer, name))
-        assert (name in text, "Not printed" in text) == (True, False)
+        assert name in text_of(proof_of(payer, name))
