@@ -452,7 +452,7 @@ class Sandbox(SandboxControl):
     """
 
     def __init__(self, *, base_url: str = "http://127.0.0.1:8790", **options: Any) -> None:
-        from flask_paycheckout.client.transport import in_process
+        from flask_paycheckout.client.transport import InProcess
         from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
 
         super().__init__(base_url, _TOKEN)
@@ -466,13 +466,13 @@ class Sandbox(SandboxControl):
         """The sandbox's own Flask app."""
 
         self._clock = sandbox_clock(self.app)
-        self.transport: httpx.BaseTransport = in_process(self.app, self._clock)
+        self.transport: httpx.BaseTransport = InProcess(self.app, self._clock)
         """The transport for `init_app(..., transport=...)` and `PaymentsClient(transport=...)`.
 
         It includes the sandbox's clock, so that `advance` moves the extension's time too.
         """
 
-        self.async_transport: httpx.AsyncBaseTransport = in_process(self.app, self._clock)
+        self.async_transport: httpx.AsyncBaseTransport = InProcess(self.app, self._clock)
         """The transport for `AsyncPaymentsClient(transport=...)`."""
 
         self._control = self.app.test_client()

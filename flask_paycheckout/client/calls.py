@@ -33,10 +33,10 @@ from flask_paycheckout.client.errors import (
 )
 from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in, hide
 from flask_paycheckout.client.operations import Access, Forms
-from flask_paycheckout.client.paging import OnlyRecord, Page, page_of, walk
+from flask_paycheckout.client.paging import DEFAULT_LIMIT, Page, page_of, page_of_array, walk
 from flask_paycheckout.client.reading import reader_of
 from flask_paycheckout.client.records import Record, ResponseHeaders, ResponseInfo, attach_response
-from flask_paycheckout.client.retries import SHORTEST_ATTEMPT, moment_of, seconds_to_wait
+from flask_paycheckout.client.retries import SHORTEST_ATTEMPT, seconds_to_wait
 from flask_paycheckout.client.sending import credentials_of
 from flask_paycheckout.client.waiting import W
 
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from flask_paycheckout.client.bodies import Fields
     from flask_paycheckout.client.operations import Operation
+    from flask_paycheckout.client.paging import Listing
     from flask_paycheckout.client.retries import Retries
     from flask_paycheckout.client.sending import Sender
     from flask_paycheckout.client.signing import RenewedToken
@@ -99,88 +99,103 @@ class Caller(Generic[W]):
     async def record(self, operation: Operation[R], **asked: Any) -> R:
         """The record in the response's `data`."""
         reader = reader_of(operation.answer)
-        return await self._ask(operation, lambda response: response.kept_in(reader.read(response.data())), **asked)
+        records: tuple[R, ...] = await self._ask(
+            operation, lambda response: response.kept_in((reader.read(response.data()),)), **asked
+        )
+        return records[0]
 
     async def records(self, operation: Operation[R], **asked: Any) -> tuple[R, ...]:
         """The records of the array in the response's `data`."""
         reader = reader_of(operation.answer)
-        return await self._ask(
-            operation, lambda response: response.kept_in_each(reader.read_each(response.data())), **asked
-        )
+        return await self._ask(operation, lambda response: response.kept_in(reader.read_each(response.data())), **asked)
 
     async def page(
-        self,
-        operation: Operation[R],
-        fields: Fields,
-        filters: Mapping[str, Any],
-        page: int | None,
-        timeout: float | None,
+        self, listing: Listing[R], filters: Mapping[str, Any], page: int | None, timeout: float | None
     ) -> Page[R]:
-        """The page in the response's `data`.
-
-        :param fields: writes the filters.
-        """
-        query = fields.query(filters, page)
-        read = await self._ask(
-            operation, lambda response: _page(response, response.data(), operation), query=query, timeout=timeout
-        )
-        return replace(read, read_page=lambda number: self.page(operation, fields, filters, number, timeout))
-
-    async def page_or_records(self, operation: Operation[R], **asked: Any) -> Page[R] | tuple[R, ...] | OnlyRecord[R]:
-        """A list whose form the interface leaves open: a page, an array, or the page's first record alone."""
-        reader = reader_of(operation.answer)
-
-        def read(response: _Response) -> Page[R] | tuple[R, ...] | OnlyRecord[R]:
-            data = response.data()
-            if isinstance(data, list):
-                return response.kept_in_each(reader.read_each(data))
-            if "docs" in data:
-                return _page(response, data, operation)
-            return OnlyRecord(response.kept_in_each((reader.read(data),)) if data else ())
-
-        return await self._ask(operation, read, **asked)
+        """A page of a list."""
+        found, _ = await self.fetch(listing, filters, page, timeout)
+        return replace(found, read_page=lambda number: self.page(listing, filters, number, timeout))
 
     def iterate(
-        self,
-        operation: Operation[R],
-        id_of: Callable[[R], str | None],
-        fields: Fields,
-        filters: Mapping[str, Any],
-        timeout: float | None,
+        self, listing: Listing[R], filters: Mapping[str, Any], timeout: float | None
     ) -> AsyncGenerator[R, None]:
         """The records of every page; see `paging.walk`.
 
-        :param fields: writes the filters.
         :param timeout: seconds for the call of each page.
         """
         # A filter that is wrong is named here, not when the first record is wanted.
-        fields.query(filters)
+        listing.filters.query(filters)
+        return walk(
+            str(listing.operation),
+            lambda number: self.fetch(listing, filters, number, timeout),
+            listing.id_of,
+            sort=filters.get("sort"),
+        )
 
-        async def fetch(number: int) -> tuple[Page[R], bool]:
-            return await self.page(operation, fields, filters, number, timeout), False
+    async def fetch(
+        self,
+        listing: Listing[R],
+        filters: Mapping[str, Any],
+        page: int | None,
+        timeout: float | None,
+        *,
+        may_be_blank: bool = True,
+    ) -> tuple[Page[R], bool]:
+        """A page, and whether it came as a plain array.
 
-        return walk(str(operation), fetch, id_of, sort=filters.get("sort"))
+        :param may_be_blank: whether data without any field means that there is no record.
+        """
+        found = await self._shown(listing, filters, page, timeout)
+        if isinstance(found, Page):
+            return found, False
+        docs, is_array = found
+        if not is_array:
+            if not docs and not may_be_blank:
+                # A look-up that finds nothing lets a payout be sent again, which needs a clearer answer than `{}`.
+                raise TransportFailed(str(listing.operation), "the answer does not say whether there are records")
+            docs = await self._one_by_one(listing, filters, page or 1, docs, timeout)
+        return page_of_array(docs, page, filters.get("limit")), True
+
+    async def _shown(
+        self, listing: Listing[R], filters: Mapping[str, Any], page: int | None, timeout: float | None
+    ) -> Page[R] | tuple[tuple[R, ...], bool]:
+        """A page; or the records that the answer shows, and whether they are all of the page's."""
+        reader = reader_of(listing.operation.answer)
+
+        def read(response: _Response) -> Page[R] | tuple[tuple[R, ...], bool]:
+            data = response.data()
+            if listing.is_open and isinstance(data, list):
+                return response.kept_in(reader.read_each(data)), True
+            if listing.is_open and "docs" not in data:
+                return response.kept_in((reader.read(data),) if data else ()), False
+            found = page_of(data, reader)
+            response.kept_in(found.docs)
+            return replace(found, response=response.info)
+
+        return await self._ask(listing.operation, read, query=listing.filters.query(filters, page), timeout=timeout)
+
+    async def _one_by_one(
+        self,
+        listing: Listing[R],
+        filters: Mapping[str, Any],
+        page: int,
+        first: tuple[R, ...],
+        timeout: float | None,
+    ) -> tuple[R, ...]:
+        """The records of a page, of which each answer shows only the first: read as so many pages of one record."""
+        limit = filters.get("limit") or DEFAULT_LIMIT
+        docs = list(first if page == 1 else ())
+        for place in range((page - 1) * limit + len(docs) + 1, page * limit + 1) if first else ():
+            found = await self._shown(listing, {**filters, "limit": 1}, place, timeout)
+            shown = found.docs if isinstance(found, Page) else found[0]
+            if not shown:
+                break
+            docs.extend(shown)
+        return tuple(docs)
 
     async def data(self, operation: Operation[Any], **asked: Any) -> JsonObject | list[Any] | None:
         """The response's `data`, as it is."""
         return await self._ask(operation, lambda response: response.envelope().get("data"), **asked)
-
-    async def done(self, operation: Operation[Any], **asked: Any) -> None:
-        """Nothing; returns when the service says that it went well."""
-        await self._ask(operation, _Response.envelope, **asked)
-
-    async def outcome(self, operation: Operation[Any], **asked: Any) -> tuple[RequestRefused | None, float | None]:
-        """The refusal, given back instead of raised, or None; and the service's time in Unix seconds."""
-
-        def read(response: _Response) -> tuple[RequestRefused | None, float | None]:
-            date = moment_of(response.http.headers.get("date"))
-            try:
-                response.envelope()
-            except RequestRefused as refused:
-                return refused.with_traceback(None), date
-            return None, date
-
-        return await self._ask(operation, read, **asked)
 
     async def document(self, operation: Operation[Any], media_type: str, magic: bytes, **asked: Any) -> bytes:
         """The body itself, when it is HTTP 200 of that media type and begins so; otherwise the envelope decides."""
@@ -352,12 +367,7 @@ class _Response:
         """The response as records tell of it."""
         return ResponseInfo(self.http.status_code, ResponseHeaders(self.http.headers), self._call.requested_id)
 
-    def kept_in(self, record: R) -> R:
-        """A record of this response."""
-        attach_response(record, self.info)
-        return record
-
-    def kept_in_each(self, records: tuple[R, ...]) -> tuple[R, ...]:
+    def kept_in(self, records: tuple[R, ...]) -> tuple[R, ...]:
         """Records of this response."""
         info = self.info
         for record in records:
@@ -390,13 +400,6 @@ class _Response:
     def unreadable(self, why: Unreadable) -> TransportFailed:
         """The error for a response that is neither success nor refusal."""
         return TransportFailed(str(self._call.operation), f"{why} (HTTP {self.http.status_code})", self._retry_after())
-
-
-def _page(response: _Response, data: JsonObject | list[Any], operation: Operation[R]) -> Page[R]:
-    """The page that the response's `data` is."""
-    page = page_of(data, reader_of(operation.answer))
-    response.kept_in_each(page.docs)
-    return replace(page, response=response.info)
 
 
 def _read(read: Callable[[_Response], T], response: _Response) -> T:

@@ -7,19 +7,20 @@ import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar, cast
 
 import httpx
 
 from flask_paycheckout.client.bodies import query_text
 from flask_paycheckout.client.calls import Caller
+from flask_paycheckout.client.errors import RequestRefused
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.client.operations import Access, Forms, Operation, PaymentsPath, RecipientDelete
 from flask_paycheckout.client.records import Record
 from flask_paycheckout.client.resources.checkouts import Checkouts
 from flask_paycheckout.client.resources.deposits import Deposit, Deposits
-from flask_paycheckout.client.retries import Pace, Retries, seconds
+from flask_paycheckout.client.retries import Pace, Retries, moment_of, seconds
 from flask_paycheckout.client.sending import Sender, checked_base_url
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, RenewedToken, Signer
 from flask_paycheckout.client.waiting import Blocking, Resource, W, method
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.awaited import Awaited
     from flask_paycheckout.client.calls import Observe
     from flask_paycheckout.client.envelope import JsonObject
-    from flask_paycheckout.client.errors import RequestRefused
     from flask_paycheckout.client.paging import Page
+    from flask_paycheckout.client.records import ResponseInfo
     from flask_paycheckout.client.resources.auth import Auth
     from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
     from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
@@ -63,6 +64,24 @@ class Probe:
 
     refusal: RequestRefused | None
     clock_ahead: float | None
+
+
+class _Part:
+    """A part of the service that a shop need not use: its module is loaded when it is asked for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, client: Any, owner: type) -> Any:
+        if client is None:
+            return self
+        module = import_module(f"flask_paycheckout.client.resources.{self._name}")
+        part = getattr(module, self._name.title().replace("_", ""))(client._caller)
+        vars(client)[self._name] = part
+        return part
+
+
+_part = cast("Any", _Part)
 
 
 class _Client(Resource[W], Generic[W, Transport]):
@@ -142,49 +161,18 @@ class _Client(Resource[W], Generic[W, Transport]):
         other._set_up(Caller(sender, retries, self._caller.observe, self._caller.forms), client_id)
         return other
 
-    # The parts of the service that a shop need not use are loaded when they are.
-
-    @cached_property
-    def auth(self) -> Auth[W]:
-        """Registering, and logging in with a one-time password."""
-        from flask_paycheckout.client.resources.auth import Auth
-
-        return Auth(self._caller)
-
-    @cached_property
-    def fiat_disbursements(self) -> FiatDisbursements[W]:
-        """Bank transfers, in batches."""
-        from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
-
-        return FiatDisbursements(self._caller)
-
-    @cached_property
-    def crypto_disbursements(self) -> CryptoDisbursements[W]:
-        """Token transfers, in batches."""
-        from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
-
-        return CryptoDisbursements(self._caller)
-
-    @cached_property
-    def recipients(self) -> Recipients[W]:
-        """People and businesses who are paid by bank transfer."""
-        from flask_paycheckout.client.resources.recipients import Recipients
-
-        return Recipients(self._caller)
-
-    @cached_property
-    def payments(self) -> Payments[W]:
-        """Deprecated by the service; every method warns."""
-        from flask_paycheckout.client.resources.payments import Payments
-
-        return Payments(self._caller)
-
-    @cached_property
-    def references(self) -> References[W]:
-        """Deprecated by the service; every method warns."""
-        from flask_paycheckout.client.resources.references import References
-
-        return References(self._caller)
+    auth: Auth[W] = _part()
+    """Registering, and logging in with a one-time password."""
+    fiat_disbursements: FiatDisbursements[W] = _part()
+    """Bank transfers, in batches."""
+    crypto_disbursements: CryptoDisbursements[W] = _part()
+    """Token transfers, in batches."""
+    recipients: Recipients[W] = _part()
+    """People and businesses who are paid by bank transfer."""
+    payments: Payments[W] = _part()
+    """Deprecated by the service; every method warns."""
+    references: References[W] = _part()
+    """Deprecated by the service; every method warns."""
 
     @method
     async def call(
@@ -232,8 +220,14 @@ class _Client(Resource[W], Generic[W, Transport]):
         """
         wall = self._caller.retries.pace.wall
         sent = wall()
-        refusal, date = await self._caller.outcome(_PROBED, ids={"id": f"no-such-deposit-{uuid.uuid4().hex}"})
+        info: ResponseInfo | RequestRefused | None
+        refusal = None
+        try:
+            info = (await self._caller.record(_PROBED, ids={"id": f"no-such-deposit-{uuid.uuid4().hex}"})).response
+        except RequestRefused as refused:
+            info = refusal = refused.with_traceback(None)
         received = wall()
+        date = moment_of(info.headers.get("date")) if info and info.headers else None
         if date is None:
             return Probe(refusal, None)
         # The seconds by which the interval from sent to received misses the second that begins at the date.

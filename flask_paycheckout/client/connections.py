@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import ssl
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 import httpx
 
+from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.client.transport import LIMITS, Limits, read_whole
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ class Connections(httpx.BaseTransport):
     """
 
     def __init__(self, url: httpx.URL) -> None:
-        self._url = url
-        self._processes: dict[int, _Process] = {}
+        # Sockets must not be shared across a fork.
+        self._process = PerProcess(lambda: _Process(url))
         self._closed = False
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -60,25 +59,7 @@ class Connections(httpx.BaseTransport):
     def close(self) -> None:
         """Close what is idle now, and what is in use when its call ends."""
         self._closed = True
-        self._forget_others()
-        if (process := self._processes.get(os.getpid())) is not None:
-            process.close()
-
-    def _process(self) -> _Process:
-        """The connections of this process: sockets must not be shared across a fork."""
-        pid = os.getpid()
-        process = self._processes.get(pid)
-        if process is None:
-            self._forget_others()
-            # setdefault and not a lock: a lock may be held by another thread at the moment of a fork.
-            process = self._processes.setdefault(pid, _Process(self._url))
-        return process
-
-    def _forget_others(self) -> None:
-        """Let go of what a fork copied here from its parent."""
-        for pid in list(self._processes):
-            if pid != os.getpid() and (inherited := self._processes.pop(pid, None)) is not None:
-                inherited.forget()
+        self._process().close()
 
 
 class _Process:
@@ -91,7 +72,6 @@ class _Process:
         self._handshakes = int(secure)
         self._context = httpx.create_ssl_context(trust_env=False) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._idle: deque[_Connection] = deque()
-        self._all: WeakSet[_Connection] = WeakSet()
 
     def take(self) -> _Connection:
         """The connection that was used last and that the service still holds open, or a new one."""
@@ -105,9 +85,7 @@ class _Process:
 
     def connect(self) -> _Connection:
         """A new connection, opened with its first request."""
-        connection = _Connection(self._context, self._addresses() + self._handshakes)
-        self._all.add(connection)
-        return connection
+        return _Connection(self._context, self._addresses() + self._handshakes)
 
     def keep(self, connection: _Connection) -> None:
         """Keep a connection for the next request, and let go of those that a busy moment left behind."""
@@ -123,11 +101,6 @@ class _Process:
         with contextlib.suppress(IndexError):
             while True:
                 self._idle.pop().close()
-
-    def forget(self) -> None:
-        """Close the sockets inherited from a parent process, sending nothing; its locks may be held for ever."""
-        for connection in list(self._all):
-            connection.forget()
 
     def _addresses(self) -> int:
         """The number of addresses of the service's host; each gets its share of the time for connecting."""
@@ -181,11 +154,6 @@ class _Connection:
     def close(self) -> None:
         """Close the connection."""
         self._http.close()
-
-    def forget(self) -> None:
-        """Close this process's copy of the socket."""
-        if self._stream is not None:
-            self._stream.close()
 
     def _trace(self, event: str, info: dict[str, Any]) -> None:
         """Bind each wait on a new stream to the time that its call has left.

@@ -12,17 +12,19 @@ import msgspec
 from flask_paycheckout.client.envelope import Ambiguous, Unreadable
 from flask_paycheckout.client.errors import TransportFailed
 from flask_paycheckout.client.reading import RecordReader, reader_of
-from flask_paycheckout.client.records import plain
+from flask_paycheckout.client.records import Record, plain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator
 
+    from flask_paycheckout.client.bodies import Fields
+    from flask_paycheckout.client.operations import Operation
     from flask_paycheckout.client.records import ResponseInfo, Sort
 
-__all__ = ["DEFAULT_LIMIT", "OnlyRecord", "Page", "page_of", "page_of_array", "walk"]
+__all__ = ["DEFAULT_LIMIT", "Listing", "Page", "page_of", "page_of_array", "walk"]
 
 T = TypeVar("T")
-R = TypeVar("R", bound=msgspec.Struct)
+R = TypeVar("R", bound=Record)
 
 # A list that grows while it is read could be walked for ever.
 _MOST_PAGES = 100_000
@@ -37,6 +39,21 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 10
 """The page size of the service's lists when none is asked for."""
+
+
+@dataclass(frozen=True)
+class Listing(Generic[R]):
+    """A list of the service.
+
+    :ivar filters: writes the filters into the query.
+    :ivar id_of: the id by which a record is known again; one without an id is never passed over.
+    :ivar is_open: whether the interface leaves its form open: a page, an array, or the page's first record alone.
+    """
+
+    operation: Operation[R]
+    filters: Fields
+    id_of: Callable[[R], str | None]
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +103,6 @@ class Page(Generic[T]):
 
     def __reduce__(self) -> tuple[type[Page[T]], tuple[Any, ...]]:
         return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__ if name != "read_page")
-
-
-@dataclass(frozen=True, slots=True)
-class OnlyRecord(Generic[T]):
-    """A page of which the answer shows the first record and no other; of an empty page, none."""
-
-    docs: tuple[T, ...]
 
 
 class _Numbers(msgspec.Struct, rename="camel", kw_only=True):

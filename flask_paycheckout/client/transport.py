@@ -10,7 +10,7 @@ blocks inside one read.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import httpx
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ["LIMITS", "Body", "LimitedTransport", "Limits", "RefusedResponse", "in_process", "read_whole"]
+__all__ = ["LIMITS", "Body", "InProcess", "LimitedTransport", "Limits", "RefusedResponse", "read_whole"]
 
 LIMITS = "flask_paycheckout.limits"
 """The request extension with the request's `Limits`."""
@@ -111,8 +111,11 @@ class Body:
         return self._response
 
 
-class _InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Calls a WSGI app in this process; `clock` is the app's, for whoever has to tell its time."""
+class InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """A transport to a WSGI app in this process, for both kinds of client.
+
+    :ivar clock: the app's, for whoever has to tell its time.
+    """
 
     def __init__(self, app: WSGIApplication, clock: Callable[[], datetime]) -> None:
         self._app = app
@@ -141,8 +144,3 @@ class _InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
         import asyncio
 
         return await asyncio.to_thread(whole)
-
-
-def in_process(app: Any, clock: Callable[[], datetime]) -> _InProcess:
-    """A transport to a WSGI app in this process, for both kinds of client; `clock` goes along as its attribute."""
-    return _InProcess(app, clock)

@@ -12,7 +12,7 @@ import pytest
 from flask_paycheckout.client import PaymentsClient, Record, TransportFailed
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.sending import Sender
-from flask_paycheckout.client.transport import in_process
+from flask_paycheckout.client.transport import InProcess
 from flask_paycheckout.client.waiting import Blocking
 from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, Script, Shop, Watch, success
 
@@ -166,7 +166,7 @@ def test_an_app_in_this_process_is_called_without_a_socket() -> None:
     def clock() -> datetime:
         return datetime(2026, 1, 1, tzinfo=UTC)
 
-    transport = in_process(app, clock)
+    transport = InProcess(app, clock)
     assert getattr(transport, "clock", None) is clock
     client = PaymentsClient("http://sandbox.test", client_id="c", client_secret="s", transport=transport)
     assert client.deposits.get("a b").deposit_id == "/v1/deposit/a b"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from flask_paycheckout.client.bodies import Fields, batch, fields_of, needed, query_string, text, texts
-from flask_paycheckout.client.errors import Invalid, TransportFailed
+from flask_paycheckout.client.errors import Invalid
 from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation, deprecated
-from flask_paycheckout.client.paging import DEFAULT_LIMIT, OnlyRecord, Page, page_of_array, walk
+from flask_paycheckout.client.paging import Listing, walk
 from flask_paycheckout.client.records import DisbursementStatus, Record, Sort
 from flask_paycheckout.client.resources.fiat_records import (
     FiatBatch,
@@ -25,12 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
     from datetime import datetime
 
+    from flask_paycheckout.client.paging import Page
+
 
 __all__ = ["FiatDisbursementFilters", "FiatDisbursements"]
 
 _HOW = "look with fiat_disbursements.find(references); without references, compare recipients and amounts in iterate"
 
-_LIST = Operation("GET", "/v1/disbursement/fiat", FiatDisbursement, repeatable=True)
 _GET = Operation("GET", "/v1/disbursement/fiat/{id}", FiatDisbursement, repeatable=True)
 _CREATE = Operation("POST", "/v2/disbursement/fiat", FiatBatch, may_move_money=True, access=Access.BEARER, lookup=_HOW)
 _CREATE_V1 = Operation(
@@ -76,7 +76,12 @@ class FiatDisbursementFilters(TypedDict, total=False):
     currency: str | None
 
 
-_FILTERS = Fields(FiatDisbursementFilters)
+_LIST = Listing(
+    Operation("GET", "/v1/disbursement/fiat", FiatDisbursement, repeatable=True),
+    Fields(FiatDisbursementFilters),
+    lambda made: made.disbursement_id,
+    is_open=True,
+)
 
 
 class FiatDisbursements(Resource[W]):
@@ -125,7 +130,7 @@ class FiatDisbursements(Resource[W]):
         :param filters: see `FiatDisbursementFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._listed(filters, page, timeout)
+        return await self._caller.page(_LIST, filters, page, timeout)
 
     @each
     def iterate(
@@ -137,9 +142,7 @@ class FiatDisbursements(Resource[W]):
         :raises TransportFailed: while iterating: the pages would not come to an end.
         :raises PaymentsError: while iterating; see `errors`.
         """
-        # A filter that is wrong is named here, not when the first record is wanted.
-        _FILTERS.query(filters)
-        return walk(str(_LIST), lambda number: self._page(number, filters, timeout), _id_of, sort=filters.get("sort"))
+        return self._caller.iterate(_LIST, filters, timeout)
 
     @method
     async def find(
@@ -250,7 +253,7 @@ class FiatDisbursements(Resource[W]):
         :raises OutcomeUnknown: the answer was lost; `get` tells whether the status was set.
         :raises PaymentsError: see `errors`.
         """
-        await self._caller.done(
+        await self._caller.data(
             _SANDBOX_UPDATE,
             ids={"id": disbursement_id},
             body=needed(status=status),
@@ -258,24 +261,20 @@ class FiatDisbursements(Resource[W]):
             timeout=timeout,
         )
 
-    async def _listed(
-        self, filters: FiatDisbursementFilters, page: int | None, timeout: float | None
-    ) -> Page[FiatDisbursement]:
-        found, _ = await self._page(page, filters, timeout)
-        return replace(found, read_page=lambda number: self._listed(filters, number, timeout))
-
     async def _search(
         self, wanted: set[str], after: str | None, filters: FiatDisbursementFilters, timeout: float | None
     ) -> dict[str, FiatDisbursement]:
         """The wanted disbursements by reference, in a list whose newest records come first."""
 
         async def page(number: int) -> tuple[Page[FiatDisbursement], bool]:
-            return await self._page(number, filters, timeout, may_be_blank=number > 1)
+            return await self._caller.fetch(_LIST, filters, number, timeout, may_be_blank=number > 1)
 
         found = dict[str, FiatDisbursement]()
         since: datetime | None = None
         # Unless a filter names a field that changes, such as the status, no disbursement leaves the list.
-        async for made in walk(str(_LIST), page, _id_of, _MOST_PAGES, sort="-createdAt", only_grows=True):
+        async for made in walk(
+            str(_LIST.operation), page, _LIST.id_of, _MOST_PAGES, sort="-createdAt", only_grows=True
+        ):
             if since is not None and made.created_at is not None and made.created_at < since:
                 break
             if after is not None and made.reference == after and made.created_at is not None:
@@ -285,57 +284,6 @@ class FiatDisbursements(Resource[W]):
             if len(found) == len(wanted):
                 break
         return found
-
-    async def _page(
-        self,
-        page: int | None,
-        filters: FiatDisbursementFilters,
-        timeout: float | None,
-        *,
-        may_be_blank: bool = True,
-    ) -> tuple[Page[FiatDisbursement], bool]:
-        """A page, and whether it came as a plain array.
-
-        :param may_be_blank: whether data without any field means that there is no record.
-        """
-        found = await self._ask(page, filters, timeout)
-        if isinstance(found, Page):
-            return found, False
-        if isinstance(found, OnlyRecord) and not found.docs and not may_be_blank:
-            # A look-up that finds nothing lets a payout be sent again, which needs a clearer answer than `{}`.
-            raise TransportFailed(str(_LIST), "the answer does not say whether there are disbursements")
-        docs = found if isinstance(found, tuple) else await self._one_by_one(page or 1, filters, found.docs, timeout)
-        return page_of_array(docs, page, filters.get("limit")), True
-
-    async def _ask(
-        self, page: int | None, filters: FiatDisbursementFilters, timeout: float | None
-    ) -> Page[FiatDisbursement] | tuple[FiatDisbursement, ...] | OnlyRecord[FiatDisbursement]:
-        query = _FILTERS.query(filters, page)
-        return await self._caller.page_or_records(_LIST, query=query, timeout=timeout)
-
-    async def _one_by_one(
-        self,
-        page: int,
-        filters: FiatDisbursementFilters,
-        first: tuple[FiatDisbursement, ...],
-        timeout: float | None,
-    ) -> tuple[FiatDisbursement, ...]:
-        """The records of a page, of which each answer shows only the first: read as so many pages of one record."""
-        if not first:
-            return ()
-        limit = filters.get("limit") or DEFAULT_LIMIT
-        docs = list(first if page == 1 else ())
-        for place in range((page - 1) * limit + len(docs) + 1, page * limit + 1):
-            found = await self._ask(place, {**filters, "limit": 1}, timeout)
-            shown = found if isinstance(found, tuple) else found.docs
-            if not shown:
-                break
-            docs.extend(shown)
-        return tuple(docs)
-
-
-def _id_of(made: FiatDisbursement) -> str:
-    return made.disbursement_id
 
 
 def _references(items: tuple[FiatItem, ...] | tuple[FiatItemV1, ...]) -> tuple[str, ...]:

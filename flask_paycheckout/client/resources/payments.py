@@ -12,7 +12,8 @@ from flask_paycheckout.client.amounts import Amount
 from flask_paycheckout.client.bodies import Fields
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 from flask_paycheckout.client.operations import Operation, PaymentsPath, deprecated
-from flask_paycheckout.client.records import PaymentStatus, PaymentType, Record, Sort, UsNetwork
+from flask_paycheckout.client.paging import Listing
+from flask_paycheckout.client.records import Activity, PaymentStatus, PaymentType, Record, Sort, UsNetwork
 from flask_paycheckout.client.waiting import Resource, W, each, method
 
 if TYPE_CHECKING:
@@ -56,14 +57,10 @@ class PaymentReceiver(Record, frozen=True, rename="camel"):
     iban_number: Hidden | None = None
 
 
-class PaymentActivity(Record, frozen=True, rename="camel"):
+class PaymentActivity(Activity, frozen=True, rename="camel"):
     """One step in a payment's history."""
 
-    activity: str | None = None
-    status: str | None = None
-    description: str | None = None
     id: str | None = msgspec.field(default=None, name="_id")
-    updated_at: datetime | None = None
 
 
 class Payment(Record, frozen=True, rename="camel"):
@@ -132,8 +129,6 @@ class Quote(Record, frozen=True):
 
 
 _QUOTE = Operation("GET", "/v2/payment/quote", Quote, repeatable=True)
-# The interface's heading says /v2/payments; its sample request says /v2/payment. The client's option decides.
-_LISTS = {path: Operation("GET", path, Payment, repeatable=True) for path in get_args(PaymentsPath)}
 _GET = Operation("GET", "/v2/payment/detail/{id}", Payment, repeatable=True)
 _CREATE = Operation(
     "POST",
@@ -204,6 +199,11 @@ class NewPayment(TypedDict):
 
 
 _FILTERS, _QUOTED, _NEW = Fields(PaymentFilters), Fields(QuoteFields), Fields(NewPayment)
+# The interface's heading says /v2/payments; its sample request says /v2/payment. The client's option decides.
+_LISTS = {
+    path: Listing(Operation("GET", path, Payment, repeatable=True), _FILTERS, lambda found: found.payment_id)
+    for path in get_args(PaymentsPath)
+}
 
 
 class Payments(Resource[W]):
@@ -247,8 +247,7 @@ class Payments(Resource[W]):
         :param filters: see `PaymentFilters`.
         :raises PaymentsError: see `errors`.
         """
-        listing = _LISTS[self._caller.forms.payments_path]
-        return await self._caller.page(listing, _FILTERS, filters, page, timeout)
+        return await self._caller.page(_LISTS[self._caller.forms.payments_path], filters, page, timeout)
 
     @deprecated(f"{_INSTEAD}.iterate")
     @each
@@ -261,8 +260,7 @@ class Payments(Resource[W]):
         :raises TransportFailed: while iterating: the pages would not come to an end.
         :raises PaymentsError: while iterating; see `errors`.
         """
-        listing = _LISTS[self._caller.forms.payments_path]
-        return self._caller.iterate(listing, lambda found: found.payment_id, _FILTERS, filters, timeout)
+        return self._caller.iterate(_LISTS[self._caller.forms.payments_path], filters, timeout)
 
     @deprecated(f"{_INSTEAD}.get")
     @method

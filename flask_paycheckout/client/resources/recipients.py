@@ -11,6 +11,7 @@ import msgspec
 from flask_paycheckout.client.bodies import Fields, query_string
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 from flask_paycheckout.client.operations import Operation, segment
+from flask_paycheckout.client.paging import Listing
 from flask_paycheckout.client.records import RecipientType, Record, Sort
 from flask_paycheckout.client.waiting import Resource, W, each, method
 
@@ -85,7 +86,6 @@ class Recipient(Record, frozen=True, rename="camel"):
     reference: str | None = None
 
 
-_LIST = Operation("GET", "/v1/recipient", Recipient, repeatable=True)
 _GET = Operation("GET", "/v1/recipient/{id}", Recipient, repeatable=True)
 # None of these moves money; still each is sent once, since a second create would make a second recipient.
 _CREATE = Operation("POST", "/v1/recipient", Recipient)
@@ -129,7 +129,9 @@ class RecipientFields(TypedDict):
     reference: NotRequired[str | None]
 
 
-_FILTERS = Fields(RecipientFilters)
+_LIST = Listing(
+    Operation("GET", "/v1/recipient", Recipient, repeatable=True), Fields(RecipientFilters), lambda found: found.id
+)
 _FIELDS = Fields(RecipientFields)
 
 
@@ -166,7 +168,7 @@ class Recipients(Resource[W]):
         :param filters: see `RecipientFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.page(_LIST, _FILTERS, filters, page, timeout)
+        return await self._caller.page(_LIST, filters, page, timeout)
 
     @each
     def iterate(
@@ -178,7 +180,7 @@ class Recipients(Resource[W]):
         :raises TransportFailed: while iterating: the pages would not come to an end.
         :raises PaymentsError: while iterating; see `errors`.
         """
-        return self._caller.iterate(_LIST, lambda found: found.id, _FILTERS, filters, timeout)
+        return self._caller.iterate(_LIST, filters, timeout)
 
     @method
     async def get(self, recipient_id: str, *, timeout: float | None = None) -> Recipient:

@@ -12,6 +12,7 @@ import msgspec
 from flask_paycheckout.client.bodies import Fields
 from flask_paycheckout.client.errors import Invalid
 from flask_paycheckout.client.operations import Access, Operation, deprecated
+from flask_paycheckout.client.paging import Listing
 from flask_paycheckout.client.records import BlockchainType, Record, Sort
 from flask_paycheckout.client.waiting import Resource, W, each, method
 
@@ -108,7 +109,6 @@ class PaymentMethod(Record, frozen=True, rename="camel"):
 
 _CURRENCIES = Operation("GET", "/v1/reference/currencies", Currency, repeatable=True, access=Access.OPEN)
 _CRYPTOS = Operation("GET", "/v1/reference/cryptos", Crypto, repeatable=True, access=Access.OPEN)
-_BANKS = Operation("GET", "/v1/reference/banks", Bank, repeatable=True, access=Access.OPEN)
 _METHODS = Operation("GET", "/v1/reference/payment-methods", PaymentMethod, repeatable=True, access=Access.OPEN)
 
 _INSTEAD = "client.fiat_disbursements.payment_methods"
@@ -138,7 +138,12 @@ class CryptoFilters(TypedDict, total=False):
     use_smart_contract: bool | None
 
 
-_BANK_FILTERS, _CRYPTO_FILTERS = Fields(BankFilters), Fields(CryptoFilters)
+_CRYPTO_FILTERS = Fields(CryptoFilters)
+_BANKS = Listing(
+    Operation("GET", "/v1/reference/banks", Bank, repeatable=True, access=Access.OPEN),
+    Fields(BankFilters),
+    lambda bank: bank.record_id or bank.id,
+)
 
 
 class References(Resource[W]):
@@ -178,7 +183,7 @@ class References(Resource[W]):
         :param filters: see `BankFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.page(_BANKS, _BANK_FILTERS, filters, None, timeout)
+        return await self._caller.page(_BANKS, filters, None, timeout)
 
     @deprecated(_INSTEAD)
     @each
@@ -194,7 +199,7 @@ class References(Resource[W]):
         :raises TransportFailed: while iterating: the service gives the first page only.
         :raises PaymentsError: while iterating; see `errors`.
         """
-        _BANK_FILTERS.query(filters)
+        _BANKS.filters.query(filters)
         return self._every_bank(filters, timeout)
 
     @deprecated(f"{_INSTEAD}, or the hosted page of client.checkouts for deposits")
@@ -211,18 +216,14 @@ class References(Resource[W]):
         return await self._caller.records(_METHODS, query=query, timeout=timeout)
 
     async def _every_bank(self, filters: BankFilters, timeout: float | None) -> AsyncGenerator[Bank, None]:
-        page = await self._caller.page(_BANKS, _BANK_FILTERS, filters, None, timeout)
+        page = await self._caller.page(_BANKS, filters, None, timeout)
         if page.has_next_page:
             # How many records a page may have is not shown, nor that more are an error.
             with suppress(Invalid):
-                largest = {**filters, "limit": page.total_docs}
-                page = await self._caller.page(_BANKS, _BANK_FILTERS, largest, None, timeout)
+                page = await self._caller.page(_BANKS, {**filters, "limit": page.total_docs}, None, timeout)
         if not page.has_next_page:
             for bank in page:
                 yield bank
             return
-        whole = {**filters, "limit": page.limit}
-        async for bank in self._caller.iterate(
-            _BANKS, lambda bank: bank.record_id or bank.id, _BANK_FILTERS, whole, timeout
-        ):
+        async for bank in self._caller.iterate(_BANKS, {**filters, "limit": page.limit}, timeout):
             yield bank

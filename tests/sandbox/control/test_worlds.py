@@ -17,7 +17,7 @@ from werkzeug.test import TestResponse
 
 from flask_paycheckout import Pay
 from flask_paycheckout.client import PaymentsClient
-from flask_paycheckout.client.transport import in_process
+from flask_paycheckout.client.transport import InProcess
 from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
 from flask_paycheckout.sandbox.command import body_limit
 from flask_paycheckout.sandbox.control import worlds
@@ -176,7 +176,7 @@ def test_forms_and_links_stay_in_the_world(operated: Flask) -> None:
 
 def test_the_client_signs_for_a_world_by_its_address(operated: Flask) -> None:
     made = makes(operated, "anna").made
-    transport = in_process(operated, sandbox_clock(operated))
+    transport = InProcess(operated, sandbox_clock(operated))
     keys = {"client_id": made["clientId"], "client_secret": made["clientSecret"]}
     with PaymentsClient(made["baseUrl"], **keys, transport=transport) as client:
         checkout = client.checkouts.create(Pay("12.50", "USD"))
