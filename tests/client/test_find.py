@@ -106,7 +106,7 @@ def test_data_without_any_field_is_no_payout_that_is_missing() -> None:
     def service(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, content=success({}))
 
-    with pytest.raises(TransportFailed, match="does not say whether there are disbursements"):
+    with pytest.raises(TransportFailed, match="does not say whether there are records"):
         Shop(service, count=0).fiat_disbursements.find(["ref-5"])
 
 

@@ -883,9 +883,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "of a list that shows one record, only that one is read": (
             "client/test_forms.py::test_every_form_of_the_list_is_read_whole[record]",
             Swap(
-                "client.resources.fiat_disbursements:FiatDisbursements._page",
-                "await self._one_by_one(page or 1, filters, found.docs, timeout)",
-                "found.docs",
+                "client.calls:Caller.fetch",
+                "await self._one_by_one(listing, filters, page or 1, docs, timeout)",
+                "docs",
             ),
         ),
     },
@@ -946,8 +946,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "client/test_find.py::test_payouts_on_every_page_are_found[paged]",
             Swap(
                 "client.resources.fiat_disbursements:FiatDisbursements._search",
-                "walk(str(_LIST), page, _id_of, _MOST_PAGES, sort='-createdAt', only_grows=True)",
-                "walk(str(_LIST), page, _id_of, 1, sort='-createdAt', only_grows=True)",
+                "walk(str(_LIST.operation), page, _LIST.id_of, _MOST_PAGES, sort='-createdAt', only_grows=True)",
+                "walk(str(_LIST.operation), page, _LIST.id_of, 1, sort='-createdAt', only_grows=True)",
             ),
         ),
         "the test helper finishes another payout than was named": (
