@@ -38,7 +38,6 @@ from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import ReceiverRuns
 from flask_paycheckout.events.receivers import Receivers
 from flask_paycheckout.events.shop_transaction import ShopTransactions
-from flask_paycheckout.events.slow_receivers import SlowReceivers
 from flask_paycheckout.models import Models, require_one_database
 from flask_paycheckout.parts import Callbacks, Parts
 from flask_paycheckout.payouts.claims import RefundClaims
@@ -167,7 +166,7 @@ class Runtime:
 
     @made_once
     def shop_transactions(self) -> ShopTransactions:
-        return ShopTransactions(self.parts, SlowReceivers(self.parts), LockWaits(self.parts.web_request))
+        return ShopTransactions(self.parts, self.record, LockWaits(self.parts.web_request))
 
     def origins_of(self, account: str) -> tuple[str, ...]:
         """The origins to which customers of a merchant account may be redirected."""

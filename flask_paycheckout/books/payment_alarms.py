@@ -28,10 +28,9 @@ from flask_paycheckout.checkouts.states import OPEN, Status
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.troubles import READ_ONLY, takes_no_writes
 from flask_paycheckout.events.receivers import NOBODY_LISTENS
-from flask_paycheckout.events.slow_receivers import slow_receivers
 from flask_paycheckout.payouts.calls import PAYOUT
 from flask_paycheckout.payouts.paybacks import MoneyToPayBack, money_of, select_to_pay_back
-from flask_paycheckout.service.record import CLAIM, REFUSED, START, UNTRIED, WEB_CALL, FailingCalls
+from flask_paycheckout.service.record import CLAIM, REFUSED, SLOW_RECEIVER, START, UNTRIED, WEB_CALL, FailingCalls
 from flask_paycheckout.text import account_text, moment_text
 
 _DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
@@ -397,12 +396,14 @@ def _unheard(rows: Sequence[Any]) -> tuple[Example, ...]:
 @alarm(Severity.NOTE)
 def slow_atomic_receivers(look: Look) -> Iterator[Alarm]:
     """Atomic receivers that held their transaction for over a second within a day."""
-    for slow in slow_receivers(look.engine, look.models.services, look.now) if look.account is None else ():
-        yield Alarm(
-            f"{slow.name} is atomic and held its transaction for {slow.seconds:.1f} s; what it locks waited as long",
-            slow.at,
-            remedies=(
-                "Make its statements faster, or leave @paycheckout.atomic out where the effect may follow the commit.",
-            ),
-            of=slow.name,
-        )
+    for slow in look.failing_calls:
+        if slow.operation.startswith(SLOW_RECEIVER):
+            remedy = (
+                "Make its statements faster, or leave @paycheckout.atomic out where the effect may follow the commit."
+            )
+            yield Alarm(
+                f"{slow.words}; what it locks waited as long",
+                slow.resumed_at or slow.since,
+                remedies=(remedy,),
+                of=slow.words.split()[0],
+            )

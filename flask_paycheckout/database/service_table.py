@@ -1,7 +1,7 @@
 """The table of failing calls of the service: one row for each account and operation that ever failed.
 
 It also holds facts about the shop that processes tell each other, as operations of the settings' account that never
-fail: the last webhook about payouts, slow atomic receivers, and the results of audits.
+fail: the last webhook about payouts, and the results of audits. Slow atomic receivers are kept like failing calls.
 """
 
 from __future__ import annotations

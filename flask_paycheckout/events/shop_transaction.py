@@ -26,12 +26,16 @@ from flask_paycheckout.database.open_transactions import BrokenTransaction, begu
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.events import Subject, keywords_of
 from flask_paycheckout.events.receivers import Receiver
-from flask_paycheckout.events.slow_receivers import SlowReceivers
+from flask_paycheckout.service.logs import about
+from flask_paycheckout.service.record import ServiceRecord
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
 _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
+
+# Seconds for which an atomic receiver may hold its transaction.
+_SLOW = 1.0
 
 _without_sockets: ContextVar[bool] = ContextVar("flask_paycheckout_without_sockets", default=False)
 
@@ -109,7 +113,7 @@ class ShopTransactions:
     """Opens transactions of one shop's session."""
 
     parts: Parts
-    slow: SlowReceivers
+    record: ServiceRecord
     waits: LockWaits
 
     @contextmanager
@@ -147,7 +151,7 @@ class ShopTransactions:
                     raise ReceiverFailed(*opened.last_run, error) from error
         finally:
             if opened is not None and opened.was_slow:
-                self.slow.write()
+                self.record.write()
 
     @contextmanager
     def begin_for(self, *, shop: bool) -> Iterator[tuple[Connection, ShopTransaction | None]]:
@@ -201,7 +205,20 @@ class ShopTransactions:
                     raise
                 raise ReceiverFailed(*ran, error) from error
             finally:
-                transaction.was_slow |= self.slow.ran(receiver.name, self.parts.elapsed() - began)
+                transaction.was_slow |= self._was_slow(receiver.name, self.parts.elapsed() - began)
+
+    def _was_slow(self, receiver: str, seconds: float) -> bool:
+        """Whether a receiver held its transaction for too long, which is recorded and logged then.
+
+        Meanwhile the shop's order is locked, and on SQLite the whole database.
+        """
+        if seconds <= _SLOW:
+            return False
+        held = f"held its transaction for {seconds:.1f} s"
+        self.record.on_slow_receiver(receiver, f"{receiver} is atomic and {held}")
+        text = "the atomic receiver %s %s, and what it locks with it"
+        self.parts.log.warning(f"slow runs of {receiver}", text, receiver, held, extra=about())
+        return True
 
 
 def _owner_of(event: Mapping[str, Any]) -> str:
