@@ -14,6 +14,7 @@ from sqlalchemy.orm.attributes import instance_state, manager_of_class
 
 from flask_paycheckout.books.booking_model import BookingMixin
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.database.deeds import deed_table
 from flask_paycheckout.database.mapping import mapped
 from flask_paycheckout.database.service_table import service_table
 from flask_paycheckout.errors import ConfigurationError
@@ -90,6 +91,11 @@ class Models:
         return service_table(self.checkouts)
 
     @property
+    def deeds(self) -> Table:
+        """The table of deeds, to which no class is mapped."""
+        return deed_table(self.checkouts)
+
+    @property
     def events(self) -> Table:
         return cast("Table", self.Event.__table__)
 
@@ -106,6 +112,7 @@ def make_models(db: SQLAlchemy) -> Models:
         mapped(db, BookingMixin, "PayCheckoutBooking", beside),
     )
     service_table(models.checkouts)
+    deed_table(models.checkouts)
     return models
 
 

@@ -4,19 +4,39 @@ from __future__ import annotations
 
 import contextvars
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
 
 from flask_paycheckout.errors import ConfigurationError
 
-__all__ = ["CallShop", "Function", "name_of", "refuse_generator", "shop_caller"]
+__all__ = ["CallShop", "Function", "name_of", "present_door", "refuse_generator", "shop_caller", "through"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 CallShop = Callable[..., Any]
 """Calls a function of the shop with the arguments after it, and returns what it returned."""
+
+
+_door: ContextVar[str] = ContextVar("flask_paycheckout_door", default="call")
+
+
+@contextmanager
+def through(door: str) -> Iterator[None]:
+    """Record deeds inside the `with` block as done through this door: `page`, `command` or `call`."""
+    token = _door.set(door)
+    try:
+        yield
+    finally:
+        _door.reset(token)
+
+
+def present_door() -> str:
+    """The door through which a person does something now; `call` for code of the shop."""
+    return _door.get()
 
 
 def shop_caller(ensure_sync: Callable[[Callable[..., Any]], Callable[..., Any]]) -> CallShop:
@@ -39,7 +59,9 @@ def shop_caller(ensure_sync: Callable[[Callable[..., Any]], Callable[..., Any]])
                 ) from None
             if _in_event_loop():
                 run = partial(_in_own_thread, run)
-        return _finished(function, run(*arguments, **keywords))
+        # A page or a command may deliver an event, but what its receiver calls is not done by the person.
+        with through("call"):
+            return _finished(function, run(*arguments, **keywords))
 
     return call
 

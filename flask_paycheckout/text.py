@@ -20,6 +20,7 @@ __all__ = [
     "moment_text",
     "payout_status_text",
     "plain",
+    "storable",
     "table_lines",
     "trimmed",
     "visible",
@@ -73,6 +74,11 @@ def trimmed(text: str) -> str:
 
 def _is_blank(char: str) -> bool:
     return char.isspace() or char in _BLANK or unicodedata.category(char) == "Cf"
+
+
+def storable(text: str) -> str:
+    """A text that every database takes, with NUL and halves of characters escaped."""
+    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
 
 
 def csv_text(text: str) -> str:

@@ -6,6 +6,8 @@ import shlex
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
+from flask_paycheckout.text import moment_text
+
 __all__ = ["Period", "day_period", "earlier", "moment_of", "month_period", "months_until"]
 
 _MONTHS = 120
@@ -30,6 +32,12 @@ class Period:
         given = {"from": self.start, "to": self.end}
         options = [f"--{name} {at:%Y-%m-%dT%H:%MZ}" for name, at in given.items() if at is not None]
         return " ".join(options + ([] if self.account is None else [f"--account {shlex.quote(self.account)}"]))
+
+    @property
+    def text(self) -> str:
+        """The period for people."""
+        start = "the beginning" if self.start is None else moment_text(self.start)
+        return f"{start} to {'now' if self.end is None else moment_text(self.end)}"
 
     def contains(self, moment: datetime | None, margin: timedelta = timedelta(0)) -> bool:
         """Whether a time is in the period; one that nobody knows is.

@@ -16,7 +16,7 @@ from flask_paycheckout.errors import TransitionRefused
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.shop_transaction import ShopTransaction
 from flask_paycheckout.service.logs import about_checkout
-from flask_paycheckout.text import trimmed
+from flask_paycheckout.text import storable, trimmed
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
@@ -73,6 +73,11 @@ def who_and_why(by: str, why: str) -> tuple[str, str]:
         if len(value) > longest:
             raise ValueError(f"{name} must have {longest} characters at most; the decision is recorded with it")
     return trimmed(by), trimmed(why)
+
+
+def stored_name(by: str) -> str:
+    """A person's name as a column holds it, and as it is compared with one."""
+    return storable(trimmed(by))[:MAX_BY]
 
 
 def yes_or_no(name: str, answer: object) -> bool:

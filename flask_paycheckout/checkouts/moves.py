@@ -16,6 +16,7 @@ from flask_paycheckout.checkouts.checkout_model import EMPTY_COLUMNS, FIXED_COLU
 from flask_paycheckout.checkouts.states import OPEN, SIGNAL_OF, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.database_errors import without_row
+from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.parameters import is_of
 from flask_paycheckout.database.state_table import lost_races_ignored
@@ -229,6 +230,9 @@ class Moves:
         reason = move.reason if to is Status.HELD else None
         moved: Moved | None = None
         if move.decision is not None:
+            by, why = move.decision.by, move.decision.why
+            deeds = self.checkouts.models.deeds
+            record_deed(connection, deeds, now, by, "decided", checkout.checkout_id, why, order_id)
             after, event = self._store_event(connection, shop, to, row, now, reason, move.decision, leased=leased)
             moved = Moved(after, (event,))
             row = self.checkouts.row_of(after)

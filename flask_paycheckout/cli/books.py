@@ -16,9 +16,11 @@ from flask_paycheckout.books.alarms import number
 from flask_paycheckout.books.export import Export, Format, Totals, UnreadableBookings
 from flask_paycheckout.books.pruning import Pruned
 from flask_paycheckout.cli.group import paycheckout
-from flask_paycheckout.cli.options import json_option, period_options, progress_bar, read_period
+from flask_paycheckout.cli.options import json_option, period_options, progress_bar, read_period, system_user
+from flask_paycheckout.database.deeds import read_deeds, record_deed
+from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import moment_text, plain, table_lines, visible
+from flask_paycheckout.text import account_text, moment_text, plain, table_lines, visible
 
 # A hundred years; no shop is older.
 _MOST_DAYS = 36_500
@@ -47,7 +49,17 @@ def export(start: str | None, end: str | None, account: str | None, form: str) -
     cannot be used.
     """
     period = read_period(start, end, account)
-    found = runtime().for_reading("the export").books.export(period)
+    shop = runtime().for_reading("the export")
+    found = shop.books.export(period)
+    with begin_limited(shop.engine()) as connection:
+        record_deed(
+            connection,
+            shop.models.deeds,
+            shop.clock(),
+            system_user(),
+            "exported",
+            period.text + account_text(period.account or ""),
+        )
     unreadable = ""
     try:
         _write(found, Format(form))
@@ -75,10 +87,9 @@ def _totals(found: Export) -> Iterator[str]:
     rows = [["account", "currency", *names]]
     for (account, currency), sums in sorted(found.sums.totals.items()):
         rows.append([account or "(settings)", currency, *(f"{Decimal(amount):f}" for amount in astuple(sums))])
-    since = "the beginning" if found.period.start is None else moment_text(found.period.start)
     count = found.sums.lines
     lines = "1 line" if count == 1 else f"{count} lines"
-    yield f"{lines} from {since} to {'now' if found.period.end is None else moment_text(found.period.end)}"
+    yield f"{lines} from {found.period.text}"
     if len(rows) > 1:
         yield from (f"  {line}" for line in table_lines(rows, left=2))
 
@@ -93,6 +104,31 @@ def _notes(found: Export) -> Iterator[str]:
             "NOT CLOSED: movements may still be stored in this period. Export it again some minutes after its end,"
             " when no transaction of that time is open any more."
         )
+
+
+@paycheckout.command(short_help="List who decided, approved, refunded, exported and erased what.")
+@click.option("--from", "start", metavar="D", help="The first date or time, in PAYCHECKOUT_TIME_ZONE.")
+@click.option("--to", "end", metavar="D", help="The first one not included; now if left out.")
+@json_option
+@with_appcontext
+def deeds(start: str | None, end: str | None, as_json: bool) -> None:
+    """List the deeds of people, oldest first, with the door that each came through: page, command or call.
+
+    Exit code 0: listed. 2: the dates cannot be used.
+    """
+    period = read_period(start, end, None)
+    shop = runtime().for_reading("the deeds")
+    found = read_deeds(shop.engine(), shop.models.deeds, period.start, period.end)
+    if as_json:
+        between = "["
+        for deed in found:
+            click.echo(between + json.dumps(plain(deed._asdict())), nl=False)
+            between = ",\n "
+        click.echo("]" if between != "[" else "[]")
+        return
+    for deed in found:
+        why = f": {deed.why}" if deed.why else ""
+        click.echo(visible(f"{moment_text(deed.at)}  {deed.by} {deed.deed} {deed.subject} ({deed.through}){why}"))
 
 
 @paycheckout.command(short_help="Remove old histories, delivered events and abandoned checkouts.")

@@ -10,6 +10,7 @@ import click
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.errors import PayCheckoutError
+from flask_paycheckout.shop_functions import through
 from flask_paycheckout.text import visible
 
 __all__ = ["load_commands", "paycheckout"]
@@ -41,7 +42,8 @@ class _Plain(click.Group):
         if os.environ.get("NO_COLOR"):
             ctx.color = False
         try:
-            return super().invoke(ctx)
+            with through("command"):
+                return super().invoke(ctx)
         except PayCheckoutError as error:
             raise click.ClickException(visible(str(error))) from None
         except SQLAlchemyError as error:

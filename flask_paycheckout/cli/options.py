@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import signal
 import sys
 import threading
@@ -28,6 +29,7 @@ __all__ = [
     "period_options",
     "progress_bar",
     "read_period",
+    "system_user",
     "until_stopped",
     "usable",
     "why_option",
@@ -76,6 +78,15 @@ def known_account(name: str | None) -> str | None:
     """
     with usable("--account"):
         return None if name is None else runtime().for_reading("the merchant account").merchants.require(name)
+
+
+def system_user() -> str:
+    """The name of the system's user who runs the command, for the record."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        # A container may run with a number that no user has.
+        return "unknown"
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flask_paycheckout.checkouts.decisions import MAX_WHY, who_and_why, yes_or_no
+from flask_paycheckout.checkouts.decisions import MAX_WHY, stored_name, who_and_why, yes_or_no
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.events.outbox import Outbox
@@ -21,7 +21,6 @@ from flask_paycheckout.payouts.payout_tries import (
 )
 from flask_paycheckout.payouts.results import HEALED
 from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves
-from flask_paycheckout.text import trimmed
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
@@ -62,7 +61,7 @@ class PayoutDecisions:
     def may_approve(self, payout: PayoutMixin, by: str) -> bool:
         """Whether this person may approve a payout: where two persons are needed, the one who asked for it may not."""
         asked_by = payout.asked_by if self.parts.settings.approve_by_another else None
-        return asked_by is None or trimmed(asked_by).casefold() != trimmed(by).casefold()
+        return asked_by is None or asked_by.casefold() != stored_name(by).casefold()
 
     def cancel(self, reference: str, by: str, why: str) -> PayoutMixin:
         """Cancel a payout of which nothing was sent."""

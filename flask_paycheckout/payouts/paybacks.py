@@ -21,6 +21,7 @@ from flask_paycheckout.checkouts.decisions import who_and_why, yes_or_no
 from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Amount, payment_of
 from flask_paycheckout.checkouts.states import OPEN
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.errors import NothingToRefund, PaybackRefused, RefundTooLarge, UnknownCheckout
@@ -203,6 +204,8 @@ class Paybacks:
             row = connection.execute(marked).mappings().one_or_none()
             if row is None:
                 self._refuse(connection, checkout_id)
+            deeds = self.parts.models.deeds
+            record_deed(connection, deeds, self.parts.clock(), by, to, checkout_id, why, row["order_id"])
         return self.parts.models.checkout_of_row(row)
 
     def _require_no_open_refund(self, connection: Connection, checkout_id: str) -> None:

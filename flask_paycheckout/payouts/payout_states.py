@@ -93,6 +93,17 @@ PAYOUT_SIGNAL_OF = {
 }
 """The signal of each state, or of the evidence where the state has none."""
 
+DEED_OF = {
+    PayoutEvidence.APPROVED: "approved",
+    PayoutEvidence.CANCELLED: "cancelled",
+    PayoutEvidence.RETRIED: "retried",
+    PayoutEvidence.SEEN_SENT: "resolved",
+    PayoutEvidence.SEEN_UNSENT: "resolved",
+    PayoutEvidence.RETURNED: "resolved",
+    PayoutEvidence.AMENDED: "resolved",
+}
+"""The deed of each decision of a person."""
+
 RELEASING = frozenset({PayoutStatus.CANCELLED, PayoutStatus.FAILED})
 """In these states a refund does not count against what arrived."""
 

@@ -12,11 +12,12 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.decisions import who_and_why
+from flask_paycheckout.checkouts.decisions import stored_name, who_and_why
 from flask_paycheckout.checkouts.moves import Decision, Move, Moves
 from flask_paycheckout.checkouts.payments import EXACT, Amount
 from flask_paycheckout.checkouts.states import OPEN, Evidence, Status
 from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.errors import PayoutConflict, RefundTooLarge
@@ -72,11 +73,13 @@ class PayoutRequests:
             "note": _checked_note(note),
             "order_id": None if order_id is None else require_order_id(order_id),
             "account": self._checked_account(account),
-            "asked_by": None if by is None else who_and_why(by, "-")[0],
+            "asked_by": None if by is None else stored_name(who_and_why(by, "-")[0]),
         }
         session: Session = self.parts.db.session()
-        stored = self._insert(session, wanted, exact, to, self._status(exact, currency, approve), by=by)
+        stored = self._insert(session, wanted, exact, to, self._status(exact, currency, approve), by=wanted["asked_by"])
         if stored is not None:
+            if stored.asked_by is not None:
+                self._record(session.connection(bind_arguments={"clause": self.parts.models.payouts}), stored, "asked")
             return stored
         with session.no_autoflush:
             model: Any = self.parts.models.Payout
@@ -114,7 +117,7 @@ class PayoutRequests:
             "order_id": refundable.row["order_id"],
             "refund_of": checkout_id,
             "account": refundable.row["account"],
-            "asked_by": by,
+            "asked_by": stored_name(by),
         }
         status = PayoutStatus.CLAIMABLE
         if to is not None:
@@ -122,11 +125,19 @@ class PayoutRequests:
         stored = self._insert(session, row, exact, to, status, by=by, why=why)
         if stored is None:
             raise PayoutConflict(row["reference"], "content")
+        self._record(transaction.connection, stored, "refunded", checkout_id, why)
         if by_hand:
             move = PayoutMove(PayoutEvidence.BY_HAND, {"next_attempt_at": None}, {"by": by, "why": why})
             self.payout_moves.move_in(transaction, stored, move, now)
             session.refresh(stored)
         return stored
+
+    def _record(
+        self, connection: Connection, stored: PayoutMixin, deed: str, subject: str | None = None, why: str = ""
+    ) -> None:
+        """Record the deed of the person who asked for a payout."""
+        by, deeds = str(stored.asked_by), self.parts.models.deeds
+        record_deed(connection, deeds, stored.created_at, by, deed, subject or stored.reference, why, stored.order_id)
 
     def _refund_reference(self, connection: Connection, checkout_id: str) -> str:
         """The reference of the next refund of a checkout, whose row is locked; a restored database gives it again."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import msgspec
 from sqlalchemy import Connection, Table, func, select
 
+from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.order_ids import is_order_id
@@ -26,6 +27,7 @@ from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTrans
 from flask_paycheckout.payouts.paybacks import RefundLimits
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import (
+    DEED_OF,
     PAYOUT_SIGNAL_OF,
     PAYOUT_TRANSITIONS,
     RELEASING,
@@ -210,6 +212,10 @@ class PayoutMoves:
         if row is None:
             return None
         self._count_refund(connection, payout, to, Decimal(row["amount"]))
+        if deed := DEED_OF.get(move.evidence):
+            by, why = str(move.facts["by"]), cast("str | None", move.facts["why"])
+            deeds = self.payouts.models.deeds
+            record_deed(connection, deeds, now, by, deed, payout.reference, why, payout.order_id)
         self.bookings.book_payout(connection, self.payouts.row_of(payout), row, now)
         signal = _signal_of(payout, move)
         if signal is None:

@@ -6,11 +6,12 @@ Every request first asks the shop's permission function for the person's name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, wraps
 from typing import cast
 
 from flask import Blueprint, Flask, abort, g, redirect, request, url_for
 from flask.blueprints import BlueprintSetupState
+from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response
 
@@ -21,12 +22,14 @@ from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.checkouts.decisions import accepting, rejecting
 from flask_paycheckout.checkouts.payments import sums_of
 from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.database.deeds import newest_deeds
 from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.database.shop_session import let_clean_go
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
 from flask_paycheckout.security.signed_links import RESOLVE
+from flask_paycheckout.shop_functions import through
 from flask_paycheckout.text import visible
 from flask_paycheckout.views import owner_books, owner_payouts
 from flask_paycheckout.views.headers import exempt_from_csrf, harden, require_same_site
@@ -43,6 +46,7 @@ from flask_paycheckout.views.owner_forms import (
 from flask_paycheckout.views.pages import answer_owner
 
 _LISTED = 100
+_MOST_ROWS = 2**63
 # The pages that list what these alarms count, the state in which it is, and the words of the link.
 _LISTS_OF_ALARMS: dict[str, tuple[str, str | None, str]] = {
     "held-payments": ("list_orders", "held", "See what is held"),
@@ -81,11 +85,14 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
         ("/payouts/<token>", owner_payouts.decide_payout, "POST", "approve"),
         ("/books", owner_books.show_month, "GET", "look"),
         ("/books/month", owner_books.download_month, "GET", "export"),
+        ("/deeds", list_deeds, "GET", "look"),
         ("/refund", owner_payouts.ask_for_refund, "GET", "refund"),
         ("/refunds/<token>", owner_payouts.refund, "POST", "refund"),
     ):
         wanted[view.__name__] = ability
-        blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False, strict_slashes=False)
+        blueprint.add_url_rule(
+            rule, view_func=_as_page(view), methods=[method], merge_slashes=False, strict_slashes=False
+        )
 
     def can(endpoint: str) -> bool:
         """Whether the person may use an endpoint of these pages; templates show nothing else."""
@@ -97,6 +104,17 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
     blueprint.after_request(harden)
     blueprint.record(_exempt_from_csrf)
     return blueprint
+
+
+def _as_page(view: Callable[..., ResponseReturnValue]) -> Callable[..., ResponseReturnValue]:
+    """The view, whose deeds are recorded as done through a page."""
+
+    @wraps(view)
+    def page(**arguments: str) -> ResponseReturnValue:
+        with through("page"):
+            return view(**arguments)
+
+    return page
 
 
 def _address(place: str | None) -> str | None:
@@ -147,6 +165,14 @@ def list_paybacks() -> str:
     """List the money that paid no order, until a person records that it was paid back or is kept."""
     count, listed = runtime().paybacks.listed(_LISTED)
     return owner_page("paybacks", count=count, listed=listed, sums=sums_of(money.left for money in listed))
+
+
+def list_deeds() -> str:
+    """List who decided, approved, refunded, exported and erased what, newest first."""
+    shop, before = runtime(), request.args.get("before", type=int)
+    place = before if before is not None and 0 < before < _MOST_ROWS else None
+    listed, next_place = newest_deeds(shop.engine(), shop.models.deeds, place, _LISTED)
+    return owner_page("deeds", listed=listed, next_place=next_place, first=place is None)
 
 
 def resolve(token: str) -> str | tuple[str, int] | Response:

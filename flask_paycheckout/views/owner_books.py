@@ -11,8 +11,11 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from flask_paycheckout.books.export import Export, Format, Sums
 from flask_paycheckout.books.periods import Period, month_period
+from flask_paycheckout.database.deeds import record_deed
+from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.views.owner_forms import Asked, asked_for, owner_page
+from flask_paycheckout.text import account_text
+from flask_paycheckout.views.owner_forms import Asked, asked_for, owner, owner_page
 
 _MOST_MOVEMENTS = 250_000
 """The most movements of one download, which takes a thread of the server; the command has no such limit."""
@@ -43,6 +46,16 @@ def download_month() -> AnyResponse | tuple[str, int]:
             f"This month has {count} movements, which is too much for a download from this page. On the server, run:"
             f" flask paycheckout export {period.options}",
             413,
+        )
+    shop = runtime()
+    with begin_limited(shop.engine()) as connection:
+        record_deed(
+            connection,
+            shop.models.deeds,
+            shop.clock(),
+            owner(),
+            "exported",
+            period.text + account_text(period.account or ""),
         )
     response = Response(_parts(found, form), mimetype=_MIMETYPES[form])
     of_account = f"-{_FILE_NAME.sub('-', asked.account).strip('-.')[:60]}" if asked.account else ""

@@ -83,9 +83,9 @@ def test_the_tables_are_in_the_shops_metadata_before_any_request() -> None:
     app = make_app()
     db = SQLAlchemy(app)
     models = make_models(db)
-    ours = (models.checkouts, models.events, models.payouts, models.bookings, models.services)
+    ours = (models.checkouts, models.events, models.payouts, models.bookings, models.services, models.deeds)
     tables = {table.name for table in ours}
-    expected = {f"paycheckout_{name}" for name in ("booking", "checkout", "event", "payout", "service")}
+    expected = {f"paycheckout_{name}" for name in ("booking", "checkout", "deed", "event", "payout", "service")}
     assert tables == expected <= set(db.metadata.tables)
     with app.app_context():
         db.create_all()

@@ -1,14 +1,17 @@
-"""Duties of a company: two persons for a payment."""
+"""Duties of a company: two persons for a payment, and a record of who did what."""
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
-from flask_paycheckout import TransitionRefused
+from flask_paycheckout import TransitionRefused, payment_resolved
 from tests.conftest import OpenShop
 from tests.payouts.shop import MAKER, decides, payout, pays_out, refunds, stands
 from tests.scripted import Shop
-from tests.views.test_owner import opens_view
+from tests.views.test_owner import ROOT, opens_view
 from tests.views.test_owner_payouts import opens, sends
 
 
@@ -46,3 +49,79 @@ def test_who_asked_for_a_refund_cannot_approve_it_either(strict: Shop) -> None:
 def test_without_the_setting_one_person_is_enough(shop: Shop) -> None:
     pays_out(shop, approve=True, by="Ada")
     assert decides(shop, "approve", "maker-1")
+
+
+def deeds(shop: Shop) -> list[tuple[str, str, str, str, str]]:
+    """Who did what to what, why, and through which door; oldest first."""
+    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", "deeds", "--json"])
+    assert ran.exit_code == 0, ran.output
+    return [
+        (each["by"], each["deed"], each["subject"], each["why"], each["through"]) for each in json.loads(ran.stdout)
+    ]
+
+
+def test_deeds_are_recorded_through_each_door_and_survive_prune(shop: Shop) -> None:
+    opens_view(shop, lambda: "Cy")
+    held = shop.has_held("o-2")
+    shop.resolves(held, False, why="a stranger's")
+    with shop.app.app_context():
+        shop.paycheckout.mark_paid_back(held, by="Ada", why="by hand")
+    pays_out(shop, approve=True, by="Bo", order_id="o-7")
+    pays_out(shop, approve=True, by="Bo")
+    pays_out(shop, "maker-2")
+    refund = refunds(shop, shop.has_paid(), "5")
+    sends(shop, opens(shop, "/payout", reference="maker-1"), decision="approve")
+    runs = shop.app.test_cli_runner().invoke
+    decided = ["--by", "Di", "--why", "late"]
+    assert runs(args=["paycheckout", "payouts", "cancel", refund.reference, *decided]).exit_code == 0
+    stands(shop, "maker-1", status="failed")
+    assert decides(shop, "retry", "maker-1")
+    stands(shop, "maker-1", status="unknown")
+    assert decides(shop, "resolve", "maker-1", False)
+    month = f"{shop.clock():%Y-%m}"
+    assert shop.browser.get(f"{ROOT}/books/month?month={month}").status_code == 200
+    assert runs(args=["paycheckout", "export"]).exit_code == 0
+    shop.clock.advance(days=400)
+    assert runs(args=["paycheckout", "prune", "--older-than", "1"]).exit_code == 0
+    broke, to = "one jar broke", "the beginning to now"
+    found = deeds(shop)
+    assert found[:-2] == [
+        ("Ada", "decided", held, "a stranger's", "call"),
+        ("Ada", "paid_back", held, "by hand", "call"),
+        ("Bo", "asked", "maker-1", "", "call"),
+        ("Ada", "refunded", refund.refund_of, broke, "call"),
+        ("Cy", "approved", "maker-1", "", "page"),
+        ("Di", "cancelled", refund.reference, "late", "command"),
+        ("Ada", "retried", "maker-1", broke, "call"),
+        ("Ada", "resolved", "maker-1", broke, "call"),
+    ]
+    assert [(found[-2][0], *found[-2][1:2], found[-2][4]), (*found[-1][1:3], found[-1][4])] == [
+        ("Cy", "exported", "page"),
+        ("exported", to, "command"),
+    ]
+    page = opens(shop, "/deeds")
+    assert "a stranger&#39;s" in page.text
+    assert 'rel="next"' not in page.text
+
+
+def test_a_deed_that_is_rolled_back_was_never_done(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    with shop.app.app_context():
+        shop.paycheckout.refund(checkout_id, "5", by="Ada", why="broke")
+        shop.db.session.rollback()
+    pays_out(shop, approve=True)
+    assert not decides(shop, "retry", "maker-1")
+    assert deeds(shop) == []
+
+
+def test_what_a_receiver_does_during_a_command_is_a_call(shop: Shop) -> None:
+    checkout_id = shop.has_held()
+
+    @payment_resolved.connect
+    def refund(app: Any, *, checkout: Any, **extra: Any) -> None:
+        shop.paycheckout.refund(checkout.checkout_id, "1", by="robot", why="rejected")
+
+    command = ["paycheckout", "resolve", checkout_id, "--reject", "--by", "Ada", "--why", "no"]
+    assert shop.app.test_cli_runner().invoke(args=command).exit_code == 0
+    payment_resolved.disconnect(refund)
+    assert [(each[0], each[4]) for each in deeds(shop)] == [("Ada", "command"), ("robot", "call")]

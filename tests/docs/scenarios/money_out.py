@@ -90,6 +90,8 @@ def duties(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> N
         session["staff"] = "Bo"
     assert browser.get("/owner/payments").status_code == 200
     assert browser.get("/owner/payments/books/month?month=2026-01").status_code == 403
+    [line] = scene.commands()
+    assert not _runs(shop, line).output
 
 
 def by_login(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
