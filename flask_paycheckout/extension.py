@@ -329,7 +329,7 @@ class PayCheckout:
         from flask_paycheckout.books.periods import Period, moment_of
 
         books = runtime().for_reading("books()").books
-        since, until = (None if at is None else moment_of(at, books.zone) for at in (start, end))
+        since, until = (None if at is None else moment_of(at, books.zone_of(None)) for at in (start, end))
         return list(books.export(Period(since, until, account)).lines())
 
     # Money out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -48,10 +49,10 @@ from flask_paycheckout.payouts.requests import PayoutRequests, Refunds
 from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.payouts.stored import PayoutMoves, Payouts
 from flask_paycheckout.security.signed_links import SignedLinks
-from flask_paycheckout.service.accounts import Accounts, Clients
+from flask_paycheckout.service.accounts import Accounts, AccountUnavailable, Clients
 from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.limits import AccountLimits
-from flask_paycheckout.service.logs import FailureLog, prepare_logger
+from flask_paycheckout.service.logs import FailureLog, about, prepare_logger
 from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.shop_functions import shop_caller
@@ -70,6 +71,8 @@ if TYPE_CHECKING:
 __all__ = ["KEY", "Runtime", "make_parts", "runtime"]
 
 KEY = "paycheckout"
+# The settings that an `Account` may have of its own for its pages and links.
+_OF_ACCOUNT = ("public_url", "shop_name", "languages", "time_zone")
 
 Made = TypeVar("Made")
 
@@ -170,8 +173,35 @@ class Runtime:
 
     def origins_of(self, account: str) -> tuple[str, ...]:
         """The origins to which customers of a merchant account may be redirected."""
-        own = self.accounts.origins_of(account)
-        return self.settings.checkout_origins if own is None else own
+        own = self.accounts.find(account)
+        return self.settings.checkout_origins if own is None or own.checkout_origins is None else own.checkout_origins
+
+    def settings_of(self, account: str | None) -> Settings:
+        """The settings by which a merchant account's pages and links are made; those of the shop while it is unknown.
+
+        :param account: None for those of the shop.
+        """
+        try:
+            own = None if account is None else self.accounts.find(account)
+        except AccountUnavailable as error:
+            told = "links and pages of account %r are the shop's: %s", account, error
+            self.log.error("settings of accounts", *told, extra=about(account=account))
+            own = None
+        given = {name: value for name in _OF_ACCOUNT if (value := getattr(own, name, None)) is not None}
+        return replace(self.settings, **given) if given else self.settings
+
+    def settings_of_order(self, order_id: str) -> Settings:
+        """The settings by which an order's pages and links are made, which are those of its merchant account."""
+        if not self.parts.several_accounts():
+            return self.settings
+        try:
+            # An order that the shop is just making is seen by its own transaction alone.
+            running = open_connection(self.db, self.models.Checkout) is not None
+            account = (self.answers.account_now if running else self.answers.account_of)(order_id)
+        except Exception:
+            self.log.exception("account_of", "account_of failed for order %s", order_id, extra=about(order_id))
+            return self.settings
+        return self.settings_of(account)
 
     # Events
 
@@ -206,7 +236,7 @@ class Runtime:
     def books(self) -> Books:
         from flask_paycheckout.books.export import Books
 
-        return Books(self.parts)
+        return Books(self.parts, lambda account: self.settings_of(account).time_zone)
 
     @made_once
     def checkouts(self) -> Checkouts:

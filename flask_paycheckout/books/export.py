@@ -174,11 +174,8 @@ class Books:
     """Reads the books of one app."""
 
     parts: Parts
-
-    @property
-    def zone(self) -> tzinfo:
-        """The time zone of the books' days and months."""
-        return self.parts.settings.time_zone
+    zone_of: Callable[[str | None], tzinfo]
+    """Returns the time zone of a merchant account's days and months; of all accounts, the shop's."""
 
     def read(self, period: Period, unreadable: list[int]) -> Iterator[Line]:
         """The lines of a period, oldest first; of the same moment in the order in which they were stored.
@@ -219,7 +216,7 @@ class Books:
         """
         at = self.parts.models.bookings.c.booked_at
         first = self._rows(select(at).where(*self._within(Period(None, None, account))).order_by(at).limit(1))
-        return months_until(self.parts.clock(), as_utc(first[0]["booked_at"]) if first else None, self.zone)
+        return months_until(self.parts.clock(), as_utc(first[0]["booked_at"]) if first else None, self.zone_of(account))
 
     def month(self, name: str, account: str | None = None) -> Month:
         """One month: its sums by account and currency, whether it is closed, and the last audit of it.
@@ -228,7 +225,7 @@ class Books:
         :param account: only what is of this merchant account.
         :raises ValueError: it is no month.
         """
-        period, now = month_period(name, self.zone, account), self.parts.clock()
+        period, now = month_period(name, self.zone_of(account), account), self.parts.clock()
         audit = last_audit(self._reading, self.parts.models.services, period, now)
         return Month(name, period, self.sums(period), self.is_closed(period, now), audit)
 

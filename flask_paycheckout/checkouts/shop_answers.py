@@ -58,6 +58,11 @@ class ShopAnswers:
         with self.transactions.open() as transaction:
             return self._account_of(transaction, order_id)
 
+    def account_now(self, order_id: str) -> str:
+        """The name of the order's merchant account, as the running transaction of `db.session` sees it."""
+        account_of = self.parts.callbacks.account_of
+        return require_account_name("" if account_of is None else self.parts.call_shop(account_of, order_id))
+
     def _account_of(self, transaction: ShopTransaction, order_id: str) -> str:
         account_of = self.parts.callbacks.account_of
         return require_account_name("" if account_of is None else transaction.call(account_of, order_id))

@@ -10,6 +10,7 @@ import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +58,10 @@ class Account:
         whose account then pays.
     :param signer: replaces the built-in signing.
     :param checkout_origins: the origins to which a customer may be redirected.
+    :param public_url: the base of absolute links to its orders and refunds.
+    :param shop_name: the shop's name on its customers' pages.
+    :param languages: the codes of its pages' languages; the first is the default.
+    :param time_zone: the name of the time zone of its pages, and of its months in the owner's books.
     :raises ConfigurationError: a value cannot be used; the message names it, and never shows a secret.
     """
 
@@ -66,6 +71,10 @@ class Account:
     access_token: AccessToken | None = field(default=None, kw_only=True, repr=False)
     signer: Any = field(default=None, kw_only=True, repr=False)
     checkout_origins: tuple[str, ...] | None = field(default=None, kw_only=True)
+    public_url: str | None = field(default=None, kw_only=True)
+    shop_name: str | None = field(default=None, kw_only=True)
+    languages: tuple[str, ...] | None = field(default=None, kw_only=True)
+    time_zone: tzinfo | None = field(default=None, kw_only=True)
 
     def __init__(
         self,
@@ -76,9 +85,14 @@ class Account:
         access_token: AccessToken | None = None,
         signer: Any = None,
         checkout_origins: Sequence[str] | None = None,
+        public_url: str | None = None,
+        shop_name: str | None = None,
+        languages: Sequence[str] | None = None,
+        time_zone: str | None = None,
     ) -> None:
         own_token = None if access_token is SETTINGS else access_token
-        values = (client_id, client_secret, base_url, own_token, signer, checkout_origins)
+        keys = (client_id, client_secret, base_url, own_token, signer)
+        values = (*keys, checkout_origins, public_url, shop_name, languages, time_zone)
         given = dict(zip(self.__slots__, values, strict=True))
         try:
             checked = check_account({name: value for name, value in given.items() if value is not None})
@@ -91,7 +105,7 @@ class Account:
                 object.__setattr__(self, "access_token", SETTINGS)
             return
         # An error tracker that reports the variables of each frame must not send the keys.
-        del self, values, given, client_secret, access_token, own_token
+        del self, keys, values, given, client_secret, access_token, own_token
         failure.__context__ = None
         raise failure
 
@@ -210,20 +224,19 @@ class Accounts:
         """
         return self.default if name == "" else self._used(name, operation).client
 
-    def origins_of(self, name: str) -> tuple[str, ...] | None:
-        """The origins that this account's customers may be redirected to; None: those of the settings.
+    def find(self, name: str) -> Account | None:
+        """The account of this name; None for the one of the settings.
 
         :raises AccountUnavailable: the shop gives no such account.
         """
-        account = None if name == "" else self._used(name, "account").account
-        return None if account is None else account.checkout_origins
+        return None if name == "" else self._used(name, "account").account
 
     def access_token_of(self, name: str) -> AccessToken | None:
         """The access token of an account; `SETTINGS` for that of the settings, None when it has none.
 
         :raises AccountUnavailable: the shop gives no such account.
         """
-        account = None if name == "" else self._used(name, "account").account
+        account = self.find(name)
         return SETTINGS if account is None else account.access_token
 
     def refused(self, name: str, client: PaymentsClient | None = None) -> None:

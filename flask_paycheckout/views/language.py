@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Context, Decimal, localcontext
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from flask import current_app, request
 from werkzeug.wrappers import Response
 
+from flask_paycheckout.config import Settings
 from flask_paycheckout.payouts.refund_forms import countries
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import visible
@@ -24,22 +25,48 @@ from flask_paycheckout.translations.catalogues import Language, choose
 if TYPE_CHECKING:
     from babel import Locale
 
+_SETTINGS = "flask_paycheckout.settings"
+
+
+def use_settings(find: Callable[[], Settings]) -> None:
+    """Make the page of this request by other settings than the shop's: those of a merchant account.
+
+    :param find: returns them; called when the page first needs them, as JSON seldom does.
+    """
+    request.environ[_SETTINGS] = find
+
+
+def page_settings() -> Settings:
+    """The settings by which the page of this request is made."""
+    found: Callable[[], Settings] | Settings = request.environ.get(_SETTINGS) or runtime().settings
+    if isinstance(found, Settings):
+        return found
+    # Every request has a WSGI environment of its own, but not always an application context.
+    request.environ[_SETTINGS] = made = found()
+    return made
+
+
+def use_found_settings() -> None:
+    """Make this page by the shop's settings unless others were found already: the database cannot be asked now."""
+    if not isinstance(request.environ.get(_SETTINGS), Settings):
+        use_settings(lambda: runtime().settings)
+
 
 def of_page() -> Language:
     """The language of our own pages in this request."""
     chosen = _shops_locale()
     if chosen is not None:
-        return choose([chosen], runtime().settings.languages)
+        return choose([chosen], page_settings().languages)
     return choose(
         (tag for tag, quality in request.accept_languages if quality > 0),
-        runtime().settings.languages,
+        page_settings().languages,
     )
 
 
-def of_shop() -> Language:
-    """The language of our elements on the shop's own pages, which follow the shop and not the browser."""
+def of_shop(order_id: str) -> Language:
+    """The language of our elements about an order on the shop's own pages, which follow the shop, not the browser."""
     chosen = _shops_locale()
-    return choose([chosen] if chosen else [], runtime().settings.languages)
+    return choose([chosen] if chosen else [], runtime().settings_of_order(order_id).languages)
 
 
 def add_headers(response: Response, language: str) -> None:
@@ -100,8 +127,8 @@ def decimal_mark(tag: str) -> str:
 
 
 def format_moment(moment: datetime, tag: str) -> str:
-    """Format a time, in the shop's time zone, in the notation of a language and region; plainly without Babel."""
-    local, locale = moment.astimezone(runtime().settings.time_zone), _locale(tag)
+    """Format a time, in the page's time zone, in the notation of a language and region; plainly without Babel."""
+    local, locale = moment.astimezone(page_settings().time_zone), _locale(tag)
     if locale is None:
         return f"{local:%Y-%m-%d %H:%M %Z}"
     from babel.dates import format_date, format_time

@@ -217,7 +217,11 @@ def paycheckout_button(order_id: str, label: str | None = None, *, new_tab: bool
     :param new_tab: open the service's page in a new tab, and say so on the button. The shop's page then stays open;
         the service has no link back to the shop.
     """
-    text_of, status = partial(button_text, language=language.of_shop()), _status_of(order_id)
+
+    def text_of(key: str) -> str:
+        return button_text(key, language.of_shop(order_id))
+
+    status = _status_of(order_id)
     if status in BUTTON:
         shown = {"link": status_path(order_id), "label": text_of(status)}
     else:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from flask import current_app, has_request_context, url_for
 
+from flask_paycheckout.config import Settings
 from flask_paycheckout.database.order_ids import is_order_id, require_order_id
 from flask_paycheckout.database.shop_session import open_connection
 from flask_paycheckout.errors import ConfigurationError, UnknownPayout
 from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAY, REFUND, STATUS
+from flask_paycheckout.views.language import page_settings, use_settings
 
 
 class Link(NamedTuple):
@@ -25,19 +28,23 @@ class Link(NamedTuple):
 
 
 def link_of(purpose: str, token: str) -> Link | None:
-    """Read the link in a token; None when it is forged, too old, or made for another purpose or app."""
+    """Read the link in a token, whose order the page is about; None when it is forged, old, or for another use."""
     opened = runtime().signed_links.open(purpose, token)
-    return None if opened is None or not is_order_id(opened.subject) else Link(opened.subject, opened.signed_at)
+    if opened is None or not is_order_id(opened.subject):
+        return None
+    use_settings(partial(runtime().settings_of_order, opened.subject))
+    return Link(opened.subject, opened.signed_at)
 
 
 def pay_url(order_id: str) -> str:
     """The absolute URL to which a form posts to start paying this order."""
-    return _absolute("create_checkout", token=_token(PAY, order_id))
+    return _absolute(runtime().settings_of_order(order_id), "create_checkout", token=_token(PAY, order_id))
 
 
 def status_url(link: Link | str) -> str:
     """The absolute URL of the order's status page; `link` as for `pay_path`."""
-    return _absolute("order_page", token=_token(STATUS, link))
+    settings = page_settings() if isinstance(link, Link) else runtime().settings_of_order(link)
+    return _absolute(settings, "order_page", token=_token(STATUS, link))
 
 
 def refund_url(reference: str) -> str:
@@ -54,12 +61,12 @@ def refund_url(reference: str) -> str:
         raise UnknownPayout(reference)
     if payout.kind != PayoutKind.REFUND:
         raise ValueError(f"payout {reference!r} is no refund, so no customer says where it goes")
-    return _absolute("refund", token=shop.signed_links.sign(REFUND, payout.reference))
+    return _absolute(shop.settings_of(payout.account), "refund", token=shop.signed_links.sign(REFUND, payout.reference))
 
 
 def webhook_url() -> str:
     """The absolute URL to which the service sends webhooks."""
-    return _absolute("webhook", **_webhook_secret())
+    return _absolute(runtime().settings, "webhook", **_webhook_secret())
 
 
 def webhook_path() -> str:
@@ -100,11 +107,10 @@ def _token(purpose: str, link: Link | str) -> str:
     return runtime().signed_links.sign(purpose, require_order_id(link))
 
 
-def _absolute(endpoint: str, **values: str) -> str:
-    """An absolute URL based on PUBLIC_URL, else on SERVER_NAME or the request's host, checked by TRUSTED_HOSTS."""
-    public = runtime().settings.public_url
-    if public:
-        return public + _path(endpoint, values)
+def _absolute(settings: Settings, endpoint: str, **values: str) -> str:
+    """An absolute URL based on `public_url`, else on SERVER_NAME or the request's host, checked by TRUSTED_HOSTS."""
+    if settings.public_url:
+        return settings.public_url + _path(endpoint, values)
     if has_request_context() or current_app.config.get("SERVER_NAME"):
         return url_for(f"paycheckout.{endpoint}", _external=True, **values)
     if current_app.testing:

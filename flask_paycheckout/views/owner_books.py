@@ -35,7 +35,7 @@ def download_month() -> AnyResponse | tuple[str, int]:
     asked, month = asked_for(), request.args.get("month", "")
     try:
         form = Format(request.args.get("format", Format.CSV.value))
-        period = month_period(month, runtime().settings.time_zone, asked.account)
+        period = month_period(month, runtime().books.zone_of(asked.account), asked.account)
     except ValueError:
         return _page(asked, "Choose a month, and CSV or JSON lines.", 400)
     found = runtime().books.export(period)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,6 +19,7 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Person
 from flask_paycheckout.text import moment_text, payout_status_text, trimmed, visible
 from flask_paycheckout.views.headers import nonce
+from flask_paycheckout.views.language import page_settings, use_settings
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -51,7 +53,7 @@ class Asked:
     @property
     def days(self) -> tuple[datetime | None, datetime | None]:
         """The time of these days in the shop's time zone; its end is excluded."""
-        zone, end = runtime().settings.time_zone, self.until and self.until + timedelta(days=1)
+        zone, end = page_settings().time_zone, self.until and self.until + timedelta(days=1)
         begins = (None if day is None else moment_of(day, zone) for day in (self.since, end))
         return next(begins), next(begins)
 
@@ -70,9 +72,11 @@ def asked_for() -> Asked:
     if asked is None or (asked == _ALL_ACCOUNTS and asked not in names):
         return Asked(None, names, *days)
     try:
-        return Asked(runtime().merchants.require(asked), names, *days)
+        account = runtime().merchants.require(asked)
     except ValueError:
         abort(404, "There is no such account.")
+    use_settings(partial(runtime().settings_of, account))
+    return Asked(account, names, *days)
 
 
 def chosen(choice: type[_Choice], name: str) -> _Choice | None:
@@ -92,8 +96,8 @@ def _day(name: str) -> date | None:
 
 
 def moment(at: datetime) -> str:
-    """A time for people, in the shop's time zone, to the second."""
-    zone = runtime().settings.time_zone
+    """A time for people, in the time zone of the shop or of the account that the page is limited to, to the second."""
+    zone = page_settings().time_zone
     return moment_text(at) if zone is UTC else f"{at.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
 
 

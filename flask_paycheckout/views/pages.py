@@ -138,7 +138,7 @@ def page(template: str, order_id: str | None, text: PageText | RefundText, **con
 
     :param text: the page's text, which is also the variable `words` of the template.
     """
-    settings = runtime().settings
+    settings = language.page_settings()
     about = [settings.shop_name or current_app.name]
     if order_id is not None and settings.show_total:
         about.insert(0, named_order(order_id, language.of_page()))
@@ -181,6 +181,7 @@ def answer_customer(error: SQLAlchemyError) -> BaseResponse:
     """Tell a customer that nothing is lost, and when to look again."""
     _log_or_raise(error)
     wait = seconds_to_wait(error)
+    language.use_found_settings()
     text = database_text(wait, language.of_page())
     # A form is never sent again by itself.
     refresh = wait if request.method == "GET" else None

@@ -94,6 +94,7 @@ def refund(token: str) -> Answer:
     found = None if reference is None else runtime().refund_claims.find(reference)
     if found is None:
         return bad_link()
+    language.use_settings(partial(runtime().settings_of, found.account))
     return _claim(found, read_form(found.currency, _typed()), token) if posted else _state(found)
 
 

@@ -321,7 +321,7 @@ def test_days_and_months_follow_the_time_zone_of_the_shop(open_shop: OpenShop) -
     assert line["booked_at"] == "2026-02-01T05:00:00.000000+00:00", "the file stays in UTC"
     with shop.app.app_context():
         assert [line.order_id for line in shop.paycheckout.books(end="2026-02-01")] == ["o-1"]
-    zone = books.zone
+    zone = books.zone_of(None)
     for day, hours in (("2026-03-08", 23), ("2026-11-01", 25), ("2026-07-04", 24)):
         period = day_period(day, zone)
         assert period.start is not None

@@ -19,7 +19,7 @@ _EVERY = "security/test_every_answer.py::test_every_kind_of_answer_is_hardened"
 _OUTBOX, _ORDER = "events/test_outbox.py", "events/test_event_order.py"
 _REFUSING = "events/test_atomic.py::test_nothing_is_committed_when_an_atomic_receiver_raises"
 _SANDBOX, _FOREIGN = "hostile/test_sandbox.py", "hostile/test_foreign_pages.py"
-_HEADLESS = "views/test_headless.py"
+_HEADLESS, _TENANTS = "views/test_headless.py", "accounts/test_tenants.py"
 _ONE_ANSWER, _SETTLEMENT = "security/test_one_answer.py", "checkouts/test_settlement.py"
 _SITE = "security/test_same_site.py"
 _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.py", "security/test_hosts.py"
@@ -637,6 +637,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_ACCOUNTS}::test_pay_buttons_lead_to_the_payment_pages_of_the_orders_account_only",
             Swap("runtime:Runtime.origins_of", "own is None", "True"),
         ),
+        "links lead to the first tenant": (
+            f"{_TENANTS}::test_links_lead_to_the_orders_own_host_in_requests_receivers_and_commands",
+            Swap("views.order_urls:status_url", "runtime().settings_of_order(link)", "runtime().settings"),
+        ),
+        "a link asks whose an order is in a session of its own": (
+            f"{_TENANTS}::test_a_link_for_an_order_that_is_not_committed_yet_leads_to_its_host",
+            Swap("runtime:Runtime.settings_of_order", "running", "False"),
+        ),
         "the page of an account's order lets its form lead to the settings' payment pages": (
             f"{_ACCOUNTS}::test_pay_buttons_lead_to_the_payment_pages_of_the_orders_account_only",
             Swap("views.headers:lead_forms_to", "shop.origins_of(account())", "shop.settings.checkout_origins"),
@@ -659,7 +667,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the public address is not used within a request": (
             f"{_HOSTS}::test_addresses_never_come_from_a_host_that_nobody_vouched_for[public address]",
-            Never("views.order_urls:_absolute", "public"),
+            Never("views.order_urls:_absolute", "public_url"),
         ),
         "no address or trusted hosts are demanded": (
             f"{_HOSTS}::test_a_shop_that_trusts_every_host_does_not_start",
@@ -729,7 +737,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a form is good for everybody": (
             f"{_OWNER}::test_a_form_is_good_for_the_person_it_was_made_for_only",
-            Swap("views.owner_forms:subject_of_form", "who != g.paycheckout_owner", "False"),
+            Swap("views.owner_forms:subject_of_form", "who != person().name", "False"),
         ),
         "a receiver's words are shown": (
             f"{_OWNER}::test_what_failed_in_a_receiver_is_named_without_its_words",
@@ -1057,7 +1065,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a form about a payout is good for everybody": (
             f"{_DESK}::test_a_form_is_good_for_its_person_and_payout_only",
-            Swap("views.owner_forms:subject_of_form", "who != g.paycheckout_owner", "False"),
+            Swap("views.owner_forms:subject_of_form", "who != person().name", "False"),
         ),
         "a payout that nothing sends is no alarm": (
             f"{_OUT}::test_each_trouble_is_named_within_five_minutes[reconcile does not run]",
