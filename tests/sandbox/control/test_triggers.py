@@ -38,12 +38,6 @@ def test_each_event_begins_with_something_new_and_ends_in_its_state(tester: Test
     assert before > 86400
 
 
-def test_the_amounts_are_less_and_more(merchant: Merchant, tester: Tester) -> None:
-    for event, amount in (("underpaid", 5), ("paid", 10), ("overpaid", 20)):
-        made = triggers(tester, event, amount=10)
-        assert merchant.reads_deposit(made["id"]).data["inputAmount"] == amount
-
-
 def test_an_event_happens_to_what_is_named(sandbox: Flask, merchant: Merchant, tester: Tester) -> None:
     checkout = merchant.makes_checkout()
     assert triggers(tester, "picked", id=checkout, paymentMethod="us_qr")["id"] == checkout

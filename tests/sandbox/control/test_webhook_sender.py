@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from socket import create_server
 from threading import Event, enumerate as enumerate_threads
@@ -24,8 +23,7 @@ from flask_paycheckout.sandbox.outgoing.webhooks import redeliver, send_first
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import db, transaction
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
-from tests.sandbox.stations import PATIENCE, ROOT, Shop, commands, gunicorn, station
-from tests.sandbox.wire.test_sockets import served
+from tests.sandbox.stations import PATIENCE, ROOT, Shop, commands, gunicorn
 from tests.waiting import eventually
 
 
@@ -97,20 +95,6 @@ def test_before_response_waits_for_who_is_sending_the_webhook_already() -> None:
         wait([sent], timeout=0.3)
         receiver.goes_on.set()
         assert sent.result(PATIENCE) == [checkout]
-
-
-def test_many_before_response_at_once_leave_threads_for_what_the_receiver_asks() -> None:
-    """As many calls as the server has threads wait for receivers that call the service before they answer."""
-    app = create_sandbox(control_token=CONTROL_TOKEN, webhook_url=ENDPOINT, send_webhook=lambda *_: asks(), seed=1)
-    Tester(app).orders_fault("webhook", "before_response", times=12)
-    with served(app) as port:
-
-        def asks() -> int:
-            return 200 if Merchant(station(port)).reads_deposit("none").code == 404 else 500
-
-        with ThreadPoolExecutor(12) as hands:
-            list(hands.map(lambda _: Merchant(station(port)).makes_checkout(), range(12)))
-        assert len(delivered(app)) == 12
 
 
 def test_receivers_that_hang_delay_others_by_two_seconds_at_most() -> None:
@@ -242,22 +226,3 @@ Tester(app).pays(checkout)
         with start(1, database, shop.url) as (after,):
             after.test_client().open("/health", method="GET")
             eventually(lambda: shop.order_ids == [died.stdout.strip()])
-
-
-@pytest.mark.parametrize("start", [commands, partial(gunicorn, options=["--preload"])], ids=["commands", "gunicorn"])
-def test_several_processes_send_nothing_twice(tmp_path: Path, start: Callable[..., Any]) -> None:
-    """With gunicorn the application is made before the workers are forked; each sends by threads of its own."""
-    shop = Shop()
-    with shop.running(), start(2, f"sqlite:///{tmp_path / 'world.db'}", shop.url) as stations:
-
-        def pay(number: int) -> str:
-            where = stations[number % 2]
-            checkout = Merchant(where).makes_checkout()
-            Tester(where).pays(checkout)
-            return checkout
-
-        with ThreadPoolExecutor(4) as hands:
-            paid = list(hands.map(pay, range(24)))
-        eventually(lambda: [one["state"] for one in Tester(stations[0]).webhooks()] == ["delivered"] * 24)
-        assert sorted(shop.order_ids) == sorted(paid)
-        assert {len(one["attempts"]) for one in Tester(stations[0]).webhooks()} == {1}

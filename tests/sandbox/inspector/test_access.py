@@ -51,3 +51,12 @@ def test_other_machines_that_are_allowed_give_the_control_token(password: str | 
         assert answer.headers.get("WWW-Authenticate") == (None if may else 'Basic realm="Payments sandbox"')
     shown = http.get(f"/checkout/{checkout}", environ_overrides=ELSEWHERE)
     assert (shown.status_code, 'name="act"' in shown.text) == (200, False)
+
+
+@pytest.mark.each_database
+@pytest.mark.parametrize("said", ["\0", "'; --", "9" * 60, "-1", "1e400", "a" * 3000, "%_\\"])
+def test_no_page_stumbles_over_what_it_is_asked_for(sandbox: Flask, developer: Developer, said: str) -> None:
+    fields = ("account", "checkouts", "payments", "disbursements", "skip", "status", "path", "order", "state", "to")
+    for page in pages_of(sandbox):
+        for field in (*fields, "before", "q", "kind", "about"):
+            assert developer.http.get(page, query_string={field: said}).status_code < 500, (page, field)

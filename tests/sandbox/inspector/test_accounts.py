@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from flask import Flask
 
-from tests.sandbox.actors import ACCOUNTS_URL, ENDPOINT, Tester
+from tests.sandbox.actors import ACCOUNTS_URL, Tester
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.disbursements.payers import Payer
 from tests.sandbox.inspector.developer import Developer
@@ -47,28 +45,3 @@ def test_each_list_is_filtered_by_account(made: dict[str, set[str]], developer: 
             assert seen == {key for key in made[name] if key in both}
             everything[name] -= seen
     assert everything == {"anna": set(), "default": set()}
-
-
-def test_pages_tell_the_account_and_its_webhook_address(made: dict[str, set[str]], developer: Developer) -> None:
-    assert f"Webhooks of default go to {ENDPOINT}" in developer.reads()
-    assert f"Webhooks of anna go to {ACCOUNTS_URL}" in developer.reads("/?account=anna")
-    assert f"Those of the account anna go to {ACCOUNTS_URL}" in developer.reads("/inspector/webhooks?account=anna")
-    for path in re.findall(
-        r'href="(/inspector/(?:checkouts|disbursements|payments)/\w+)"', developer.opens("/?account=anna")
-    ):
-        assert "Account anna" in developer.reads(path)
-    newest = re.findall(r'href="/inspector/requests/(\d+)"', developer.opens("/inspector/requests?account=anna"))[0]
-    assert "Accepted as the account anna" in developer.reads(f"/inspector/requests/{newest}")
-
-
-def test_a_fault_of_one_account_is_armed_and_sending_again_keeps_the_filter(
-    made: dict[str, set[str]], tester: Tester, developer: Developer
-) -> None:
-    fault = {"operation": "POST /v1/checkout", "kind": "error"}
-    assert developer.presses("faults", **fault, account="anna").status_code == 303
-    assert tester.does("GET", "faults")[0]["account"] == "anna"
-    assert "POST /v1/checkout of anna" in developer.reads("/inspector/control")
-    assert "account is no name of an account." in developer.presses("faults", **fault, account="bo").text
-    webhook = tester.does("GET", "webhooks?account=anna")[0]["id"]
-    sent = developer.presses(f"webhooks/{webhook}", account="anna")
-    assert sent.headers["Location"].endswith("account=anna")

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
-from flask import Flask
 
-from flask_paycheckout.sandbox.world.clock import LAST_DAY
-from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.settings import advance_clock
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.inspector.developer import Developer
 
@@ -101,17 +94,3 @@ def test_the_reset_asks_once_more_and_then_forgets_everything(
     answer = developer.presses("reset")
     assert "Everything is back to the start state." in developer.reads(answer.location)
     assert (tester.webhooks(), tester.requests(), tester.offset()) == ([], [], 0)
-
-
-def test_the_clock_stops_before_the_end_of_time_and_nothing_else_does(
-    sandbox: Flask, tester: Tester, developer: Developer
-) -> None:
-    with sandbox.app_context(), transaction() as session:
-        advance_clock(session, world(sandbox).clock, LAST_DAY - timedelta(days=1) - world(sandbox).clock.now())
-    before = tester.offset()
-    assert tester.refuses("POST", "clock", {"advanceSeconds": 86400 * 2}) == (409, "clock")
-    assert developer.presses("clock", amount="2", unit="days").status_code == 409
-    checkout = Merchant(sandbox).makes_checkout()
-    tester.advances(hours=1)
-    assert tester.offset() == before + 3600
-    assert checkout in developer.opens("/")

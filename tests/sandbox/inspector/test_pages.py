@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.settings import advance_clock
 from tests.sandbox.actors import ENDPOINT, Merchant, Receiver, Tester
 from tests.sandbox.auth.visitors import EMAIL, Visitor
-from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
 from tests.sandbox.inspector.developer import Developer
-from tests.sandbox.payments.customers import details, makes
+from tests.sandbox.payments.customers import makes
 
 pytestmark = pytest.mark.each_database
 
@@ -95,45 +90,6 @@ def test_a_disbursement_tells_its_batch_states_webhook_and_reads(payer: Payer, d
     assert "Note Salary" in seen
     assert "POST /v2/disbursement/fiat 200" in other
     assert f"GET /v1/disbursement/fiat/{first}" not in other
-
-
-def test_a_payment_tells_both_sides_amounts_states_and_reads(
-    merchant: Merchant, tester: Tester, developer: Developer
-) -> None:
-    made, other = makes(merchant, reason="salary", description="For May", usNetwork="ach"), makes(merchant)
-    tester.advances(minutes=11)
-    answered = details(merchant, made).data
-    seen = developer.reads(f"/inspector/payments/{made}")
-    expect_in_order(
-        seen,
-        "POST /v2/payment 201",
-        "Signed by Payee pending",
-        "Converted to completed",
-        "Received by recipient account completed",
-        f"GET /v2/payment/detail/{made} 200",
-    )
-    facts = (
-        f"Recipient gets {answered['outputAmount']:,} USD",
-        f"{answered['exchangeFees']} usdc-polygon for the exchange, {answered['platformFees']} usdc-polygon",
-        f"From the wallet {answered['sender']['walletAddress']}",
-        f"Paid in at {answered['payOutWallet']} on {answered['blockchain']}",
-        f"Transaction {answered['transactionHash']}",
-        *("State completed", "From Sam Sender , sam@example.com", "by ach", "Reason salary", "Description For May"),
-    )
-    assert [fact for fact in facts if fact not in seen] == []
-    assert other not in seen
-
-
-def test_states_are_those_that_the_service_would_answer_with(make_sandbox: MakeSandbox) -> None:
-    app = make_sandbox(deposit_after_expiry="expired", deposit_lifetime="15m")
-    merchant, developer = Merchant(app), Developer(app)
-    checkout, payment = merchant.makes_checkout(), makes(merchant)
-    Tester(app).picks(checkout)
-    # Nothing that falls due is run.
-    with app.app_context(), transaction() as session:
-        advance_clock(session, world().clock, timedelta(minutes=16))
-    assert "12.50 USD expired" in developer.reads()
-    assert "State completed" in developer.reads(f"/inspector/payments/{payment}")
 
 
 def test_mails_show_their_one_time_passwords_and_are_picked_by_address(sandbox: Flask, developer: Developer) -> None:

@@ -36,10 +36,7 @@ def test_a_currency_buys_a_token(merchant: Merchant, tester: Tester) -> None:
     ("wrong", "code", "named"),
     [
         ({"inputCurrency": "CHF"}, 400, "usdc-polygon"),
-        ({"inputCurrency": "XYZ"}, 400, "inputCurrency"),
-        ({"outputCurrency": "USD"}, 400, "inputCurrency"),
         ({"inputAmount": Decimal("0.01")}, 400, "inputAmount"),
-        ({"inputAmount": Decimal("5.001")}, 400, "inputAmount"),
         ({"walletAddress": STELLAR_WALLET}, 400, "walletAddress"),
     ],
 )

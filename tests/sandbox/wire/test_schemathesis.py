@@ -1,4 +1,4 @@
-"""Schemathesis calls every operation with what the document allows and with what it does not.
+"""Schemathesis makes every call of the service and of the control interface, as documented and otherwise.
 
 Whatever is sent, no answer may be a server error or one that the document does not have. So that requests get past the
 first check, some of their fields are replaced by what exists in the sandbox.
@@ -21,15 +21,20 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.wire.openapi import operations
-from tests.sandbox.actors import Merchant, Tester
+from flask_paycheckout.sandbox.wire.openapi import document, operations
+from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import ACCESS_TOKEN, RECIPIENTS, WALLET, Payer
 
 pytestmark = pytest.mark.slow("generated requests")
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-LABELS = sorted(f"{method} {path}" for path, method, _, _ in operations(create_sandbox()))
+LABELS = sorted(
+    (is_control, f"{method} {path}")
+    for is_control in (False, True)
+    for path, method, _, _ in operations(create_sandbox(), control=is_control)
+)
+HEADERS = {"Authorization": f"Bearer {ACCESS_TOKEN}", "X-Sandbox-Control": CONTROL_TOKEN}
 
 
 @settings(
@@ -42,7 +47,7 @@ def attack(cases: st.SearchStrategy[Case[Any]], known: dict[str, Any], data: st.
     for fields in (case.body, case.query, case.path_parameters):
         if isinstance(fields, dict):
             fields.update({name: known[name] for name in replaced & fields.keys()})
-    case.call_and_validate(headers={"Authorization": f"Bearer {ACCESS_TOKEN}"}, checks=CHECKS)
+    case.call_and_validate(headers=HEADERS, checks=CHECKS)
 
 
 @pytest.fixture
@@ -75,9 +80,11 @@ def known(target: Flask) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("label", LABELS)
-def test_no_server_error_and_no_answer_off_the_document(target: Flask, known: dict[str, Any], label: str) -> None:
-    schema = schemathesis.openapi.from_dict(Tester(target).does("GET", "openapi.json"))
+@pytest.mark.parametrize(("is_control", "label"), LABELS)
+def test_no_server_error_and_no_answer_off_the_document(
+    target: Flask, known: dict[str, Any], is_control: bool, label: str
+) -> None:
+    schema = schemathesis.openapi.from_dict(document(target, control=is_control))
     schema.app = target
     found = schema.find_operation_by_label(label)
     assert found is not None, label

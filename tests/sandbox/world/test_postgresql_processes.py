@@ -13,7 +13,7 @@ import pytest
 from flask import Flask
 
 from tests.postgres import empty_database
-from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester, exact
+from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.disbursements.payers import WALLET, Payer
 from tests.sandbox.stations import Shop, commands, gunicorn
 from tests.waiting import eventually
@@ -96,26 +96,3 @@ def test_every_webhook_is_sent_once_though_all_processes_send_what_is_due(
 def test_workers_that_were_forked_from_one_application_share_no_connection(postgres_database: str, shop: Shop) -> None:
     with gunicorn(3, postgres_database, shop.url, options=["--preload"]) as workers:
         assert len(set(many_hands(lambda where: Merchant(where).makes_checkout(), workers, 24))) == 24
-
-
-def test_a_restore_here_is_the_state_there_also_while_others_write(stations: list[Flask], shop: Shop) -> None:
-    here, there = stations[0], stations[-1]
-    checkout = Merchant(here).makes_checkout()
-    Tester(here).picks(checkout)
-    Tester(here).advances(hours=1)
-    headers = {"X-Sandbox-Control": CONTROL_TOKEN}
-    content = here.test_client().open("/_sandbox/snapshot", method="GET", headers=headers).data
-
-    def disturb(where: Flask) -> int:
-        Merchant(where).makes_checkout()
-        if where is not here:
-            return 200
-        return where.test_client().open("/_sandbox/restore", method="POST", data=content, headers=headers).status_code
-
-    assert set(many_hands(disturb, stations, 24)) == {200}
-    assert here.test_client().open("/_sandbox/restore", method="POST", data=content, headers=headers).status_code == 200
-    assert 3500 < Tester(there).offset() < 3601
-    assert Tester(there).pays(checkout)["status"] == "completed"
-    assert Merchant(here).reads_deposit(checkout).data["status"] == "completed"
-    again = there.test_client().open("/_sandbox/snapshot", method="GET", headers=headers).data
-    assert len(exact(again)["state"]["tables"]["checkout"]) == 1
