@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import (
@@ -26,6 +26,7 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
+    case,
     delete,
     exists,
     func,
@@ -95,15 +96,8 @@ class Pruned:
     database refused to change, as the log says."""
 
 
-class _Removed(NamedTuple):
-    """The numbers of rows that one transaction removed."""
-
-    rows: int = 0
-    events: int = 0
-    """The events of removed checkouts."""
-
-
-_Removal = Callable[[Connection], _Removed]
+_Removal = Callable[[Connection], int]
+"""Removes rows in a transaction; returns how many."""
 
 
 class _Kind(NamedTuple):
@@ -144,11 +138,9 @@ class Pruning:
         behind = 0
         for kind, end in zip(kinds, ends, strict=True):
             for ids, place in self._found(kind, end):
-                # A dry run has counted the events of checkouts with the others.
-                removed = _Removed(len(ids)) if dry_run else self._removed_each(kind, ids)
-                counts[kind.counted_as] += removed.rows
-                counts["events"] += removed.events
-                counts["left"] += len(ids) - removed.rows
+                removed = len(ids) if dry_run else self._removed_each(kind, ids)
+                counts[kind.counted_as] += removed
+                counts["left"] += len(ids) - removed
                 if progress is not None:
                     progress(behind + place, sum(ends))
             behind += end
@@ -156,16 +148,19 @@ class Pruning:
 
     def _kinds(self, prunable: Prunable, now: datetime, *, dry_run: bool) -> list[_Kind]:
         models = self.parts.models
-        checkout, told = prunable.checkout(), prunable.event(dry_run=dry_run)
 
         def history(name: str, table: Table, condition: Condition, is_kept: Callable[[dict[str, Any]], bool]) -> _Kind:
             return _Kind(name, table, condition, lambda ids: self._shorten(table, condition, ids, is_kept, now))
 
+        def whole(name: str, table: Table, condition: Condition) -> _Kind:
+            return _Kind(name, table, condition, lambda ids: partial(_remove, table, condition, ids))
+
         return [
             history("checkout_histories", models.checkouts, prunable.checkout_history(), _is_decision),
             history("payout_histories", models.payouts, prunable.payout_history(), _is_decision_or_money),
-            _Kind("events", models.events, told, lambda ids: self._remove_events(told, ids)),
-            _Kind("checkouts", models.checkouts, checkout, lambda ids: self._remove_checkouts(prunable, ids)),
+            whole("checkouts", models.checkouts, prunable.checkout()),
+            # After the checkouts, whose events are told of nothing then.
+            whole("events", models.events, prunable.event(dry_run=dry_run)),
         ]
 
     def _shorten(
@@ -188,28 +183,10 @@ class Pruning:
         same = update(table).where(is_of(table, "id"), is_of(table, "history"), condition)
         statement = same.values(new_values(table, ("history", "pruned_at")))
 
-        def remove(connection: Connection) -> _Removed:
+        def remove(connection: Connection) -> int:
             free = _lock_free(connection, table, ids)
             mine = [change for change in changes if change["of_id"] in free]
-            return _Removed(connection.execute(statement, mine).rowcount if mine else 0)
-
-        return remove
-
-    def _remove_events(self, condition: Condition, ids: Sequence[int]) -> _Removal:
-        table = self.parts.models.events
-        mine = delete(table).where(table.c.id.in_(ids), condition)
-        return lambda connection: _Removed(connection.execute(mine).rowcount)
-
-    def _remove_checkouts(self, prunable: Prunable, ids: Sequence[int]) -> _Removal:
-        """Remove checkouts as a whole, and their events."""
-        table, events = self.parts.models.checkouts, self.parts.models.events
-
-        def remove(connection: Connection) -> _Removed:
-            mine = delete(table).where(table.c.id.in_(_lock_free(connection, table, ids)), prunable.checkout())
-            gone = connection.execute(mine.returning(table.c.order_id, table.c.checkout_id)).all()
-            of_orders = events.c.order_id.in_({row.order_id for row in gone})
-            about = (of_orders, events.c.checkout_id.in_({row.checkout_id for row in gone}), prunable.is_delivered())
-            return _Removed(len(gone), connection.execute(delete(events).where(*about)).rowcount if gone else 0)
+            return connection.execute(statement, mine).rowcount if mine else 0
 
         return remove
 
@@ -238,13 +215,13 @@ class Pruning:
             place = last
         yield [], end
 
-    def _removed_each(self, kind: _Kind, ids: Sequence[int]) -> _Removed:
+    def _removed_each(self, kind: _Kind, ids: Sequence[int]) -> int:
         """Remove rows in one transaction, or one by one where some cannot be removed.
 
         A row of the shop's own may refer to one; any other reason is logged.
         """
         if not ids:
-            return _Removed()
+            return 0
         try:
             return self._removed(kind.removal(ids))
         except Exception as error:
@@ -252,11 +229,10 @@ class Pruning:
                 if not isinstance(error, IntegrityError):
                     text, told = "row %d of %s cannot be pruned: %s", (ids[0], kind.table.name, first_line(error))
                     self.parts.log.warning("rows that are pruned", text, *told, extra=about(), error=error)
-                return _Removed()
-        removed = [self._removed_each(kind, [one]) for one in ids]
-        return _Removed(sum(one.rows for one in removed), sum(one.events for one in removed))
+                return 0
+        return sum(self._removed_each(kind, [one]) for one in ids)
 
-    def _removed(self, remove: _Removal) -> _Removed:
+    def _removed(self, remove: _Removal) -> int:
         """Run one short transaction, and then let others have as much time; nothing when the database was too busy."""
         for _ in range(_TRIES):
             began = time.monotonic()
@@ -270,12 +246,18 @@ class Pruning:
             else:
                 self.pause(min(time.monotonic() - began, _LONGEST_PAUSE))
                 return removed
-        return _Removed()
+        return 0
 
     @cached_property
     def _single(self) -> Engine:
         """The engine for single statements."""
         return autocommit(self.parts.engine())
+
+
+def _remove(table: Table, condition: Condition, ids: Sequence[int], connection: Connection) -> int:
+    """Remove rows as a whole."""
+    mine = table.c.id.in_(_lock_free(connection, table, ids))
+    return connection.execute(delete(table).where(mine, condition)).rowcount
 
 
 def _lock_free(connection: Connection, table: Table, ids: Sequence[int]) -> set[int]:
@@ -318,21 +300,18 @@ class Prunable:
         return and_(self._is_unpruned(self.models.payouts), self._payout_is_decided())
 
     def event(self, *, dry_run: bool) -> Condition:
-        """An event that may go: its receivers have run, and the row that it is about says that it was pruned.
+        """An event that may go: its receivers have run, and the row that it is about was pruned, or is gone.
 
-        :param dry_run: whether the row need not say so yet.
+        :param dry_run: whether the row need only be one that is pruned.
         """
         e, checkouts, payouts = self.models.events.c, self.models.checkouts, self.models.payouts
-        of_checkout: Condition = checkouts.c.pruned_at.is_not(None)
-        of_payout: Condition = payouts.c.pruned_at.is_not(None)
+        still: list[Condition] = [checkouts.c.pruned_at.is_(None), payouts.c.pruned_at.is_(None)]
         if dry_run:
-            of_checkout = or_(of_checkout, self._checkout_is_decided())
-            of_payout = or_(of_payout, self._payout_is_decided())
-        about_checkout = exists().where(checkouts.c.checkout_id == e.checkout_id, of_checkout)
-        about_payout = exists().where(payouts.c.reference == e.payout_reference, of_payout)
-        no_payout = e.payout_reference.is_(None)
-        about = or_(and_(no_payout, about_checkout), and_(~no_payout, about_payout))
-        return and_(self.is_delivered(), about)
+            decided = self._checkout_is_decided(), self._payout_is_decided()
+            still = [and_(one, ~func.coalesce(other, False)) for one, other in zip(still, decided, strict=True)]
+        of_checkout = exists().where(checkouts.c.checkout_id == e.checkout_id, still[0])
+        of_payout = exists().where(payouts.c.reference == e.payout_reference, still[1])
+        return and_(self.is_delivered(), case((e.payout_reference.is_(None), ~of_checkout), else_=~of_payout))
 
     def is_delivered(self) -> Condition:
         """An event whose last receiver ran long ago, or that was superseded then."""

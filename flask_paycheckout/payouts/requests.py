@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.decisions import stored_name, who_and_why
 from flask_paycheckout.checkouts.moves import Decision, Move, Moves
-from flask_paycheckout.checkouts.payments import EXACT, Amount
+from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.states import OPEN, Evidence, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.deeds import record_deed
@@ -261,8 +261,8 @@ class RefundablePayment(msgspec.Struct, frozen=True):
 
     @property
     def seen(self) -> str:
-        """The refunds so far, in a text that any further refund changes."""
-        return _seen(len(self.refunds), self.checkout.refunded_amount)
+        """The number of refunds so far, which any further refund changes, and no cancelled one."""
+        return str(len(self.refunds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,11 +310,5 @@ class Refunds:
 
     def _seen_before(self, session: Session, made: PayoutMixin) -> str:
         payout: Any = self.parts.models.Payout
-        checkout: Any = self.parts.models.Checkout
-        count = session.scalars(select(func.count()).where(payout.refund_of == made.refund_of)).one() - 1
-        total = session.scalars(select(checkout.refunded_amount).where(checkout.checkout_id == made.refund_of)).one()
-        return _seen(count, str(rest_of(Decimal(total), made.exact_amount)))
-
-
-def _seen(count: int, refunded: str | None) -> str:
-    return f"{count}:{Decimal(refunded or 0).normalize(EXACT):f}"
+        count = session.scalars(select(func.count()).where(payout.refund_of == made.refund_of)).one()
+        return str(count - 1)

@@ -402,7 +402,7 @@ def test_a_run_that_was_stopped_is_continued_by_the_next(shop: Shop, monkeypatch
             stopped.run(DAYS)
     rest = prunes(shop)
     assert rest.checkout_histories == whole.checkout_histories - 5
-    assert rest.checkouts == whole.checkouts
+    assert (rest.checkouts, rest.events) == (whole.checkouts - 2, whole.events)
     assert counts(prunes(shop, dry_run=True)) == (0, 0, 0, 0, 0)
 
 

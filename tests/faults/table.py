@@ -139,11 +139,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a checkout whose money comes while it is pruned is removed": (
             f"{_PRUNING}::test_money_that_comes_between_count_and_removal_is_kept[sqlite]",
-            Swap(
-                "books.pruning:Pruning._remove_checkouts",
-                "delete(table).where(table.c.id.in_(_lock_free(connection, table, ids)), prunable.checkout())",
-                "delete(table).where(table.c.id.in_(_lock_free(connection, table, ids)))",
-            ),
+            Swap("books.pruning:_remove", "delete(table).where(mine, condition)", "delete(table).where(mine)"),
         ),
         "the event is stored in a second transaction": (
             "checkouts/test_checkouts.py::test_a_move_whose_event_cannot_be_stored_does_not_happen[sqlite]",
