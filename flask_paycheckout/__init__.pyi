@@ -7,6 +7,7 @@ from .checkouts.payments import (
     Payment as Payment,
     PaymentFee as PaymentFee,
 )
+from .database.hosts import Host as Host
 from .errors import (
     ConfigurationError as ConfigurationError,
     NothingToRefund as NothingToRefund,

@@ -22,11 +22,10 @@ constructor.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from flask_sqlalchemy import SQLAlchemy
-
-from flask_paycheckout.models import make_models
+from flask_paycheckout.database.hosts import metadata_of
+from flask_paycheckout.models import models_in
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
 
 try:
@@ -35,6 +34,15 @@ except ImportError:
     raise ImportError(
         "flask_paycheckout.admin needs Flask-Admin. Install it: pip install 'flask-paycheckout[admin]'"
     ) from None
+
+if TYPE_CHECKING:
+    from flask_sqlalchemy import SQLAlchemy
+    from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
+    from sqlalchemy import MetaData
+
+    from flask_paycheckout.database.hosts import Host
+
+    ShopDb = SQLAlchemy | LiteSQLAlchemy | Host
 
 __all__ = ["CheckoutView", "EventView", "PayoutView", "payment_views"]
 
@@ -47,7 +55,7 @@ class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no type
     column_default_sort = ("id", True)
     column_sortable_list = ()
 
-    def __init__(self, model: type, db: SQLAlchemy, permission: Permission, **options: Any) -> None:
+    def __init__(self, model: type, db: ShopDb, permission: Permission, **options: Any) -> None:
         require_callable(permission, "flask_paycheckout.admin")
         self._permission = permission
         super().__init__(model, db, **options)
@@ -112,17 +120,18 @@ class PayoutView(_ReadOnlyView):
 
 
 def payment_views(
-    db: SQLAlchemy, permission: Permission, category: str = "Payments"
+    db: ShopDb, permission: Permission, category: str = "Payments", *, metadata: MetaData | None = None
 ) -> tuple[CheckoutView, EventView, PayoutView]:
     """Make the views of checkouts, events and payouts, for `Admin.add_views`.
 
-    :param db: the SQLAlchemy object that `PayCheckout.init_app` got.
+    :param db: the object that `PayCheckout.init_app` got.
     :param permission: returns the name of the person who makes the request, or None to refuse; as for
         `PayCheckout.owner_view`.
     :param category: the menu that contains them.
-    :raises ConfigurationError: `permission` is not a function.
+    :param metadata: as for `PayCheckout.init_app`.
+    :raises ConfigurationError: `permission` is not a function, or `init_app` was not called before.
     """
-    models = make_models(db)
+    models = models_in(metadata_of(db, metadata))
     checkouts: Any = {"name": "Checkouts", "category": category, "endpoint": "paycheckout_checkouts"}
     events: Any = {"name": "Events", "category": category, "endpoint": "paycheckout_events"}
     payouts: Any = {"name": "Payouts", "category": category, "endpoint": "paycheckout_payouts"}

@@ -9,20 +9,22 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, TypeVar
 
 from flask import Blueprint, Flask, current_app, g, has_app_context, has_request_context
-from flask_sqlalchemy import SQLAlchemy
 from markupsafe import Markup
+from sqlalchemy import MetaData
+from sqlalchemy.orm import Session
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import load_settings
+from flask_paycheckout.database.hosts import Host, database_of
 from flask_paycheckout.database.order_ids import require_order_id
-from flask_paycheckout.database.shop_session import watch_sessions
+from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.receivers import mark_atomic
-from flask_paycheckout.models import Models, make_models, require_one_database
+from flask_paycheckout.models import Models, make_models, models_in, require_one_database
 from flask_paycheckout.parts import AccountKeys, AccountOf, Callbacks, OrderTotal, OrderUrl
 from flask_paycheckout.payouts.destinations import ByHand, Destination
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -39,6 +41,8 @@ from flask_paycheckout.views.pages import qr_code
 
 if TYPE_CHECKING:
     import httpx
+    from flask_sqlalchemy import SQLAlchemy
+    from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
 
     from flask_paycheckout.books.explain import Explanation
     from flask_paycheckout.books.ledger import Line
@@ -66,47 +70,54 @@ class PayCheckout:
     Every method works on the current app, so it needs an application context.
     """
 
-    def __init__(self, app: Flask | None = None, db: SQLAlchemy | None = None) -> None:
+    def __init__(
+        self,
+        app: Flask | None = None,
+        db: SQLAlchemy | LiteSQLAlchemy | Host | None = None,
+        *,
+        metadata: MetaData | None = None,
+    ) -> None:
         self._callbacks = Callbacks()
-        self._databases: weakref.WeakSet[SQLAlchemy] = weakref.WeakSet()
+        self._metadatas: weakref.WeakSet[MetaData] = weakref.WeakSet()
         if app is not None:
-            if db is None:
-                raise TypeError(
-                    "PayCheckout(app, db) needs the shop's flask_sqlalchemy.SQLAlchemy object as db."
-                    " Write: db = SQLAlchemy(app); PayCheckout(app, db)"
-                )
-            self.init_app(app, db)
+            self.init_app(app, db, metadata=metadata)
 
     def init_app(
         self,
         app: Flask,
-        db: SQLAlchemy,
+        db: SQLAlchemy | LiteSQLAlchemy | Host | None,
         *,
+        metadata: MetaData | None = None,
         transport: httpx.BaseTransport | None = None,
         clock: Clock | None = None,
     ) -> None:
         """Set the extension up on an app: settings, tables, routes, template global, commands.
 
-        :param db: the shop's SQLAlchemy object; the tables appear in its metadata at once.
+        :param db: the shop's `flask_sqlalchemy.SQLAlchemy`, its `flask_sqlalchemy_lite.SQLAlchemy`, or a `Host`; the
+            payment tables appear in its metadata at once.
+        :param metadata: the `metadata` of the shop's models, with Flask-SQLAlchemy-Lite only.
         :param transport: an httpx transport for the client, such as the test sandbox's.
         :param clock: gives the aware UTC now, the only source of time; a transport that has a `clock` brings its own.
-        :raises ConfigurationError: a setting is missing or wrong, or the app already has the extension.
+        :raises ConfigurationError: a setting is missing or wrong, the app already has the extension, or it or `db` is
+            something else.
         """
-        if not isinstance(db, SQLAlchemy):
-            raise TypeError(
-                f"db must be the shop's flask_sqlalchemy.SQLAlchemy object, not {type(db).__name__}."
-                " Write: db = SQLAlchemy(app); PayCheckout(app, db)"
+        if not isinstance(app, Flask):
+            raise ConfigurationError(
+                f"app must be a flask.Flask, not {type(app).__module__}.{type(app).__name__}. A Quart app cannot have"
+                " this extension; a Flask app can have async def views (pip install 'flask[async]') and be served by"
+                " an ASGI server through asgiref.wsgi.WsgiToAsgi, as docs/hosts.md shows."
             )
+        database = database_of(db, metadata, app.app_context)
         if KEY in app.extensions:
             raise ConfigurationError(f"PayCheckout is already set up on {app.name!r}. Call init_app once for each app.")
         settings = load_settings(app.config, relaxed=app.debug or app.testing)
         _require_keys(app)
-        models = make_models(db)
+        models = make_models(database)
         require_one_database(models, app.config, separate=settings.separate_database)
-        watch_sessions(db)
-        self._databases.add(db)
+        self._metadatas.add(database.metadatas[None])
         clock = clock or getattr(transport, "clock", None)
-        parts = make_parts(app, db, settings, models, self._callbacks, transport, clock)
+        sessions = ShopSessions(database, models.checkouts)
+        parts = make_parts(app, sessions, settings, models, self._callbacks, transport, clock)
         app.extensions[KEY] = Runtime(parts, _queue_of(app))
         add_routes(app, settings)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button
@@ -520,6 +531,16 @@ class PayCheckout:
     # The service, and the tables
 
     @property
+    def session(self) -> Session:
+        """The shop's session in the running application context: `db.session`, where the shop has a `db`.
+
+        Receivers, `order_total`, `pay_out` and `refund` work in it.
+
+        :raises ConfigurationError: the shop's `Host` gives no session of its own to each context.
+        """
+        return runtime().sessions.of_context()
+
+    @property
     def client(self) -> PaymentsClient:
         """The current app's client of the whole service."""
         return runtime().client
@@ -549,8 +570,8 @@ class PayCheckout:
     def _models(self) -> Models:
         if has_app_context() and KEY in current_app.extensions:
             return runtime().models
-        if len(self._databases) == 1:
-            return make_models(next(iter(self._databases)))
+        if len(self._metadatas) == 1:
+            return models_in(next(iter(self._metadatas)))
         raise ConfigurationError(
             "paycheckout.Checkout, paycheckout.Event and paycheckout.Payout are made by init_app(app, db)."
             " Call it first; with several databases, use them inside an application context."

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Table
+from sqlalchemy import MetaData, Table
 from sqlalchemy.orm import class_mapper, make_transient_to_detached
 from sqlalchemy.orm.attributes import instance_state, manager_of_class
 
 from flask_paycheckout.books.booking_model import BookingMixin
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.database.deeds import deed_table
+from flask_paycheckout.database.hosts import ShopDatabase
 from flask_paycheckout.database.mapping import mapped
 from flask_paycheckout.database.service_table import service_table
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 
-__all__ = ["Models", "make_models", "require_one_database"]
+__all__ = ["Models", "make_models", "models_in", "require_one_database"]
 
 Row = TypeVar("Row")
 
@@ -100,20 +100,32 @@ class Models:
         return cast("Table", self.Event.__table__)
 
 
-def make_models(db: SQLAlchemy) -> Models:
-    """Make the mapped classes on this `db`, or take the shop's own subclasses of the mixins."""
-    checkout = mapped(db, CheckoutMixin, "PayCheckoutCheckout")
+def make_models(database: ShopDatabase) -> Models:
+    """Make the mapped classes in the shop's metadata, or take the shop's own subclasses of the mixins."""
+    checkout = mapped(database, CheckoutMixin, "PayCheckoutCheckout")
     # A shop that moved its payment tables to another bind before there were payouts has them there too.
     beside = getattr(checkout, "__bind_key__", None)
     models = Models(
         checkout,
-        mapped(db, EventMixin, "PayCheckoutEvent"),
-        mapped(db, PayoutMixin, "PayCheckoutPayout", beside),
-        mapped(db, BookingMixin, "PayCheckoutBooking", beside),
+        mapped(database, EventMixin, "PayCheckoutEvent"),
+        mapped(database, PayoutMixin, "PayCheckoutPayout", beside),
+        mapped(database, BookingMixin, "PayCheckoutBooking", beside),
     )
     service_table(models.checkouts)
     deed_table(models.checkouts)
+    database.metadatas[None].info[__name__] = models
     return models
+
+
+def models_in(metadata: MetaData) -> Models:
+    """The mapped classes that `make_models` has made in this metadata.
+
+    :raises ConfigurationError: there are none.
+    """
+    found = metadata.info.get(__name__)
+    if not isinstance(found, Models):
+        raise ConfigurationError("The payment tables are made by paycheckout.init_app(app, db). Call it first.")
+    return found
 
 
 def require_one_database(models: Models, config: Mapping[str, Any], *, separate: bool) -> None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from flask import Flask, has_request_context, request
-from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Engine
-from sqlalchemy.orm import scoped_session
 
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
-from flask_paycheckout.database.shop_session import own_session
+from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.models import Models
 from flask_paycheckout.service.accounts import Account
@@ -67,7 +64,7 @@ class Parts:
     """What one app's extension is set up with."""
 
     app: Flask
-    db: SQLAlchemy
+    sessions: ShopSessions
     settings: Settings
     models: Models
 
@@ -99,10 +96,6 @@ class Parts:
     def claim(self) -> timedelta:
         """The time for which a process has a call to itself: the longest that it takes, and that again to apply it."""
         return max(_CLAIM, timedelta(seconds=2 * self.settings.timeout))
-
-    def scope(self) -> AbstractContextManager[scoped_session[Any]]:
-        """Open an application context in which `db.session` is a new session."""
-        return own_session(self.db, self.app.app_context)
 
     def several_accounts(self) -> bool:
         """Whether the shop has several merchant accounts."""

@@ -9,8 +9,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from flask import Flask, current_app
-from flask_sqlalchemy import SQLAlchemy
+from flask import Flask, current_app, has_app_context
 from sqlalchemy import Connection, Engine, QueuePool
 
 from flask_paycheckout.books.account_names import Merchants
@@ -31,7 +30,7 @@ from flask_paycheckout.database.autocommit import commits_each_statement
 from flask_paycheckout.database.database_clock import DatabaseClock
 from flask_paycheckout.database.failover import replace_read_only_connections
 from flask_paycheckout.database.lock_limit import LockWaits
-from flask_paycheckout.database.shop_session import allow_reading, open_connection, own_session, refuse_uncommitted
+from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.event_writer import EventWriter
@@ -103,7 +102,7 @@ class Runtime:
 
     def __init__(self, parts: Parts, queue: Callable[[str], None]) -> None:
         self.parts = parts
-        self.app, self.db, self.settings, self.models = parts.app, parts.db, parts.settings, parts.models
+        self.app, self.sessions, self.settings, self.models = parts.app, parts.sessions, parts.settings, parts.models
         self.engine, self.clock, self.log, self.observers = parts.engine, parts.clock, parts.log, parts.observers
         self.callbacks = parts.callbacks
         self.client: PaymentsClient = self.clients.of_settings
@@ -116,7 +115,7 @@ class Runtime:
         :param only_if_blocking: allow changes in `db.session` that are not committed, unless SQLite has one writer.
         :raises UncommittedChanges: `db.session` holds changes that are not committed.
         """
-        refuse_uncommitted(self.db, call, only_if_blocking=only_if_blocking)
+        self.sessions.refuse_uncommitted(call, only_if_blocking=only_if_blocking)
         return self
 
     def for_reading(self, call: str) -> Runtime:
@@ -125,12 +124,12 @@ class Runtime:
         :param call: named in the error.
         :raises UncommittedChanges: that transaction has written something.
         """
-        allow_reading(self.db, call, self.engine())
+        self.sessions.allow_reading(call)
         return self
 
     def order_statuses(self, order_ids: list[str]) -> dict[str, str]:
         """The status of each order; inside a transaction of `db.session`, as that transaction sees it."""
-        return self.checkouts.order_statuses(order_ids, open_connection(self.db, self.models.Checkout))
+        return self.checkouts.order_statuses(order_ids, self.sessions.open_connection())
 
     # The service
 
@@ -397,7 +396,7 @@ def runtime() -> Runtime:
 
 def make_parts(
     app: Flask,
-    db: SQLAlchemy,
+    sessions: ShopSessions,
     settings: Settings,
     models: Models,
     callbacks: Callbacks,
@@ -412,27 +411,26 @@ def make_parts(
     elapsed = time.monotonic if clock is None else seconds_of(clock)
     clock = in_utc(clock or utc_now)
     log, call = FailureLog(clock), shop_caller(app.ensure_sync)
-    engine = _engine_of(app, db, settings, models)
+    engine = _engine_of(app, sessions, settings, models)
     observers = Observers(log, call)
-    return Parts(app, db, settings, models, engine, clock, elapsed, log, observers, callbacks, call, transport)
+    return Parts(app, sessions, settings, models, engine, clock, elapsed, log, observers, callbacks, call, transport)
 
 
-def _engine_of(app: Flask, db: SQLAlchemy, settings: Settings, models: Models) -> Callable[[], Engine]:
+def _engine_of(app: Flask, sessions: ShopSessions, settings: Settings, models: Models) -> Callable[[], Engine]:
     """A function that returns the engine of the payment tables."""
 
     @cache
     def engine() -> Engine:
         # At first use, because the shop may set up its database after this extension.
         strict = app.debug or app.testing
-        held = None if strict else open_connection(db, models.Checkout)
-        with own_session(db, app.app_context):
-            # The configuration may have changed since `init_app`.
-            require_one_database(models, app.config, separate=settings.separate_database)
-            found = db.engines[models.bind_key]
-            if not strict:
-                _require_transactions(found, held)
-            replace_read_only_connections(found)
-            return found
+        held = sessions.open_connection() if has_app_context() and not strict else None
+        # The configuration may have changed since `init_app`.
+        require_one_database(models, app.config, separate=settings.separate_database)
+        found = sessions.engine()
+        if not strict:
+            _require_transactions(found, held)
+        replace_read_only_connections(found)
+        return found
 
     return engine
 
@@ -449,5 +447,5 @@ def _require_transactions(engine: Engine, held: Connection | None) -> None:
         if commits_each_statement(connection):
             raise ConfigurationError(
                 "the database engine commits every statement by itself (AUTOCOMMIT), so a payment could be half"
-                " written. Remove that option from SQLALCHEMY_ENGINE_OPTIONS."
+                " written. Remove that option, from SQLALCHEMY_ENGINE_OPTIONS with Flask-SQLAlchemy."
             )

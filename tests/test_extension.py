@@ -70,7 +70,7 @@ def test_a_factory_used_twice_with_one_module_level_db(clock: Clock, service: Se
 @pytest.mark.parametrize(
     ("act", "error", "message"),
     [
-        (lambda shop: PayCheckout(make_app()), TypeError, "as db"),
+        (lambda shop: PayCheckout(make_app()), ConfigurationError, "db must be"),
         (lambda shop: shop.paycheckout.init_app(shop.app, shop.db), ConfigurationError, "already set up on 'shop'"),
         (lambda shop: PayCheckout().Checkout, ConfigurationError, r"made by init_app\(app, db\)"),
         (lambda shop: PayCheckout().start("o-1"), RuntimeError, "application context"),

@@ -33,12 +33,14 @@ LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # The names of the package, its pytest plugin, and the service to test against.
 BESIDE = {"__init__", "testing", "sandbox"}
 WEB = {"flask", "werkzeug", "jinja2", "markupsafe"}
-DATABASE = {"sqlalchemy", "flask_sqlalchemy"}
+DATABASE = {"sqlalchemy", "flask_sqlalchemy", "flask_sqlalchemy_lite"}
 OPTIONAL = {
     "babel",
     "celery",
     "flask_admin",
     "flask_babel",
+    "flask_sqlalchemy",
+    "flask_sqlalchemy_lite",
     "fpdf",
     "prometheus_client",
     "psycopg",

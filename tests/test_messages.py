@@ -6,23 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from flask_paycheckout import (
-    PayCheckout,
-)
 from tests.conftest import OpenShop
 from tests.docs.merchant import shop_source
-from tests.scripted import make_app
 from tests.test_cli import runs
-
-
-@pytest.mark.parametrize("given", [None, "sqlite://", object()])
-def test_what_is_no_database_object_is_told_how_to_get_one(given: Any) -> None:
-    with pytest.raises(TypeError, match=r"SQLAlchemy object.*Write: db = SQLAlchemy\(app\)"):
-        PayCheckout(make_app(), given)
 
 
 @pytest.mark.parametrize("command", [["report"], ["show", "o-1"], ["reconcile"]])

@@ -1,15 +1,15 @@
-"""Mapped classes on a shop's `db`: made once for each, kept as long as it, with aware times."""
+"""Mapped classes in a shop's metadata: made once for each, kept as long as it, with aware times."""
 
 from __future__ import annotations
 
 from datetime import UTC
 from typing import Any
 
-from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import BigInteger, DateTime, Integer, event
 from sqlalchemy.orm.attributes import set_committed_value
 
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.hosts import ShopDatabase
 
 __all__ = ["MOMENT", "ROW_ID", "keep", "mapped"]
 
@@ -41,21 +41,21 @@ _MOMENTS = (
 
 
 def keep(model: Any) -> None:
-    """Keep a mapped class as long as its `db`, since SQLAlchemy holds only weak references."""
+    """Keep a mapped class as long as its metadata, since SQLAlchemy holds only weak references."""
     metadata = getattr(model, "metadata", None)
     if metadata is not None:
         metadata.info.setdefault(__name__, []).append(model)
 
 
-def mapped(db: SQLAlchemy, mixin: type[Any], name: str, bind_key: str | None = None) -> type[Any]:
-    """The shop's own subclass of a mixin on this `db`, or one that is made now.
+def mapped(database: ShopDatabase, mixin: type[Any], name: str, bind_key: str | None = None) -> type[Any]:
+    """The shop's own subclass of a mixin in its metadata, or one that is made now.
 
     :param bind_key: the bind of one that is made now; None for the shop's default database.
     """
-    held = [model for metadata in db.metadatas.values() for model in metadata.info.get(__name__, ())]
+    held = [model for metadata in database.metadatas.values() for model in metadata.info.get(__name__, ())]
     found = next((model for model in held if issubclass(model, mixin) and "__mapper__" in vars(model)), None)
     bind = {} if bind_key is None else {"__bind_key__": bind_key}
-    model: type[Any] = found or type(name, (mixin, db.Model), {"__module__": __name__, **bind})
+    model: type[Any] = found or type(name, (mixin, database.base()), {"__module__": __name__, **bind})
     event.listen(model, "load", _on_load)
     event.listen(model, "refresh", _on_refresh)
     return model

@@ -86,13 +86,8 @@ class Begun:
 
 
 def begun_in(session: Session) -> list[Begun]:
-    """The connections of the session's open transaction; empty where the session was not watched."""
+    """The connections of the session's open transaction."""
     return list(session.info.get(_BEGUN, ()))
-
-
-def is_watched(session: Session) -> bool:
-    """Whether the session's open transaction began while it was watched, and has a connection."""
-    return _BEGUN in session.info
 
 
 def note_begun(session: Session, transaction: SessionTransaction, connection: Connection) -> None:

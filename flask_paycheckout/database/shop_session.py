@@ -2,163 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
-from weakref import WeakSet
 
-from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection, Engine, StaticPool, event
+from sqlalchemy import Connection, Engine, StaticPool, Table, event
 from sqlalchemy.exc import OperationalError
-from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction, class_mapper, scoped_session
-from sqlalchemy.util import ScopedRegistry
+from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction
 
-from flask_paycheckout.database.open_transactions import begun_in, forget_begun, is_watched, note_begun, refuse_commit
-from flask_paycheckout.errors import ConfigurationError, UncommittedChanges
+from flask_paycheckout.database.hosts import ShopDatabase
+from flask_paycheckout.database.open_transactions import begun_in, forget_begun, note_begun, refuse_commit
+from flask_paycheckout.errors import UncommittedChanges
 
-__all__ = ["allow_reading", "let_clean_go", "open_connection", "own_session", "refuse_uncommitted", "watch_sessions"]
-
-# Each `db.session` that was found to make new sessions.
-_giving_new_sessions: WeakSet[Any] = WeakSet()
+__all__ = ["ShopSessions"]
 
 _WROTE = "flask_paycheckout_wrote"
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")
 
 
-def watch_sessions(db: SQLAlchemy) -> None:
-    """Record of each session of this `db` what it does in its open transaction, and let the shop end none of ours."""
-    # SQLAlchemy ignores a listener that is added twice. `event.contains` is no safe check before: a new object may have
-    # the address of a deleted one.
-    event.listen(db.session, "after_flush", _after_flush)
-    event.listen(db.session, "do_orm_execute", _on_execute)
-    event.listen(db.session, "after_begin", note_begun)
-    event.listen(db.session, "after_transaction_end", forget_begun)
-    event.listen(db.session, "before_commit", refuse_commit)
-    event.listen(db.session, "after_transaction_end", _on_end)
+@dataclass(frozen=True, eq=False)
+class ShopSessions:
+    """The sessions of one app's shop: that of the running context, with what it has not committed, and our own.
 
-
-def refuse_uncommitted(db: SQLAlchemy, call: str, *, only_if_blocking: bool = False) -> None:
-    """Raise when the current `db.session` holds changes that are not committed.
-
-    :param only_if_blocking: raise only when they would block our own write, or be committed by it: SQLite has one
-        writer, and an in-memory database has a single connection.
-    :raises UncommittedChanges: gives the changed classes, never their values.
-    :raises ConfigurationError: `db.session` was replaced by an object that makes no new sessions.
+    :param table: a payment table; the session says which engine it is on.
     """
-    if not _registry(db).has():
-        return
-    session = db.session()
-    single_writer = db.engine.dialect.name == "sqlite" or isinstance(db.engine.pool, StaticPool)
-    if only_if_blocking and not single_writer:
-        return
-    written = session.info.get(_WROTE) or _wrote_unseen(session)
-    locked = single_writer and _holds_lock(session)
-    changed = written or (_pending(session) if locked or not only_if_blocking else "")
-    if changed:
-        raise UncommittedChanges(call, changed)
-    if locked and not session.in_nested_transaction():
-        # If every transaction takes SQLite's one write lock, even a session that has only read would block us forever.
-        session.rollback()
 
+    database: ShopDatabase
+    table: Table
 
-@contextmanager
-def own_session(db: SQLAlchemy, context: Callable[[], AbstractContextManager[object]]) -> Iterator[scoped_session[Any]]:
-    """Open an application context in which `db.session` is a new session.
+    def of_context(self) -> Session:
+        """The session of the running application context."""
+        return self.database.session()
 
-    If sessions do not belong to application contexts, as with a `scopefunc` of the shop, the caller's session is set
-    aside meanwhile, without commit, rollback or close.
+    def own(self) -> AbstractContextManager[Session]:
+        """Open an application context in which the shop's session is a new one."""
+        return self.database.own()
 
-    :param context: opens an application context of the shop.
-    :raises ConfigurationError: `db.session` was replaced by an object that makes no new sessions.
-    """
-    registry = _registry(db)
-    before = _current(registry)
-    host = None
-    try:
-        with context():
-            found = _current(registry)
-            if found is not None:
-                # A session other than the caller's is left over from an earlier context.
-                registry.clear()
-                host = found if found is before else None
-            yield db.session
-    finally:
-        if host is not None:
-            # Flask-SQLAlchemy removes our session at the end of the context, unless the shop replaced that as well.
-            db.session.remove()
-            registry.set(host)
+    def engine(self) -> Engine:
+        """The engine of the payment tables."""
+        with self.own() as session:
+            return self.database.engine(self._engine_of(session))
 
+    def refuse_uncommitted(self, call: str, *, only_if_blocking: bool = False) -> None:
+        """Raise when the shop's session holds changes that are not committed.
 
-def _registry(db: SQLAlchemy) -> ScopedRegistry[Any]:
-    if db.session not in _giving_new_sessions:
-        _require_new_sessions(db.session)
-        watch_sessions(db)
-        _giving_new_sessions.add(db.session)
-    return db.session.registry
-
-
-def _require_new_sessions(sessions: Any) -> None:
-    if isinstance(sessions, scoped_session):
-        one, other = sessions.session_factory(), sessions.session_factory()
-        if one is not other:
-            one.close()
-            other.close()
+        :param only_if_blocking: raise only when they would block our own write, or be committed by it: SQLite has one
+            writer, and an in-memory database has a single connection.
+        :raises UncommittedChanges: gives the changed classes, never their values.
+        :raises ConfigurationError: the shop gives no new sessions.
+        """
+        session = self.database.current()
+        if session is None:
             return
-    raise ConfigurationError(
-        "db.session was replaced by an object that always returns the same session, so receivers would commit the"
-        " shop's own changes in it. Put scoped_session(sessionmaker(...)) there, which makes new sessions."
-    )
+        engine = self._engine_of(session)
+        single_writer = engine.dialect.name == "sqlite" or isinstance(engine.pool, StaticPool)
+        if only_if_blocking and not single_writer:
+            return
+        written = session.info.get(_WROTE) or _wrote_unseen(session)
+        locked = single_writer and _holds_lock(session)
+        changed = written or (_pending(session) if locked or not only_if_blocking else "")
+        if changed:
+            raise UncommittedChanges(call, changed)
+        if locked and not session.in_nested_transaction():
+            # If every transaction takes SQLite's one write lock, even a session that has only read would block us
+            # forever.
+            session.rollback()
 
+    def allow_reading(self, call: str) -> None:
+        """Make sure that the shop's session does not block a read on another connection.
 
-def _current(registry: ScopedRegistry[Any]) -> Session | None:
-    """The registry's session for the current scope, if there is one."""
-    try:
-        return registry() if registry.has() else None
-    except RuntimeError:
-        # Sessions belong to application contexts, and none is open.
-        return None
+        A session that has only read is rolled back. SQLite allows reads beside a writer, unless every transaction
+        begins by taking the one write lock; an in-memory database has one connection, whose transaction our read would
+        end.
 
+        :raises UncommittedChanges: the session has uncommitted writes; gives the changed classes.
+        """
+        session = self.database.current()
+        # A session whose flush failed holds no lock, and raises when it is used.
+        if session is None or not session.is_active:
+            return
+        engine = self._engine_of(session)
+        if isinstance(engine.pool, StaticPool) or (_holds_lock(session) and not _can_begin(engine)):
+            self.refuse_uncommitted(call, only_if_blocking=True)
 
-def allow_reading(db: SQLAlchemy, call: str, engine: Engine) -> None:
-    """Make sure that the current `db.session` does not block a read on another connection.
+    def let_clean_go(self) -> None:
+        """Roll the shop's session back if it has only read, so that a page needs no second connection beside it."""
+        session = self.database.current()
+        begun = () if session is None else begun_in(session)
+        if session is None or not begun or not session.is_active or session.in_nested_transaction():
+            return
+        if not (session.info.get(_WROTE) or _pending(session) or any(one.fault or one.wrote() for one in begun)):
+            session.rollback()
 
-    A session that has only read is rolled back. SQLite allows reads beside a writer, unless every transaction begins by
-    taking the one write lock; an in-memory database has one connection, whose transaction our read would end.
+    def open_connection(self) -> Connection | None:
+        """The connection of the open transaction of the shop's session; None without one.
 
-    :param engine: the engine to read from.
-    :raises UncommittedChanges: the session has uncommitted writes; gives the changed classes.
-    """
-    # A session whose flush failed holds no lock, and raises when it is used.
-    if not _registry(db).has() or not db.session().is_active:
-        return
-    if isinstance(engine.pool, StaticPool) or (_holds_lock(db.session()) and not _can_begin(engine)):
-        refuse_uncommitted(db, call, only_if_blocking=True)
+        A read on it sees the transaction's own writes, and does not wait for its locks. Nothing is flushed.
+        """
+        session = self.database.current()
+        # A session whose flush failed raises when it is used.
+        if session is None or not session.is_active or not session.in_transaction():
+            return None
+        return session.connection(bind_arguments={"clause": self.table})
 
-
-def let_clean_go(db: SQLAlchemy) -> None:
-    """Roll the current `db.session` back if it has only read, so that a page needs no second connection beside it."""
-    if not _registry(db).has():
-        return
-    session = db.session()
-    begun = begun_in(session)
-    if not begun or not session.is_active or session.in_nested_transaction():
-        return
-    if not (session.info.get(_WROTE) or _pending(session) or any(one.fault or one.wrote() for one in begun)):
-        session.rollback()
-
-
-def open_connection(db: SQLAlchemy, model: type[Any]) -> Connection | None:
-    """The connection of the open transaction of `db.session`; None without one.
-
-    A read on it sees the transaction's own writes, and does not wait for its locks. Nothing is flushed.
-
-    :param model: a mapped class on the database to read from.
-    """
-    session = _current(_registry(db))
-    # A session whose flush failed raises when it is used.
-    if session is None or not session.is_active or not session.in_transaction():
-        return None
-    return session.connection(bind_arguments={"mapper": class_mapper(model)})
+    def _engine_of(self, session: Session) -> Engine:
+        return session.get_bind(clause=self.table).engine
 
 
 def _can_begin(engine: Engine) -> bool:
@@ -184,11 +132,6 @@ def _wrote_unseen(session: Session) -> str:
 
 def _holds_lock(session: Session) -> bool:
     """Whether a SQLite connection of the session is in a real transaction, and not only in one of SQLAlchemy's."""
-    if not session.in_transaction():
-        return False
-    if not is_watched(session):
-        # The transaction began before the session was watched.
-        return bool(getattr(session.connection().connection.dbapi_connection, "in_transaction", False))
     return any(getattr(begun.driver, "in_transaction", False) for begun in begun_in(session))
 
 
@@ -198,10 +141,19 @@ def _pending(session: Session) -> str:
     return ", ".join(sorted({type(one).__name__ for one in changed}))
 
 
+# Every session of the process is watched, since a shop may have sessions of any class. A listener is called only while
+# its session flushes, executes, begins or ends.
+event.listen(Session, "after_begin", note_begun)
+event.listen(Session, "after_transaction_end", forget_begun)
+event.listen(Session, "before_commit", refuse_commit)
+
+
+@event.listens_for(Session, "after_flush")
 def _after_flush(session: Session, context: object) -> None:
     session.info[_WROTE] = _pending(session) or session.info.get(_WROTE) or "flushed rows"
 
 
+@event.listens_for(Session, "do_orm_execute")
 def _on_execute(state: ORMExecuteState) -> None:
     if state.is_insert or state.is_update or state.is_delete or _is_written_out(state.statement):
         state.session.info[_WROTE] = state.session.info.get(_WROTE) or "an executed statement"
@@ -212,6 +164,7 @@ def _is_written_out(statement: Any) -> bool:
     return getattr(statement, "text", "").lstrip()[:6].upper() in _WRITES
 
 
+@event.listens_for(Session, "after_transaction_end")
 def _on_end(session: Session, transaction: SessionTransaction) -> None:
     if transaction.parent is None:
         session.info.pop(_WROTE, None)

@@ -18,7 +18,6 @@ from flask_paycheckout.books.lists import has_account_numbers, has_payouts
 from flask_paycheckout.books.payout_alarms import missing_token_text
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.database.shop_session import refuse_uncommitted
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database, database_text
 from flask_paycheckout.doctor.service import Progress, check_accounts, check_service
@@ -68,7 +67,7 @@ def examine(shop: Runtime, account: str | None = None, progress: Progress = lamb
     :param account: of the accounts only this one.
     :param progress: called after the read of each account.
     """
-    refuse_uncommitted(shop.db, "doctor", only_if_blocking=True)
+    shop.sessions.refuse_uncommitted("doctor", only_if_blocking=True)
     checks: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
         # First, since the other checks open connections.
         _forks,
@@ -184,7 +183,8 @@ def _receivers(shop: Runtime) -> Iterator[Check]:
             yield Check(name, level, f"no receiver: {lost}, and the events wait", remedy)
         elif count or is_payment:
             yield ok(name, f"{count} receiver{'' if count == 1 else 's'}")
-    binds = [key for key, found in shop.db.metadatas.items() if found.tables and key != shop.models.bind_key]
+    metadatas = shop.sessions.database.metadatas
+    binds = [key for key, found in metadatas.items() if found.tables and key != shop.models.bind_key]
     if binds and not shop.settings.separate_database:
         others = ", ".join(sorted("the default database" if key is None else key for key in binds))
         yield warning(

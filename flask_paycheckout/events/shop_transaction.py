@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session, scoped_session
+from sqlalchemy.orm import Session
 
 from flask_paycheckout.database.database_errors import is_lost_race
 from flask_paycheckout.database.lock_limit import LockWaits, begin_limited
@@ -38,8 +38,6 @@ _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddri
 _SLOW = 1.0
 
 _without_sockets: ContextVar[bool] = ContextVar("flask_paycheckout_without_sockets", default=False)
-
-Scope = Callable[[], AbstractContextManager[scoped_session[Any]]]
 
 
 class ShopTransaction:
@@ -122,8 +120,7 @@ class ShopTransactions:
 
         It takes a connection when the shop makes its first query, so a function without one costs nothing here.
         """
-        with self.parts.scope() as scoped:
-            session: Session = scoped()
+        with self.parts.sessions.own() as session:
             if session.in_transaction():
                 # A session of the shop's own class may have made queries already.
                 session.rollback()

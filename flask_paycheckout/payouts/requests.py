@@ -75,7 +75,7 @@ class PayoutRequests:
             "account": self._checked_account(account),
             "asked_by": None if by is None else stored_name(who_and_why(by, "-")[0]),
         }
-        session: Session = self.parts.db.session()
+        session = self.parts.sessions.of_context()
         stored = self._insert(session, wanted, exact, to, self._status(exact, currency, approve), by=wanted["asked_by"])
         if stored is not None:
             if stored.asked_by is not None:
@@ -96,7 +96,7 @@ class PayoutRequests:
         """Add a refund to `db.session`, and reject the payment if it is held. One by hand is completed at once."""
         by, why = who_and_why(by, why)
         require_order_id(checkout_id, "checkout_id")
-        session: Session = self.parts.db.session()
+        session = self.parts.sessions.of_context()
         transaction = self.shop.within(session)
         refundable = self.limits.lock(transaction.connection, checkout_id)
         currency = refundable.arrived.currency
@@ -293,8 +293,7 @@ class Refunds:
         :param seen: `RefundablePayment.seen` as the person saw it.
         :returns: None when there were other refunds since then; nothing is stored.
         """
-        with self.parts.scope() as scoped:
-            session: Session = scoped()
+        with self.parts.sessions.own() as session:
             try:
                 made = self.requests.refund(checkout_id, amount, by, why, None)
                 # The checkout's row is locked by now, so nobody else can add a refund before the commit.

@@ -91,7 +91,7 @@ class PayoutSender:
             return given
 
         def ask() -> str:
-            with self.parts.scope():
+            with self.parts.sessions.own():
                 return given()
 
         return ask

@@ -8,7 +8,6 @@ from flask import Blueprint, Flask, Response, current_app, request, send_from_di
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.config import Settings
-from flask_paycheckout.database.shop_session import let_clean_go
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views import order, refund, webhook
 from flask_paycheckout.views.headers import allow_origins, exempt_from_csrf, harden, harden_unrouted
@@ -25,7 +24,7 @@ def add_routes(app: Flask, settings: Settings) -> None:
 
 def _release_session() -> None:
     if request.endpoint != "paycheckout.static":
-        let_clean_go(runtime().db)
+        runtime().sessions.let_clean_go()
 
 
 def _make_blueprint() -> Blueprint:

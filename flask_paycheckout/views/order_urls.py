@@ -11,7 +11,6 @@ from flask import current_app, has_request_context, url_for
 
 from flask_paycheckout.config import Settings
 from flask_paycheckout.database.order_ids import is_order_id, require_order_id
-from flask_paycheckout.database.shop_session import open_connection
 from flask_paycheckout.errors import ConfigurationError, UnknownPayout
 from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.runtime import runtime
@@ -56,7 +55,7 @@ def refund_url(reference: str) -> str:
     require_order_id(reference, "reference")
     shop = runtime()
     # Inside a transaction of `db.session` also one that it has just stored.
-    payout = shop.payouts.find(reference, open_connection(shop.db, shop.models.Payout))
+    payout = shop.payouts.find(reference, shop.sessions.open_connection())
     if payout is None:
         raise UnknownPayout(reference)
     if payout.kind != PayoutKind.REFUND:

@@ -24,7 +24,6 @@ from flask_paycheckout.checkouts.payments import sums_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.deeds import newest_deeds
 from flask_paycheckout.database.order_ids import is_order_id
-from flask_paycheckout.database.shop_session import let_clean_go
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
@@ -239,7 +238,7 @@ def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> No
     g.paycheckout_owner = who
     # The permission function may have read through db.session: end that read, or these pages would need a second
     # connection beside it, and its lock could block them.
-    let_clean_go(runtime().db)
+    runtime().sessions.let_clean_go()
     runtime().for_reading("the owner's page")
     if request.method == "POST":
         require_same_site("Please decide on the owner's own page.")

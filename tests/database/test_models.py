@@ -13,6 +13,7 @@ from sqlalchemy.orm import mapped_column
 from sqlalchemy.orm.attributes import instance_state
 
 from flask_paycheckout import CheckoutMixin, Pay, Receive, order_paid
+from flask_paycheckout.database.hosts import database_of
 from flask_paycheckout.models import make_models
 from tests.conftest import OpenShop
 from tests.scripted import Shop, make_app
@@ -82,7 +83,7 @@ def test_the_database_itself_refuses_to_tell_an_order_paid_twice(shop: Shop) -> 
 def test_the_tables_are_in_the_shops_metadata_before_any_request() -> None:
     app = make_app()
     db = SQLAlchemy(app)
-    models = make_models(db)
+    models = make_models(database_of(db, None, app.app_context))
     ours = (models.checkouts, models.events, models.payouts, models.bookings, models.services, models.deeds)
     tables = {table.name for table in ours}
     expected = {f"paycheckout_{name}" for name in ("booking", "checkout", "deed", "event", "payout", "service")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +10,8 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import select, text
 
 from flask_paycheckout import UncommittedChanges
-from flask_paycheckout.database.shop_session import refuse_uncommitted, watch_sessions
 from tests.conftest import OpenShop
-from tests.scripted import Shop, make_app
+from tests.scripted import Shop
 
 
 @pytest.fixture
@@ -144,20 +142,3 @@ def test_an_in_memory_database_keeps_the_shops_work_apart_too(open_shop: OpenSho
         shop.db.session.rollback()
         assert shop.db.session.execute(text("select count(*) from book")).scalar_one() == 0
         assert shop.paycheckout.settle(checkout_id).status == "created"
-
-
-def test_every_new_database_is_watched_also_where_another_one_was_before() -> None:
-    """A new object may get the address of one that is gone; it must not be taken for that one."""
-    for _ in range(200):
-        app = make_app()
-        db = SQLAlchemy(app)
-        watch_sessions(db)
-        with app.app_context():
-            db.session.execute(text("create table book (title text)"))
-            db.session.execute(text("insert into book values ('half done')"))
-            with pytest.raises(UncommittedChanges):
-                refuse_uncommitted(db, "start()")
-            db.session.rollback()
-            db.engine.dispose()
-        del app, db
-        gc.collect(0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,7 +21,7 @@ from tests.docs.merchant import SETTINGS, Merchant, shop_source
 __all__ = ["broker", "make_shop", "merchant", "merchant_with_shop"]
 
 MakeShop = Callable[..., Any]
-MAKES_EXTENSION = "paycheckout = PayCheckout(app, db)\n"
+MAKES_EXTENSION = re.compile(r"^paycheckout = PayCheckout\((app, .*)\)\n", re.MULTILINE)
 
 
 @pytest.fixture
@@ -41,9 +43,12 @@ def make_shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paycheckout_sandb
     """Makes README's shop, as a module with these additions, and the order "1" for 12.50 in it.
 
     Its sandbox is in this process. `above` goes above the line that makes the extension; `change` may edit the source.
+    Whatever database the shop uses is set up through the session that the extension gives.
     """
     monkeypatch.chdir(tmp_path)
-    for key, value in {**paycheckout_sandbox.config, "SQLALCHEMY_DATABASE_URI": f"sqlite:///{tmp_path}/s.db"}.items():
+    database = f"sqlite:///{tmp_path}/s.db"
+    places = {"SQLALCHEMY_DATABASE_URI": database, "SQLALCHEMY_ENGINES": json.dumps({"default": database})}
+    for key, value in {**paycheckout_sandbox.config, **places, "DATABASE": database}.items():
         monkeypatch.setenv(f"FLASK_{key}", value)
     monkeypatch.setenv("FLASK_DEBUG", "1")
     with ExitStack() as opened:
@@ -52,9 +57,10 @@ def make_shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paycheckout_sandb
             *additions: str, above: str = "", transport: Any = None, change: Callable[[str], str] = str, **order: Any
         ) -> Any:
             source = change("\n".join([shop_source(), *additions]))
-            assert source.count(MAKES_EXTENSION) == 1
-            in_process = "paycheckout = PayCheckout()\npaycheckout.init_app(app, db, transport=TRANSPORT)\n"
-            (tmp_path / "shop.py").write_text(source.replace(MAKES_EXTENSION, above + in_process))
+            in_process = r"paycheckout = PayCheckout()\npaycheckout.init_app(\1, transport=TRANSPORT)\n"
+            source, count = MAKES_EXTENSION.subn(above + in_process, source)
+            assert count == 1
+            (tmp_path / "shop.py").write_text(source)
             specification = importlib.util.spec_from_file_location("page_shop", tmp_path / "shop.py")
             assert specification is not None
             assert specification.loader is not None
@@ -63,10 +69,12 @@ def make_shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paycheckout_sandb
             opened.callback(_disconnect)
             specification.loader.exec_module(shop)
             opened.enter_context(shop.app.app_context())
-            opened.callback(lambda: shop.db.engine.dispose())
-            shop.db.create_all()
-            shop.db.session.add(shop.Order(id="1", total="12.50", **order))
-            shop.db.session.commit()
+            session = shop.paycheckout.session
+            engine = session.get_bind(shop.Order)
+            opened.callback(engine.dispose)
+            shop.Order.metadata.create_all(engine)
+            session.add(shop.Order(id="1", total="12.50", **order))
+            session.commit()
             return shop
 
         yield make

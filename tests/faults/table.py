@@ -205,6 +205,18 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
     },
     "Receivers run once, in order, and their effects are committed with the mark.": {
+        "a session that is the same in all contexts is taken for that of each": (
+            "journeys/test_hosts.py::test_a_host_that_gives_contexts_no_own_session_is_refused[of the thread]",
+            Swap("database.hosts:_PlainSQLAlchemy._require_session_of_context", "other is one", "False"),
+        ),
+        "a session on another database than the engine is taken": (
+            "journeys/test_hosts.py::test_a_session_on_another_database_than_the_engine_is_refused",
+            Swap("database.hosts:_PlainSQLAlchemy.engine", "found.url != bound.url", "False"),
+        ),
+        "of plain sessions nobody sees what is not committed": (
+            "journeys/test_hosts.py::test_half_done_work_of_the_shop_is_seen_and_left_alone[SQLAlchemy]",
+            First("database.shop_session:_after_flush", "return"),
+        ),
         "an event counts as delivered before its receivers were called": (
             f"{_OUTBOX}::test_only_the_receiver_that_failed_runs_again",
             Before("events.receiver_runs:ReceiverRuns._run_receivers", "runnable_receivers", "self._mark(event)"),
@@ -499,7 +511,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a page takes a second connection beside one that has only read": (
             f"{_CONNECTIONS}::test_each_page_needs_one_connection_beside_a_visitor_that_was_looked_up[postgresql]",
-            First("database.shop_session:let_clean_go", "return"),
+            First("database.shop_session:ShopSessions.let_clean_go", "return"),
         ),
         "starts of one order go side by side": (
             "test_bounds.py::test_sixteen_starts_of_one_order_make_one_checkout",

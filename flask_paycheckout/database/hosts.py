@@ -1,0 +1,282 @@
+"""The database of a shop on Flask-SQLAlchemy, Flask-SQLAlchemy-Lite or plain SQLAlchemy, behind one interface."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine, MetaData
+from sqlalchemy.orm import Session, registry, scoped_session
+from sqlalchemy.util import ScopedRegistry
+
+from flask_paycheckout.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from flask_sqlalchemy import SQLAlchemy
+    from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
+
+__all__ = ["Host", "ShopDatabase", "database_of", "metadata_of"]
+
+_Context = Callable[[], AbstractContextManager[object]]
+
+
+@dataclass(frozen=True)
+class Host:
+    """The database of a shop on plain SQLAlchemy, for `init_app(app, Host(Model.metadata, engine, session))`."""
+
+    metadata: MetaData
+    """The shop's `MetaData`; the payment tables are added to it."""
+
+    engine: Engine | Callable[[], Engine]
+    """The shop's engine, or a function that returns the one of the current app."""
+
+    session: Callable[[], Session]
+    """Returns the session of the running application context, and another one in each other context.
+
+    A `scoped_session` does so whose `scopefunc` returns the id of the context.
+    """
+
+
+class ShopDatabase(ABC):
+    """The database in which one app of a shop works.
+
+    :param metadatas: of each bind; None is the default one.
+    :param context: opens an application context of the shop.
+    """
+
+    def __init__(self, metadatas: Mapping[str | None, MetaData], context: _Context) -> None:
+        self.metadatas = metadatas
+        self._context = context
+
+    @abstractmethod
+    def base(self) -> type[Any]:
+        """The declarative base of classes that are mapped in the shop's metadata."""
+
+    @abstractmethod
+    def session(self) -> Session:
+        """The session of the running application context.
+
+        :raises ConfigurationError: the shop gives no session of its own to each context.
+        """
+
+    def current(self) -> Session | None:
+        """The session of the running application context; None if the context may have none yet."""
+        return self.session()
+
+    def engine(self, bound: Engine) -> Engine:
+        """The engine for connections of our own.
+
+        :param bound: the engine that sessions of the shop use for the payment tables.
+        """
+        return bound
+
+    @abstractmethod
+    def own(self) -> AbstractContextManager[Session]:
+        """Open an application context in which the shop's session is a new one, and close that at the end."""
+
+
+class _FlaskSQLAlchemy(ShopDatabase):
+    """The database of a `flask_sqlalchemy.SQLAlchemy`, whose `session` the shop may replace at any time.
+
+    If its sessions do not belong to application contexts, as with a `scopefunc` of the shop, the caller's session is
+    set aside while one of our own is open, without commit, rollback or close.
+    """
+
+    def __init__(self, db: SQLAlchemy, context: _Context) -> None:
+        super().__init__(db.metadatas, context)
+        self._db = db
+        self._checked: object = None
+
+    def base(self) -> type[Any]:
+        return self._db.Model
+
+    def session(self) -> Session:
+        session: Session = self._registry()()
+        return session
+
+    def current(self) -> Session | None:
+        registry = self._registry()
+        try:
+            return registry() if registry.has() else None
+        except RuntimeError:
+            # Sessions belong to application contexts, and none is open.
+            return None
+
+    @contextmanager
+    def own(self) -> Iterator[Session]:
+        registry, before, host = self._registry(), self.current(), None
+        try:
+            with self._context():
+                found = self.current()
+                if found is not None:
+                    # A session other than the caller's is left over from an earlier context.
+                    registry.clear()
+                    host = found if found is before else None
+                yield self.session()
+        finally:
+            if host is not None:
+                # Flask-SQLAlchemy removes our session at the end of the context, unless the shop replaced that as well.
+                self._db.session.remove()
+                registry.set(host)
+
+    def _registry(self) -> ScopedRegistry[Any]:
+        sessions: Any = self._db.session
+        if sessions is not self._checked:
+            _require_new_sessions(sessions)
+            self._checked = sessions
+        found: ScopedRegistry[Any] = sessions.registry
+        return found
+
+
+def _require_new_sessions(sessions: Any) -> None:
+    if isinstance(sessions, scoped_session):
+        one, other = sessions.session_factory(), sessions.session_factory()
+        if one is not other:
+            one.close()
+            other.close()
+            return
+    raise ConfigurationError(
+        "db.session was replaced by an object that always returns the same session, so receivers would commit the"
+        " shop's own changes in it. Put scoped_session(sessionmaker(...)) there, which makes new sessions."
+    )
+
+
+class _PlainSQLAlchemy(ShopDatabase):
+    """The database of a `Host`; that of Flask-SQLAlchemy-Lite too, which gives each context its session.
+
+    :param engine: None: the one that the session is bound to.
+    """
+
+    def __init__(
+        self,
+        metadata: MetaData,
+        engine: Engine | Callable[[], Engine] | None,
+        session: Callable[[], Session],
+        context: _Context,
+    ) -> None:
+        super().__init__({None: metadata}, context)
+        self._engine, self._session = engine, session
+        self._checked = False
+
+    def base(self) -> type[Any]:
+        base: type[Any] = registry(metadata=self.metadatas[None]).generate_base()
+        return base
+
+    def session(self) -> Session:
+        if not self._checked:
+            self._require_session_of_context()
+            self._checked = True
+        return self._session()
+
+    @contextmanager
+    def own(self) -> Iterator[Session]:
+        with self._context():
+            session = self.session()
+            # A session may be left over from an earlier context with the same id.
+            session.close()
+            try:
+                yield session
+            finally:
+                session.close()
+
+    def engine(self, bound: Engine) -> Engine:
+        given = self._engine
+        found = given() if callable(given) else given
+        if found is not None and found.url != bound.url:
+            raise ConfigurationError(
+                f"the session of Host(metadata, engine, session) works on {bound.url!r}, and the engine on"
+                f" {found.url!r}: no transaction could cover an order and its payment. Give it the session's engine."
+            )
+        return found or bound
+
+    def _require_session_of_context(self) -> None:
+        fault = None
+        with self._context():
+            one: Any = self._session()
+            if not isinstance(one, Session):
+                fault = f"gives a {type(one).__name__} instead of a sqlalchemy.orm.Session"
+            elif self._session() is not one:
+                one.close()
+                fault = "gives another session with each call, so receivers would write in one that nobody commits"
+            else:
+                with self._context():
+                    other = self._session()
+                    if other is one:
+                        fault = (
+                            "gives the same session in two nested application contexts, so receivers would commit the"
+                            " shop's own changes in it"
+                        )
+                    else:
+                        other.close()
+                        one.close()
+        if fault:
+            raise ConfigurationError(
+                f"the session of Host(metadata, engine, session) {fault}. Give a function that returns the session of"
+                " the running application context, such as one that keeps it in flask.g, or a scoped_session whose"
+                " scopefunc returns the id of the context; docs/hosts.md shows one."
+            )
+
+
+def metadata_of(db: object, metadata: MetaData | None = None) -> MetaData:
+    """The shop's default `MetaData`.
+
+    :param db: what `init_app` takes.
+    :param metadata: where Flask-SQLAlchemy-Lite is used, which knows none itself.
+    :raises ConfigurationError: `db` is something else, or `metadata` is missing or given in vain.
+    """
+    if _is_sqlalchemy(db, "flask_sqlalchemy_lite"):
+        if not isinstance(metadata, MetaData):
+            raise ConfigurationError(
+                "flask_sqlalchemy_lite knows no metadata, so the payment tables have no place."
+                " Write: init_app(app, db, metadata=Model.metadata), where Model is the base class of your models."
+            )
+        return metadata
+    if metadata is not None:
+        raise ConfigurationError("metadata is only for a flask_sqlalchemy_lite.SQLAlchemy. Leave it out.")
+    if _is_sqlalchemy(db, "flask_sqlalchemy"):
+        known: Any = db
+        found: MetaData = known.metadata
+        return found
+    if not isinstance(db, Host):
+        raise ConfigurationError(
+            f"db must be the shop's flask_sqlalchemy.SQLAlchemy or flask_sqlalchemy_lite.SQLAlchemy object, or a Host,"
+            f" not {type(db).__name__}. Write: db = SQLAlchemy(app); init_app(app, db). With Flask-SQLAlchemy-Lite"
+            " write init_app(app, db, metadata=Model.metadata), and with plain SQLAlchemy"
+            " init_app(app, Host(Model.metadata, engine, session))."
+        )
+    # Not every shop has its types checked.
+    given: Any = db
+    has_engine = isinstance(given.engine, Engine) or callable(given.engine)
+    if isinstance(given.metadata, MetaData) and has_engine and callable(given.session):
+        return given.metadata
+    raise ConfigurationError(
+        "Host(metadata, engine, session) takes a sqlalchemy.MetaData, a sqlalchemy.Engine or a function that returns"
+        f" one, and a function that returns the running context's session, not {type(db.metadata).__name__},"
+        f" {type(db.engine).__name__} and {type(db.session).__name__}. Write: Host(Model.metadata, engine, session)"
+    )
+
+
+def database_of(
+    db: SQLAlchemy | LiteSQLAlchemy | Host | None, metadata: MetaData | None, context: _Context
+) -> ShopDatabase:
+    """The database that a shop gave to `init_app`; arguments and errors as for `metadata_of`.
+
+    :param context: opens an application context of the shop.
+    """
+    given: Any = db
+    found = metadata_of(db, metadata)
+    if isinstance(db, Host):
+        return _PlainSQLAlchemy(found, db.engine, db.session, context)
+    if metadata is None:
+        return _FlaskSQLAlchemy(given, context)
+    return _PlainSQLAlchemy(found, None, lambda: given.session, context)
+
+
+def _is_sqlalchemy(db: object, module: str) -> bool:
+    """Whether this is the `SQLAlchemy` of a library, which is not imported for the question."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(db, loaded.SQLAlchemy)

@@ -1,0 +1,42 @@
+"""README's shop on Flask-SQLAlchemy-Lite and on plain SQLAlchemy, and its migrations by Alembic alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flask_paycheckout.testing import Sandbox
+from tests.docs.merchant import SETTINGS, Merchant
+from tests.docs.pages import Scene, snippet
+
+
+def lite_shop(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox: Sandbox) -> None:
+    shop = make_shop(change=lambda readme: scene.code())
+    assert "Pay now" in shop.app.test_client().get("/orders/1").text
+    paycheckout_sandbox.pay(shop.paycheckout.start("1").checkout_id)
+    shop.paycheckout.reconcile()
+    assert "see your receipt" in shop.app.test_client().get("/orders/1").text
+
+
+def plain_shop(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox: Sandbox) -> None:
+    lite_shop(scene, make_shop, paycheckout_sandbox)
+
+
+def alembic(scene: Scene, merchant: Merchant) -> None:
+    """After the first migration neither shop wants another one, and the payment tables are there."""
+    merchant.environment |= SETTINGS
+    init, *further = scene.commands()
+    for host, source in (("plain_shop", "engine"), ("lite_shop", "app, db")):
+        env = scene["env.py"].replace("import Model, engine", f"import Model, {source}")
+        if host == "lite_shop":
+            env = env.replace("with engine.", "with app.app_context(), db.engine.")
+        merchant.folder /= host
+        merchant.folder.mkdir()
+        merchant.writes("shop.py", snippet("docs/hosts.md", host, ""))
+        merchant.runs(init)
+        merchant.writes("migrations/env.py", env)
+        for command in further:
+            merchant.runs(command)
+        assert "No new upgrade operations detected" in merchant.runs("alembic check")
+        (version,) = (merchant.folder / "migrations" / "versions").glob("*.py")
+        assert "paycheckout_payout" in version.read_text()

@@ -1,0 +1,219 @@
+"""README's shop on each kind of database object that `init_app` takes: what happens to money is the same on all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask, g
+from flask.globals import app_ctx
+from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
+from sqlalchemy import MetaData, StaticPool, create_engine, event
+from sqlalchemy.orm import Session, scoped_session, sessionmaker
+
+from flask_paycheckout import ConfigurationError, Host, Pay, PayCheckout, ToRecipient, UncommittedChanges, order_paid
+from flask_paycheckout.testing import Sandbox
+from tests.docs.conftest import MakeShop, make_shop
+from tests.docs.merchant import shop_source
+from tests.docs.pages import snippet
+from tests.scripted import make_app
+
+__all__ = ["make_shop"]
+
+SHOPS: dict[str, Callable[[], str]] = {
+    "Flask-SQLAlchemy": shop_source,
+    "Flask-SQLAlchemy-Lite": lambda: snippet("docs/hosts.md", "lite_shop", ""),
+    "SQLAlchemy": lambda: snippet("docs/hosts.md", "plain_shop", ""),
+}
+
+
+@pytest.fixture(params=sorted(SHOPS))
+def shop(request: pytest.FixtureRequest, make_shop: MakeShop) -> Any:
+    return make_shop(change=lambda readme: SHOPS[request.param]())
+
+
+def engine_of(shop: Any) -> Any:
+    return shop.paycheckout.session.get_bind(shop.Order)
+
+
+def is_paid(shop: Any) -> tuple[bool, str]:
+    """Whether the shop's order is paid, and the order's status, both read anew."""
+    with Session(engine_of(shop)) as session:
+        return session.get_one(shop.Order, "1").paid, shop.paycheckout.order_status("1")
+
+
+def has_paid(shop: Any, sandbox: Sandbox) -> str:
+    """The customer has paid, and nobody has heard of it yet."""
+    checkout_id = str(shop.paycheckout.start("1").checkout_id)
+    sandbox.pay(checkout_id)
+    return checkout_id
+
+
+def test_an_order_is_paid_and_refunded_in_the_shops_session(shop: Any, paycheckout_sandbox: Sandbox) -> None:
+    paycheckout, payout, sessions = shop.paycheckout, shop.paycheckout.Payout, []
+    mine = paycheckout.session
+
+    def pays_maker(app: Flask, *, order_id: str, **told: object) -> None:
+        sessions.append(paycheckout.session)
+        paycheckout.pay_out(f"maker-{order_id}", "8.00", "USD", ToRecipient("rec_1"))
+
+    with order_paid.connected_to(pays_maker, shop.app):
+        checkout_id = has_paid(shop, paycheckout_sandbox)
+        assert paycheckout.settle(checkout_id).status == "paid"
+    assert is_paid(shop) == (True, "paid")
+    assert mine is paycheckout.session
+    assert mine not in sessions, "receivers have a session of their own"
+    for end in (mine.rollback, mine.commit):
+        refund = paycheckout.refund(checkout_id, "2.50", by="Ada", why="one jar broke")
+        assert refund in mine
+        end()
+    with Session(engine_of(shop)) as session:
+        stored = {found.reference: found.kind for found in session.query(payout)}
+    assert sorted(stored.values()) == ["payout", "refund"], "the rolled back refund is gone"
+    assert "maker-1" in stored
+
+
+def test_half_done_work_of_the_shop_is_seen_and_left_alone(shop: Any) -> None:
+    session = shop.paycheckout.session
+    session.add(shop.Order(id="2", total="1"))
+    session.flush()
+    with pytest.raises(UncommittedChanges):
+        shop.paycheckout.start("1")
+    session.rollback()
+    assert session.get(shop.Order, "2") is None
+
+
+def test_a_receiver_that_raises_takes_its_own_writes_back_and_an_atomic_one_the_payment_too(
+    shop: Any, paycheckout_sandbox: Sandbox
+) -> None:
+    def adds(app: Flask, *, order_id: str, **told: object) -> None:
+        shop.paycheckout.session.add(shop.Order(id=f"free-{order_id}", total="1"))
+        if fails:
+            raise RuntimeError("not yet")
+
+    fails = True
+    checkout_id = has_paid(shop, paycheckout_sandbox)
+    with order_paid.connected_to(shop.paycheckout.atomic(adds), shop.app):
+        shop.paycheckout.settle(checkout_id)
+        assert is_paid(shop) == (False, "created")
+    plain = lambda app, **told: adds(app, **told)  # noqa: E731 - without the mark
+    with order_paid.connected_to(plain, shop.app):
+        paycheckout_sandbox.advance(minutes=5)
+        shop.paycheckout.reconcile()
+        assert is_paid(shop) == (True, "paid")
+        assert shop.paycheckout.session.get(shop.Order, "free-1") is None
+        fails = False
+        paycheckout_sandbox.advance(minutes=60)
+        shop.paycheckout.reconcile()
+    shop.paycheckout.session.rollback()
+    assert shop.paycheckout.session.get(shop.Order, "free-1") is not None
+
+
+@pytest.mark.parametrize(("dies", "paid"), [("before", (False, "created")), ("after", (True, "paid"))])
+def test_a_process_that_dies_at_the_commit_leaves_all_or_nothing(
+    shop: Any, paycheckout_sandbox: Sandbox, dies: str, paid: tuple[bool, str]
+) -> None:
+    checkout_id = has_paid(shop, paycheckout_sandbox)
+    engine = engine_of(shop)
+    shop.paycheckout.session.rollback()
+    engine.dispose()
+    child = os.fork()
+    if child == 0:
+
+        def dying(app: Flask, **told: object) -> None:
+            event.listen(shop.paycheckout.session, f"{dies}_commit", lambda session: os._exit(7))
+
+        with order_paid.connected_to(shop.paycheckout.atomic(dying), shop.app):
+            shop.paycheckout.settle(checkout_id)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert is_paid(shop) == paid
+    paycheckout_sandbox.advance(minutes=5)
+    shop.paycheckout.reconcile()
+    assert is_paid(shop) == (True, "paid")
+
+
+def plain_shop(session: Callable[[Any], Any], engine: Any = None) -> PayCheckout:
+    """A shop whose session is made by this function of the engine."""
+    app, metadata = make_app(), MetaData()
+    bound = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+    paycheckout = PayCheckout(app, Host(metadata, engine or bound, session(bound)))
+    paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
+    metadata.create_all(bound)
+    app.app_context().push()
+    return paycheckout
+
+
+@pytest.mark.parametrize(
+    ("session", "message"),
+    [
+        (lambda engine: scoped_session(sessionmaker(engine)), "same session in two nested application contexts"),
+        (sessionmaker, "another session with each call"),
+        (lambda engine: lambda: scoped_session(sessionmaker(engine)), "gives a scoped_session instead of"),
+    ],
+    ids=["of the thread", "always new", "no session"],
+)
+def test_a_host_that_gives_contexts_no_own_session_is_refused(session: Any, message: str) -> None:
+    paycheckout = plain_shop(session)
+    for use in (lambda: paycheckout.session, lambda: paycheckout.start("o-1")):
+        with pytest.raises(ConfigurationError, match=f"{message}.*Give a function"):
+            use()
+    app_ctx.pop()
+
+
+def test_a_session_on_another_database_than_the_engine_is_refused() -> None:
+    paycheckout = plain_shop(_of_g, create_engine("sqlite:///elsewhere.db"))
+    with pytest.raises(ConfigurationError, match=r"sqlite://.*elsewhere\.db"):
+        paycheckout.start("o-1")
+    app_ctx.pop()
+
+
+def _of_g(engine: Any) -> Callable[[], Session]:
+    return lambda: g.setdefault("session", Session(engine))
+
+
+def test_a_scoped_session_of_the_context_and_an_engine_by_function_will_do(paycheckout_sandbox: Sandbox) -> None:
+    app, metadata = make_app(**paycheckout_sandbox.config), MetaData()
+    engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+    sessions = scoped_session(sessionmaker(engine), scopefunc=lambda: id(app_ctx._get_current_object()))  # type: ignore[attr-defined]
+    paycheckout = PayCheckout()
+    paycheckout.init_app(app, Host(metadata, lambda: engine, sessions), transport=paycheckout_sandbox.transport)
+    paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
+    metadata.create_all(engine)
+    with app.app_context():
+        checkout_id = paycheckout.start("o-1").checkout_id
+        paycheckout_sandbox.pay(checkout_id)
+        assert paycheckout.settle(checkout_id).status == "paid"
+        assert paycheckout.session is sessions()
+        sessions.remove()
+    engine.dispose()
+
+
+class Quart:
+    """What is no Flask app."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((None,), r"Host\(Model\.metadata, engine, session\)"),
+        (("sqlite://",), r"db = SQLAlchemy\(app\); init_app\(app, db\)"),
+        ((LiteSQLAlchemy(),), r"metadata=Model\.metadata"),
+        ((LiteSQLAlchemy(), "Model"), r"metadata=Model\.metadata"),
+        ((Host(MetaData(), lambda: None, lambda: None), MetaData()), "Leave it out"),  # type: ignore[arg-type,return-value]
+        ((Host(MetaData(), None, lambda: None),), "NoneType and function"),  # type: ignore[arg-type,return-value]
+    ],
+    ids=["nothing", "an address", "no metadata", "no MetaData", "metadata in vain", "no engine"],
+)
+def test_anything_else_is_refused_with_what_to_write(arguments: Any, message: str) -> None:
+    db, metadata = (*arguments, None)[:2]
+    with pytest.raises(ConfigurationError, match=message):
+        PayCheckout(make_app(), db, metadata=metadata)
+
+
+def test_an_app_that_is_not_flasks_is_refused() -> None:
+    app: Any = Quart()
+    with pytest.raises(ConfigurationError, match=r"must be a flask\.Flask, not .*Quart.*WsgiToAsgi"):
+        PayCheckout().init_app(app, LiteSQLAlchemy(), metadata=MetaData())
