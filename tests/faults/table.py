@@ -215,7 +215,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "of plain sessions nobody sees what is not committed": (
             "journeys/test_hosts.py::test_half_done_work_of_the_shop_is_seen_and_left_alone[SQLAlchemy]",
-            First("database.shop_session:_after_flush", "return"),
+            First("database.hosts:ShopDatabase.current", "return None"),
         ),
         "an event counts as delivered before its receivers were called": (
             f"{_OUTBOX}::test_only_the_receiver_that_failed_runs_again",
