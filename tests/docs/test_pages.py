@@ -12,7 +12,7 @@ from tests.docs.pages import Scene, all_scenes
 from tests.docs.scenarios import SCENARIOS
 
 #: Fixtures of scenarios that start programs.
-PROGRAMS = {"merchant", "merchant_with_shop", "postgres_database"}
+PROGRAMS = {"merchant", "merchant_with_shop", "new_page", "postgres_database"}
 
 
 def _scenes() -> Iterator[Any]:
