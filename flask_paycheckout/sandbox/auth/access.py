@@ -17,11 +17,9 @@ in base64, and timestamp, dot and body in hexadecimal. The unknown `timestamp_un
 from __future__ import annotations
 
 import hmac
-from base64 import b64encode
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import wraps
-from hashlib import sha256
 from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
@@ -36,6 +34,7 @@ from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.settings import new_secret
+from flask_paycheckout.sandbox.world.signing import sign, string_to_sign
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer", bound=Response)
@@ -63,20 +62,6 @@ def _presented() -> str:
 # Used when no account has the client id, so that checking takes as long as for one that exists.
 _NO_SECRET = "no such client"  # noqa: S105
 _TIMESTAMP_DIGITS = {"seconds": 12, "milliseconds": 15}
-
-
-def string_to_sign(method: str, target: str, timestamp: str, body: bytes, formula: str = "request") -> str:
-    """What a formula signs, named as the values of the unknown `signature_formula`."""
-    if formula == "timestamp_and_body":
-        return f"{timestamp}.{body.decode(errors='surrogateescape')}"
-    return "\n".join((method, target, timestamp, sha256(body).hexdigest()))
-
-
-def sign(secret: str, text: str, formula: str = "request") -> str:
-    digest = hmac.new(secret.encode(), text.encode(errors="surrogateescape"), sha256)
-    if formula == "request_base64":
-        return b64encode(digest.digest()).decode()
-    return digest.hexdigest()
 
 
 def sent_target() -> str:

@@ -117,7 +117,8 @@ def _begin_login(session: Session, user: User) -> str:
         session.execute(delete(Verification).where(Verification.user_id == user.id))
     session.execute(delete(Verification).where(Verification.expires_at <= now))
     digits, minutes = int(assumption("otp_digits")), int(assumption("otp_minutes"))
-    token, otp = new_secret(session), f"{int(new_id(session), 16) % 10**digits:0{digits}d}"
+    token, drawn = new_secret(session), int(new_id(session).replace("-", ""), 16)
+    otp = f"{drawn % 10**digits:0{digits}d}"
     session.add(
         Verification(
             token_digest=digest_of(token),

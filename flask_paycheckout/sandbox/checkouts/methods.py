@@ -11,6 +11,7 @@ from sqlalchemy import ForeignKey, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import Table
 from flask_paycheckout.sandbox.world.money import EXACT, rounded, rows_of
 
@@ -175,7 +176,8 @@ def quote_paying(terms: Terms, amount: Decimal) -> Quote:
     share = EXACT.multiply(amount, _percentage(terms))
     paid, fee = (rounded(one, terms.input_currency) for one in (amount, EXACT.add(terms.flat_fee, share)))
     fee = min(fee, paid)
-    received = EXACT.multiply(EXACT.subtract(amount, fee), terms.rate)
+    left = EXACT.subtract(amount, fee) if assumption("deposit_fee") == "included" else amount
+    received = EXACT.multiply(left, terms.rate)
     return Quote(paid, fee, rounded(received, terms.output_currency, rounding=ROUND_DOWN))
 
 

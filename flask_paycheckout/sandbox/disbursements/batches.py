@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import select, true
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -101,7 +101,9 @@ def store_batch(
     :param grouped: whether they get a group id, which the first version of the operation does not have.
     :raises FieldError: a reference cannot be used."""
     # Two batches that share references could deadlock on each other's rows.
-    session.execute(select(Account.user_id).where(Account.user_id == user_id).with_for_update(key_share=True))
+    everybody = assumption("reference_scope") == "service"
+    accounts = select(Account.user_id).where(true() if everybody else Account.user_id == user_id)
+    session.execute(accounts.order_by(Account.user_id).with_for_update(key_share=True))
     _check_distinct(field, items)
     known = _made_before(session, kind, user_id, field, items, grouped=grouped)
     new = [item for item in items if item.reference not in known]
@@ -142,10 +144,13 @@ def _made_before(
 ) -> dict[str | None, Disbursement]:
     """The disbursements that have a reference of these already. :raises FieldError: one may not be used again."""
     references = [item.reference for item in items if item.reference is not None]
-    rows = session.scalars(
-        select(Disbursement).where(Disbursement.user_id == user_id, Disbursement.reference.in_(references))
-    )
-    known = {made.reference: made for made in rows}
+    within = {
+        "account": Disbursement.user_id == user_id,
+        "kind": (Disbursement.user_id == user_id) & (Disbursement.kind == kind),
+        "service": true(),
+    }
+    used = select(Disbursement).where(within[assumption("reference_scope")], Disbursement.reference.in_(references))
+    known = {made.reference: made for made in session.scalars(used)}
     if not known:
         return {}
     transfers = transfers_of(session, type(items[0].transfer), known.values())
@@ -155,8 +160,9 @@ def _made_before(
             continue
         if assumption("known_reference") == "refused":
             raise FieldError(f"{field}[{place}].reference was used before; give every disbursement its own.")
-        was = made.kind, made.currency, made.amount, made.group_id is not None
-        if was != (kind, item.currency, item.amount, grouped) or not transfers[made.id].goes_where(item.transfer):
+        was = made.user_id, made.kind, made.currency, made.amount, made.group_id is not None
+        now = user_id, kind, item.currency, item.amount, grouped
+        if was != now or not transfers[made.id].goes_where(item.transfer):
             raise FieldError(f"{field}[{place}].reference was used before, for a disbursement that is not the same.")
     return known
 

@@ -55,7 +55,7 @@ class Disbursement(Table):
     updated_at: Mapped[datetime]
 
     __table_args__ = (
-        UniqueConstraint("user_id", "reference"),
+        UniqueConstraint("user_id", "kind", "reference"),
         # For finding what has been pending long enough.
         Index("ix_disbursement_due", "status", "created_at", "number"),
         *_listing(),

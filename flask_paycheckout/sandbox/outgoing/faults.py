@@ -47,7 +47,7 @@ class Fault(Table):
     number: Mapped[int] = mapped_column(primary_key=True)
     operation: Mapped[str] = mapped_column(String(300))
     user_id: Mapped[str | None] = mapped_column(ForeignKey("account.user_id"))
-    account: Mapped[str | None] = mapped_column(String(40))
+    account: Mapped[str | None] = mapped_column(String(80))
     """Name of the account that it is limited to; None for all."""
     kind: Mapped[str] = mapped_column(String(20))
     times: Mapped[int]

@@ -101,10 +101,10 @@ _MAX_ERROR_TEXT = 300
 class Webhook(Table):
     __tablename__ = "webhook"
 
-    id: Mapped[str] = mapped_column(String(24), primary_key=True)
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
     user_id: Mapped[str] = mapped_column(ForeignKey("account.user_id"))
     """The account whose deposit or disbursement it reports."""
-    order_id: Mapped[str] = mapped_column(String(24), index=True)
+    order_id: Mapped[str] = mapped_column(String(64), index=True)
     payload: Mapped[str] = mapped_column(Text)
     state: Mapped[str] = mapped_column(String(20))
     copies: Mapped[int]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 import time
 from collections.abc import Callable, Generator, Mapping
-from hashlib import sha256
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
+
+from flask_paycheckout.sandbox.world.signing import sign, string_to_sign, timestamp_of
 
 DEFAULT_URL = "http://127.0.0.1:8790"
 _HEADER = "X-Sandbox-Control"
@@ -83,15 +83,18 @@ class Connection:
 
     def signed(self, method: str, path: str, body: bytes, account: Mapping[str, str]) -> tuple[int, bytes]:
         """The HTTP status and the answer of a call of the service, with both credentials of an account."""
-        target, timestamp = f"{self._path}/{path.lstrip('/')}", str(int(time.time()))
-        text = "\n".join((method, target, timestamp, sha256(body).hexdigest()))
+        switches = {one["name"]: one["value"] for one in self.call("GET", "unknowns")}
+        formula = switches["signature_formula"]
+        target, timestamp = f"{self._path}/{path.lstrip('/')}", timestamp_of(time.time(), switches["timestamp_unit"])
+        text = string_to_sign(method, target, timestamp, body, formula)
         headers = {
             "X-Client-ID": account["clientId"],
             "X-Timestamp": timestamp,
-            "X-Signature": hmac.new(account["clientSecret"].encode(), text.encode(), sha256).hexdigest(),
+            "X-Signature": sign(account["clientSecret"], text, formula),
         }
         if account.get("accessToken"):
-            headers["Authorization"] = f"Bearer {account['accessToken']}"
+            scheme = "" if switches["authorization_format"] == "raw" else "Bearer "
+            headers["Authorization"] = scheme + account["accessToken"]
         return self._send(method, target, body or None, headers)
 
     def _send(self, method: str, target: str, sent: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:

@@ -18,6 +18,7 @@ from flask_paycheckout.sandbox.transfer_proofs.typefaces import (
     load_fonts,
     printable,
 )
+from flask_paycheckout.sandbox.world.context import assumption
 
 # Millimetres of an A4 page.
 _MARGIN, _WIDTH, _BOTTOM = 18.0, 174.0, 268.0
@@ -92,6 +93,7 @@ def _recipient(made: FiatDisbursement) -> Rows:
 
 
 def _transfer(made: FiatDisbursement) -> Rows:
+    fee_on_top = made.fee_amount if assumption("disbursement_fee") == "on_top" else Decimal(0)
     return _present(
         ("Disbursement", made.disbursement_id),
         ("Group", made.group_id),
@@ -99,7 +101,7 @@ def _transfer(made: FiatDisbursement) -> Rows:
         ("Note", None if made.note is None else "\n".join(made.note.expandtabs(4).splitlines())),
         ("Amount", _money(made.amount, made.currency)),
         ("Fee", _money(made.fee_amount, made.currency)),
-        ("Total", _money(total([made.amount, made.fee_amount]), made.currency)),
+        ("Total", _money(total([made.amount, fee_on_top]), made.currency)),
         ("Requested", _moment(made.created_at)),
         ("Completed", _moment(made.updated_at)),
     )

@@ -55,7 +55,7 @@ class LoggedRequest(Table):
     target: Mapped[str] = mapped_column(Text)
     client_id: Mapped[str | None] = mapped_column(Text)
     """As sent, whether or not the signature was accepted."""
-    account: Mapped[str | None] = mapped_column(String(40))
+    account: Mapped[str | None] = mapped_column(String(80))
     """The name of the account whose signature or access token was accepted. It outlives the account."""
     request_body: Mapped[str] = mapped_column(Text)
     status: Mapped[int | None]

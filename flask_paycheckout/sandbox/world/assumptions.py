@@ -68,6 +68,8 @@ deposit_type = checkout | method
     A deposit's depositType: always checkout, or the method's group.
 payment_crypto = transfer | wallet | empty
     A deposit's paymentCrypto: token, network, address and amount; wallet and blockchain instead; or no field.
+deposit_fee = included | billed
+    Whether the fee is taken from what a deposit of a fixed inputAmount brings, or billed apart from it.
 deposit_lifetime = 24h | 15m | checkout_end
     How long after the pick a deposit's expiredAt is.
 deposit_after_expiry = pending | expired | failed | cancelled
@@ -84,6 +86,8 @@ disbursement_status_code = 200 | 201
     The statusCode of an accepted disbursement create.
 batch_maximum = 1000 | 500 | 100
     How many items one disbursement create takes.
+reference_scope = account | kind | service
+    Where a disbursement's reference is used once: in an account, there for fiat and crypto apart, or in all accounts.
 known_reference = refused | idempotent
     A disbursement with a reference that was used: refused, or the same one again if nothing differs.
 fiat_list = paged | array | record
@@ -96,6 +100,8 @@ disbursement_not_found = 404 | 400
     The statusCode of reading a disbursement that does not exist.
 estimate_amount = integer | decimal
     Whether the crypto estimate takes fractions of a token.
+disbursement_fee = on_top | included
+    Whether the fee is charged on top of a disbursement's amount, or taken from it, as the proof's total shows.
 disbursement_progress = forced | completed | failed
     A disbursement pending for ten minutes.
 disbursement_progress_webhook = none | sent
@@ -188,6 +194,8 @@ payment_progress = completed | processed | failed | pending
     What a payment becomes by itself: processed after 5 minutes, then completed or failed after 10.
 payment_not_found = 404 | 400
     The statusCode for a payment that does not exist.
+id_format = hex24 | uuid | hex64
+    New identifiers: 24 or 64 hexadecimal digits, or a UUID.
 pages_of_nothing = 1 | 0
     The totalPages of a list without items.
 """

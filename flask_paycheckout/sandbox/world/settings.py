@@ -1,6 +1,6 @@
 """What a sandbox stores about itself: seed, clock offset, changed unknowns, what a reset returns to; and identifiers.
 
-Identifiers have 24 hexadecimal digits, opaque to callers. Without a seed they are random. With a seed, the n-th
+Identifiers are hexadecimal digits or UUIDs, opaque to callers. Without a seed they are random. With a seed, the n-th
 identifier is always the same; their number is stored in the database, so that a restart continues the sequence.
 """
 
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from hashlib import blake2b
+from uuid import UUID
 
 from sqlalchemy import BigInteger, String, Text, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.world.clock import LAST_DAY, Clock, ClockAtItsEnd
-from flask_paycheckout.sandbox.world.context import World, world
+from flask_paycheckout.sandbox.world.context import World, assumption, world
 from flask_paycheckout.sandbox.world.database import Table
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -82,7 +84,8 @@ def advance_clock(session: Session, clock: Clock, by: timedelta) -> None:
     clock.offset = offset * _MICROSECOND
 
 
-_BYTES = 12
+_BYTES = {"hex24": 12, "uuid": 16, "hex64": 32}
+"""The bytes of an identifier, by the unknown `id_format`."""
 
 
 def new_id(session: Session) -> str:
@@ -104,7 +107,7 @@ def new_ids(session: Session, count: int) -> list[str]:
     if counted is None:
         return _random(count)
     seed, last = counted
-    return [derived(f"{seed}:{number}") for number in range(last - count + 1, last + 1)]
+    return [_identifier(partial(derived, f"{seed}:{number}")) for number in range(last - count + 1, last + 1)]
 
 
 def new_secret(session: Session) -> str:
@@ -113,9 +116,16 @@ def new_secret(session: Session) -> str:
 
 
 def _random(count: int) -> list[str]:
-    return [secrets.token_hex(_BYTES) for _ in range(count)]
+    return [_identifier(secrets.token_hex) for _ in range(count)]
 
 
-def derived(text: str, size: int = _BYTES) -> str:
+def _identifier(digits_of: Callable[[int], str]) -> str:
+    """An identifier as the unknown `id_format` says; its digits come from a function of its size in bytes."""
+    form = assumption("id_format")
+    digits = digits_of(_BYTES[form])
+    return str(UUID(digits)) if form == "uuid" else digits
+
+
+def derived(text: str, size: int = 12) -> str:
     """Hexadecimal digits that look random and depend on `text` only."""
     return blake2b(text.encode(), digest_size=size).hexdigest()

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox.auth.access import check_access_token, sign, string_to_sign
+from flask_paycheckout.sandbox.auth.access import check_access_token
 from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN, USER_ID
 from flask_paycheckout.sandbox.wire.envelope import Refusal
 from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.signing import sign, string_to_sign
 from tests.sandbox.actors import CLIENT_SECRET, Merchant, Tester, machine_seconds, signature
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox

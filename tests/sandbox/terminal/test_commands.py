@@ -198,6 +198,19 @@ def test_a_call_is_signed_by_an_account_and_its_answer_printed(
     assert b'"Deposit not found"' in capsysbinary.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "switches",
+    [
+        ("signature_formula=request_base64", "timestamp_unit=milliseconds", "authorization_format=raw"),
+        ("signature_formula=timestamp_and_body", "timestamp_unit=iso8601"),
+    ],
+)
+def test_a_call_is_signed_as_the_switches_say(run: Run, switches: tuple[str, ...]) -> None:
+    run("unknowns", *switches)
+    assert main(["call", "GET", "/v1/recipient"]) == 0
+    assert main(["call", "GET", "/v1/disbursement/fiat/payment-method"]) == 0
+
+
 def test_tail_is_filtered(run: Run, tester: Tester, merchant: Merchant, capsys: pytest.CaptureFixture[str]) -> None:
     tester.does("PUT", "webhook-endpoint", {"url": None})
     merchant.reads_deposit("nothing")

@@ -11,6 +11,7 @@ from pypdf import PdfReader
 from pypdf.generic import ArrayObject
 
 from tests.sandbox.actors import Tester
+from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import Payer, given
 
 NAMES = {
@@ -111,6 +112,11 @@ def test_what_strangers_wrote_is_printed_and_nothing_else(payer: Payer, said: st
     # It opens at its top, which is a place and no action.
     assert isinstance(proof.root_object["/OpenAction"], ArrayObject)
     assert not set(proof.root_object) & {"/AA", "/Names", "/AcroForm"}
+
+
+def test_unknown_disbursement_fee(make_sandbox: MakeSandbox) -> None:
+    for value, total in (("on_top", "1,236.24 USD"), ("included", "1,234.50 USD")):
+        assert f"Total {total}" in text_of(proof_of(Payer(make_sandbox(disbursement_fee=value))))
 
 
 KHMER = "ខក"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hmac
+import re
 from base64 import b64encode
 from datetime import UTC, datetime
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
@@ -52,6 +54,41 @@ def test_unknown_fiat_list_record(make_sandbox: MakeSandbox) -> None:
     shown = [payer.lists(query)["disbursementId"] for query in ("", "limit=1&page=2", "sort=-createdAt")]
     assert shown == [made[0], made[1], made[1]]
     assert payer.lists("limit=1&page=3") == {}
+
+
+@pytest.mark.each_database
+@pytest.mark.parametrize(("value", "codes"), [("account", (400, 200)), ("kind", (200, 200)), ("service", (400, 400))])
+def test_unknown_reference_scope(make_sandbox: MakeSandbox, value: str, codes: tuple[int, int]) -> None:
+    payer = Payer(app := make_sandbox(reference_scope=value))
+    other = Payer(app)
+    other.access_token = Tester(app).makes_account("anna")["accessToken"]
+    item = {"recipient": given(), "amount": 5, "reference": "r-1"}
+    token = {"receiverWalletAddress": WALLET, "amount": 7, "reference": "r-1"}
+    assert (payer.pays(item).code, payer.pays(item).code) == (200, 400)
+    assert (payer.sends_tokens(token).code, other.pays(item).code) == codes
+
+
+@pytest.mark.each_database
+@pytest.mark.parametrize(
+    ("value", "form"), [("uuid", "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), ("hex64", "[0-9a-f]{64}")]
+)
+def test_unknown_id_format(make_sandbox: MakeSandbox, value: str, form: str) -> None:
+    payer = Payer(app := make_sandbox(id_format=value))
+    tester, checkout = Tester(app), payer.makes_checkout()
+    tester.pays(checkout)
+    account = tester.makes_account("anna")
+    user = {"email": "new@example.com", "password": "secret", "fullName": "New"}
+    assert payer.sends("POST", "/v1/auth/register", user).code == 200
+    made = (checkout, payer.pays_one(), account["userId"], tester.webhooks()[0]["id"])
+    assert [one for one in made if not re.fullmatch(form, one)] == []
+
+
+def test_unknown_deposit_fee(make_sandbox: MakeSandbox) -> None:
+    for value, received in (("included", Decimal("98.70")), ("billed", Decimal(100))):
+        merchant = Merchant(app := make_sandbox(deposit_fee=value))
+        deposit = Tester(app).picks(merchant.makes_checkout(100), "us_qr")
+        assert (deposit["inputAmount"], deposit["fee"]["amount"]) == (100, Decimal("1.30"))
+        assert deposit["outputAmount"] == received
 
 
 @pytest.mark.each_database
