@@ -880,8 +880,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_FORMS}::test_unknown_known_reference_idempotent[memory]",
             Swap(
                 "sandbox.disbursements.batches:_made_before",
-                "(made.kind, made.currency, made.amount, made.group_id is not None)",
-                "(made.kind, made.currency, item.amount, made.group_id is not None)",
+                "(made.user_id, made.kind, made.currency, made.amount, made.group_id is not None)",
+                "(made.user_id, made.kind, made.currency, item.amount, made.group_id is not None)",
             ),
         ),
         "a known reference is answered with another payee": (
