@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeVar
 
@@ -350,13 +350,14 @@ class PayCheckout:
         reference: str,
         amount: Decimal | int | str,
         currency: str,
-        to: Destination,
+        to: Destination | None = None,
         *,
         note: str | None = None,
         order_id: str | None = None,
         account: str = "",
         approve: bool | None = None,
         by: str | None = None,
+        expires: datetime | timedelta | None = None,
     ) -> PayoutMixin:
         """Add a payout to `db.session`; it exists if the shop commits, and nothing is sent before.
 
@@ -365,17 +366,21 @@ class PayCheckout:
         :param reference: the shop's own, one for each payment; 255 characters at most.
         :param amount: Decimal, int or str; never a float.
         :param currency: an ISO 4217 code, or a token id of the service, which is paid to a wallet.
+        :param to: the destination; by default the receiver says it on the page of `claim_url(reference)`, and a person
+            approves it.
         :param note: a text for the recipient; 255 characters at most.
         :param order_id: the order that it belongs to, whose explanation then tells it.
         :param account: the merchant account that pays; the one of the settings by default.
         :param approve: True: it waits for a person's approval; False: it does not; None: as PAYCHECKOUT_APPROVE_OVER
             says.
         :param by: who asks for it; 255 characters at most. With PAYCHECKOUT_APPROVE_BY_ANOTHER, somebody else approves.
+        :param expires: without `to`, the aware time, or the time from now, after which it is cancelled if its receiver
+            has not said where the money goes.
         :raises PayoutConflict: the reference belongs to a payout with another amount, currency, destination or account.
         :raises TypeError: the amount is a float, or another argument has the wrong type.
         :raises ValueError: an argument cannot be used; the message names it.
         """
-        wanted = amount, currency, to, note, order_id, account, approve, by
+        wanted = amount, currency, to, note, order_id, account, approve, by, expires
         return runtime().payout_requests.pay_out(reference, *wanted)
 
     def refund(
@@ -486,6 +491,16 @@ class PayCheckout:
         :raises ValueError: it is no refund.
         """
         return order_urls.refund_url(reference)
+
+    def claim_url(self, reference: str) -> str:
+        """Absolute URL of the page on which the receiver of a payout without `to` says where it goes.
+
+        It is the page of `refund_url`, with the same rules.
+
+        :raises UnknownPayout: no such payout is stored; one that `db.session` has not committed yet counts.
+        :raises ValueError: it was made with its destination.
+        """
+        return order_urls.claim_url(reference)
 
     def webhook_url(self) -> str:
         """Absolute URL to register in the service's dashboard."""

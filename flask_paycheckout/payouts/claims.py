@@ -1,4 +1,4 @@
-"""Claims of refunds: the customer says where the money goes, until a person has approved it.
+"""Claims of refunds and payouts: the receiver says where the money goes, until a person has approved it.
 
 A bank account becomes a recipient of the service, whose id is stored; its number is neither stored nor logged. Each
 claim is counted before the call, so that a link can make a limited number of recipients, whatever becomes of the calls.
@@ -7,10 +7,10 @@ claim is counted before the call, so that a link can make a limited number of re
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, update
+from sqlalchemy import ColumnElement, or_, update
 
 from flask_paycheckout.client import PaymentsError, TransportFailed
 from flask_paycheckout.client.resources.recipients import BankDetails
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 MAX_CLAIMS = 20
 """The most times that the link of a refund can be used to say where the money goes."""
 
+EXPIRY = PayoutMove(PayoutEvidence.EXPIRED, {"next_attempt_at": None})
+"""The move of a payout whose receiver did not say in time where it goes."""
+
 _CLAIMABLE = [status.value for status, evidence in PAYOUT_TRANSITIONS if evidence is PayoutEvidence.CLAIMED]
 # After a call that was not carried out, and costs the link no use.
 _REFUSED = timedelta(seconds=5)
@@ -56,9 +59,17 @@ class RefundClaims:
     _refused_lately: Cooldown = field(default_factory=lambda: Cooldown(_REFUSED), init=False)
 
     def find(self, reference: str) -> PayoutMixin | None:
-        """The refund with this reference; None when there is none, or it is another kind of payout."""
+        """The refund, or payout that its receiver claims, with this reference; None when there is none.
+
+        One whose time has passed is cancelled first.
+        """
         found = self.payouts.find(reference)
-        return found if found is not None and found.kind == PayoutKind.REFUND else None
+        if found is None or not (found.kind == PayoutKind.REFUND or found.is_claimed):
+            return None
+        if not is_expired(found, now := self.parts.clock()):
+            return found
+        self.decisions.moves.move(found, EXPIRY, now)
+        return self.payouts.find(reference)
 
     def claim(self, reference: str, form: RefundForm) -> PayoutMixin:
         """Store where a refund goes, which then waits for a person's approval.
@@ -82,18 +93,20 @@ class RefundClaims:
         columns = destination_columns(to, self.sealing) | {"destination": form.masked}
 
         def plan(payout: PayoutMixin) -> PayoutMove:
-            _require_claimable(payout)
+            self._require_claimable(payout)
             revision = payout.revision + 1
             facts = {"destination": form.masked, "revision": revision}
-            return PayoutMove(PayoutEvidence.CLAIMED, columns | {"revision": revision}, facts)
+            values = columns | {"revision": revision, "next_attempt_at": None}
+            return PayoutMove(PayoutEvidence.CLAIMED, values, facts)
 
         return self.decisions.move(reference, plan)
 
     def _count(self, reference: str) -> PayoutMixin:
         """Count one more claim in a statement of its own that keeps the limit; returns the refund."""
         c = self.payouts.table.c
-        allowed = (c.kind == PayoutKind.REFUND.value, c.status.in_(_CLAIMABLE), c.claims < MAX_CLAIMS)
-        row = self._add(reference, 1, *allowed)
+        in_time = or_(c.next_attempt_at.is_(None), c.next_attempt_at > self.parts.clock())
+        claimed = or_(c.kind == PayoutKind.REFUND.value, c.to_kind.is_(None), c.revision > 0)
+        row = self._add(reference, 1, claimed, in_time, c.status.in_(_CLAIMABLE), c.claims < MAX_CLAIMS)
         if row is not None:
             return self.payouts.made(row)
         self._require(reference)
@@ -135,7 +148,13 @@ class RefundClaims:
         payout = self.find(reference)
         if payout is None:
             raise UnknownPayout(reference)
-        return _require_claimable(payout)
+        return self._require_claimable(payout)
+
+    def _require_claimable(self, payout: PayoutMixin) -> PayoutMixin:
+        if not can_be_claimed(payout) or is_expired(payout, self.parts.clock()):
+            too_late = "Where a refund goes can be said until a person has approved it."
+            raise PayoutRefused(payout.reference, payout.status, PayoutEvidence.CLAIMED, too_late)
+        return payout
 
 
 def _recipient(values: Any, payout: PayoutMixin) -> dict[str, Any]:
@@ -149,16 +168,15 @@ def _recipient(values: Any, payout: PayoutMixin) -> dict[str, Any]:
     return typed | {"name": values["account_name"], "bank": bank, "reference": payout.reference}
 
 
-def _require_claimable(payout: PayoutMixin) -> PayoutMixin:
-    if not can_be_claimed(payout):
-        too_late = "Where a refund goes can be said until a person has approved it."
-        raise PayoutRefused(payout.reference, payout.status, PayoutEvidence.CLAIMED, too_late)
-    return payout
-
-
 def can_be_claimed(payout: PayoutMixin) -> bool:
     """Whether the state of a refund still allows that the customer says where it goes."""
     return (PayoutStatus(payout.status), PayoutEvidence.CLAIMED) in PAYOUT_TRANSITIONS
+
+
+def is_expired(payout: PayoutMixin, now: datetime) -> bool:
+    """Whether nobody has said in time where a payout goes."""
+    end = payout.next_attempt_at
+    return payout.status == PayoutStatus.CLAIMABLE and end is not None and end <= now
 
 
 def claims_left(payout: PayoutMixin) -> int:

@@ -111,7 +111,7 @@ class PayoutMixin:
     """The service's id, known once it was sent."""
 
     next_attempt_at: Mapped[datetime | None] = mapped_column(MOMENT)
-    """The time of the next step: a send, a look-up or a read; None when nothing is planned."""
+    """The time of the next step: a send, a look-up, a read, or the end of a claim; None when nothing is planned."""
 
     lease_token: Mapped[str | None] = mapped_column(String(36))
     """The token of the process that works on it, until `next_attempt_at`."""
@@ -161,6 +161,11 @@ class PayoutMixin:
     def fee(self) -> Decimal | None:
         """The fee in `currency`, exactly, as the service reported it; None until it did."""
         return None if self.exact_fee is None else Decimal(self.exact_fee)
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether its receiver says, or has said, where the money goes."""
+        return self.to_kind is None or self.revision > 0
 
     @property
     def is_token(self) -> bool:

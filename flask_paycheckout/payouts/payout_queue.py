@@ -39,8 +39,11 @@ from flask_paycheckout.totals import is_token
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
+_CLAIMABLE = PayoutStatus.CLAIMABLE.value
 _READY, _SENDING, _SENT = PayoutStatus.READY.value, PayoutStatus.SENDING.value, PayoutStatus.SENT.value
 
+# The claims that one round ends.
+_ENDED = 1000
 # The reads that one webhook makes due.
 _MOST = 10
 # The longest time between two webhooks that have an effect, while they change nothing; and doublings of the cool-down,
@@ -89,10 +92,14 @@ class PayoutQueue:
                 installation_key(connection, self.parts.models.services)
             self._has_key.set()
         c = self.payouts.table.c
-        due = exists().where(c.status.in_((_READY, _SENDING, _SENT)), c.next_attempt_at <= due_by)
+        due = exists().where(c.status.in_((_CLAIMABLE, _READY, _SENDING, _SENT)), c.next_attempt_at <= due_by)
         ready = select(func.count()).where(c.status == _READY).scalar_subquery()
         ((any_due, count),) = self.payouts.rows(select(due, ready))
         return Backlog(bool(any_due), int(count))
+
+    def expired(self, due_by: datetime) -> Sequence[PayoutMixin]:
+        """Payouts whose receivers did not say in time where they go; at most as many as a round ends."""
+        return self.payouts.loaded(self._oldest(_CLAIMABLE, due_by, _ENDED).with_only_columns(*self.payouts.table.c))
 
     def next_ready(
         self, due_by: datetime, without: Collection[str] = (), locked: Collection[int] = ()

@@ -47,6 +47,7 @@ class PayoutEvidence(StrEnum):
     RETRIED = "a person had it tried again"
     RETURNED = "a person found that it came back, or never left"
     AMENDED = "a person accepted the amount that the service reports"
+    EXPIRED = "nobody said in time where the money goes"
     BY_HAND = "a person gave the money back by hand"
 
 
@@ -58,6 +59,7 @@ PAYOUT_TRANSITIONS: dict[tuple[PayoutStatus, PayoutEvidence], PayoutStatus] = {
     (_S.WAITING, _E.CLAIMED): _S.WAITING,
     (_S.WAITING, _E.APPROVED): _S.READY,
     (_S.CLAIMABLE, _E.CANCELLED): _S.CANCELLED,
+    (_S.CLAIMABLE, _E.EXPIRED): _S.CANCELLED,
     (_S.WAITING, _E.CANCELLED): _S.CANCELLED,
     (_S.READY, _E.CANCELLED): _S.CANCELLED,
     (_S.READY, _E.TAKEN): _S.SENDING,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
@@ -55,17 +55,19 @@ class PayoutRequests:
         reference: str,
         amount: Decimal | int | str,
         currency: str,
-        to: Destination,
+        to: Destination | None,
         note: str | None,
         order_id: str | None,
         account: str,
         approve: bool | None,
         by: str | None,
+        expires: datetime | timedelta | None,
     ) -> PayoutMixin:
         """Add a payout to `db.session`, or return the stored one with this reference and the same content."""
         require_order_id(reference, "reference")
         exact = positive_amount(amount, currency)
-        require_destination(to, currency)
+        if to is not None:
+            require_destination(to, currency)
         wanted = {
             "reference": reference,
             "kind": PayoutKind.PAYOUT.value,
@@ -76,7 +78,9 @@ class PayoutRequests:
             "asked_by": None if by is None else stored_name(who_and_why(by, "-")[0]),
         }
         session = self.parts.sessions.of_context()
-        stored = self._insert(session, wanted, exact, to, self._status(exact, currency, approve), by=wanted["asked_by"])
+        status = PayoutStatus.CLAIMABLE if to is None else self._status(exact, currency, approve)
+        end = self._end_of_claim(to, expires)
+        stored = self._insert(session, wanted, exact, to, status, end, by=wanted["asked_by"])
         if stored is not None:
             if stored.asked_by is not None:
                 self._record(session.connection(bind_arguments={"clause": self.parts.models.payouts}), stored, "asked")
@@ -187,10 +191,12 @@ class PayoutRequests:
         amount: Decimal,
         to: Destination | ByHand | None,
         status: PayoutStatus,
+        end_of_claim: datetime | None = None,
         **facts: str | None,
     ) -> PayoutMixin | None:
         """Insert a payout; None when its reference is taken, also by a transaction that was committed meanwhile.
 
+        :param end_of_claim: the time until which its receiver may say where the money goes.
         :param facts: for the first line of the history.
         """
         model: Any = self.parts.models.Payout
@@ -205,7 +211,7 @@ class PayoutRequests:
             "status": status.value,
             "created_at": now,
             "moved_at": now,
-            "next_attempt_at": now if status is PayoutStatus.READY else None,
+            "next_attempt_at": now if status is PayoutStatus.READY else end_of_claim,
             "history": line(now, Entry.CREATED, total=f"{amount:f} {row['currency']}", **facts),
             **(destination_columns(to, self.sealing) if to is not None else {}),
         }
@@ -216,13 +222,27 @@ class PayoutRequests:
         )
         return cast("PayoutMixin | None", session.scalars(statement.returning(model)).one_or_none())
 
+    def _end_of_claim(self, to: Destination | None, expires: datetime | timedelta | None) -> datetime | None:
+        if expires is None:
+            return None
+        if to is not None:
+            raise ValueError("expires is for a payout without `to`: what has a destination waits for nobody")
+        end: object = self.parts.clock() + expires if isinstance(expires, timedelta) else expires
+        if not isinstance(end, datetime):
+            raise TypeError(f"expires must be a datetime or a timedelta, not {type(end).__name__}")
+        if end.tzinfo is None:
+            raise ValueError("expires must have a time zone, such as datetime.now(UTC) has")
+        return end.astimezone(UTC)
+
     def _difference(
-        self, known: PayoutMixin, amount: Decimal, currency: str, to: Destination, account: str
+        self, known: PayoutMixin, amount: Decimal, currency: str, to: Destination | None, account: str
     ) -> str | None:
         """The first part of the content that differs from the stored payout's."""
         for name, given in (("amount", amount), ("currency", currency), ("account", account)):
             if getattr(known, name) != given:
                 return name
+        if to is None or known.is_claimed:
+            return None if to is None and known.is_claimed else "destination"
         same = self.sealing.is_fingerprint_of(known.fingerprint, to) if known.fingerprint else False
         if same is None:
             # The secret key that made the fingerprint is gone; the masked form is what remains.

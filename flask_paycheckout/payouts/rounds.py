@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.payouts.calls import AccessToken
+from flask_paycheckout.payouts.claims import EXPIRY
 from flask_paycheckout.payouts.results import PayoutReport, PayoutResults
 from flask_paycheckout.payouts.sending import Sending
 from flask_paycheckout.payouts.stored import PayoutMoves
@@ -59,6 +60,7 @@ class PayoutSender:
             return results.report(before.ready), results.delivery
         token = self._setting if access_token is None else access_token
         try:
+            self._step(results, lambda: self._expire(results))
             self._step(results, lambda: sending.following.look_up_due(results, at_once=at_once))
             self._step(results, lambda: sending.run(token, results, stopped, at_once=at_once))
             self._step(results, lambda: sending.following.read_due(results, stopped, at_once=at_once))
@@ -67,6 +69,11 @@ class PayoutSender:
             results.deliver()
         left = self._step(results, lambda: sending.queue.backlog(results.started)) or before
         return results.report(left.ready), results.delivery
+
+    def _expire(self, results: PayoutResults) -> None:
+        """Cancel payouts whose receivers did not say in time where they go."""
+        for payout in self.sending.queue.expired(results.started):
+            self.moves.move(payout, EXPIRY, self.parts.clock())
 
     def _step(self, results: PayoutResults, step: Callable[[], T]) -> T | None:
         """Run a step of a round; None when it failed, which must not keep the round from the next one."""

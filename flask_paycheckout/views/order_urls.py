@@ -52,14 +52,27 @@ def refund_url(reference: str) -> str:
     :raises UnknownPayout: no such payout is stored.
     :raises ValueError: it is no refund.
     """
+    return _claim_url(reference, "is no refund, so no customer says where it goes", is_refund=True)
+
+
+def claim_url(reference: str) -> str:
+    """The absolute URL of the page on which the receiver says where a payout goes.
+
+    :raises UnknownPayout: no such payout is stored.
+    :raises ValueError: it was given its destination.
+    """
+    return _claim_url(reference, "was made with its destination, so nobody says on a page where it goes")
+
+
+def _claim_url(reference: str, fault: str, *, is_refund: bool = False) -> str:
     require_order_id(reference, "reference")
     shop = runtime()
     # Inside a transaction of `db.session` also one that it has just stored.
     payout = shop.payouts.find(reference, shop.sessions.open_connection())
     if payout is None:
         raise UnknownPayout(reference)
-    if payout.kind != PayoutKind.REFUND:
-        raise ValueError(f"payout {reference!r} is no refund, so no customer says where it goes")
+    if not (payout.kind == PayoutKind.REFUND if is_refund else payout.is_claimed):
+        raise ValueError(f"payout {reference!r} {fault}")
     return _absolute(shop.settings_of(payout.account), "refund", token=shop.signed_links.sign(REFUND, payout.reference))
 
 

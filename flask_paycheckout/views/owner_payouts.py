@@ -32,7 +32,7 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.text import payout_status_text, trimmed, visible
 from flask_paycheckout.views import language
-from flask_paycheckout.views.order_urls import refund_url
+from flask_paycheckout.views.order_urls import claim_url
 from flask_paycheckout.views.owner_books import sums_of_days
 from flask_paycheckout.views.owner_forms import (
     asked_for,
@@ -223,7 +223,6 @@ def refund(token: str) -> _Page:
 
 def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, keep_choice: bool = True) -> _Page:
     status = payout.status
-    is_claimable = payout.kind == PayoutKind.REFUND and status == PayoutStatus.CLAIMABLE
     shown = owner_page(
         "payout",
         payout=payout,
@@ -233,7 +232,7 @@ def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, ke
         chosen=request.form.get("decision") if keep_choice else None,
         why=request.form.get("why", ""),
         action=form_url("decide_payout", PAYOUT, payout.reference),
-        refund_url=refund_url(payout.reference) if is_claimable else None,
+        refund_url=claim_url(payout.reference) if status == PayoutStatus.CLAIMABLE else None,
         can_refund=status == PayoutStatus.FAILED and payout.kind == PayoutKind.REFUND,
         has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
     )

@@ -1,15 +1,17 @@
-"""Duties of a company: two persons for a payment, and a record of who did what."""
+"""Duties of a company: two persons for a payment, a record of who did what, payouts that their receivers claim."""
 
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from flask_paycheckout import TransitionRefused, payment_resolved
+from flask_paycheckout import PayoutConflict, TransitionRefused, payment_resolved
 from tests.conftest import OpenShop
-from tests.payouts.shop import MAKER, decides, payout, pays_out, refunds, stands
+from tests.payouts.claiming import Customer
+from tests.payouts.shop import MAKER, decides, payout, payouts, pays_out, refunds, sends as sends_payouts, stands
 from tests.scripted import Shop
 from tests.views.test_owner import ROOT, opens_view
 from tests.views.test_owner_payouts import opens, sends
@@ -125,3 +127,66 @@ def test_what_a_receiver_does_during_a_command_is_a_call(shop: Shop) -> None:
     assert shop.app.test_cli_runner().invoke(args=command).exit_code == 0
     payment_resolved.disconnect(refund)
     assert [(each[0], each[4]) for each in deeds(shop)] == [("Ada", "command"), ("robot", "call")]
+
+
+# Payouts that their receivers claim
+
+
+def promised(shop: Shop, reference: str = "prize-1", **keywords: Any) -> Customer:
+    """The receiver of a payout that has no destination yet."""
+    pays_out(shop, reference, to=None, **keywords)
+    return Customer(shop, reference)
+
+
+def test_the_receiver_of_a_payout_says_where_it_goes_and_a_person_approves_that(shop: Shop) -> None:
+    receiver = promised(shop, by="Ada", approve=False)
+    assert receiver.refund.status == "claimable"
+    with shop.app.app_context():
+        url = shop.paycheckout.claim_url("prize-1")
+        with pytest.raises(ValueError, match="no refund"):
+            shop.paycheckout.refund_url("prize-1")
+    assert "80.00" in shop.browser.get(url).text
+    assert receiver.sends().status_code == 303
+    claimed = receiver.refund
+    assert (claimed.status, claimed.revision) == ("waiting", 1)
+    promised(shop)
+    assert decides(shop, "approve", "prize-1", by="Bo", seen=1)
+    assert receiver.sends().status_code == 409
+
+
+def test_what_nobody_claims_in_time_is_cancelled_and_what_was_claimed_stays(shop: Shop) -> None:
+    for reference in ("late", "opened", "claimed", "posted"):
+        promised(shop, reference, expires=timedelta(days=1))
+    promised(shop, "open")
+    assert Customer(shop, "claimed").sends().status_code == 303
+    shop.clock.advance(days=1)
+    assert Customer(shop, "posted").sends().status_code == 409
+    assert "cancelled" in Customer(shop, "opened").opens().text
+    sends_payouts(shop)
+    stored = {one.reference: one.status for one in payouts(shop)}
+    assert stored == {
+        "late": "cancelled",
+        "opened": "cancelled",
+        "claimed": "waiting",
+        "posted": "cancelled",
+        "open": "claimable",
+    }
+
+
+def test_nobody_says_on_a_page_where_a_payout_goes_that_has_a_destination(shop: Shop) -> None:
+    pays_out(shop, approve=True)
+    with shop.app.app_context(), pytest.raises(ValueError, match="made with its destination"):
+        shop.paycheckout.claim_url("maker-1")
+    assert Customer(shop, "maker-1").sends().status_code == 404
+    promised(shop)
+    for reference, to in (("maker-1", None), ("prize-1", MAKER)):
+        with pytest.raises(PayoutConflict, match="destination"):
+            pays_out(shop, reference, to=to)
+
+
+@pytest.mark.parametrize("expires", [datetime(2030, 1, 1), "tomorrow", 5])  # noqa: DTZ001 - that is the fault
+def test_an_expiry_that_means_nothing_is_refused(shop: Shop, expires: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="expires must"):
+        promised(shop, expires=expires)
+    with pytest.raises(ValueError, match="expires is for"):
+        pays_out(shop, expires=timedelta(days=1))

@@ -94,6 +94,11 @@ def duties(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> N
     assert not _runs(shop, line).output
 
 
+def pulled(scene: Scene, make_shop: MakeShop) -> None:
+    shop = make_shop(scene["prize.py"])
+    assert shop.app.test_client().get(shop.award("prize-7", "50.00")).status_code == 200
+
+
 def by_login(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
     def no_token(source: str) -> str:
         return source.replace("app.config.from_prefixed_env()", "app.config.from_prefixed_env(); app.config.pop(TOKEN)")
