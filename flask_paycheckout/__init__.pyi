@@ -1,5 +1,6 @@
 """The public names with their modules; they are imported when first used."""
 
+from .books.erasing import Erased as Erased
 from .books.explain import Explanation as Explanation
 from .checkouts.checkout_model import CheckoutMixin as CheckoutMixin
 from .checkouts.payments import (

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flask import Blueprint, Flask, current_app, g, has_app_context, has_request_context
 from markupsafe import Markup
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from flask_sqlalchemy import SQLAlchemy
     from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
 
+    from flask_paycheckout.books.erasing import Erased
     from flask_paycheckout.books.explain import Explanation
     from flask_paycheckout.books.ledger import Line
     from flask_paycheckout.rounds.reconcile import ReconcileReport
@@ -469,6 +470,30 @@ class PayCheckout:
         """
         access_token = concealed(access_token)
         return runtime().for_writing("send_payouts()").payout_sender.run(access_token)
+
+    # What is stored about persons
+
+    def erase(self, order_id: str, *, by: str, why: str) -> Erased:
+        """Erase what is stored about the persons of an order; amounts, times, states and the books stay.
+
+        Names, masked destinations, notes and reasons go from every table, and recipients that were made of what a
+        customer typed are deleted at the service. Payouts that are not at their end keep theirs; call it again later.
+
+        :param by: who erases; 255 characters at most.
+        :param why: the reason, which the deed keeps; 1,000 characters at most.
+        :returns: what was done; `kept` names what could not go yet, with the reason.
+        :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
+        :raises ValueError: an argument cannot be used; the message names it.
+        """
+        return runtime().for_writing(f"erase({order_id!r})").erasing.erase(order_id, by, why)
+
+    def stored_about(self, order_id: str) -> dict[str, Any]:
+        """Everything that is stored about an order: rows of checkouts, payouts, bookings, events and deeds.
+
+        :returns: lists of dictionaries by the names of the tables, with values that JSON has.
+        :raises ValueError: the id is empty, too long, or holds control characters.
+        """
+        return runtime().for_reading(f"stored_about({order_id!r})").erasing.stored_about(order_id)
 
     # Addresses and pages
 

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     import httpx
 
     from flask_paycheckout.books.alarms import Look
+    from flask_paycheckout.books.erasing import Erasing
     from flask_paycheckout.books.export import Books
     from flask_paycheckout.books.pruning import Pruning
     from flask_paycheckout.payouts.calls import PayoutCalls, TransferProofs
@@ -294,6 +295,12 @@ class Runtime:
         from flask_paycheckout.books.pruning import Pruning
 
         return Pruning(self.parts)
+
+    @made_once
+    def erasing(self) -> Erasing:
+        from flask_paycheckout.books.erasing import Erasing
+
+        return Erasing(self.parts, self.checkouts, self.payouts, self.sealing, self.service)
 
     def look(self, account: str | None = None) -> Look:
         """What alarms are found in.

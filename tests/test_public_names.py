@@ -38,6 +38,7 @@ NAMES = {
     "ReconcileReport",
     "SETTINGS",
     "Person",
+    "Erased",
     "StartContended",
     "TooManyAttempts",
     "TransitionRefused",

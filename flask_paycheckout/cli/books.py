@@ -16,7 +16,16 @@ from flask_paycheckout.books.alarms import number
 from flask_paycheckout.books.export import Export, Format, Totals, UnreadableBookings
 from flask_paycheckout.books.pruning import Pruned
 from flask_paycheckout.cli.group import paycheckout
-from flask_paycheckout.cli.options import json_option, period_options, progress_bar, read_period, system_user
+from flask_paycheckout.cli.options import (
+    by_option,
+    json_option,
+    period_options,
+    progress_bar,
+    read_period,
+    system_user,
+    usable,
+    why_option,
+)
 from flask_paycheckout.database.deeds import read_deeds, record_deed
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.runtime import runtime
@@ -129,6 +138,36 @@ def deeds(start: str | None, end: str | None, as_json: bool) -> None:
     for deed in found:
         why = f": {deed.why}" if deed.why else ""
         click.echo(visible(f"{moment_text(deed.at)}  {deed.by} {deed.deed} {deed.subject} ({deed.through}){why}"))
+
+
+@paycheckout.command(short_help="Erase what is stored about the persons of an order.")
+@click.argument("order_id")
+@by_option
+@why_option
+@click.option("--dry-run", is_flag=True, help="Only tell what would be erased.")
+@json_option
+@with_appcontext
+def erase(order_id: str, by: str, why: str, dry_run: bool, as_json: bool) -> None:
+    """Erase names, masked destinations, notes and reasons of an order; the money and the books stay as they are.
+
+    Recipients that were made of what a customer typed are deleted at the service.
+
+    Exit code 0: erased, or counted. 1: something must stay for now; erase again later. 2: an argument cannot be used.
+    """
+    with usable(by="--by", why="--why", order_id="ORDER_ID"):
+        erased = runtime().for_writing("erase()").erasing.erase(order_id, by, why, dry_run=dry_run)
+    if as_json:
+        click.echo(json.dumps(plain(asdict(erased))))
+    else:
+        counts = (
+            number(erased.checkouts, "checkout", "checkouts"),
+            number(erased.payouts, "payout or refund", "payouts and refunds"),
+            number(erased.recipients, "recipient at the service", "recipients at the service"),
+        )
+        click.echo(visible(f"{'Would erase' if dry_run else 'Erased'} the persons of {order_id}: {', '.join(counts)}."))
+        for subject, reason in erased.kept.items():
+            click.echo(visible(f"KEPT: {subject}: {reason}"))
+    sys.exit(bool(erased.kept))
 
 
 @paycheckout.command(short_help="Remove old histories, delivered events and abandoned checkouts.")

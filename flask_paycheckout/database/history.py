@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, case, func
 
-__all__ = ["Entry", "appended", "line", "lines", "without"]
+__all__ = ["Entry", "appended", "line", "lines", "reduced", "without"]
 
 # Made once, since `json.dumps` makes an encoder for each call with other options than its own.
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
@@ -56,6 +56,13 @@ def without(history: str, is_kept: Callable[[dict[str, Any]], bool]) -> str:
     """The history with only the entries that are kept, each exactly as it was."""
     entries = ((entry, _read(entry)) for entry in history.splitlines())
     return "".join(f"{entry}\n" for entry, read in entries if is_kept(read))
+
+
+def reduced(history: str, facts: frozenset[str]) -> str:
+    """The history with only these facts of each entry; what another program wrote goes."""
+    entries = (_read(entry) for entry in history.splitlines())
+    kept = ({name: fact for name, fact in entry.items() if name in facts} for entry in entries if "line" not in entry)
+    return "".join(_encode(entry) + "\n" for entry in kept)
 
 
 def _read(entry: str) -> dict[str, Any]:

@@ -99,6 +99,13 @@ def pulled(scene: Scene, make_shop: MakeShop) -> None:
     assert shop.app.test_client().get(shop.award("prize-7", "50.00")).status_code == 200
 
 
+def erased(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
+    shop = make_shop()
+    _pays(shop, paycheckout_sandbox)
+    for line in scene.commands():
+        assert "1 checkout" in _runs(shop, line, ORDER_ID="1").output
+
+
 def by_login(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
     def no_token(source: str) -> str:
         return source.replace("app.config.from_prefixed_env()", "app.config.from_prefixed_env(); app.config.pop(TOKEN)")

@@ -1,0 +1,219 @@
+"""Erasure of what is stored about the persons of an order; the money and its proof stay.
+
+Recipients are deleted at the service first, outside of any transaction; then one transaction empties the rows. A call
+that ended between the two is repeated safely.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Table, or_, select, update
+
+from flask_paycheckout.checkouts.decisions import who_and_why
+from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.client import NotFound, PaymentsError
+from flask_paycheckout.database.deeds import record_deed
+from flask_paycheckout.database.history import lines, reduced
+from flask_paycheckout.database.lock_limit import begin_limited
+from flask_paycheckout.database.order_ids import require_order_id
+from flask_paycheckout.payouts.destinations import ToRecipient
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.sealing import Sealing, Unreadable
+from flask_paycheckout.payouts.stored import Payouts
+from flask_paycheckout.service.calls import RECIPIENT, Service
+from flask_paycheckout.text import payout_status_text, plain, visible
+
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
+
+_FINAL = frozenset({PayoutStatus.COMPLETED, PayoutStatus.FAILED, PayoutStatus.CANCELLED})
+# What nobody typed: times, states, amounts, ids, and the names of staff.
+_FACTS = frozenset(
+    {"at", "what", "to", "rule", "by", "total", "replaces", "replaced", "via", "deposit", "reason", "compared"}
+    | {"revision", "result", "missed", "received", "fee", "disbursement_id"}
+)
+_CHANGED = "it changed at the same moment; erase again"
+_ERASED = "erased"
+_MOST_IN_PAGE = 100
+
+
+@dataclass(frozen=True)
+class Erased:
+    """What an erasure did; of a dry run what it would have done."""
+
+    order_id: str
+    checkouts: int
+    """The number of checkouts of which nothing about persons is left."""
+
+    payouts: int
+    """The number of payouts and refunds of which nothing about persons is left."""
+
+    recipients: int
+    """The number of recipients that were deleted at the service."""
+
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """What could not go yet, with the reason; it goes with a later call."""
+
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Erasing:
+    """Erases, and lists, what is stored about the orders of one app."""
+
+    parts: Parts
+    checkouts: Checkouts
+    payouts: Payouts
+    sealing: Sealing
+    service: Service
+
+    def erase(self, order_id: str, by: str, why: str, *, dry_run: bool = False) -> Erased:
+        """Erase the persons of an order; arguments and result as for `PayCheckout.erase`."""
+        by, why = who_and_why(by, why)
+        require_order_id(order_id)
+        kept: dict[str, str] = {}
+        ended: list[PayoutMixin] = []
+        for payout in self.payouts.of_order(order_id):
+            if _is_final(payout):
+                ended.append(payout)
+            else:
+                kept[payout.reference] = f"the {payout.kind} {payout_status_text(payout.status)}"
+        deleted, holding = 0, set()
+        for payout in ended:
+            here, refused = self._delete_recipients(payout, dry_run)
+            deleted += here
+            kept |= refused
+            holding |= {payout.id} if refused else set()
+        checkouts = self.checkouts.of("order_id", order_id)
+        if dry_run:
+            return Erased(order_id, len(checkouts), len(ended), deleted, kept, dry_run)
+        with begin_limited(self.parts.engine()) as connection:
+            left = {one.checkout_id for one in checkouts if not self._empty(connection, self.checkouts.table, one)}
+            left |= {
+                one.reference
+                for one in ended
+                if not self._empty(connection, self.payouts.table, one, **_columns(one, one.id in holding))
+            }
+            self._empty_events(connection, order_id)
+            deeds = self.parts.models.deeds
+            connection.execute(update(deeds).where(deeds.c.order_id == order_id).values(why=""))
+            record_deed(connection, deeds, self.parts.clock(), by, "erased", order_id, why, order_id)
+        kept |= dict.fromkeys(left, _CHANGED)
+        changed = [len(left & names) for names in ({c.checkout_id for c in checkouts}, {p.reference for p in ended})]
+        return Erased(order_id, len(checkouts) - changed[0], len(ended) - changed[1], deleted, kept)
+
+    def stored_about(self, order_id: str) -> dict[str, Any]:
+        """Everything that is stored about an order, as plain data, by table."""
+        require_order_id(order_id)
+        models = self.parts.models
+        with self.parts.engine().connect() as connection:
+
+            def rows(table: Table, *conditions: Any) -> list[dict[str, Any]]:
+                found = connection.execute(select(table).where(*conditions).order_by(table.c.id)).mappings()
+                return [_plain(row) for row in found]
+
+            checkouts = rows(models.checkouts, models.checkouts.c.order_id == order_id)
+            payouts = rows(models.payouts, models.payouts.c.order_id == order_id)
+            c = models.bookings.c
+            of_checkouts = c.subject.in_([one["checkout_id"] for one in checkouts])
+            of_payouts = c.reference.in_([one["reference"] for one in payouts])
+            return {
+                "order_id": order_id,
+                "checkouts": checkouts,
+                "payouts": payouts,
+                "bookings": rows(models.bookings, or_(of_checkouts, of_payouts)),
+                "events": rows(models.events, models.events.c.order_id == order_id),
+                "deeds": rows(models.deeds, models.deeds.c.order_id == order_id),
+            }
+
+    # Recipients
+
+    def _delete_recipients(self, payout: PayoutMixin, dry_run: bool) -> tuple[int, dict[str, str]]:
+        """Delete the recipients that the service made of what a customer typed.
+
+        :returns: how many were deleted, and those that the service keeps with the reason.
+        """
+        if not payout.claims or payout.is_token:
+            return 0, {}
+        kept, deleted = {}, 0
+        try:
+            recipients = self._recipients_of(payout)
+        except PaymentsError as error:
+            return 0, {f"recipients of {payout.reference}": visible(str(error))}
+        for recipient_id in recipients:
+            try:
+                if not dry_run:
+                    with self.service.permit(RECIPIENT, payout.account) as permit:
+                        permit.ask(lambda client, one=recipient_id: client.recipients.delete(one))  # type: ignore[misc]
+                deleted += 1
+            except NotFound:
+                continue
+            except PaymentsError as error:
+                kept[recipient_id] = visible(str(error))
+        return deleted, kept
+
+    def _recipients_of(self, payout: PayoutMixin) -> Sequence[str]:
+        """The ids of the recipients that were made through the payout's link, also by calls without an answer."""
+        with self.service.permit(RECIPIENT, payout.account) as permit:
+            found = permit.ask(
+                lambda client: [
+                    one.id
+                    for one in client.recipients.iterate(limit=_MOST_IN_PAGE)
+                    if one.reference == payout.reference
+                ]
+            )
+        try:
+            last = self.sealing.open(payout.to_kind, payout.to_details)
+        except Unreadable:
+            return found
+        return list(dict.fromkeys([*found, *([last.recipient_id] if isinstance(last, ToRecipient) else [])]))
+
+    # Rows
+
+    @staticmethod
+    def _empty(connection: Connection, table: Table, subject: Any, **columns: Any) -> bool:
+        """Take out of a row what people typed; False when the row has changed since it was loaded."""
+        values = {"history": reduced(subject.history, _FACTS), "problem": None, "problem_since": None} | columns
+        same = table.c.id == subject.id, table.c.status == subject.status, table.c.history == subject.history
+        return connection.execute(update(table).where(*same).values(values)).rowcount == 1
+
+    def _empty_events(self, connection: Connection, order_id: str) -> None:
+        events = self.parts.models.events
+        of_order = events.c.order_id == order_id
+        connection.execute(update(events).where(of_order, events.c.last_error.is_not(None)).values(last_error=None))
+        told = connection.execute(select(events.c.id, events.c.extra).where(of_order, events.c.extra.is_not(None)))
+        for row in told.all():
+            extra = json.loads(row.extra)
+            if "why" in extra:
+                emptied = update(events).where(events.c.id == row.id).values(extra=json.dumps(extra | {"why": ""}))
+                connection.execute(emptied)
+
+
+def _is_final(payout: PayoutMixin) -> bool:
+    """Whether a payout is at its end; one in tokens that was sent is, since the service does not show it again."""
+    return payout.status in _FINAL or (payout.status == PayoutStatus.SENT and payout.is_token)
+
+
+def _columns(payout: PayoutMixin, holding: bool) -> dict[str, Any]:
+    """The columns of a payout without what they tell of persons.
+
+    :param holding: whether the service still keeps a recipient, whose id a later call needs.
+    """
+    values: dict[str, Any] = {"note": None, "changes": payout.changes + 1}
+    if payout.destination is not None:
+        values["destination"] = _ERASED
+    # Of a recipient whom the shop has named there is only an id.
+    is_shops = payout.to_kind == "recipient" and not payout.is_claimed
+    return values if holding or is_shops else values | {"to_details": None}
+
+
+def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """A row as plain data, its history as a list."""
+    told = {"history": lines(row["history"])} if "history" in row else {}
+    data: dict[str, Any] = plain(dict(row) | told)
+    return data

@@ -1,0 +1,114 @@
+"""Erasure: names and reasons go from every table and from the service; money, its proof and the books stay."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import Erased, TransitionRefused
+from tests.payouts.claiming import FORM, Customer
+from tests.payouts.paying import BANK, Payer
+from tests.payouts.shop import committing, payouts
+
+TYPED = ("Zoë Quist", "Zoë told us", "jars of Zoë", "Bo Baker", "Zoë's letter", "40001234")
+
+
+@pytest.fixture
+def story(payer: Payer) -> Payer:
+    """An order whose payment was refunded through the link, with payouts that failed and that wait."""
+    shop, sandbox = payer.shop, payer.sandbox
+    with shop.app.app_context():
+        checkout_id = shop.paycheckout.start("o-1").checkout_id
+        sandbox.pay(checkout_id)
+        shop.paycheckout.settle(checkout_id)
+    with committing(shop) as paycheckout:
+        refund = paycheckout.refund(checkout_id, "5", by="Ada", why="Zoë told us").reference
+    customer = Customer(shop, refund)
+    for name in ("Zoe", FORM["account_name"]):
+        assert (
+            customer.sends(account_name=name, account_number="4000123412", bank_name="First Sandbox Bank").status_code
+            == 303
+        )
+    payer.decides("approve_payout", reference=refund)
+    payer.owes("failed", to=BANK, note="jars of Zoë", order_id="o-1")
+    payer.sends()
+    for one in sandbox.payouts:
+        sandbox.finish(one, "completed" if one.amount == 5 else "failed")
+    payer.owes("waiting", to=BANK, note="jars of Zoë", order_id="o-1", approve=True)
+    payer.owes("other", to=BANK, note="jars of Zoë", order_id="o-2", approve=True)
+    sandbox.advance(minutes=2)
+    payer.sends()
+    assert [one.status for one in payouts(shop)] == ["completed", "failed", "waiting", "waiting"]
+    return payer
+
+
+def erases(payer: Payer, why: str = "she asked") -> Erased:
+    with payer.shop.app.app_context():
+        return payer.shop.paycheckout.erase("o-1", by="Di", why=why)
+
+
+def stored(payer: Payer) -> str:
+    with payer.shop.app.app_context():
+        return json.dumps(payer.shop.paycheckout.stored_about("o-1"), ensure_ascii=False)
+
+
+def exported(payer: Payer) -> str:
+    return payer.shop.app.test_cli_runner().invoke(args=["paycheckout", "export"]).stdout
+
+
+def made_at_service(payer: Payer) -> list[Any]:
+    """The recipients that the service keeps, without those of its start state."""
+    return [one for one in payer.shop.runtime.client.recipients.iterate() if one.reference]
+
+
+def test_persons_go_and_money_stays(story: Payer) -> None:
+    before, books = stored(story), exported(story)
+    assert all(name in before for name in ("Zoë Quist", "Zoë told us", "jars of Zoë", "40001234"))
+    assert len(made_at_service(story)) == 2
+    erased = erases(story)
+    assert (erased.checkouts, erased.payouts, erased.recipients) == (1, 2, 2)
+    assert erased.kept == {"waiting": "the payout waits for approval"}
+    assert made_at_service(story) == []
+    assert exported(story) == books
+    with story.shop.app.app_context():
+        story.shop.paycheckout.cancel_payout("waiting", by="Ada", why="Zoë's letter")
+    assert erases(story).kept == {}
+    after = stored(story)
+    assert [name for name in TYPED if name in after] == []
+    assert after.count('"Ada"') == before.count('"Ada"') + 2, "names of staff stay"
+    assert "jars of Zoë" in str(story.payout("other").note)
+    explains(story)
+
+
+def explains(payer: Payer) -> None:
+    """The order can still be explained, and its deeds have lost their reasons but the erasure's."""
+    runs = payer.shop.app.test_cli_runner().invoke
+    shown = runs(args=["paycheckout", "show", "o-1"])
+    assert (shown.exit_code, [name for name in TYPED if name in shown.stdout]) == (0, [])
+    found = json.loads(runs(args=["paycheckout", "deeds", "--json"]).stdout)
+    assert [one["why"] for one in found if one["why"]] == ["she asked"]
+
+
+def test_what_was_erased_is_not_tried_again(story: Payer) -> None:
+    erases(story)
+    with pytest.raises(TransitionRefused, match="was wiped"):
+        story.decides("retry_payout", reference="failed")
+
+
+def test_a_recipient_that_the_service_keeps_is_named_and_goes_later(story: Payer) -> None:
+    kept = [one.id for one in made_at_service(story)]
+    story.sandbox.fault(operation="DELETE /v1/recipient/{id}", kind="error", statusCode=403, times=2)
+    assert sorted(erases(story).kept) == sorted([*kept, "waiting"])
+    assert erases(story).recipients == 2
+    assert made_at_service(story) == []
+
+
+def test_the_command_counts_before_it_erases(story: Payer) -> None:
+    command = ["paycheckout", "erase", "o-1", "--by", "Di", "--why", "she asked", "--json"]
+    runs, before = story.shop.app.test_cli_runner().invoke, stored(story)
+    dry = runs(args=[*command, "--dry-run"])
+    assert (dry.exit_code, stored(story)) == (1, before)
+    done = runs(args=command)
+    assert json.loads(done.stdout) == json.loads(dry.stdout) | {"dry_run": False}
