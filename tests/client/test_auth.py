@@ -50,13 +50,6 @@ def test_no_secret_of_a_login_is_shown() -> None:
     assert (login.user.otp_code, login.user.credentials) == ("canary-otp", {"key": "canary-credentials"})
 
 
-@pytest.mark.parametrize("user", [None, 5, [], {}, {"id": 5, "is_active": "yes", "createdAt": "soon", "otp_code": 1}])
-def test_an_odd_user_costs_no_access_token(user: object) -> None:
-    login = Shop(Script(by_status({"accessToken": "t", "user": user}))).auth.verify_login(TOKEN, OTP)
-    assert login.access_token == "t"
-    assert login.user in (None, User())
-
-
 Call = Callable[[Shop], object]
 CALLS: dict[str, Call] = {
     "register": lambda shop: shop.auth.register("a@b.c", PASSWORD, "Ann"),

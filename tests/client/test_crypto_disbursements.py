@@ -44,16 +44,3 @@ def test_an_estimate_is_asked_for_a_whole_number(amount: Any, sent: bytes) -> No
     fee = Shop(script).crypto_disbursements.estimate("usdc-polygon", amount)
     assert fee == FeeEstimate("usdc-polygon", Decimal(5), Decimal("0.51"))
     assert script.requests[0].url.raw_path == b"/v1/disbursement/crypto/estimate?token=usdc-polygon&amount=" + sent
-
-
-@pytest.mark.parametrize(
-    ("amount", "kind", "fault"),
-    [
-        ("1.5", ValueError, "amount must be a whole number, not 1.5"),
-        (0, ValueError, "amount .* is not positive"),
-        (1.0, TypeError, "amount must be Decimal, int or str"),
-    ],
-)
-def test_other_amounts_cannot_be_estimated(amount: Any, kind: type[Exception], fault: str) -> None:
-    with pytest.raises(kind, match=fault):
-        Shop(Script(success({}))).crypto_disbursements.estimate("usdc-polygon", amount)

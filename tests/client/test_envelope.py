@@ -106,7 +106,6 @@ def test_a_refusal_keeps_what_was_said() -> None:
     [
         (None, None),
         ("", None),
-        (5, None),
         ({"a": 1}, None),
         ([], None),
         (["amount must be positive", 3, "currency is empty"], "amount must be positive; currency is empty"),

@@ -57,11 +57,3 @@ def test_each_part_of_the_client_has_an_example_that_runs(names: dict[str, Any],
     assert any(f"client.{part}" in example.source for example in examples)
     # An example shows what comes out of it.
     assert any(example.want for example in examples)
-
-
-def test_a_payout_whose_answer_is_lost_is_found_again_by_its_example(names: dict[str, Any], address: str) -> None:
-    fault = {"operation": "POST /v2/disbursement/fiat", "kind": "lose_response", "times": 1}
-    assert names["sandbox"].post("faults", json=fault).status_code == 200
-    assert run(PARTS["fiat_disbursements"], names, address)
-    creates = [seen for seen in names["sandbox"].get("requests").json() if seen["target"] == "/v2/disbursement/fiat"]
-    assert [seen["fault"] for seen in creates] == ["lose_response"]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import httpx
@@ -15,19 +14,10 @@ from flask_paycheckout.client import (
     TransportFailed,
 )
 from tests.client.samples import FIAT
-from tests.client.wire import Script, Shop, paged, refusal, success
+from tests.client.wire import Script, Shop, refusal, success
 
 BANK = PayoutBank(bank_name="First", account_name="Bo", account_number="canary-12", bank_code="first_bank")
 BATCH = {"totalRecipient": 1, "disburseData": [FIAT], "sumFees": 1.25, "sumAmount": 125.5}
-
-
-def test_a_disbursement_is_read_the_same_everywhere() -> None:
-    whole = Shop(Script(success(FIAT))).fiat_disbursements.get("d1")
-    assert Shop(Script(success(paged(FIAT)))).fiat_disbursements.list().docs == (whole,)
-    assert list(Shop(Script(success([FIAT]))).fiat_disbursements.iterate()) == [whole]
-    batch = Shop(Script(success(BATCH))).fiat_disbursements.create("USD", [FiatItem(amount=1, recipient_id="r1")])
-    assert batch.disburse_data == (whole,)
-    assert (batch.total_recipient, batch.sum_fees, batch.sum_amount) == (1, Decimal("1.25"), Decimal("125.5"))
 
 
 def item(**changed: Any) -> FiatItem:
@@ -98,12 +88,6 @@ def test_a_batch_that_cannot_be_read_whole_may_have_moved_money(odd: dict[str, A
 
 def pdf(content: bytes = b"%PDF-1.7", kind: str = "application/pdf", status: int = 200) -> httpx.Response:
     return httpx.Response(status, headers={"Content-Type": kind}, content=content)
-
-
-@pytest.mark.parametrize("kind", ["application/pdf", "Application/PDF; charset=binary"])
-def test_the_report_is_the_pdf(kind: str) -> None:
-    report = Shop(Script(pdf(b"%PDF-1.7 \xff\x00", kind))).fiat_disbursements.report("d1")
-    assert (type(report), report) == (bytes, b"%PDF-1.7 \xff\x00")
 
 
 def test_a_report_may_have_16_mebibytes() -> None:

@@ -9,7 +9,7 @@ from itertools import count
 import httpx
 import pytest
 
-from flask_paycheckout.client import FiatItem, PaymentsClient, RenewedToken, Unauthorized
+from flask_paycheckout.client import FiatItem, PaymentsClient, Unauthorized
 from tests.client import samples
 from tests.client.wire import refusal, success
 
@@ -92,11 +92,3 @@ def test_of_many_threads_that_are_refused_together_one_asks() -> None:
     for thread in threads:
         thread.join(60)
     assert len(asked) == 2
-
-
-def test_another_scheme_and_what_is_no_token() -> None:
-    assert RenewedToken(lambda: "t", scheme="").sign("GET", "/", b"", 0) == {"Authorization": "t"}
-    with pytest.raises(ValueError, match="access_token may hold"):
-        RenewedToken(lambda: "a\nb").sign("GET", "/", b"", 0)
-    with pytest.raises(TypeError, match="ask must be a function"):
-        RenewedToken("t")  # type: ignore[arg-type]

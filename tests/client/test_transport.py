@@ -3,7 +3,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -12,7 +11,6 @@ import pytest
 from flask_paycheckout.client import PaymentsClient, Record, TransportFailed
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.sending import Sender
-from flask_paycheckout.client.transport import InProcess
 from flask_paycheckout.client.waiting import Blocking
 from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, Script, Shop, Watch, success
 
@@ -122,12 +120,6 @@ def test_the_deadline_is_checked_between_chunks_of_any_transport() -> None:
     assert (body.taken, body.closed) == (1, True)
 
 
-@pytest.mark.parametrize("length", ["²", "٣", "-1", "x", "", "9" * 30])
-def test_a_strange_length_alone_does_no_harm(length: str) -> None:
-    headers = [(b"content-length", length.encode())]
-    assert send(lambda _: httpx.Response(200, headers=headers, stream=Canned(b"a"))).content == b"a"
-
-
 @pytest.mark.parametrize(("access", "named"), [(Access.SIGNED, "client_secret"), (Access.BEARER, "access_token")])
 def test_a_call_without_its_credentials_names_them_and_is_not_sent(access: Access, named: str) -> None:
     script = Script(b"")
@@ -156,17 +148,3 @@ def test_failures_are_told_without_what_was_sent(fault: Exception, sent: bool, w
     # Nothing of the library's own exception travels along.
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
-
-
-def test_an_app_in_this_process_is_called_without_a_socket() -> None:
-    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        start_response("200 OK", [("Content-Type", "application/json")])
-        return [success({**DEPOSIT, "depositId": environ["PATH_INFO"]})]
-
-    def clock() -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC)
-
-    transport = InProcess(app, clock)
-    assert getattr(transport, "clock", None) is clock
-    client = PaymentsClient("http://sandbox.test", client_id="c", client_secret="s", transport=transport)
-    assert client.deposits.get("a b").deposit_id == "/v1/deposit/a b"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 
-from flask_paycheckout import Pay, Receive
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.journeys.conftest import Shopper
 from tests.scripted import Shop
@@ -59,24 +56,3 @@ def test_pending_then_paid(shop: Shop, shopper: Shopper, paycheckout_sandbox: Sa
 
     assert shopper.sees_status() == "paid"
     assert signals.names == ["checkout_created", "order_pending", "order_paid"]
-
-
-@pytest.mark.parametrize(
-    "total",
-    [
-        pytest.param(Pay("9.99", "USD"), id="pay-usd"),
-        pytest.param(Pay("1500", "JPY"), id="pay-jpy-no-decimals"),
-        pytest.param(Receive("20.00", "USD", pay_in="USD"), id="receive-usd"),
-        pytest.param(Receive("20.01", "EUR", pay_in="EUR"), id="receive-eur"),
-    ],
-)
-def test_every_kind_of_total_is_paid_to_the_last_unit(
-    total: Pay | Receive, shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox
-) -> None:
-    shop.totals["o-1"] = total
-    checkout_id = shopper.starts_to_pay()
-    paycheckout_sandbox.pay(checkout_id)
-    (attempt,) = shop.attempts("o-1")
-    assert attempt.status == "paid"
-    assert attempt.total == total
-    assert Decimal(attempt.total_amount) == total.amount

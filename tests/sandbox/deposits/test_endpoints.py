@@ -30,25 +30,19 @@ def test_a_deposit_is_read_by_its_reference_too_after_the_ids(merchant: Merchant
 
 @pytest.mark.parametrize(
     ("paid", "received"),
-    [("USD", "USD"), ("USD", "usdc-polygon"), ("EUR", "USD"), ("JPY", "USD"), ("KWD", "KWD"), ("IDR", "usdc-polygon")],
+    [("USD", "usdc-polygon"), ("JPY", "JPY"), ("KWD", "KWD")],
 )
 def test_the_side_that_was_asked_for_is_exact_whichever_method_is_picked(
     merchant: Merchant, tester: Tester, paid: str, received: str
 ) -> None:
     methods = [m for m in tester.does("GET", "account")["paymentMethods"] if m["currency"] == paid and m["enabled"]]
-    amounts = {"JPY": 12_345, "IDR": 250_000}
+    asked = {"USD": 77, "JPY": 12_345, "KWD": 12}[paid]
     for method, side in itertools.product(methods, ("inputAmount", "outputAmount")):
-        asked = {"inputAmount": amounts.get(paid, 77), "outputAmount": 123}[side]
-        if side == "outputAmount" and received == "KWD":
-            asked = 12
         answer = merchant.asks_checkout(inputCurrency=paid, outputCurrency=received, **{side: asked})
         deposit = tester.picks(answer.data["id"], method["code"])
-        assert (deposit["inputCurrency"], deposit["outputCurrency"]) == (paid, received)
-        assert deposit[side] == asked
-        assert deposit["fee"]["currency"] == paid
-        assert (deposit["exchangeInfo"]["outputCurrency"], deposit["exchangeInfo"]["outputAmount"]) == (
-            *(received, deposit["outputAmount"]),
-        )
+        told = (deposit["inputCurrency"], deposit["fee"]["currency"], deposit["outputCurrency"], deposit[side])
+        assert told == (paid, paid, received, asked)
+        assert deposit["exchangeInfo"]["outputAmount"] == deposit["outputAmount"]
         assert tester.pays(answer.data["id"])[side] == asked
 
 

@@ -8,22 +8,6 @@ from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.inspector.developer import Developer
 
 
-def test_the_clock_moves_by_the_offered_steps_and_what_falls_due_is_done(
-    merchant: Merchant, tester: Tester, receiver: Receiver, developer: Developer
-) -> None:
-    receiver.answers = [500]
-    checkout = merchant.makes_checkout()
-    tester.pays(checkout)
-    moved = 0
-    for seconds in (60, 960, 3600, 90000):
-        assert f'name="amount" value="{seconds}"' in developer.opens("/inspector/control")
-        answer = developer.presses("clock", amount=str(seconds), unit="seconds")
-        assert "The clock was advanced" in developer.reads(answer.location)
-        moved += seconds
-        assert tester.offset() == moved
-    assert receiver.order_ids == [checkout, checkout]
-
-
 @pytest.mark.parametrize(("unit", "seconds"), [("seconds", 1), ("minutes", 60), ("hours", 3600), ("days", 86400)])
 def test_the_clock_moves_by_a_number_of_any_unit(tester: Tester, developer: Developer, unit: str, seconds: int) -> None:
     developer.presses("clock", amount=" 2.5", unit=unit)
@@ -81,16 +65,3 @@ def test_a_webhook_is_sent_again_and_leads_back_to_the_same_list(
 
 def test_a_notice_says_only_what_the_inspector_has_to_say(developer: Developer) -> None:
     assert "phish" not in developer.opens("/?done=phish").split("<main")[1]
-
-
-def test_the_reset_asks_once_more_and_then_forgets_everything(
-    merchant: Merchant, tester: Tester, developer: Developer
-) -> None:
-    tester.pays(merchant.makes_checkout())
-    tester.advances(minutes=5)
-    assert 'href="/inspector/reset"' in developer.opens("/inspector/control")
-    assert "This cannot be undone." in developer.reads("/inspector/reset")
-    assert tester.webhooks() != []
-    answer = developer.presses("reset")
-    assert "Everything is back to the start state." in developer.reads(answer.location)
-    assert (tester.webhooks(), tester.requests(), tester.offset()) == ([], [], 0)

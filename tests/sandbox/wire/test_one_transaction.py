@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import event
 
 from flask_paycheckout.sandbox.wire import request_log
 from flask_paycheckout.sandbox.world.database import db
@@ -20,33 +19,6 @@ def executed(app: Flask, statement: str) -> list[Any]:
     with app.app_context(), db.engine.begin() as connection:
         found = connection.exec_driver_sql(statement)
         return list(found) if found.returns_rows else []
-
-
-def commits_of(app: Flask, action: Any) -> int:
-    seen: list[object] = []
-    note = seen.append
-    with app.app_context():
-        engine = db.engine
-    event.listen(engine, "commit", note)
-    try:
-        action()
-    finally:
-        event.remove(engine, "commit", note)
-    return len(seen)
-
-
-@pytest.mark.each_database
-def test_a_write_and_its_entry_are_one_commit(sandbox: Flask, merchant: Merchant, tester: Tester) -> None:
-    # Where others share the database, the switches and faults are read in a transaction before it.
-    shared = 0 if db_is_in_memory(sandbox) else 1
-    assert commits_of(sandbox, merchant.makes_checkout) == 1 + shared
-    (entry,) = tester.requests()
-    assert (entry["status"], entry["account"]) == (200, "default")
-
-
-def db_is_in_memory(app: Flask) -> bool:
-    with app.app_context():
-        return db.engine.dialect.name == "sqlite"
 
 
 def test_nothing_is_stored_of_a_call_whose_entry_cannot_be(
