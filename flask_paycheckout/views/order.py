@@ -18,9 +18,7 @@ from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.order_ids import require_order_id
-from flask_paycheckout.database.troubles import is_unavailable
 from flask_paycheckout.errors import (
     OrderNotPayable,
     OrderSettled,
@@ -45,6 +43,7 @@ from flask_paycheckout.views.pages import (
     Code,
     bad_link,
     cross_origin,
+    loggable,
     negotiated,
     page,
     problem,
@@ -171,12 +170,8 @@ def create_checkout(token: str) -> Answer:
         ReceiverFailed,
         SQLAlchemyError,
     ) as error:
-        if isinstance(error, SQLAlchemyError) and not is_unavailable(error):
-            raise
-        # The driver's own message: SQLAlchemy's contains the statement's parameters, and so the payment URL.
-        cause = first_line(error) if isinstance(error, SQLAlchemyError) else error
         crowded, log = isinstance(error, TooManyAttempts), runtime().log
-        told = "starts of payments", "no checkout for order %s: %s", link.order_id, cause
+        told = "starts of payments", "no checkout for order %s: %s", link.order_id, loggable(error)
         (log.warning if crowded else log.error)(*told, extra=about(link.order_id), error=error)
         return _unavailable(link, error, Code.TOO_MANY_ATTEMPTS if crowded else Code.TRY_LATER)
     return Answer(lambda: redirect(checkout.url, 303), partial(_started, link, checkout), 201 if is_new else 200)

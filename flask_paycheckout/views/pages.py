@@ -199,9 +199,20 @@ def answer_owner(error: SQLAlchemyError) -> BaseResponse:
     return ServiceUnavailable(words, retry_after=seconds_to_wait(error)).get_response()
 
 
-def _log_or_raise(error: SQLAlchemyError) -> None:
+def loggable(error: Exception) -> str:
+    """The text of an error for a log.
+
+    :raises SQLAlchemyError: it is one of the database, and not that the database is away.
+    """
+    if not isinstance(error, SQLAlchemyError):
+        return str(error)
     if not is_unavailable(error):
         raise error
-    # Neither the path, which has a token, nor SQLAlchemy's message, which has the statement's parameters.
-    told = "%s was answered 503: %s", str(request.endpoint), first_line(error)
+    # The driver's own message: SQLAlchemy's contains the statement's parameters, and so the payment URL.
+    return first_line(error)
+
+
+def _log_or_raise(error: SQLAlchemyError) -> None:
+    # Not the path, which has a token.
+    told = "%s was answered 503: %s", str(request.endpoint), loggable(error)
     runtime().log.error("pages without a database", *told, extra=about(), error=error)

@@ -11,8 +11,6 @@ from flask import Response, redirect, request, url_for
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import Invalid, PaymentsError
-from flask_paycheckout.database.database_errors import first_line
-from flask_paycheckout.database.troubles import is_unavailable
 from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
 from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -32,6 +30,7 @@ from flask_paycheckout.views.pages import (
     Code,
     bad_link,
     cross_origin,
+    loggable,
     negotiated,
     page,
     problem,
@@ -125,12 +124,7 @@ def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> Answer:
         # The service's calls log this themselves, once a minute instead of once per customer.
         return _unreachable(payout, form, error)
     except (PaymentsError, ReceiverFailed, SQLAlchemyError) as error:
-        if isinstance(error, SQLAlchemyError) and not is_unavailable(error):
-            raise
-        # The driver's own message: SQLAlchemy's contains the statement's parameters.
-        return _unreachable(
-            payout, form, error, first_line(error) if isinstance(error, SQLAlchemyError) else str(error)
-        )
+        return _unreachable(payout, form, error, loggable(error))
     stored = _state(claimed)
     return msgspec.structs.replace(stored, page=lambda: redirect(url_for("paycheckout.refund", token=token), 303))
 

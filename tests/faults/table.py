@@ -607,6 +607,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_SITE}::test_exactly_the_shops_own_pages_may_send_the_form[by its server name]",
             Swap("views.headers:_is_same_site", '("same-origin", "none")', '("same-origin", "none", "same-site")'),
         ),
+        "a problem tells what the service said": (
+            f"{_HEADLESS}::test_every_problem_has_its_code",
+            Swap(
+                "views.order:_unavailable",
+                "problem(code, text.title, write, wait)",
+                "problem(code, str(error), write, wait)",
+            ),
+        ),
         "every origin may read the answers": (
             f"{_HEADLESS}::test_json_opens_nothing_to_another_site[another origin]",
             Swap("views.headers:allow_origins", "origin in origins", "True"),
