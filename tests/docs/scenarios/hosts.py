@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
+
+import httpx
+import pytest
 
 from flask_paycheckout.testing import Sandbox
 from tests.docs.merchant import SETTINGS, Merchant
@@ -20,6 +24,34 @@ def lite_shop(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox: 
 
 def plain_shop(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox: Sandbox) -> None:
     lite_shop(scene, make_shop, paycheckout_sandbox)
+
+
+def async_views(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox: Sandbox) -> None:
+    """Behind `WsgiToAsgi` a view starts two payments, and each way of settling runs the coroutine receiver."""
+    pytest.importorskip("asgiref")
+    shop = make_shop(scene.code())
+    shop.paycheckout.session.add(shop.Order(id="2", total="12.50"))
+    shop.paycheckout.session.commit()
+
+    @shop.app.post("/settle/<checkout_id>")
+    async def settle(checkout_id: str) -> str:
+        return str(shop.paycheckout.settle(checkout_id).status)
+
+    @shop.app.post("/settle/<checkout_id>/in-thread")
+    async def settle_in_thread(checkout_id: str) -> str:
+        return str((await asyncio.to_thread(shop.paycheckout.settle, checkout_id)).status)
+
+    async def visit() -> None:
+        transport = httpx.ASGITransport(app=shop.asgi)
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as browser:
+            for order_id, how in (("1", ""), ("2", "/in-thread")):
+                page = (await browser.post(f"/orders/{order_id}/pay")).headers["Location"]
+                checkout_id = page.rsplit("/", 1)[1]
+                paycheckout_sandbox.pay(checkout_id)
+                assert (await browser.post(f"/settle/{checkout_id}{how}")).text == "paid"
+
+    asyncio.run(asyncio.wait_for(visit(), 60))
+    assert shop.thanked == ["1", "2"]
 
 
 def alembic(scene: Scene, merchant: Merchant) -> None:
