@@ -10,7 +10,7 @@ import pytest
 from flask import Flask, g
 from flask.globals import app_ctx
 from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
-from sqlalchemy import MetaData, StaticPool, create_engine, event
+from sqlalchemy import Engine, MetaData, StaticPool, create_engine, event
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from flask_paycheckout import ConfigurationError, Host, Pay, PayCheckout, ToRecipient, UncommittedChanges, order_paid
@@ -135,15 +135,25 @@ def test_a_process_that_dies_at_the_commit_leaves_all_or_nothing(
     assert is_paid(shop) == (True, "paid")
 
 
-def plain_shop(session: Callable[[Any], Any], engine: Any = None) -> PayCheckout:
-    """A shop whose session is made by this function of the engine."""
-    app, metadata = make_app(), MetaData()
-    bound = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
-    paycheckout = PayCheckout(app, Host(metadata, engine or bound, session(bound)))
-    paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
-    metadata.create_all(bound)
-    app.app_context().push()
-    return paycheckout
+class PlainShop:
+    """A shop on plain SQLAlchemy, in a database in memory; the session is made by a function of the engine."""
+
+    def __init__(self, session: Callable[[Engine], Any], engine: Any = None, **options: Any) -> None:
+        self.app, self.paycheckout, metadata = make_app(**options.pop("config", {})), PayCheckout(), MetaData()
+        self.engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+        self.session = session(self.engine)
+        self.paycheckout.init_app(self.app, Host(metadata, engine or self.engine, self.session), **options)
+        self.paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
+        metadata.create_all(self.engine)
+
+    def __enter__(self) -> PayCheckout:
+        self._context = self.app.app_context()
+        self._context.push()
+        return self.paycheckout
+
+    def __exit__(self, *raised: object) -> None:
+        self._context.pop()
+        self.engine.dispose()
 
 
 @pytest.mark.parametrize(
@@ -156,39 +166,34 @@ def plain_shop(session: Callable[[Any], Any], engine: Any = None) -> PayCheckout
     ids=["of the thread", "always new", "no session"],
 )
 def test_a_host_that_gives_contexts_no_own_session_is_refused(session: Any, message: str) -> None:
-    paycheckout = plain_shop(session)
-    for use in (lambda: paycheckout.session, lambda: paycheckout.start("o-1")):
-        with pytest.raises(ConfigurationError, match=f"{message}.*Give a function"):
-            use()
-    app_ctx.pop()
+    with PlainShop(session) as paycheckout:
+        for use in (lambda: paycheckout.session, lambda: paycheckout.start("o-1")):
+            with pytest.raises(ConfigurationError, match=f"{message}.*Give a function"):
+                use()
 
 
 def test_a_session_on_another_database_than_the_engine_is_refused() -> None:
-    paycheckout = plain_shop(_of_g, create_engine("sqlite:///elsewhere.db"))
-    with pytest.raises(ConfigurationError, match=r"sqlite://.*elsewhere\.db"):
+    sessions = lambda engine: lambda: g.setdefault("session", Session(engine))  # noqa: E731
+    refused = pytest.raises(ConfigurationError, match=r"sqlite://.*elsewhere\.db")
+    with PlainShop(sessions, create_engine("sqlite:///elsewhere.db")) as paycheckout, refused:
         paycheckout.start("o-1")
-    app_ctx.pop()
-
-
-def _of_g(engine: Any) -> Callable[[], Session]:
-    return lambda: g.setdefault("session", Session(engine))
 
 
 def test_a_scoped_session_of_the_context_and_an_engine_by_function_will_do(paycheckout_sandbox: Sandbox) -> None:
-    app, metadata = make_app(**paycheckout_sandbox.config), MetaData()
-    engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
-    sessions = scoped_session(sessionmaker(engine), scopefunc=lambda: id(app_ctx._get_current_object()))  # type: ignore[attr-defined]
-    paycheckout = PayCheckout()
-    paycheckout.init_app(app, Host(metadata, lambda: engine, sessions), transport=paycheckout_sandbox.transport)
-    paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
-    metadata.create_all(engine)
-    with app.app_context():
+    def sessions(engine: Engine) -> Any:
+        of_context = lambda: id(app_ctx._get_current_object())  # type: ignore[attr-defined]  # noqa: E731
+        return scoped_session(sessionmaker(engine), scopefunc=of_context)
+
+    given = {"transport": paycheckout_sandbox.transport, "config": paycheckout_sandbox.config}
+    opened: list[PlainShop] = []
+    opened.append(PlainShop(sessions, lambda: opened[0].engine, **given))
+    (shop,) = opened
+    with shop as paycheckout:
         checkout_id = paycheckout.start("o-1").checkout_id
         paycheckout_sandbox.pay(checkout_id)
         assert paycheckout.settle(checkout_id).status == "paid"
-        assert paycheckout.session is sessions()
-        sessions.remove()
-    engine.dispose()
+        assert paycheckout.session is shop.session()
+        shop.session.remove()
 
 
 class Quart:

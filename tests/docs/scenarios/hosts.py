@@ -33,13 +33,14 @@ def async_views(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox
     shop.paycheckout.session.add(shop.Order(id="2", total="12.50"))
     shop.paycheckout.session.commit()
 
-    @shop.app.post("/settle/<checkout_id>")
     async def settle(checkout_id: str) -> str:
         return str(shop.paycheckout.settle(checkout_id).status)
 
-    @shop.app.post("/settle/<checkout_id>/in-thread")
     async def settle_in_thread(checkout_id: str) -> str:
         return str((await asyncio.to_thread(shop.paycheckout.settle, checkout_id)).status)
+
+    shop.app.post("/settle/<checkout_id>")(settle)
+    shop.app.post("/settle/<checkout_id>/in-thread")(settle_in_thread)
 
     async def visit() -> None:
         transport = httpx.ASGITransport(app=shop.asgi)
