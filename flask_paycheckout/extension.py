@@ -412,18 +412,20 @@ class PayCheckout:
         return runtime().payout_requests.refund(checkout_id, amount, by, why, to)
 
     def approve_payout(
-        self, reference: str, *, by: str, why: str | None = None, seen: int | None = None
+        self, reference: str, *, by: str, why: str | None = None, seen: int | None = None, over_limit: bool = False
     ) -> PayoutMixin:
         """Release a payout that waits for a person.
 
         :param seen: the `revision` of the payout that the person saw; another one is refused.
+        :param over_limit: let it exceed PAYCHECKOUT_DAILY_LIMIT; it counts all the same.
         :raises UnknownPayout: no such payout is stored.
         :raises TransitionRefused: it does not wait, its destination changed since the person saw it, or, with
             PAYCHECKOUT_APPROVE_BY_ANOTHER, the person asked for it.
         :raises ValueError: `by` or `why` is blank or too long.
         """
         call = f"approve_payout({reference!r})"
-        return runtime().for_writing(call).payout_decisions.approve(reference, by, why, seen)
+        decisions = runtime().for_writing(call).payout_decisions
+        return decisions.approve(reference, by, why, seen, over_limit=over_limit)
 
     def cancel_payout(self, reference: str, *, by: str, why: str) -> PayoutMixin:
         """Cancel a payout of which nothing was sent.

@@ -19,6 +19,7 @@ from flask_paycheckout.database.mapping import mapped
 from flask_paycheckout.database.service_table import service_table
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_model import EventMixin
+from flask_paycheckout.payouts.daily_limit import day_table
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 
 __all__ = ["Models", "make_models", "models_in", "require_one_database"]
@@ -96,6 +97,11 @@ class Models:
         return deed_table(self.checkouts)
 
     @property
+    def days(self) -> Table:
+        """The table of what was sent in a day, to which no class is mapped."""
+        return day_table(self.checkouts)
+
+    @property
     def events(self) -> Table:
         return cast("Table", self.Event.__table__)
 
@@ -113,6 +119,7 @@ def make_models(database: ShopDatabase) -> Models:
     )
     service_table(models.checkouts)
     deed_table(models.checkouts)
+    day_table(models.checkouts)
     database.metadatas[None].info[__name__] = models
     return models
 

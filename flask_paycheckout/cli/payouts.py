@@ -146,16 +146,17 @@ def send(login: bool, as_json: bool) -> None:
 )
 @by_option
 @click.option("--why", metavar="TEXT", help="A remark, for the record.")
+@click.option("--over-limit", is_flag=True, help="Let it exceed the daily limit.")
 @json_option
 @with_appcontext
-def approve(reference: str, seen: int, by: str, why: str | None, as_json: bool) -> None:
+def approve(reference: str, seen: int, by: str, why: str | None, over_limit: bool, as_json: bool) -> None:
     """Release a payout or refund to the destination that you saw.
 
     A destination that has changed since is refused: look at it again, and approve what you see then.
 
     Exit code 0: approved. 1: not stored, does not wait, or has changed. 2: an argument cannot be used.
     """
-    _decide(as_json, lambda: _decisions("approve").approve(reference, by, why, seen))
+    _decide(as_json, lambda: _decisions("approve").approve(reference, by, why, seen, over_limit=over_limit))
 
 
 @payouts.command(short_help="Cancel a payout of which nothing was sent.")

@@ -149,8 +149,14 @@ class Settings:
     The service's interface does not say; this decides `net` in the books, from then on.
     """
 
-    approve_over: Mapping[str, Decimal] = setting(checks.check_approve_over, factory=dict)
+    approve_over: Mapping[str, Decimal] = setting(checks.check_amounts, factory=dict)
     """For each currency the amount from which on a payout waits for a person: {"USD": "500.00"}."""
+
+    daily_limit: Mapping[str, Decimal] = setting(checks.check_amounts, factory=dict)
+    """For each currency the most that one merchant account sends in a UTC day: {"USD": "5000.00"}.
+
+    What would exceed it waits for the next day, or for a person.
+    """
 
     approve_by_another: bool = setting(checks.check_switch, False)
     """Whether a payout or refund must be approved by another person than the one who asked for it."""

@@ -247,7 +247,7 @@ def check_authorization_format(key: str, value: object) -> str:
     return text
 
 
-def check_approve_over(key: str, value: object) -> Mapping[str, Decimal]:
+def check_amounts(key: str, value: object) -> Mapping[str, Decimal]:
     if not isinstance(value, Mapping):
         raise fault_of(
             key, f"must map currencies to amounts, not be a {type(value).__name__}", 'Write {"USD": "500.00"}.'

@@ -65,7 +65,15 @@ def database_text(error: SQLAlchemyError) -> str:
 
 
 def _tables(inspector: Inspector, models: Models) -> Iterator[Check]:
-    for table in (models.checkouts, models.events, models.payouts, models.bookings, models.services, models.deeds):
+    for table in (
+        models.checkouts,
+        models.events,
+        models.payouts,
+        models.bookings,
+        models.services,
+        models.deeds,
+        models.days,
+    ):
         if not inspector.has_table(table.name, schema=table.schema):
             yield failure("tables", f"{table.name} does not exist", _MIGRATE)
             continue

@@ -22,6 +22,7 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm
 from flask_paycheckout.payouts.requests import destination_columns
+from flask_paycheckout.payouts.results import due_move
 from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.payouts.stored import PayoutMove, Payouts
 from flask_paycheckout.service.calls import RECIPIENT, NotAsked, Service
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 
 MAX_CLAIMS = 20
 """The most times that the link of a refund can be used to say where the money goes."""
-
-EXPIRY = PayoutMove(PayoutEvidence.EXPIRED, {"next_attempt_at": None})
-"""The move of a payout whose receiver did not say in time where it goes."""
 
 _CLAIMABLE = [status.value for status, evidence in PAYOUT_TRANSITIONS if evidence is PayoutEvidence.CLAIMED]
 # After a call that was not carried out, and costs the link no use.
@@ -68,7 +66,7 @@ class RefundClaims:
             return None
         if not is_expired(found, now := self.parts.clock()):
             return found
-        self.decisions.moves.move(found, EXPIRY, now)
+        self.decisions.moves.move(found, due_move(found, now), now)
         return self.payouts.find(reference)
 
     def claim(self, reference: str, form: RefundForm) -> PayoutMixin:
@@ -104,7 +102,8 @@ class RefundClaims:
     def _count(self, reference: str) -> PayoutMixin:
         """Count one more claim in a statement of its own that keeps the limit; returns the refund."""
         c = self.payouts.table.c
-        in_time = or_(c.next_attempt_at.is_(None), c.next_attempt_at > self.parts.clock())
+        is_open = (c.status == PayoutStatus.CLAIMABLE.value) & (c.next_attempt_at > self.parts.clock())
+        in_time = or_(c.next_attempt_at.is_(None), is_open)
         claimed = or_(c.kind == PayoutKind.REFUND.value, c.to_kind.is_(None), c.revision > 0)
         row = self._add(reference, 1, claimed, in_time, c.status.in_(_CLAIMABLE), c.claims < MAX_CLAIMS)
         if row is not None:
@@ -170,7 +169,9 @@ def _recipient(values: Any, payout: PayoutMixin) -> dict[str, Any]:
 
 def can_be_claimed(payout: PayoutMixin) -> bool:
     """Whether the state of a refund still allows that the customer says where it goes."""
-    return (PayoutStatus(payout.status), PayoutEvidence.CLAIMED) in PAYOUT_TRANSITIONS
+    allowed = (PayoutStatus(payout.status), PayoutEvidence.CLAIMED) in PAYOUT_TRANSITIONS
+    # One that only waits for the next day was approved already.
+    return allowed and not payout.waits_for_day
 
 
 def is_expired(payout: PayoutMixin, now: datetime) -> bool:

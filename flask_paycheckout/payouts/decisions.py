@@ -48,15 +48,20 @@ class PayoutDecisions:
     moves: PayoutMoves
     outbox: Outbox
 
-    def approve(self, reference: str, by: str, why: str | None, seen: int | None) -> PayoutMixin:
+    def approve(
+        self, reference: str, by: str, why: str | None, seen: int | None, *, over_limit: bool = False
+    ) -> PayoutMixin:
         """Release a waiting payout, whose destination must be the one that the person saw.
 
         :param seen: the payout's `revision` that the person saw; None for the stored one.
+        :param over_limit: it may exceed the daily limit.
         """
         by, reason = who_and_why(by, "-" if why is None else why)
         # Without `seen` too, the approval is of one destination: a change after this read is refused.
         revision = self.require(reference).revision if seen is None else seen
-        return self._decide(reference, PayoutEvidence.APPROVED, by, None if why is None else reason, revision)
+        let_through = {"over_limit": True} if yes_or_no("over_limit", over_limit) else {}
+        given = None if why is None else reason
+        return self._decide(reference, PayoutEvidence.APPROVED, by, given, revision, **let_through)
 
     def may_approve(self, payout: PayoutMixin, by: str) -> bool:
         """Whether this person may approve a payout: where two persons are needed, the one who asked for it may not."""
@@ -105,7 +110,7 @@ class PayoutDecisions:
         raise PayoutRefused(reference, payout.status, move.evidence, "It keeps changing; try again.")
 
     def _decide(
-        self, reference: str, said: PayoutEvidence, by: str, why: str | None, seen: int | None = None
+        self, reference: str, said: PayoutEvidence, by: str, why: str | None, seen: int | None = None, **values: bool
     ) -> PayoutMixin:
         def plan(payout: PayoutMixin) -> PayoutMove:
             evidence = _as_correction(payout, said)
@@ -121,7 +126,7 @@ class PayoutDecisions:
             facts: dict[str, object] = {"by": by, "why": why and why[:MAX_WHY], "revision": payout.revision}
             if retried:
                 facts["replaced"] = payout.service_reference
-            return PayoutMove(evidence, self._values(payout, evidence), facts)
+            return PayoutMove(evidence, self._values(payout, evidence) | values, facts)
 
         return self.move(reference, plan)
 
@@ -130,7 +135,7 @@ class PayoutDecisions:
         now = self.parts.clock()
         at_once, never = {"next_attempt_at": now}, {"next_attempt_at": None}
         if evidence is PayoutEvidence.APPROVED:
-            return at_once
+            return HEALED | at_once
         if evidence is PayoutEvidence.RETRIED:
             return HEALED | self._next_try(payout) | at_once
         if evidence is PayoutEvidence.AMENDED:

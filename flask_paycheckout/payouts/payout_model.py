@@ -131,6 +131,12 @@ class PayoutMixin:
     refused: Mapped[bool] = mapped_column(Boolean)
     """Whether the service refused the last send of a payout that is in doubt, so that it is not sent again."""
 
+    over_limit: Mapped[bool] = mapped_column(Boolean)
+    """Whether a person let it exceed the daily limit."""
+
+    counted_on: Mapped[str | None] = mapped_column(String(10))
+    """The UTC day on which it was last counted against the daily limit."""
+
     failures: Mapped[int] = mapped_column(Integer)
     """The number of failures in a row to send, look up or read it."""
 
@@ -166,6 +172,11 @@ class PayoutMixin:
     def is_claimed(self) -> bool:
         """Whether its receiver says, or has said, where the money goes."""
         return self.to_kind is None or self.revision > 0
+
+    @property
+    def waits_for_day(self) -> bool:
+        """Whether it is approved, and waits for the next day because of the daily limit."""
+        return self.status == "waiting" and self.next_attempt_at is not None
 
     @property
     def is_token(self) -> bool:

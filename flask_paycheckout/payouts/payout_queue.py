@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.state_table import lost_races_ignored
+from flask_paycheckout.payouts.daily_limit import DailySum, day_of, next_day
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import installation_key
@@ -39,11 +41,13 @@ from flask_paycheckout.totals import is_token
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
-_CLAIMABLE = PayoutStatus.CLAIMABLE.value
+_WAITING = PayoutStatus.WAITING.value
+# States that end when a time has passed.
+_TIMED = PayoutStatus.CLAIMABLE.value, _WAITING
 _READY, _SENDING, _SENT = PayoutStatus.READY.value, PayoutStatus.SENDING.value, PayoutStatus.SENT.value
 
-# The claims that one round ends.
-_ENDED = 1000
+# The payouts in one of these states that one round moves.
+_MOVED = 1000
 # The reads that one webhook makes due.
 _MOST = 10
 # The longest time between two webhooks that have an effect, while they change nothing; and doublings of the cool-down,
@@ -92,14 +96,16 @@ class PayoutQueue:
                 installation_key(connection, self.parts.models.services)
             self._has_key.set()
         c = self.payouts.table.c
-        due = exists().where(c.status.in_((_CLAIMABLE, _READY, _SENDING, _SENT)), c.next_attempt_at <= due_by)
+        due = exists().where(c.status.in_((*_TIMED, _READY, _SENDING, _SENT)), c.next_attempt_at <= due_by)
         ready = select(func.count()).where(c.status == _READY).scalar_subquery()
         ((any_due, count),) = self.payouts.rows(select(due, ready))
         return Backlog(bool(any_due), int(count))
 
-    def expired(self, due_by: datetime) -> Sequence[PayoutMixin]:
-        """Payouts whose receivers did not say in time where they go; at most as many as a round ends."""
-        return self.payouts.loaded(self._oldest(_CLAIMABLE, due_by, _ENDED).with_only_columns(*self.payouts.table.c))
+    def overdue(self, due_by: datetime) -> Sequence[PayoutMixin]:
+        """Payouts that nobody claimed in time, or that waited for this day; as many as one round moves."""
+        table = self.payouts.table
+        due = (self._oldest(status, due_by, _MOVED).with_only_columns(*table.c) for status in _TIMED)
+        return [payout for each in due for payout in self.payouts.loaded(each)]
 
     def next_ready(
         self, due_by: datetime, without: Collection[str] = (), locked: Collection[int] = ()
@@ -133,8 +139,65 @@ class PayoutQueue:
         else:
             those = [c.account == first.account, c.currency == first.currency, c.alone.is_(False), c.paid_by.is_(None)]
         ids = self._oldest(_READY, due_by, self.parts.settings.payout_batch, *those)
+        limit = self.parts.settings.daily_limit.get(first.currency)
+        if limit is not None:
+            return self._take_within(limit, first.currency, ids, due_by, now, paid_by, client_id)
+        return self.payouts.claimed(self._taking(ids, due_by, now, paid_by, client_id))
+
+    def _take_within(
+        self,
+        limit: Decimal,
+        currency: str,
+        ids: Any,
+        due_by: datetime,
+        now: datetime,
+        paid_by: str,
+        client_id: str | None,
+    ) -> Sequence[PayoutMixin]:
+        """Claim those of these payouts that the account may still send today; the others wait for the next day."""
+        table, day = self.payouts.table, day_of(now)
+        columns = (table.c[name] for name in ("id", "amount", "counted_on", "over_limit"))
+        with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
+            sent = DailySum(connection, self.parts.models.days, paid_by, currency, day)
+            ready = connection.execute(ids.with_only_columns(*columns).with_for_update(skip_locked=True)).all()
+            admitted = [
+                one.id
+                for one in ready
+                if sent.admit(Decimal(one.amount), limit, counted_on=one.counted_on, over_limit=one.over_limit)
+            ]
+            sent.write()
+            beyond = [one.id for one in ready if one.id not in admitted]
+            if beyond:
+                connection.execute(self._beyond(beyond, limit, currency, now))
+            taking = self._taking(select(table.c.id).where(table.c.id.in_(admitted)), due_by, now, paid_by, client_id)
+            taken = connection.execute(taking.values(counted_on=day)).mappings().all()
+            return [self.payouts.made(row) for row in sorted(taken, key=lambda row: row["id"])]
+        return []
+
+    def _beyond(self, ids: Sequence[int], limit: Decimal, currency: str, now: datetime) -> Any:
+        """The statement by which payouts wait that would exceed the daily limit."""
+        c = self.payouts.table.c
+        entry = line(now, Entry.MOVED, to=PayoutStatus.WAITING, rule=PayoutEvidence.OVER_LIMIT)
+        problem = f"it would exceed the daily limit of {limit:f} {currency}: it waits for the next day, or for approval"
+        return (
+            update(self.payouts.table)
+            .where(c.id.in_(ids))
+            .values(
+                status=_WAITING,
+                moved_at=now,
+                next_attempt_at=next_day(now),
+                problem=problem,
+                problem_since=now,
+                changes=c.changes + 1,
+                history=appended(c.history, entry, always=False),
+            )
+        )
+
+    def _taking(self, ids: Any, due_by: datetime, now: datetime, paid_by: str, client_id: str | None) -> Any:
+        """The statement that claims ready payouts to be sent."""
+        c = self.payouts.table.c
         entry = line(now, Entry.MOVED, to=PayoutStatus.SENDING, rule=PayoutEvidence.TAKEN)
-        taken = self._claiming(ids, now, c.status == _READY, c.next_attempt_at <= due_by).values(
+        return self._claiming(ids, now, c.status == _READY, c.next_attempt_at <= due_by).values(
             status=_SENDING,
             moved_at=now,
             taken_at=func.coalesce(c.taken_at, now),
@@ -144,7 +207,6 @@ class PayoutQueue:
             client_id=func.coalesce(c.client_id, client_id),
             history=appended(c.history, entry, always=False),
         )
-        return self.payouts.claimed(taken)
 
     def take_look_ups(
         self, due_by: datetime, now: datetime, limit: int, without: Collection[str] = ()

@@ -47,6 +47,8 @@ class PayoutEvidence(StrEnum):
     RETRIED = "a person had it tried again"
     RETURNED = "a person found that it came back, or never left"
     AMENDED = "a person accepted the amount that the service reports"
+    OVER_LIMIT = "it would exceed the daily limit"
+    NEXT_DAY = "the next day has begun"
     EXPIRED = "nobody said in time where the money goes"
     BY_HAND = "a person gave the money back by hand"
 
@@ -58,6 +60,8 @@ PAYOUT_TRANSITIONS: dict[tuple[PayoutStatus, PayoutEvidence], PayoutStatus] = {
     # The customer may correct the destination until a person approves it.
     (_S.WAITING, _E.CLAIMED): _S.WAITING,
     (_S.WAITING, _E.APPROVED): _S.READY,
+    (_S.READY, _E.OVER_LIMIT): _S.WAITING,
+    (_S.WAITING, _E.NEXT_DAY): _S.READY,
     (_S.CLAIMABLE, _E.CANCELLED): _S.CANCELLED,
     (_S.CLAIMABLE, _E.EXPIRED): _S.CANCELLED,
     (_S.WAITING, _E.CANCELLED): _S.CANCELLED,

@@ -204,7 +204,7 @@ class PayoutRequests:
         key = installation_key(connection, self.parts.models.services)
         now = self.parts.clock()
         counts = dict.fromkeys(("revision", "changes", "claims", "failures"), 0)
-        values = row | counts | dict.fromkeys(("alone", "doubted", "refused"), False)
+        values = row | counts | dict.fromkeys(("alone", "doubted", "refused", "over_limit"), False)
         values |= {
             "service_reference": service_reference(key, row["account"], row["reference"], 1),
             "exact_amount": f"{amount:f}",

@@ -77,6 +77,13 @@ HEALED: dict[str, Any] = {"problem": None, "problem_since": None, "failures": 0,
 """The columns of a payout that has no problem, and that nobody works on."""
 
 
+def due_move(payout: PayoutMixin, now: datetime) -> PayoutMove:
+    """The move of a payout whose time has passed: nobody claimed it, or it waited for the next day."""
+    if payout.status == PayoutStatus.CLAIMABLE:
+        return PayoutMove(PayoutEvidence.EXPIRED, {"next_attempt_at": None})
+    return PayoutMove(PayoutEvidence.NEXT_DAY, HEALED | {"next_attempt_at": now})
+
+
 @dataclass(eq=False)
 class PayoutResults:
     """Stores the results of one round.

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.payouts.calls import AccessToken
-from flask_paycheckout.payouts.claims import EXPIRY
-from flask_paycheckout.payouts.results import PayoutReport, PayoutResults
+from flask_paycheckout.payouts.results import PayoutReport, PayoutResults, due_move
 from flask_paycheckout.payouts.sending import Sending
 from flask_paycheckout.payouts.stored import PayoutMoves
 from flask_paycheckout.service.logs import about
@@ -60,7 +59,7 @@ class PayoutSender:
             return results.report(before.ready), results.delivery
         token = self._setting if access_token is None else access_token
         try:
-            self._step(results, lambda: self._expire(results))
+            self._step(results, lambda: self._let_time_pass(results))
             self._step(results, lambda: sending.following.look_up_due(results, at_once=at_once))
             self._step(results, lambda: sending.run(token, results, stopped, at_once=at_once))
             self._step(results, lambda: sending.following.read_due(results, stopped, at_once=at_once))
@@ -70,10 +69,10 @@ class PayoutSender:
         left = self._step(results, lambda: sending.queue.backlog(results.started)) or before
         return results.report(left.ready), results.delivery
 
-    def _expire(self, results: PayoutResults) -> None:
-        """Cancel payouts whose receivers did not say in time where they go."""
-        for payout in self.sending.queue.expired(results.started):
-            self.moves.move(payout, EXPIRY, self.parts.clock())
+    def _let_time_pass(self, results: PayoutResults) -> None:
+        """Cancel payouts that nobody claimed in time, and make those ready that waited for the next day."""
+        for payout in self.sending.queue.overdue(results.started):
+            self.moves.move(payout, due_move(payout, results.started), self.parts.clock())
 
     def _step(self, results: PayoutResults, step: Callable[[], T]) -> T | None:
         """Run a step of a round; None when it failed, which must not keep the round from the next one."""

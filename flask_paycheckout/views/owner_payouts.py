@@ -72,6 +72,7 @@ class _Decision(NamedTuple):
 
 _DECISIONS = {
     "approve": _Decision("Approve it: the money goes to the destination above", "approved", None),
+    "over_limit": _Decision("Approve it beyond the daily limit: the money goes out today", "approved", None),
     "cancel": _Decision("Cancel it: nothing is sent, now or later", "cancelled", PayoutDecisions.cancel),
     "retry": _Decision("Try again: it is sent to the same destination", "tried again", PayoutDecisions.retry),
     "sent": _Decision(
@@ -89,7 +90,7 @@ _DECISIONS["amended"] = _DECISIONS["sent"]._replace(text="It is right so: the am
 _DECISIONS["returned"] = _DECISIONS["not_sent"]._replace(text="It came back, or never left; it can be tried again then")
 _ALLOWED = {
     PayoutStatus.CLAIMABLE: ("cancel",),
-    PayoutStatus.WAITING: ("approve", "cancel"),
+    PayoutStatus.WAITING: ("approve", "over_limit", "cancel"),
     PayoutStatus.READY: ("cancel",),
     PayoutStatus.FAILED: ("retry",),
     PayoutStatus.UNKNOWN: ("sent", "not_sent"),
@@ -141,7 +142,8 @@ def decide_payout(token: str) -> _Page:
         else:
             # A form without a revision shows nothing, so it approves nothing.
             revision = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 10 else -1
-            decisions.approve(payout.reference, owner(), why or None, revision)
+            over_limit = decision == "over_limit"
+            decisions.approve(payout.reference, owner(), why or None, revision, over_limit=over_limit)
     except UnknownPayout:
         abort(404)
     except PayoutRefused as refused:
@@ -241,7 +243,9 @@ def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, ke
 
 def _allowed(payout: PayoutMixin) -> list[str]:
     """The decisions that the payout's state allows to this person."""
-    refused = set() if runtime().payout_decisions.may_approve(payout, owner()) else {"approve"}
+    refused = {"approve" if payout.waits_for_day else "over_limit"}
+    if not runtime().payout_decisions.may_approve(payout, owner()):
+        refused = {"approve", "over_limit"}
     refused |= set() if payout.reported_amount is not None else {"amended"}
     return [name for name in _ALLOWED.get(PayoutStatus(payout.status), ()) if name not in refused]
 

@@ -84,9 +84,17 @@ def test_the_tables_are_in_the_shops_metadata_before_any_request() -> None:
     app = make_app()
     db = SQLAlchemy(app)
     models = make_models(database_of(db, None, app.app_context))
-    ours = (models.checkouts, models.events, models.payouts, models.bookings, models.services, models.deeds)
+    ours = (
+        models.checkouts,
+        models.events,
+        models.payouts,
+        models.bookings,
+        models.services,
+        models.deeds,
+        models.days,
+    )
     tables = {table.name for table in ours}
-    expected = {f"paycheckout_{name}" for name in ("booking", "checkout", "deed", "event", "payout", "service")}
+    expected = {f"paycheckout_{name}" for name in ("booking", "checkout", "day", "deed", "event", "payout", "service")}
     assert tables == expected <= set(db.metadata.tables)
     with app.app_context():
         db.create_all()

@@ -1,0 +1,106 @@
+"""The daily limit: the database keeps it under any number of senders; the next day, or a person, lets the rest go."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from tests.payouts.claiming import Customer
+from tests.payouts.conftest import OpenPayer
+from tests.payouts.paying import WALLET, Payer
+from tests.races.crowds import crowd
+from tests.scripted import SAME_SITE
+from tests.views.test_owner import opens_view
+from tests.views.test_owner_payouts import opens, sends
+
+LIMIT = {"USD": "200.00"}
+
+
+@pytest.fixture
+def limited(open_payer: OpenPayer) -> Payer:
+    """A shop that sends 200 dollars a day."""
+    return open_payer(PAYCHECKOUT_DAILY_LIMIT=LIMIT)
+
+
+def sent(payer: Payer) -> Decimal:
+    return sum((one.amount for one in payer.at_service), Decimal(0))
+
+
+@pytest.mark.on_each_database
+def test_many_senders_together_keep_the_limit(open_payer: OpenPayer) -> None:
+    payer = open_payer(PAYCHECKOUT_DAILY_LIMIT=LIMIT, PAYCHECKOUT_PAYOUT_BATCH=2)
+    for number in range(12):
+        payer.owes(f"p-{number}", "30.00")
+    with crowd(6) as senders:
+        senders.does([payer.sends] * 6)
+    for _ in range(3):
+        payer.sends()
+    assert sent(payer) == 180
+    assert payer.statuses == {"sent": 6, "waiting": 6}
+    assert all(
+        "daily limit of 200" in payer.payout(f"p-{n}").problem for n in range(12) if payer.status(f"p-{n}") == "waiting"
+    )
+
+
+def test_what_would_exceed_it_waits_for_the_next_day(limited: Payer) -> None:
+    for number in range(5):
+        limited.owes(f"p-{number}", "100.00")
+    limited.owes("token", "900", to=WALLET)
+    limited.sends()
+    assert (limited.status("token"), limited.statuses["waiting"]) == ("sent", 3)
+    limited.sends()
+    assert limited.statuses["waiting"] == 3
+    limited.sandbox.advance(minutes=24 * 60)
+    limited.sends()
+    assert limited.statuses["waiting"] == 1
+    assert limited.payout("p-2").problem is None
+
+
+def test_a_person_lets_one_through_and_it_counts(limited: Payer) -> None:
+    limited.owes("p-1", "150.00")
+    limited.owes("p-2", "100.00")
+    limited.owes("p-3", "50.00", approve=True)
+    limited.sends()
+    opens_view(limited.shop, lambda: "Bo")
+    page = opens(limited.shop, "/payout", reference="p-2")
+    assert 'value="approve"' not in page.text
+    assert sends(limited.shop, page, SAME_SITE, decision="over_limit", why="rent").status_code == 303
+    limited.decides("approve_payout", reference="p-3")
+    limited.sends()
+    assert [limited.status(each) for each in ("p-1", "p-2", "p-3")] == ["sent", "sent", "waiting"]
+    with limited.shop.app.app_context():
+        limited.shop.paycheckout.approve_payout("p-3", by="Bo", over_limit=True)
+    limited.sends()
+    assert limited.status("p-3") == "sent"
+    assert sent(limited) == 300
+
+
+def test_retries_of_one_day_count_once(limited: Payer) -> None:
+    limited.owes("p-1", "150.00")
+    for _ in range(2):
+        limited.sends()
+        limited.sandbox.finish(limited.payout("p-1"), "failed")
+        limited.sandbox.advance(minutes=2)
+        limited.sends()
+        limited.decides("retry_payout", reference="p-1")
+    limited.sends()
+    assert limited.status("p-1") == "sent"
+    limited.owes("p-2", "50.00")
+    limited.owes("p-3", "1.00")
+    limited.sends()
+    assert (limited.status("p-2"), limited.status("p-3")) == ("sent", "waiting")
+
+
+def test_the_claim_page_changes_nothing_of_what_was_approved_and_waits_for_the_day(limited: Payer) -> None:
+    with limited.shop.app.app_context():
+        limited.shop.paycheckout.pay_out("prize", "500.00", "USD")
+        limited.shop.db.session.commit()
+    receiver = Customer(limited.shop, "prize")
+    bank = {"bank_name": "First Sandbox Bank", "account_number": "4000123412"}
+    assert receiver.sends(**bank).status_code == 303
+    limited.decides("approve_payout", reference="prize")
+    limited.sends()
+    assert limited.payout("prize").waits_for_day
+    assert receiver.sends(**bank).status_code == 409
+    assert limited.payout("prize").revision == 1
