@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import signal
-import sys
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -101,19 +98,6 @@ def test_watching_is_silent_while_nothing_happens_but_for_programs(shop: Shop, a
         assert ran.stdout == ""
 
 
-def test_a_terminal_gets_a_progress_bar(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    shop.starts()
-    with shop.app.app_context(), pytest.raises(SystemExit):
-        shop.app.cli.main(["paycheckout", "reconcile"], prog_name="flask")
-    assert "Reading deposits  [####################################]  100%" in terminal.getvalue()
-
-
 def breaks(app: Flask, **facts: Any) -> None:
     raise RuntimeError("the warehouse is closed")
 
@@ -139,21 +123,6 @@ def test_show_says_why_an_event_waits_and_deliver_tries_it_at_once(shop: Shop) -
         ran = runs(shop, "deliver", "--now")
     assert (ran.exit_code, ran.output) == (0, "delivered 1, failed 0, still waiting 0\n")
     assert "not delivered" not in runs(shop, "show", "o-1").output
-
-
-def test_deliver_leaves_what_another_process_delivers_at_this_moment(shop: Shop) -> None:
-    with order_paid.connected_to(hears, sender=shop.app):
-        shop.has_paid()
-        table, until = shop.runtime.models.events, shop.clock() + timedelta(seconds=30)
-        with shop.runtime.engine().begin() as connection:
-            paid = table.update().where(table.c.name == "order_paid")
-            connection.execute(
-                paid.values(delivered_at=None, lease_token="other", lease_until=until, next_attempt_at=until)
-            )
-        assert runs(shop, "deliver", "--now").output == "delivered 0, failed 0, still waiting 1\n"
-        assert "leased to a process until 2026-01-01 12:00:30Z" in runs(shop, "show", "o-1").output
-        shop.clock.advance(seconds=31)
-        assert runs(shop, "deliver", "--now").exit_code == 0
 
 
 def test_show_says_what_stands_in_the_way_of_a_checkout(shop: Shop) -> None:

@@ -24,7 +24,7 @@ from tests.conftest import OpenShop
 from tests.docs.pages import read
 from tests.payouts.paying import Payer
 from tests.plans import plans
-from tests.scripted import Clock, Shop, garbage, make_app, refusal
+from tests.scripted import Shop, garbage, make_app, refusal
 from tests.test_bounds import has_attempts, statements
 from tests.views.pages import presses_pay
 
@@ -359,22 +359,6 @@ def test_a_database_that_hangs_is_asked_by_one_thread_and_no_scrape_waits_for_it
         may_go_on.set()
     monkeypatch.setattr(metrics, "_PATIENCE", 30)
     assert scrapes(shop)["paycheckout_database_up"] == 1
-
-
-def test_reading_takes_a_small_share_of_the_time(
-    open_shop: OpenShop, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(metrics, "_SHARE", 20)
-    shop = measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN), cache=10.0)
-    times = iter([100.0, 103.0])
-    with monkeypatch.context() as patch:
-        patch.setattr("flask_paycheckout.metrics.time.perf_counter", lambda: next(times, 103.0))
-        scrapes(shop)
-    for seconds, statements_seen in ((50, False), (11, True)):
-        clock.advance(seconds=seconds)
-        with statements(shop) as seen:
-            scrapes(shop)
-        assert bool(seen) is statements_seen
 
 
 # The page

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 from click.testing import Result
 
 from flask_paycheckout import ToBank, ToRecipient
-from flask_paycheckout.cli import payouts as payout_commands
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
 from tests.journeys.test_login import EMAIL, PASSWORD, Keyboard
@@ -58,10 +56,7 @@ def test_refund_commits_a_refund_and_prints_its_reference_and_link(shop: Shop) -
         (["chk-1", "--by", "Ada"], 2, "--why"),
         (["chk-1", "--by", " ", "--why", "x"], 2, "--by: by must not be empty"),
         (["chk-1", "--by", "Ada", "--why", ""], 2, "--why: why must not be empty"),
-        (["chk-1", "--amount", "two", *SAID], 2, "--amount: amount 'two' in USD is not a decimal number"),
-        (["chk-1", "--amount", "0", *SAID], 2, "is not positive"),
         (["chk-1", "--amount", "1.234", *SAID], 2, "more decimals than USD has (2); round it"),
-        (["chk-1", "--amount", "99" * 30, *SAID], 2, "more than 40 digits"),
         (["chk\n1", *SAID], 2, "CHECKOUT_ID: checkout_id must have"),
         (["chk-1", "--amount", "12.51", *SAID], 1, "12.50 USD are left"),
         (["chk-404", *SAID], 1, "no checkout 'chk-404'"),
@@ -151,19 +146,13 @@ def test_a_decision_is_recorded(shop: Shop, command: list[str], status: str, bec
     ("arguments", "exit_code", "said"),
     [
         (["approve", "maker-1", "--by", "Ada"], 2, "--seen"),
-        (["approve", "maker-1", "--seen", "x", "--by", "Ada"], 2, "--seen"),
-        (["approve", "maker-1", "--seen", "0"], 2, "--by"),
         (["approve", "maker-1", "--seen", "1", "--by", "Ada"], 1, "changed since you saw it; look at it again"),
-        (["approve", "maker-1", "--seen", "0", "--by", " "], 2, "--by: by must not be empty"),
         (["approve", "maker-404", "--seen", "0", "--by", "Ada"], 1, "no payout 'maker-404' is stored"),
-        (["cancel", "maker-1", "--by", "Ada"], 2, "--why"),
         (["cancel", "maker-1", "--by", "Ada", "--why", " "], 2, "--why: why must not be empty"),
         (["retry", "maker-1", *SAID], 1, "it cannot be tried again, since it waits for approval"),
         (["resolve", "maker-1", *SAID], 2, "Give either --sent or --not-sent."),
-        (["resolve", "maker-1", "--sent", "--not-sent", *SAID], 2, "Give either --sent or --not-sent."),
         (["resolve", "maker-1", "--sent", *SAID], 1, "Only an unknown payout"),
         (["proof", "maker-1", "x.pdf"], 1, "Only a completed bank transfer has one"),
-        (["proof", "maker-404", "x.pdf"], 1, "no payout 'maker-404' is stored"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -233,23 +222,6 @@ def test_what_fails_is_told_by_the_exit_code(open_shop: OpenShop, paycheckout_sa
     assert (ran.exit_code, payer.status()) == (1, "failed")
     assert "failed 1" in ran.stdout
     assert "flask paycheckout report" in ran.stderr
-
-
-def test_a_terminal_gets_a_progress_bar(
-    open_shop: OpenShop, paycheckout_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    payer = Payer(open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_PAYOUT_BATCH=1), paycheckout_sandbox)
-    for number in range(3):
-        payer.owes(f"p-{number}")
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with payer.shop.app.app_context():
-        assert payout_commands._send(None).sent == 3
-    assert "Sending payouts" in terminal.getvalue()
 
 
 def test_the_proof_of_a_completed_transfer_is_saved(

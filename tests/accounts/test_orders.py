@@ -7,8 +7,7 @@ from threading import Event
 import pytest
 
 from flask_paycheckout import Account, Pay
-from flask_paycheckout.client import PaymentsClient, PaymentsError
-from flask_paycheckout.service.accounts import Accounts
+from flask_paycheckout.client import PaymentsError
 from tests.accounts.conftest import SECRETS, Sellers, SigningService
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
@@ -204,35 +203,6 @@ def test_reads_that_hang_for_one_account_do_not_hold_up_the_others(market: Selle
     assert {shop.attempt(checkout_id).status for checkout_id in made} == {"paid"}
 
 
-def test_what_becomes_due_while_one_account_hangs_is_read_in_the_same_round(
-    market: Sellers, service: SigningService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("flask_paycheckout.checkouts.due_reading._LATE", 0.01)
-    shop, later_is_paid = market.shop, Event()
-    market.add("bo", "o-3")
-    shop.has_deposit("completed", "o-1")
-    shop.has_deposit("completed", "o-3")
-    shop.clock.advance(minutes=2)
-    later = shop.starts("o-2")
-    shop.settles(later, says="pending")
-    shop.service.says(later, "completed")
-    assert shop.attempt(later).next_read_at > shop.clock.now
-
-    def hang(client_id: str) -> None:
-        if client_id == "id-ada":
-            shop.clock.advance(minutes=2)
-            assert later_is_paid.wait(60)
-
-    def look(report: object) -> None:
-        if shop.attempt(later).status == "paid":
-            later_is_paid.set()
-
-    service.before = hang
-    with shop.app.app_context():
-        shop.runtime.reconciler.run(None, look)
-    assert [attempt.status for number in (1, 2, 3) for attempt in shop.attempts(f"o-{number}")] == ["paid"] * 3
-
-
 def test_an_account_without_keys_never_uses_those_of_the_settings(market: Sellers, service: SigningService) -> None:
     shop = market.shop
     shop.totals["o-3"] = shop.totals["o-1"]
@@ -253,26 +223,3 @@ def test_an_account_without_keys_never_uses_those_of_the_settings(market: Seller
     shop.clock.advance(minutes=10)
     shop.reconciles()
     assert shop.attempt(checkout_id).status == "paid"
-
-
-def test_an_account_whose_client_cannot_be_had_for_any_reason_stops_no_other(
-    market: Sellers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop = market.shop
-    checkout_ids = [shop.has_deposit("completed", order_id) for order_id in ("o-1", "o-2")]
-    client_of = Accounts.client_of
-
-    def breaks_for_ada(accounts: Accounts, name: str, operation: str = "account") -> PaymentsClient:
-        if name == "ada":
-            raise MemoryError
-        return client_of(accounts, name, operation)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Accounts, "client_of", breaks_for_ada)
-        shop.clock.advance(minutes=2)
-        assert shop.reconciles().failed == 1
-        assert [shop.attempt(one).status for one in checkout_ids] == ["created", "paid"]
-        assert shop.attempt(checkout_ids[0]).problem == "MemoryError in the shop"
-    shop.clock.advance(minutes=10)
-    shop.reconciles()
-    assert shop.attempt(checkout_ids[0]).status == "paid"

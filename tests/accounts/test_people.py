@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import Pay, order_paid
-from flask_paycheckout.books.lists import page_of_orders
-from flask_paycheckout.checkouts.states import Status
 from tests.accounts.conftest import SECRETS, Sellers, SigningService
 from tests.alarming import alarms_of, urgent
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, stands
-from tests.plans import plans
 from tests.scripted import Shop, number, refusal
 from tests.views.test_owner import ROOT, opens_view
-from tests.views.test_webhook import database_down
 
 
 def runs(shop: Shop, *arguments: str) -> tuple[int, str]:
@@ -188,60 +182,6 @@ def test_starts_that_the_service_refuses_are_not_made_possible_by_its_answers_to
     assert urgent(shop) == {"refused-starts:bo"}
 
 
-def test_an_account_that_is_gone_is_reported_by_name_within_five_minutes(market: Sellers) -> None:
-    shop = market.shop
-    shop.has_deposit("pending", "o-1")
-    shop.has_deposit("pending", "o-2")
-    del market.client_ids["ada"]
-    for _ in range(6):
-        shop.clock.advance(minutes=1)
-        shop.reconciles()
-    code, text = runs(shop, "report", "--account", "ada")
-    assert code == 2
-    assert "(account ada)" in text
-    assert "the shop knows no such account" in text
-    assert runs(shop, "report", "--account", "bo")[0] == 0
-
-
-def test_log_records_and_explanations_name_the_account(
-    market: Sellers, service: SigningService, caplog: pytest.LogCaptureFixture
-) -> None:
-    shop = market.shop
-    shop.has_deposit("pending", "o-2")
-    pays_out(shop, "of-bo", account="bo", order_id="o-2")
-    service.refused = {"id-bo", "token-bo"}
-    shop.clock.advance(minutes=5)
-    with caplog.at_level(logging.WARNING, "flask_paycheckout"):
-        shop.reconciles()
-        with shop.app.app_context():
-            shop.paycheckout.send_payouts()
-    named = [record for record in caplog.records if "checkout" in record.getMessage() or "payouts" in record.message]
-    assert named
-    assert {record.account for record in named} == {"bo"}  # type: ignore[attr-defined]
-    assert "canary" not in caplog.text
-    story = told(shop, "show", "o-2")
-    assert [one["account"] for one in story["attempts"] + story["payouts"]] == ["bo", "bo"]
-    text = runs(shop, "show", "o-2")[1]
-    assert "checkout chk-1 (account bo)" in text
-    assert "Payout of-bo (account bo)" in text
-
-
-def test_no_question_about_one_account_looks_at_every_row(busy: Sellers) -> None:
-    shop = busy.shop
-    with plans(shop.runtime.engine()) as seen:
-        told(shop, "report", "--account", "ada")
-        told(shop, "payouts", "--account", "ada")
-        with shop.app.app_context():
-            for status in (None, Status.HELD):
-                runtime = shop.runtime
-                statuses = runtime.checkouts.order_statuses
-                page_of_orders(runtime.engine(), runtime.models, statuses, status, None, account="ada")
-    assert len(seen) > 20
-    # The few rows of failing calls, and those that wait to be paid back, are read as a whole.
-    few = r"SCAN paycheckout_(service|checkout USING INDEX ix_paycheckout_checkout_payback)"
-    assert [statement for statement, plan in seen if "SCAN paycheckout" in re.sub(few, "", plan)] == []
-
-
 # The doctor
 
 
@@ -278,58 +218,6 @@ def test_the_doctor_reads_with_the_keys_of_each_account_that_has_open_payments(
     service.signed.clear()
     assert examined(well.shop, "--account", "bo")[1][0]["level"] == "ok"
     assert [client_id for client_id, _ in service.signed] == ["id-bo"]
-
-
-@pytest.mark.parametrize("trouble", ["gone", "refused"])
-def test_the_doctor_names_an_account_that_is_gone_or_refused_at_once(
-    well: Sellers, service: SigningService, trouble: str
-) -> None:
-    if trouble == "gone":
-        # Its keys are still remembered.
-        well.shop.runtime.accounts.client_of("ada")
-        del well.client_ids["ada"]
-    else:
-        service.refused = {"id-ada"}
-    code, checks = examined(well.shop)
-    [failure] = [check for check in checks if check["level"] == "failure"]
-    assert (code, failure["account"]) == (1, "ada")
-    assert "account 'ada'" in failure["found"]
-    assert ("no such account" if trouble == "gone" else "Unknown client") in failure["found"]
-    of_bo = examined(well.shop, "--account", "bo")[1][-1]
-    assert (of_bo["level"], of_bo["account"]) == ("ok", "bo")
-    code, text = runs(well.shop, "doctor", "--account", "ada")
-    assert code == 1
-    assert "canary" not in text
-
-
-@pytest.mark.parametrize(
-    ("fault", "found"),
-    [
-        (RuntimeError("canary"), "account 'ada': its request could not be signed (RuntimeError)"),
-        (httpx.ConnectError("refused"), "account 'ada': GET /v1/deposit/{id}: no connection"),
-    ],
-    ids=["signer", "connection"],
-)
-def test_the_doctor_names_an_account_whose_read_comes_to_nothing(
-    well: Sellers, service: SigningService, fault: Exception, found: str
-) -> None:
-    def breaks(client_id: str) -> None:
-        if client_id == "id-ada":
-            raise fault
-
-    service.before = breaks
-    code, checks = examined(well.shop)
-    [failure] = [check for check in checks if check["level"] == "failure"]
-    assert (code, failure["account"]) == (1, "ada")
-    assert failure["found"].startswith(found)
-    assert "canary" not in str(checks)
-
-
-def test_a_database_that_is_away_keeps_nobody_from_the_other_checks(well: Sellers) -> None:
-    with database_down(well.shop):
-        checks = told(well.shop, "doctor")["checks"]
-    assert "database" in {check["about"] for check in checks if check["level"] == "failure"}
-    assert {"credentials", "order_total"} <= {check["about"] for check in checks if check["level"] == "ok"}
 
 
 def test_default_keys_that_no_payment_uses_are_a_warning_only(well: Sellers, service: SigningService) -> None:

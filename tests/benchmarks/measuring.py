@@ -1,8 +1,7 @@
-"""Contenders measured in turns, and what their figures mean for the goals of a row.
+"""Contenders measured in turns.
 
-Whatever else the machine does falls on all contenders of a round alike, so a ratio is taken within each round. The
-median of these ratios is shown, and a goal is reached if it holds in four of five rounds. Processor time is far less
-disturbed by other load than the pace is; both are shown.
+Other load of the machine falls on all contenders of a round alike, so a ratio is taken within each round, and the
+median of these ratios is shown. Processor time is far less disturbed by other load than the pace is; both are shown.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from functools import partial
 
 from tests.benchmarks.databases import KINDS
 
-OURS, FLOOR, SAME_STACK = "ours", "floor", "same stack"
+OURS, SAME_STACK = "ours", "same stack"
 CPU_MS, MS, PER_SECOND = "CPU ms", "ms", "per second"
 
 Round = Mapping[str, float]
@@ -46,44 +45,22 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Goal:
-    """What a row is to reach, for our figure itself or for its ratio to another contender's.
+class Figure:
+    """What a row shows: our figure itself, or its ratio to another contender's."""
 
-    Without a bound it is only shown, to be compared with other runs.
-    """
-
-    figure: str
+    name: str
     over: str | None = None
-    at_least: float | None = None
-    at_most: float | None = None
 
     def __str__(self) -> str:
-        if not self.is_judged:
-            return self.figure if self.over is None else f"{self.figure} to {self.over}'s"
-        bound = f"at least {self.at_least:g}" if self.at_least is not None else f"at most {self.at_most:g}"
-        return f"{bound} {self.figure}" if self.over is None else f"{bound}x {self.over}'s {self.figure}"
-
-    @property
-    def is_judged(self) -> bool:
-        return self.at_least is not None or self.at_most is not None
+        return self.name if self.over is None else f"{self.name} to {self.over}'s"
 
     def in_rounds(self, figures: Mapping[str, Mapping[str, list[float]]]) -> list[float]:
         """The value in each round; none when a contender is missing."""
-        ours = figures[OURS].get(self.figure, [])
+        ours = figures[OURS].get(self.name, [])
         if self.over is None:
             return ours
-        others = figures.get(self.over, {}).get(self.figure, [])
+        others = figures.get(self.over, {}).get(self.name, [])
         return [a / b for a, b in zip(ours, others, strict=True)] if others else []
-
-    def held(self, values: Sequence[float]) -> int:
-        """In how many rounds the goal holds."""
-        return sum(map(self._holds, values))
-
-    def is_reached(self, values: Sequence[float]) -> bool:
-        return 5 * self.held(values) >= 4 * len(values)
-
-    def _holds(self, value: float) -> bool:
-        return value >= self.at_least if self.at_least is not None else value <= (self.at_most or 0.0)
 
 
 @dataclass(frozen=True)
@@ -96,13 +73,13 @@ class Result:
     row: str
     database: str | None
     figures: dict[str, dict[str, list[float]]]
-    goals: tuple[Goal, ...]
+    shown: tuple[Figure, ...]
 
 
 def in_turns(
     row: str,
     contenders: Mapping[str, Contender],
-    goals: tuple[Goal, ...],
+    shown: tuple[Figure, ...],
     options: Options,
     database: str | None = None,
 ) -> Result:
@@ -117,7 +94,7 @@ def in_turns(
                 figures[name].setdefault(figure, []).append(value)
         told = "; ".join(f"{name} {_last(figures[name])}" for name in names)
         options.tell(f"{' '.join(filter(None, (row, database)))}: round {number + 1} of {options.rounds}: {told}")
-    return Result(row, database, figures, goals)
+    return Result(row, database, figures, shown)
 
 
 def _last(figures: Mapping[str, Sequence[float]]) -> str:

@@ -6,14 +6,14 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from tests.benchmarks.databases import KINDS
-from tests.benchmarks.measuring import OURS, Goal, Result, short
+from tests.benchmarks.measuring import OURS, Figure, Result, short
 from tests.benchmarks.row import Row
 
-TABLE_HEAD = "| Work | Database | Goal | Measured | Rounds | Reached |\n|---|---|---|---|---|---|"
+TABLE_HEAD = "| Work | Database | Figure | Measured |\n|---|---|---|---|"
 
 
 def show(row: Row, result: Result) -> None:
-    """Print a result: every contender's median, least and most, and the goals."""
+    """Print a result: every contender's median, least and most, and our ratio to each."""
     print(f"\n{row.title}{_on(result)}")
     for name, figures in result.figures.items():
         shown = "; ".join(f"{_spread(values)} {figure}" for figure, values in figures.items())
@@ -22,11 +22,9 @@ def show(row: Row, result: Result) -> None:
         ratios = [
             f"{statistics.median(values):.2f} x its {figure}"
             for figure in result.figures[OURS]
-            if (values := Goal(figure, over=other).in_rounds(result.figures))
+            if (values := Figure(figure, over=other).in_rounds(result.figures))
         ]
         print(f"  ours to {other}: {', '.join(ratios)}")
-    for goal in result.goals:
-        print(f"  goal: {goal}: {_verdict(goal, result)}")
     print(flush=True)
 
 
@@ -38,24 +36,10 @@ def _spread(values: Sequence[float]) -> str:
     return f"{short(statistics.median(values))} ({short(min(values))} to {short(max(values))})"
 
 
-def _verdict(goal: Goal, result: Result) -> str:
-    values = goal.in_rounds(result.figures)
-    if not values:
-        return "not measured"
-    measured = short(statistics.median(values))
-    if not goal.is_judged:
-        return measured
-    reached = "reached" if goal.is_reached(values) else "NOT reached"
-    return f"{measured}, holds in {goal.held(values)} of {len(values)} rounds: {reached}"
-
-
 def table_rows(row: Row, result: Result) -> Iterator[str]:
-    """A row of the table for each goal: the median, in how many rounds the goal holds, and whether that reaches it."""
-    for goal in result.goals:
-        values = goal.in_rounds(result.figures)
-        measured = short(statistics.median(values)) + ("x" if goal.over else "") if values else "not measured"
-        held = reached = ""
-        if values and goal.is_judged:
-            held, reached = f"{goal.held(values)} of {len(values)}", "yes" if goal.is_reached(values) else "no"
+    """A row of the table for each figure: the median."""
+    for figure in result.shown:
+        values = figure.in_rounds(result.figures)
+        measured = short(statistics.median(values)) + ("x" if figure.over else "") if values else "not measured"
         database = KINDS[result.database] if result.database else ""
-        yield f"| {' | '.join((row.title, database, str(goal), measured, held, reached))} |"
+        yield f"| {row.title} | {database} | {figure} | {measured} |"

@@ -1,12 +1,12 @@
-"""A row of the table: what is measured, between whom, and what is to be reached."""
+"""A row of the table: what is measured, between whom, and what is shown of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from tests.benchmarks.measuring import Contender, Goal, Options, Result, in_turns
+from tests.benchmarks.measuring import Contender, Figure, Options, Result, in_turns
 
 Contenders = Callable[[Options, str | None], AbstractContextManager[Mapping[str, Contender]]]
 """Sets the contenders of a row up. Called with what `databases.fresh_database` wants."""
@@ -23,18 +23,13 @@ class Row:
 
     name: str
     title: str
-    goals: tuple[Goal, ...]
+    shown: tuple[Figure, ...]
     contenders: Contenders
     databases: tuple[str, ...] = ()
-    #: Whether a round goes before that does not count.
-    warm: bool = True
-    #: Rounds; fewer than the others' where each is long.
-    most_rounds: int = 100
 
     def measured(self, options: Options, kind: str | None, database: str | None) -> Result:
         with self.contenders(options, database) as contenders:
             options.say(f"{self.name} {kind or ''}: warming up")
-            for contender in contenders.values() if self.warm else ():
+            for contender in contenders.values():
                 contender()
-            fewer = replace(options, rounds=min(options.rounds, self.most_rounds))
-            return in_turns(self.name, contenders, self.goals, fewer, kind)
+            return in_turns(self.name, contenders, self.shown, options, kind)

@@ -1,7 +1,7 @@
 """The same-stack floor: the least that does the job with the libraries that the extension itself stands on.
 
-A Flask app with a secret key, SQLAlchemy Core on the engine of Flask-SQLAlchemy, and one `httpx.Client`. Like the raw
-floor it checks what must be checked for the money to be right, and promises nothing else.
+A Flask app with a secret key, SQLAlchemy Core on the engine of Flask-SQLAlchemy, and one `httpx.Client`.
+It checks what must be checked for the money to be right, and promises nothing else.
 """
 
 from __future__ import annotations

@@ -48,10 +48,6 @@ class Server:
         spent = self._spent() - before
         return {PER_SECOND: len(requests) / seconds, CPU_MS: 1000 * spent / len(requests)}
 
-    def resident(self) -> float:
-        """Memory of the larger worker, in MiB, that it shares with nobody or in its share."""
-        return max(_proportional(pid) for pid in self.workers())
-
     def _spent(self) -> float:
         return sum(processor_seconds(pid) for pid in self.workers())
 
@@ -60,11 +56,6 @@ def processor_seconds(pid: int) -> float:
     """The processor time that a process has spent, threads that ended included."""
     # Linux' number of the clock that clock_getcpuclockid(3) gives for a process.
     return time.clock_gettime((~pid << 3) | 2)
-
-
-def _proportional(pid: int) -> float:
-    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return next(int(line.split()[1]) / 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
 
 
 @contextmanager

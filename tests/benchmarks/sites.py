@@ -5,17 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
+
+import sqlalchemy as sa
 
 from flask_paycheckout import Pay
 from flask_paycheckout.checkouts.checkout_model import total_columns
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.security.signed_links import PAY, STATUS
-from tests.benchmarks.databases import fresh_database
-from tests.benchmarks.floor import TABLES, Store
-from tests.benchmarks.measuring import FLOOR, OURS, SAME_STACK, Contender, Options
+from tests.benchmarks.databases import fresh_database, opened
+from tests.benchmarks.measuring import OURS, SAME_STACK, Contender, Options
 from tests.benchmarks.peers.sites import running_peer
 from tests.benchmarks.row import Contenders
 from tests.benchmarks.serving import Server, request_of, running_server
@@ -25,6 +26,12 @@ from tests.scripted import Shop
 
 NOW = datetime.now(UTC)
 _SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
+_TABLES = (
+    "CREATE TABLE checkout (checkout_id VARCHAR(64) PRIMARY KEY, order_id VARCHAR(64), status VARCHAR(16), url TEXT)",
+    "CREATE INDEX checkout_order ON checkout (order_id)",
+    "CREATE TABLE event (name VARCHAR(16), order_id VARCHAR(64))",
+    "CREATE TABLE shipped (order_id VARCHAR(64))",
+)
 
 
 class Site(Protocol):
@@ -118,11 +125,11 @@ def _rows(kind: str, first: int, count: int) -> Iterator[dict[str, Any]]:
 
 
 class Floor:
-    """A floor; both have the same tables and routes."""
+    """The same-stack floor."""
 
-    def __init__(self, server: Server, store: Store) -> None:
+    def __init__(self, server: Server, engine: sa.Engine) -> None:
         self.server = server
-        self._store = store
+        self._engine = engine
 
     def starts(self, first: int, count: int) -> list[bytes]:
         return [request_of("POST", f"/orders/new-{number}/checkout") for number in range(first, first + count)]
@@ -131,7 +138,11 @@ class Floor:
         status = "paid" if kind == "paid" else "created"
         url = "https://pay.example/checkout/chk"
         numbers = range(first, first + count)
-        self._store.fill([(f"chk-{kind}-{n:09}", f"ord-{kind}-{n:09}", status, url) for n in numbers])
+        rows = [
+            {"id": f"chk-{kind}-{n:09}", "order": f"ord-{kind}-{n:09}", "status": status, "url": url} for n in numbers
+        ]
+        with self._engine.begin() as connection:
+            connection.execute(sa.text("INSERT INTO checkout VALUES (:id, :order, :status, :url)"), rows)
 
     def webhooks(self, kind: str, first: int, count: int) -> list[bytes]:
         return _webhooks("/webhook", kind, first, count)
@@ -140,22 +151,19 @@ class Floor:
         return [request_of("GET", f"/orders/ord-paid-{n:09}/status") for n in range(first, first + count)]
 
 
-def web_contenders(
-    requests: Requests, *, status: int, count: int, atomic: bool, peers: Mapping[str, int]
-) -> Contenders:
+def web_contenders(requests: Requests, *, status: int, count: int, peers: Mapping[str, int]) -> Contenders:
     """The contenders of a row whose work is to answer requests.
 
     :param requests: makes the requests of one round, and stores what they need, for that many numbers from `first`.
     :param status: every answer's.
     :param count: requests of a round.
-    :param atomic: whether our shop's receiver is atomic.
     :param peers: those that do this job, each with its requests of a round; a slow one has fewer.
     """
 
     @contextmanager
     def contenders(options: Options, database: str | None) -> Iterator[dict[str, Contender]]:
         asked = tuple(peers) if options.peers else ()
-        with _running_sites(database, atomic=atomic, peers=asked, python=str(options.peers)) as sites:
+        with _running_sites(database, peers=asked, python=str(options.peers)) as sites:
             yield {
                 name: _contender(site, requests, status, options.amount(peers.get(name, count)))
                 for name, site in sites.items()
@@ -170,16 +178,13 @@ def _contender(site: Site, requests: Requests, status: int, count: int) -> Conte
 
 
 @contextmanager
-def _running_sites(
-    database: str | None, *, atomic: bool, peers: tuple[str, ...], python: str
-) -> Iterator[dict[str, Site]]:
+def _running_sites(database: str | None, *, peers: tuple[str, ...], python: str) -> Iterator[dict[str, Site]]:
     """The contenders' shops, all up at the same time, each with a database of its own."""
     with ExitStack() as stack:
         service = stack.enter_context(running_stub(0))
         sites: dict[str, Site] = {
-            OURS: stack.enter_context(running_ours(database, service, atomic=atomic)),
-            FLOOR: stack.enter_context(_floor("tests.benchmarks.floor:make_floor()", database, service)),
-            SAME_STACK: stack.enter_context(_floor("tests.benchmarks.same_stack:make_app()", database, service)),
+            OURS: stack.enter_context(running_ours(database, service)),
+            SAME_STACK: stack.enter_context(_running_floor(database, service)),
         }
         for peer in peers:
             sites[peer] = stack.enter_context(running_peer(peer, database, service, python))
@@ -187,22 +192,23 @@ def _running_sites(
 
 
 @contextmanager
-def running_ours(database: str | None, service: str, *, atomic: bool) -> Iterator[Site]:
+def running_ours(database: str | None, service: str) -> Iterator[Site]:
     with fresh_database(database) as address, open_shop(address, service) as shop:
         settings = {
             "FLASK_SQLALCHEMY_DATABASE_URI": address,
             "FLASK_PAYCHECKOUT_BASE_URL": service,
-            "FLASK_ATOMIC": json.dumps(atomic),
+            "FLASK_ATOMIC": "true",
         }
         with running_server("tests.shop_app:create_app()", settings) as server:
             yield Ours(server, shop)
 
 
 @contextmanager
-def _floor(application: str, database: str | None, service: str) -> Iterator[Site]:
-    with fresh_database(database) as address, closing(Store(address)) as store:
-        for table in TABLES:
-            store.run(table)
+def _running_floor(database: str | None, service: str) -> Iterator[Site]:
+    with fresh_database(database) as address, opened(address) as engine:
+        with engine.begin() as connection:
+            for table in _TABLES:
+                connection.exec_driver_sql(table)
         environment = {"BENCH_DATABASE": address, "BENCH_SERVICE": service}
-        with running_server(application, environment) as server:
-            yield Floor(server, store)
+        with running_server("tests.benchmarks.same_stack:make_app()", environment) as server:
+            yield Floor(server, engine)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from typing import Any
 
 import pytest
 
-from flask_paycheckout.books.export import COLUMNS, csv_cells, json_line, line_of
+from flask_paycheckout.books.export import COLUMNS, csv_cells, line_of
 from flask_paycheckout.books.ledger import Line, LineKind, arrival_lines, money_out, payout_line
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.config.checks import PayoutFees
@@ -153,23 +152,3 @@ def test_no_text_cell_is_a_formula(text: str) -> None:
             cell = found[name].rpartition(";")[2]
             assert cell[0] in "'\\", "an apostrophe marks a text, and a control character is escaped"
         assert found["gross"] in ("12.50", "-80.00"), "amounts stay numbers"
-
-
-def test_a_line_as_json_keeps_texts_as_they_are_and_tells_what_is_unknown() -> None:
-    line = lines(payment_fee_currency=None)[0]._replace(order_id="=1\n", account="")
-    assert json.loads(json_line(line)) == {
-        "booked_at": "2026-01-31T23:59:59.000005+00:00",
-        "kind": "payment",
-        "order_id": "=1\n",
-        "checkout_id": "chk-1",
-        "reference": None,
-        "disbursement_id": None,
-        "account": "",
-        "currency": "USD",
-        "gross": "12.50",
-        "fee": None,
-        "net": None,
-        "method": "014",
-        "received": "12.13",
-        "received_currency": "USD",
-    }

@@ -55,13 +55,6 @@ def test_the_whole_story_of_a_paid_order(shop: Shop) -> None:
     assert "order_paid of chk-1: delivered 2026-01-01 12:01:05Z" in text
 
 
-def test_a_decision_says_who_and_why(shop: Shop) -> None:
-    shop.resolves(shop.has_held("o-1"), accept=True, by="Ada", why="close enough")
-    shop.resolves(shop.has_held("o-2"), accept=False, by="Bob", why="too little")
-    assert "Ada accepted the held payment: close enough" in str(explains(shop, "o-1"))
-    assert "Bob rejected the held payment: too little" in str(explains(shop, "o-2"))
-
-
 def test_an_accepted_payment_is_never_said_to_agree(shop: Shop) -> None:
     shop.has_paid("o-2")
     shop.resolves(shop.has_held("o-1"), accept=True, by="Ada", why="close\x1b[2Jenough")
@@ -99,22 +92,6 @@ def test_what_each_decision_does_is_said_before_it_is_taken(shop: Shop) -> None:
     assert "TO PAY BACK OR KEEP. When it is done: flask paycheckout payback chk-3 --done" in str(story)
 
 
-def test_every_attempt_is_told_with_what_it_replaced(shop: Shop) -> None:
-    shop.starts()
-    shop.totals["o-1"] = Pay("13.00", "USD")
-    shop.starts()
-    story = explains(shop)
-    assert [attempt.checkout_id for attempt in story.attempts] == ["chk-1", "chk-2"]
-    assert "Checkout made for 13.00 USD, which replaces chk-1" in str(story)
-
-
-def test_reads_that_changed_nothing_and_the_next_one_are_told(shop: Shop) -> None:
-    shop.settles(shop.starts())
-    text = str(explains(shop))
-    assert "Deposit read (settle): not found; nothing to change" in text
-    assert "Read next by reconcile after 2026-01-01 12:00:10Z" in text
-
-
 def test_the_story_holds_no_payment_url_and_reads_nothing(shop: Shop) -> None:
     shop.starts()
     shop.service.reads.clear()
@@ -127,15 +104,9 @@ AT = '{"at": "2026-01-01T12:00:00+00:00"'
 STRANGE: dict[str, tuple[dict[str, Any], str]] = {
     "no JSON": ({"history": "no JSON\n"}, 'unreadable: {"line": "no JSON"}'),
     "a newer word": ({"history": f'{AT}, "what": "refunded", "sum": 5}}\n'}, 'refunded: {"sum": 5}'),
-    "a newer state": ({"history": f'{AT}, "what": "moved", "to": "refunded"}}\n'}, 'moved: {"to": "refunded"}'),
-    "no word": ({"history": f"{AT}}}\n"}, "unreadable: {}"),
-    "facts left out": ({"history": f'{AT}, "what": "read"}}\n'}, "read: {}"),
     "one comparison": ({"history": f'{AT}, "what": "webhook", "compared": 5}}\n'}, "- 5"),
     "a list as the word": ({"history": f'{AT}, "what": []}}\n'}, "[]: {}"),
     "no amount": ({"total_amount": "12,5"}, "12,5 USD (no total)"),
-    "NaN": ({"total_amount": "NaN"}, "NaN USD (no total)"),
-    "no currency": ({"total_currency": "?"}, "12.50 ? (no total)"),
-    "no kind": ({"total_kind": "gift"}, "12.50 USD (no total)"),
     "a status of tomorrow": ({"status": "refunded"}, ": refunded"),
     "a reason of tomorrow": ({"status": "held", "reason": "asleep"}, "held (asleep)"),
 }
@@ -173,14 +144,7 @@ def test_refunds_and_payouts_of_the_order_are_told_with_each_decision(shop: Shop
     )
     assert [step.what for step in refund.happenings] == ["created", "moved", "moved"]
     text = str(story)
-    for told in (
-        f"Refund {customer.reference} of checkout chk-1, 5.00 USD: ready\n  To: Zoë Quist, First Bank, •••• 3456\n",
-        "2026-01-01 12:00:00Z  Made for 5.00 USD by Ada: one jar broke",
-        "2026-01-01 12:00:05Z  Waiting: the customer said where the money goes: Zoë Quist, First Bank, •••• 3456",
-        "2026-01-01 12:00:10Z  Ready: Bo\\x1b[2J approved it: seen",
-        "Payout maker-1, 80.00 USD: ready\n  To: recipient rec_1\n  Note: jars sold\n",
-        f"refund_claimed of {customer.reference}: ",
-    ):
+    for told in ("Made for 5.00 USD by Ada: one jar broke", "Ready: Bo\\x1b[2J approved it: seen", "Note: jars sold"):
         assert told in text
     plain = story.as_dict()
     assert json.loads(json.dumps(plain)) == plain
@@ -213,8 +177,6 @@ def test_a_payout_that_waits_for_somebody_says_for_whom(shop: Shop, status: str,
         ({"what": "no answer", "problem": "timeout"}, "No reliable answer: timeout"),
         ({"what": "moved", "to": "failed", "rule": "refused", "problem": "400"}, "Failed: refused; 400"),
         ({"what": "not applied", "rule": "named", "disbursement_id": "d-1"}, "came late: named; as d-1"),
-        ({"what": "moved"}, "moved: {}"),
-        ({"what": "dreamt", "of": "more"}, 'dreamt: {"of": "more"}'),
         ({}, "unreadable: {"),
     ],
     ids=repr,

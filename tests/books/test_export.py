@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -326,42 +325,6 @@ def test_days_and_months_follow_the_time_zone_of_the_shop(open_shop: OpenShop) -
         period = day_period(day, zone)
         assert period.start is not None
         assert period.end == period.start + timedelta(hours=hours)
-
-
-def test_a_reader_that_ends_early_ends_the_export_quietly(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As `flask paycheckout export | head -1` does: a pipe that nobody reads any more."""
-    shop.has_paid()
-    reader, writer = os.pipe()
-    os.close(reader)
-    with os.fdopen(writer, "w", encoding="utf-8") as pipe:
-        monkeypatch.setattr("sys.stdout", pipe)
-        with shop.app.app_context(), pytest.raises(SystemExit) as ended:
-            shop.app.cli.main(["paycheckout", "export"], prog_name="flask")
-        monkeypatch.undo()
-        assert ended.value.code == 1
-        assert capsys.readouterr().err == ""
-        # What the pipe still holds cannot be written either when it is closed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), writer)
-
-
-def test_progress_is_shown_on_a_terminal_that_does_not_get_the_lines(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop.has_paid()
-    books(shop, 2)
-    terminal = io.StringIO()
-    terminal.isatty = lambda: True  # type: ignore[method-assign]
-    lines = io.TextIOWrapper(io.BytesIO())
-    monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr("sys.stdout", lines)
-    with shop.app.app_context(), pytest.raises(SystemExit) as ended:
-        shop.app.cli.main(["paycheckout", "export"], prog_name="flask")
-    monkeypatch.undo()
-    assert ended.value.code == 0
-    assert "Exporting  [####################################]  100%" in terminal.getvalue()
-    assert lines.buffer.getvalue().count(b"\r\n") == 4
 
 
 @pytest.mark.on_each_database

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +14,7 @@ import sqlalchemy as sa
 from flask_paycheckout import order_paid
 from flask_paycheckout.books import pruning
 from flask_paycheckout.books.pruning import Pruned
-from flask_paycheckout.errors import OrderSettled, PayoutConflict
+from flask_paycheckout.errors import OrderSettled
 from flask_paycheckout.testing import Signals
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, refunds, stands
@@ -74,16 +73,6 @@ def counts(pruned: Pruned) -> tuple[int, int, int, int, int]:
     return pruned.checkout_histories, pruned.payout_histories, pruned.events, pruned.checkouts, pruned.left
 
 
-def stored(shop: Shop) -> dict[str, list[Any]]:
-    """Every row of ours."""
-    models = shop.runtime.models
-    with shop.runtime.engine().connect() as connection:
-        return {
-            table.name: [dict(row) for row in connection.execute(sa.select(table).order_by(table.c.id)).mappings()]
-            for table in (models.checkouts, models.events, models.payouts)
-        }
-
-
 def entry(**facts: Any) -> str:
     return json.dumps({"at": "2026-01-01T12:00:00+00:00", **facts}) + "\n"
 
@@ -125,24 +114,6 @@ def test_what_ended_goes_and_the_money_stays(shop: Shop) -> None:
     assert changed == {"history", "pruned_at"}
     assert shop.runtime.checkouts.find(abandoned) is None
     assert shop.events() == []
-
-
-def test_a_dry_run_counts_what_the_run_removes_and_changes_nothing(shop: Shop) -> None:
-    for order_id in ("a", "b", "c"):
-        pays(shop, order_id)
-        abandons(shop, f"not-{order_id}")
-    young = pays(shop, "young")
-    shop.clock.now += AGES
-    changes(shop, young, moved_at=shop.clock())
-    completes(shop, "old")
-    before = stored(shop)
-    counted = prunes(shop, dry_run=True)
-    assert stored(shop) == before
-    removed = prunes(shop)
-    assert replace(counted, dry_run=False) == removed
-    assert counts(removed) == (3, 1, 12, 3, 0)
-    again = prunes(shop)
-    assert counts(again) == (0, 0, 0, 0, 0)
 
 
 def test_of_abandoned_checkouts_only_those_that_nobody_can_pay_any_more_go(shop: Shop) -> None:
@@ -266,15 +237,6 @@ def test_payouts_stay_with_decisions_and_moves_of_money(shop: Shop) -> None:
         assert (payout.history, payout.pruned_at) == (HISTORY, None), reference
 
 
-def test_a_pruned_payout_is_not_made_again(shop: Shop) -> None:
-    shop.clock.now += AGES
-    completes(shop, "maker-1")
-    prunes(shop)
-    assert pays_out(shop, "maker-1").status == "completed"
-    with pytest.raises(PayoutConflict):
-        pays_out(shop, "maker-1", "81.00")
-
-
 def test_a_pruned_order_is_not_paid_again(shop: Shop, signals: Signals) -> None:
     first = shop.starts("o-1")
     shop.clock.advance(minutes=16)
@@ -301,15 +263,6 @@ def test_money_that_comes_between_count_and_removal_is_kept(shop: Shop) -> None:
     assert shop.attempt(checkout_id).payment is not None
     assert [event.name for event in shop.events()] == ["checkout_created", "order_abandoned", "order_paid"]
     assert shop.runtime.checkouts.find(other) is None
-
-
-def test_a_webhook_that_comes_between_count_and_removal_keeps_its_checkout(shop: Shop) -> None:
-    checkout_id = abandons(shop, "o-1")
-    shop.clock.now += AGES
-    shop.service.says(checkout_id, "pending")
-    with before_removal(shop, lambda: shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})):
-        assert prunes(shop).checkouts == 0
-    assert shop.attempt(checkout_id).status == "pending"
 
 
 def test_an_entry_that_comes_between_look_and_removal_is_not_lost(shop: Shop) -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 import httpx
 import pytest
 from sqlalchemy import text
 
 from flask_paycheckout import Pay, Receive
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.service.record import START
 from tests.alarming import alarms_of, examples, text_of, told, urgent
 from tests.conftest import OpenShop
 from tests.payouts.shop import ADA, pays_out, refunds, stands
-from tests.plans import plans
 from tests.scripted import Shop, number, refusal
 from tests.test_bounds import statements
 
@@ -163,30 +159,6 @@ def copies(shop: Shop, checkout_id: str, count: int) -> None:
             for name, order in zip(names, paid, strict=True)
         ]
         connection.execute(table.insert(), rows)
-
-
-def test_no_question_of_the_report_looks_at_every_row(shop: Shop) -> None:
-    """A shop has a million checkouts, most of them long decided."""
-    copies(shop, shop.has_paid(), 5000)
-    shop.resolves(shop.has_held("o-2"), accept=False)
-    shop.runtime.record.on_failure(START, "no answer")
-    shop.runtime.record.write()
-    engine = shop.runtime.engine()
-    with engine.begin() as connection:
-        connection.execute(text("ANALYZE"))
-    if engine.dialect.name == "postgresql":
-        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            # Counting in an index wants to know which rows everybody sees.
-            connection.execute(text("VACUUM paycheckout_checkout"))
-    with plans(engine) as seen:
-        told(shop)
-    asked = [plan for statement, plan in seen if "paycheckout_checkout" in statement]
-    assert len(asked) >= 12
-    for plan in asked:
-        assert "Seq Scan on paycheckout_checkout" not in plan, plan
-        # A whole index is looked at where it is the table's shortest form, or holds only the rows that are asked for.
-        short = r"SCAN paycheckout_checkout USING (COVERING INDEX|INDEX ix_paycheckout_checkout_payback)"
-        assert "SCAN paycheckout_checkout" not in re.sub(short, "", plan), plan
 
 
 def test_of_money_that_is_partly_refunded_the_rest_is_to_pay_back(shop: Shop) -> None:

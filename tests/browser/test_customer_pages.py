@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import pytest
 import requests
-from jinja2 import DictLoader
 from playwright.sync_api import Page, expect
 
 from flask_paycheckout import Pay
@@ -114,44 +113,11 @@ def test_nobody_asks_while_nobody_looks_and_coming_back_asks_at_once(site: Site,
     heading(page, "Paid, thank you")
 
 
-def test_the_back_button_leads_to_the_waiting_page(site: Site, page: Page) -> None:
-    page.goto(site.url())
-    page.get_by_role("button", name="Pay now").click()
-    heading(page, "The payment page")
-    page.go_back()
-    heading(page, "Waiting for your payment")
-    page.get_by_role("button", name="Go to the payment page").click()
-    heading(page, "The payment page")
-    assert len(site.shop.attempts()) == 1
-
-
 def test_a_page_that_the_browser_kept_asks_when_it_is_shown_again(site: Site, page: Page) -> None:
     looks_at(page, site.url())
     site.shop.starts()
     page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
     heading(page, "Waiting for your payment")
-
-
-def test_a_shop_that_is_away_for_a_moment_is_asked_again(site: Site, page: Page) -> None:
-    looks_at(page, site.url())
-    page.route("**/status", lambda route: route.fulfill(status=502, body="<h1>Bad gateway</h1>"))
-    polls(page)
-    page.unroute_all()
-    site.is_paid()
-    page.clock.run_for(5_000)
-    heading(page, "Paid, thank you")
-
-
-def test_a_template_of_the_shops_without_our_parts_is_loaded_anew(site: Site, page: Page) -> None:
-    own = "{% extends 'paycheckout/base.html' %}{% block main %}<h1>{{ standing.status }}</h1>"
-    own += "<p id='paycheckout-order' data-status='{{ standing.status }}' data-status-url='{{ status_path }}'"
-    own += " data-poll-after='{{ standing.poll_after }}'></p><script nonce='{{ nonce }}'"
-    own += " src=\"{{ url_for('paycheckout.static', filename='status.js') }}\"></script>{% endblock %}"
-    site.shop.app.jinja_loader = DictLoader({"paycheckout/order.html": own})
-    looks_at(page, site.url())
-    site.is_paid()
-    page.clock.run_for(2_500)
-    heading(page, "paid")
 
 
 def test_without_javascript_a_link_asks_and_the_page_renews_itself(site: Site, new_page: NewPage) -> None:
@@ -185,16 +151,6 @@ def test_the_longest_words_of_every_language_fit_on_the_narrowest_phone(site: Si
     assert len(headings) == 3 * len(LANGUAGES)
 
 
-def test_the_colours_follow_the_customers_choice(site: Site, page: Page) -> None:
-    seen = {}
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        page.goto(site.url())
-        seen[scheme] = page.evaluate("getComputedStyle(document.querySelector('.paycheckout')).backgroundColor")
-    white = "rgb(255, 255, 255)"
-    assert {scheme: colour == white for scheme, colour in seen.items()} == {"light": True, "dark": False}
-
-
 def test_a_browser_without_a_connection_is_told_so_until_it_has_one(site: Site, page: Page) -> None:
     page.goto(site.url())
     offline = page.locator(".paycheckout-offline")
@@ -215,15 +171,3 @@ def test_a_page_without_its_database_comes_back_by_itself_and_alarms_nobody(site
     with page.expect_navigation():
         page.clock.run_for(10_000)
     heading(page, "Not paid yet")
-
-
-def test_a_receipt_is_printed_without_what_only_a_screen_needs(site: Site, page: Page) -> None:
-    site.shop.app.register_blueprint(site.shop.paycheckout.owner_view(lambda: "Ada"))
-    site.is_paid()
-    page.emulate_media(media="print")
-    page.goto(site.url())
-    expect(page.get_by_text("$12.50")).to_be_visible()
-    expect(page.locator(".paycheckout-actions")).to_be_hidden()
-    page.goto(f"{site.address}/paycheckout/owner/order?id=o-1")
-    expect(page.get_by_role("heading", name="Money")).to_be_visible()
-    expect(page.get_by_role("navigation")).to_have_count(0)

@@ -11,8 +11,7 @@ from playwright.sync_api import Page, expect
 from flask_paycheckout.translations.catalogues import LANGUAGES
 from tests.browser.looking import faults, overhang
 from tests.conftest import OpenShop
-from tests.payouts.claiming import FORM, Customer, refunded, refunded_in_tokens
-from tests.payouts.shop import stands
+from tests.payouts.claiming import FORM, Customer, refunded
 from tests.serving import served
 
 NewPage = Callable[..., Page]
@@ -85,25 +84,6 @@ def test_a_fault_is_where_the_keyboard_is_and_nothing_else_is_lost(site: Site, p
     expect(page.get_by_label("Account number or IBAN")).to_have_value("")
     expect(page.get_by_label("Name of the bank")).to_have_value("First Bank")
     assert faults(page) == []
-
-
-@pytest.mark.parametrize("make", [refunded, refunded_in_tokens], ids=["bank", "wallet"])
-def test_every_part_of_the_page_is_without_fault(open_site: Callable[..., Site], page: Page, make: object) -> None:
-    site = open_site(make)
-    page.emulate_media(reduced_motion="reduce")
-    page.goto(site.url)
-    assert faults(page) == []
-    sends_whatever_is_typed(page)
-    assert faults(page) == []
-    site.customer.names_wallet() if make is refunded_in_tokens else site.customer.sends()
-    page.goto(site.url)
-    assert faults(page) == []
-    page.locator("summary").press("Enter")
-    assert faults(page) == []
-    for status in ("ready", "sent", "completed", "unknown", "cancelled"):
-        stands(site.customer.shop, site.customer.reference, status=status)
-        page.goto(site.url)
-        assert faults(page) == [], status
 
 
 def test_every_language_fits_on_the_narrowest_phone(site: Site, new_page: NewPage) -> None:

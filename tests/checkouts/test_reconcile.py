@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from itertools import count
 from threading import Barrier, get_ident
 from typing import Any
 
@@ -150,15 +149,6 @@ def test_reads_run_at_once_and_never_more_than_allowed(open_shop: OpenShop) -> N
     assert claimed[0] <= 4, "what a process that dies has claimed must not be more than it reads"
 
 
-def test_one_reader_reads_in_the_callers_own_thread(open_shop: OpenShop) -> None:
-    shop = open_shop(PAYCHECKOUT_RECONCILE_READERS=1)
-    stores_many(shop, 5)
-    threads = set[int]()
-    shop.service.meanwhile = lambda: threads.add(get_ident())
-    assert shop.reconciles().checked == 5
-    assert threads == {get_ident()}
-
-
 def test_the_shops_code_runs_in_few_threads_and_on_sqlite_in_the_callers(shop: Shop) -> None:
     threads = set[int]()
 
@@ -232,25 +222,6 @@ def test_a_service_that_is_down_is_probed_and_not_flooded(shop: Shop, caplog: py
     for checkout_id in made:
         shop.service.says(checkout_id, "completed")
     assert shop.reconciles() == ReconcileReport(checked=300, changed=300, delivered=300)
-
-
-@pytest.mark.usefixtures("no_retries")
-def test_a_service_that_goes_down_in_the_middle_ends_the_round(
-    open_shop: OpenShop, caplog: pytest.LogCaptureFixture
-) -> None:
-    shop = open_shop(PAYCHECKOUT_RECONCILE_READERS=8)
-    stores_many(shop, 300)
-    counted = count(1)
-
-    def goes_down() -> None:
-        if next(counted) > 100:
-            raise httpx.ConnectError("refused")
-
-    shop.service.meanwhile = goes_down
-    report = shop.reconciles()
-    assert report.checked - report.failed == 100
-    assert 8 <= report.failed <= 15
-    assert len(shop.service.reads) == report.checked
 
 
 @pytest.mark.usefixtures("no_retries")

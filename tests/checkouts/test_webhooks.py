@@ -76,14 +76,6 @@ def test_a_webhook_that_settles_costs_one_query_and_one_transaction(shop: Shop) 
     assert [statement.split()[0] for statement in seen] == ["SELECT", "UPDATE", "UPDATE", "INSERT", "INSERT"]
 
 
-def test_a_webhook_counts_once_only_though_two_arrive_together_after_the_decision(shop: Shop) -> None:
-    checkout_id = shop.has_paid()
-    as_loaded = shop.attempt(checkout_id)
-    for _ in range(2):
-        assert not shop.runtime.due_reads.note_webhook(as_loaded, shop.clock(), timedelta(seconds=5))
-    assert shop.attempt(checkout_id).webhooks == 1
-
-
 def test_a_hint_is_not_lost_to_a_move_made_since_the_checkout_was_loaded(shop: Shop) -> None:
     checkout_id = shop.starts()
     as_created = shop.attempt(checkout_id)

@@ -10,9 +10,7 @@ import pytest
 from flask import render_template_string
 
 from flask_paycheckout.database.order_ids import MAX_ID, require_order_id
-from flask_paycheckout.security.signed_links import PAY, STATUS
-from tests.scripted import SAME_SITE, Shop
-from tests.security.test_tokens import signed
+from tests.scripted import Shop
 from tests.test_cli import runs
 
 NO_STRINGS = [7, None, b"o-1", UUID(int=1), ["o-1"], 1.5]
@@ -80,13 +78,3 @@ def test_the_command_says_what_is_wrong_with_an_order_id(shop: Shop, order_id: s
     ran = runs(shop, "show", order_id)
     assert ran.exit_code == 2
     assert "order_id must have 1 to 255 characters" in ran.stderr
-
-
-@pytest.mark.parametrize("order_id", ["a\nb", "a\x00b", ""], ids=ascii)
-@pytest.mark.parametrize("purpose", [PAY, STATUS])
-def test_a_link_of_an_earlier_version_with_such_an_id_is_a_bad_link(shop: Shop, purpose: str, order_id: str) -> None:
-    """Earlier versions made links for what they could not store."""
-    token = signed("unit-secret-key", purpose, order_id, shop.clock)
-    method, suffix = ("POST", "/checkout") if purpose == PAY else ("GET", "")
-    answer = shop.browser.open(f"/paycheckout/orders/{token}{suffix}", method=method, headers=SAME_SITE)
-    assert answer.status_code == 404

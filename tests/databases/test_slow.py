@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import pytest
 import requests
@@ -18,7 +16,6 @@ from tests.availability.processes import gunicorn, running_sandbox
 from tests.availability.test_hanging_service import visits
 from tests.conftest import OpenShop
 from tests.databases.conftest import WEBHOOK, Outage, outage_of, somebody_else
-from tests.databases.servers import HOST, Server, own_folder
 from tests.scripted import SAME_SITE
 from tests.shop_app import create_shop
 from tests.waiting import eventually
@@ -137,50 +134,3 @@ def told_slow(outage: Outage) -> None:
         code, output = outage.says(command)
         assert code == 1, command
         assert words in output, command
-
-
-class Network:
-    """A way to a server that takes its time with each piece that the server sends, and counts them."""
-
-    def __init__(self, to: Server) -> None:
-        self._to = to
-        self.delay = 0.0
-        self.pieces = 0
-        self._listener = socket.create_server((HOST, 0))
-        self.port = int(self._listener.getsockname()[1])
-
-    @contextmanager
-    def open(self) -> Iterator[Network]:
-        threading.Thread(target=self._accept, daemon=True).start()
-        with self._listener:
-            yield self
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                near, _ = self._listener.accept()
-                far = socket.create_connection((HOST, self._to.port))
-                for source, target, slow in ((near, far, False), (far, near, True)):
-                    threading.Thread(target=self._carry, args=(source, target, slow), daemon=True).start()
-
-    def _carry(self, source: socket.socket, target: socket.socket, slow: bool) -> None:
-        with source, target, suppress(OSError):
-            while piece := source.recv(1 << 16):
-                if slow:
-                    self.pieces += 1
-                    time.sleep(self.delay)
-                target.sendall(piece)
-
-
-def test_a_slow_network_costs_a_bounded_number_of_round_trips(open_shop: OpenShop) -> None:
-    with own_folder() as folder, Server(folder, "far").running() as server, Network(server).open() as network:
-        address = f"postgresql+psycopg://postgres@{HOST}:{network.port}/postgres"
-        for outage in outage_of(open_shop(SQLALCHEMY_DATABASE_URI=address)):
-            network.delay, network.pieces = 0.03, 0
-            assert outage.hook().status_code == 200
-            assert 0 < network.pieces < 80
-            network.pieces = 0
-            assert outage.status().status_code == 200
-            assert 0 < network.pieces < 40
-            network.delay = 0
-            outage.heals()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import MISSING, fields
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from flask_sqlalchemy import SQLAlchemy
 
 import flask_paycheckout
-from flask_paycheckout import Pay, PayCheckout
+from flask_paycheckout import PayCheckout
 from flask_paycheckout.cli import load_commands, paycheckout
 from flask_paycheckout.config import Settings
 from flask_paycheckout.sandbox import create_sandbox
@@ -27,7 +26,6 @@ from tests.docs.drawings import DRAWINGS
 from tests.docs.pages import PAGES, ROOT, read
 from tests.scripted import make_app
 from tests.test_imports import LAYERS
-from tests.test_testing import client
 
 PAGE = "docs/sandbox.md"
 
@@ -132,68 +130,6 @@ def test_every_command_and_event_of_the_terminal_is_documented() -> None:
     section = read("docs/sandbox.md").partition("\n## From a terminal\n")[2].partition("\n## Control interface\n")[0]
     told = {found.split()[0] for found in re.findall(r"`([^`\n]+)`", section)}
     assert {*COMMANDS, *EVENTS} <= told
-
-
-#: What the sandbox answers, each with the heading below which the page documents its fields.
-ANSWERED: dict[str, Callable[[Sandbox, str], Any]] = {
-    "Webhooks": lambda sandbox, paid: sandbox.control("GET", "webhooks")[0],
-    "Disbursements": lambda sandbox, paid: _disbursements(sandbox),
-    "Accounts": lambda sandbox, paid: sandbox.control("POST", "accounts", name="anna"),
-    "Account": lambda sandbox, paid: sandbox.control("GET", "accounts/default/switches"),
-    "Faults": lambda sandbox, paid: sandbox.control(
-        "POST",
-        "faults",
-        operation="webhook",
-        account="default",
-        kind="delay",
-        seconds=1,
-        share=0.5,
-        statusCode=500,
-        message="m",
-        retryAfter=1,
-    ),
-    "Requests": lambda sandbox, paid: sandbox.control("GET", "requests")[0],
-    "Calls": lambda sandbox, paid: [
-        sandbox.control("POST", "clock", advanceSeconds=1),
-        sandbox.control("GET", "webhook-endpoint"),
-        sandbox.control("POST", f"checkouts/{paid}/fail"),
-    ],
-}
-
-
-@pytest.mark.parametrize("heading", ANSWERED)
-def test_every_field_that_the_control_interface_answers_is_documented(
-    heading: str, paycheckout_sandbox: Sandbox
-) -> None:
-    section = read("docs/sandbox.md").partition(f"\n### {heading}\n")[2].partition("\n### ")[0].partition("\n## ")[0]
-    told = set(re.findall(r"`(\w+)`", section))
-    paycheckout_sandbox.control("POST", "reset")
-    started = paycheckout_sandbox.app.test_client().post("/v1/checkout", json={})  # refused, and logged
-    assert started.status_code != 200
-    paid, picked = (client(paycheckout_sandbox).checkouts.create(Pay("12.50", "USD")).id for _ in range(2))
-    paycheckout_sandbox.pay(paid)
-    paycheckout_sandbox.pick(picked)
-    answer = ANSWERED[heading](paycheckout_sandbox, picked)
-    assert names_in(answer) <= told
-
-
-def names_in(value: Any, *, below: str = "") -> set[str]:
-    """The names of all fields in a response; those in a deposit and in a webhook's headers are the service's own."""
-    if isinstance(value, list):
-        return {name for inner in value for name in names_in(inner)}
-    if not isinstance(value, dict):
-        return set()
-    inner = {name for key, one in value.items() if key not in ("deposit", "headers") for name in names_in(one)}
-    return set(value) | inner
-
-
-def _disbursements(sandbox: Sandbox) -> Any:
-    asked = {"currency": "USD", "disburseData": [{"recipientId": "5a6d00000000000000000101", "amount": 5}]}
-    made = sandbox.app.test_client().post(
-        "/v2/disbursement/fiat", json=asked, headers={"Authorization": "Bearer sandbox-access-token"}
-    )
-    assert made.status_code == 200
-    return sandbox.control("GET", "disbursements")
 
 
 def test_the_page_on_testing_names_all_that_the_fixture_does() -> None:

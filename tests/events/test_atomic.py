@@ -109,14 +109,6 @@ def test_nothing_is_committed_when_an_atomic_receiver_raises(carts: Carts) -> No
     assert carts.checkout.problem is None
 
 
-def test_a_repaired_receiver_closes_the_order_at_the_next_try(carts: Carts) -> None:
-    with atomic(carts.shop, lambda app, **told: 1 / 0):
-        carts.settle()
-    carts.shop.clock.advance(seconds=5)
-    carts.shop.reconciles()
-    assert (carts.checkout.status, carts.cart.state, carts.cart.shipped) == ("paid", "paid", "12.50")
-
-
 @pytest.mark.parametrize("error", [SystemExit, GeneratorExit])
 def test_an_atomic_receiver_cannot_end_the_process(carts: Carts, error: type[BaseException]) -> None:
     def leaves(app: Flask, **told: object) -> None:

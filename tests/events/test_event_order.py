@@ -12,7 +12,6 @@ from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.signals import BY_NAME
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
-from tests.races.crowds import Gate, aside
 from tests.races.effects import add_effects, counts, writes
 from tests.scripted import Shop
 
@@ -166,20 +165,6 @@ def test_what_is_overtaken_while_its_receiver_works_is_not_committed(shop: Shop,
     assert "order_abandoned" not in after.ran
     assert event(shop, "order_abandoned").superseded_at is not None
     assert event(shop, "order_paid").delivered_at is not None
-
-
-def test_what_waits_for_a_receiver_at_work_follows_right_after_it(shop: Shop, connected: Connect) -> None:
-    """Another process stores the second event meanwhile; who delivers the first delivers that one too."""
-    (slow,) = connected("slow")
-    gate = Gate()
-    slow.before["checkout_created"] = gate.stop
-    with aside(shop.starts, gate):
-        [checkout_id] = [attempt.checkout_id for attempt in shop.attempts()]
-        pays(shop, checkout_id)
-        assert slow.ran == ["checkout_created"]
-        assert shop.reconciles().delivered == 0
-    assert slow.ran == ["checkout_created", "order_paid"]
-    assert all(told.delivered_at for told in shop.events())
 
 
 def test_what_a_dead_process_left_is_told_before_what_came_after_it(shop: Shop, connected: Connect) -> None:

@@ -8,13 +8,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
-from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import Pay, checkout_created, order_paid, payment_held
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client import Deposit
-from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.events import HeldEvent
 from tests.conftest import OpenShop
 from tests.races.effects import add_effects, counts, writes
@@ -81,26 +78,6 @@ def moved(shop: Shop, orders: Sequence[str]) -> list[HeldEvent]:
     return [event for attempt, read in reads for event in settlement.apply(attempt, read.result, FoundBy.SETTLE).events]
 
 
-def test_a_settler_delivers_the_events_of_all_its_reads_with_two_looks_at_their_queues(
-    shop: Shop, shipping: Shipping
-) -> None:
-    looks: list[str] = []
-
-    def note(connection: Any, cursor: Any, statement: str, *others: Any) -> None:
-        if statement.startswith("SELECT") and "next_attempt_at IS NOT NULL" in statement:
-            looks.append(statement)
-
-    reads = answered(shop, ORDERS)
-    with shipping.connected():
-        sa.event.listen(shop.runtime.engine(), "before_cursor_execute", note)
-        results = shop.runtime.reconciler.settle(reads)
-        sa.event.remove(shop.runtime.engine(), "before_cursor_execute", note)
-    assert shipping.shipped == sorted(shipping.ran) == list(ORDERS)
-    assert [report.changed for report in results] == [1, 1, 1]
-    assert sum(report.delivered for report in results) == 3
-    assert len(looks) == 2
-
-
 def test_a_receiver_that_fails_for_one_order_fails_for_no_other(shop: Shop, shipping: Shipping) -> None:
     shipping.failing = {"o-2"}
     with shipping.connected():
@@ -141,28 +118,6 @@ def test_an_event_behind_a_slow_receiver_has_a_whole_lease_when_its_own_begins(s
     assert [lease and (lease - shop.clock.now).total_seconds() for lease in leases] == [None, 60]
 
 
-@pytest.mark.parametrize("fails", [False, True], ids=["both move", "one event only"])
-def test_moves_that_took_long_leave_no_event_with_half_a_lease(shop: Shop, shipping: Shipping, fails: bool) -> None:
-    reads = answered(shop, ["o-1", "o-2"])
-    total = shop.runtime.callbacks.order_total
-    assert total is not None
-
-    def slow(order_id: str) -> Any:
-        if order_id == "o-2":
-            shop.clock.advance(seconds=59)
-            if fails:
-                raise OperationalError("SELECT", None, Exception("the server went away"))
-        return total(order_id)
-
-    shop.runtime.callbacks.order_total = slow
-    leases: list[Any] = []
-    shipping.before["o-1"] = lambda: leases.extend(event.lease_until for event in shop.events("order_paid"))
-    with shipping.connected():
-        shop.runtime.reconciler.settle(reads)
-    assert shipping.shipped == (["o-1"] if fails else ["o-1", "o-2"])
-    assert (leases[0] - shop.clock.now).total_seconds() == 60
-
-
 def test_ctrl_c_in_a_receiver_leaves_all_other_events_to_others_at_once(shop: Shop, shipping: Shipping) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
@@ -175,27 +130,6 @@ def test_ctrl_c_in_a_receiver_leaves_all_other_events_to_others_at_once(shop: Sh
         assert shipping.ran == ["o-1"]
         assert shop.runtime.outbox.deliver_due().delivered == 3
     assert shipping.shipped == list(ORDERS)
-
-
-def test_ctrl_c_between_two_moves_leaves_the_event_of_the_first_to_others_at_once(
-    shop: Shop, shipping: Shipping
-) -> None:
-    reads = answered(shop, ["o-1", "o-2"])
-    total = shop.runtime.callbacks.order_total
-    assert total is not None
-
-    def interrupted(order_id: str) -> Any:
-        if order_id == "o-2":
-            raise KeyboardInterrupt
-        return total(order_id)
-
-    shop.runtime.callbacks.order_total = interrupted
-    with shipping.connected():
-        with pytest.raises(KeyboardInterrupt):
-            shop.runtime.reconciler.settle(reads)
-        assert shop.runtime.outbox.deliver_due().delivered == 1
-    assert shipping.shipped == ["o-1"]
-    shop.runtime.callbacks.order_total = total
 
 
 def test_an_order_with_an_older_event_gets_that_one_first(shop: Shop) -> None:
@@ -247,16 +181,3 @@ def test_what_is_stored_while_a_receiver_works_follows_right_after_it(shop: Shop
         shipping.before["o-1"] = paid_twice
         delivery = shop.runtime.outbox.deliver([*events, *moved(shop, ["o-2"])])
     assert (held, delivery.delivered) == (["o-1"], 3)
-
-
-def test_queues_that_cannot_be_read_are_read_one_by_one(
-    shop: Shop, shipping: Shipping, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(queue: object, events: object) -> None:
-        raise sa.exc.OperationalError("SELECT", {}, Exception("gone"))
-
-    with shipping.connected():
-        events = moved(shop, ORDERS)
-        monkeypatch.setattr(EventQueue, "of_subjects", fails)
-        assert shop.runtime.outbox.deliver(events).delivered == 3
-    assert shipping.shipped == list(ORDERS)

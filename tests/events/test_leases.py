@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Callable
 from threading import Event
@@ -68,21 +66,6 @@ def test_work_that_hangs_loses_its_lease() -> None:
         for thread in threads():
             thread.join(10 * EVERY)
     assert hung.count == other.count == 0
-
-
-@pytest.mark.skipif(not hasattr(os, "fork") or sys.version_info >= (3, 12), reason="forks beside threads warn")
-def test_a_forked_process_renews_by_a_thread_of_its_own() -> None:
-    renewal, calls = LeaseRenewal(EVERY), Calls()
-    with renewal.during(calls):
-        calls.reach(1)
-        child = os.fork()
-        if child == 0:
-            mine = Calls()
-            renewal.forget()
-            with renewal.during(mine):
-                mine.reach(2)
-            os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.on_each_database

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -195,42 +194,11 @@ def test_a_receiver_that_wants_to_end_the_process_fails_like_any_other(
     assert error.__name__ in paid_event(shop).last_error
 
 
-def test_ctrl_c_in_a_receiver_ends_the_process_and_leaves_the_event_to_others_at_once(
-    shop: Shop, recorder: Recorder
-) -> None:
-    def interrupted(app: object, **facts: object) -> None:
-        recorder.ran.append("a")
-        if recorder.ran == ["a"]:
-            raise KeyboardInterrupt
-
-    with receivers(shop, interrupted):
-        checkout_id = shop.has_deposit("completed")
-        with pytest.raises(KeyboardInterrupt):
-            shop.settles(checkout_id)
-        assert shop.reconciles().delivered == 1
-    assert recorder.ran == ["a", "a"]
-
-
 def test_receivers_of_the_same_name_are_told_apart(shop: Shop, recorder: Recorder) -> None:
     with receivers(shop, *(recorder.receiver("twin") for _ in range(3))):
         shop.has_paid()
     assert recorder.ran == ["twin"] * 3
     assert [name.partition("twin")[2] for name in paid_event(shop).done] == ["", "#2", "#3"]
-
-
-def test_receivers_that_are_no_functions_have_names_too(shop: Shop, recorder: Recorder) -> None:
-    class Mailer:
-        def __call__(self, app: object, **facts: object) -> None:
-            recorder.ran.append("object")
-
-        def method(self, app: object, **facts: object) -> None:
-            recorder.ran.append("method")
-
-    mailer = Mailer()
-    with receivers(shop, mailer, mailer.method, partial(recorder.receiver("partial"))):
-        shop.has_paid()
-    assert recorder.ran == ["object", "method", "partial"]
-    assert [name.rsplit(".", 1)[1] for name in paid_event(shop).done] == ["Mailer", "method", "partial"]
 
 
 def test_a_receiver_that_is_gone_is_not_waited_for(shop: Shop, recorder: Recorder) -> None:

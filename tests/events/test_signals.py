@@ -168,15 +168,6 @@ def test_a_weak_receiver_is_forgotten_with_its_function(signal: Signal) -> None:
     assert receivers(signal) == []
 
 
-def test_a_receiver_may_use_what_is_defined_after_it(signal: Signal) -> None:
-    @signal.connect
-    def early(app: object, **facts: object) -> str:
-        return later
-
-    later = "known by now"
-    assert [receiver(None) for receiver in receivers(signal)] == [later]
-
-
 def test_a_receiver_of_one_app_stays_as_long_as_the_app_and_no_longer(signal: Signal) -> None:
     apps = [make_app_with_extension() for _ in range(2)]
     for app in apps:

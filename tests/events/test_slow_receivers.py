@@ -130,23 +130,3 @@ def test_two_processes_may_store_the_same_receiver_at_once(
         first.has_paid("o-1")
     assert (len(named(first)), second.attempt("chk-2").status) == (1, "paid")
     assert not any("could not" in line for line in warned(caplog))
-
-
-def test_two_payments_may_store_their_slow_receivers_at_once(shop: Shop) -> None:
-    """The second one is recorded, and stores what both have noted, while the first stores one of its two receivers."""
-
-    @shop.paycheckout.atomic
-    def another(app: Flask, **facts: object) -> None:
-        shop.clock.advance(seconds=2)
-
-    moments = iter([lambda: shop.has_paid("o-2")])
-
-    def executed(connection: Any, cursor: Any, statement: str, *others: Any) -> None:
-        if statement.startswith("UPDATE paycheckout_service"):
-            next(moments, lambda: "")()
-
-    sa.event.listen(shop.runtime.engine(), "before_cursor_execute", executed)
-    with atomic(shop, seconds=2), order_paid.connected_to(another, sender=shop.app):
-        shop.settles(shop.has_deposit("completed"))
-    assert [attempt.status for order in ("o-1", "o-2") for attempt in shop.attempts(order)] == ["paid", "paid"]
-    assert len(named(shop)) == 2

@@ -14,25 +14,12 @@ if TYPE_CHECKING:
     from tests.example_shop.conftest import Shopper
 
 
-def test_a_jar_that_is_not_sold_is_not_found(shopper: Shopper) -> None:
-    assert shopper.browser.get("/jars/locusts").status_code == 404
-    assert shopper.sends("/basket/add", slug="locusts", quantity=1).status_code == 404
-
-
 def test_totals_are_exact_to_the_cent() -> None:
     for quantity in (1, 3, 7, MOST):
         entries = [Entry(product, quantity) for product in SHELF]
         cents = sum(int(str(product.price).replace(".", "")) * quantity for product in SHELF)
         assert total(entries) == Decimal(cents) / 100
     assert total([]) == 0
-
-
-def test_the_same_jar_twice_is_one_row(shopper: Shopper) -> None:
-    shopper.takes(first_snow=1)
-    shopper.takes(first_snow=2)
-    page = shopper.sees("/basket/")
-    assert page.count('name="first-snow"') == 1
-    assert "$72.00" in page
 
 
 def test_nobody_gets_more_of_a_jar_than_the_shop_sells(shopper: Shopper) -> None:
@@ -49,24 +36,10 @@ def test_nought_takes_a_jar_out(shopper: Shopper) -> None:
     assert "$36.00" in page
 
 
-def test_ordering_keeps_quantities_that_were_just_typed(shopper: Shopper) -> None:
-    shopper.takes(north_wind=1)
-    answer = shopper.sends("/basket/change", order="", **{"north-wind": 2})
-    assert answer.location == "/orders/new"
-    assert "$36.00" in shopper.sees("/orders/new")
-
-
 @pytest.mark.parametrize("quantity", ["-1", "1.5", "lots", "", "99999", "٣"])
 def test_a_quantity_is_a_whole_number(shopper: Shopper, quantity: str) -> None:
     assert shopper.sends("/basket/add", slug="first-snow", quantity=quantity).status_code == 400
     assert "First Snow" not in shopper.sees("/basket/")
-
-
-def test_a_jar_that_is_sold_no_more_falls_out_of_the_basket(shopper: Shopper) -> None:
-    shopper.takes(first_snow=1)
-    with shopper.browser.session_transaction() as session:
-        session["basket"] |= {"locusts": 3}
-    assert "$24.00" in shopper.sees("/basket/")
 
 
 def test_an_empty_basket_leads_back_to_the_shelf(shopper: Shopper) -> None:

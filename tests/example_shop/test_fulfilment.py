@@ -102,18 +102,3 @@ def test_a_warehouse_that_fails_once_is_told_again_with_the_same_key(
     assert first == second
     assert parcels(shop) == ["P-0007"]
     assert stored(shop, order_id)["diary"].count("The order is paid.") == 1
-
-
-def test_a_warehouse_that_stays_shut_is_asked_ever_more_rarely_and_never_forgotten(
-    shop: Flask, shopper: Shopper, warehouse: responses.RequestsMock, payments: Payments
-) -> None:
-    shut = warehouse.post(DOOR, status=503)
-    order_id = shopper.orders(first_snow=1)
-    payments.pays(order_id)
-    for _ in range(5):
-        payments.passes(90)
-    warehouse.remove(shut)
-    warehouse.post(DOOR, json={"parcel": "P-0002"}, status=201)
-    payments.passes(90)
-    assert parcels(shop) == ["P-0002"]
-    assert len(set(keys(warehouse))) == 1

@@ -8,7 +8,6 @@ import pytest
 import responses
 
 from example_shop.fulfilment import BadAnswer, number_in
-from example_shop.warehouse import create_warehouse
 from tests.example_shop.conftest import WAREHOUSE, Owner, Payments, Shopper
 
 if TYPE_CHECKING:
@@ -74,12 +73,6 @@ def test_cookies_travel_by_https_only(make_shop: Callable[..., Flask]) -> None:
     assert {"Secure", "HttpOnly", "SameSite=Lax"} <= set(cookie.split("; "))
 
 
-def test_who_comes_without_https_is_told_why_no_form_works(make_shop: Callable[..., Flask]) -> None:
-    answer = make_shop(**PRODUCTION).test_client().post("http://shop.test/basket/add", data={"slug": "first-snow"})
-    assert answer.status_code == 400
-    assert "SESSION_COOKIE_SECURE = False" in answer.text
-
-
 # The warehouse's answers
 
 ANSWERS = {
@@ -130,31 +123,3 @@ def test_an_answer_is_followed_nowhere_and_read_to_its_bound(
     assert call.request.headers["Accept-Encoding"] == "identity", "nothing is unpacked"
     assert "Paid, thank you" in page
     assert "Your parcel" not in page
-
-
-# The warehouse itself, which the demo starts beside the shop
-
-SLIPS = ["[]", "7", '"x"', "null", "{}", '{"order": 1, "name": 2}', '{"order": "a", "name": "b", "jars": 5}']
-SLIPS += ['{"order": "a", "name": "b", "jars": [5]}', '{"order": "a", "name": "b", "jars": [{"name": "c"}]}']
-SLIPS += ['{"order": "a", "name": "b", "jars": [{"name": "c", "quantity": 1e999}]}', "[" * 50_000]
-
-
-@pytest.mark.parametrize("slip", SLIPS, ids=range(len(SLIPS)))
-def test_no_slip_breaks_the_warehouses_page(slip: str) -> None:
-    http = create_warehouse().test_client()
-    told = http.post("/parcels", data=slip, content_type="application/json", headers={"Idempotency-Key": "a"})
-    assert told.status_code == 400
-    assert http.get("/").status_code == 200
-
-
-def test_another_sites_page_does_not_shut_the_hatch() -> None:
-    http = create_warehouse().test_client()
-    for site in ("cross-site", "same-site"):
-        assert http.post("/hatch", data={"shut": "yes"}, headers={"Sec-Fetch-Site": site}).status_code == 403
-    assert http.post("/hatch", data={"shut": "yes"}, headers={"Host": "evil.example"}).status_code == 400
-    assert http.post("/hatch").status_code == 400
-    assert http.post("/hatch", data={"shut": "perhaps"}).status_code == 400
-    assert http.get("/", headers={"Host": "evil.example"}).status_code == 400
-    page = http.get("/")
-    assert "The hatch is open" in page.text
-    assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]

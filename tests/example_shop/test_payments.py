@@ -51,22 +51,6 @@ def test_the_payment_pages_lead_back_to_the_order(shop: Flask, shopper: Shopper)
     assert back in shopper.sees(status_page)
 
 
-def test_the_diary_tells_how_a_payment_came_to_nothing(
-    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, payments: Payments
-) -> None:
-    unused, failed, silent = (shopper.orders(first_snow=1) for _ in range(3))
-    shopper.starts_to_pay(unused)
-    paycheckout_sandbox.fail(payments.picks(failed))
-    payments.picks(silent)
-    for minutes in (2, 17, 2, 25 * 60):
-        paycheckout_sandbox.advance(minutes=minutes)
-        payments.passes(0)
-    assert stored(shop, unused)["diary"][-1] == "The payment page ran out unused."
-    assert stored(shop, failed)["diary"][-1] == "The payment failed."
-    assert stored(shop, silent)["diary"][-1] == "The money that was awaited did not come."
-    assert shopper.reads(failed) == "Nothing was paid"
-
-
 def test_a_payment_is_followed_from_page_to_paid(
     shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, payments: Payments
 ) -> None:

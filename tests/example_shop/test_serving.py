@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import signal
 import socket
@@ -16,13 +14,11 @@ from typing import TYPE_CHECKING
 import pytest
 import requests
 
-from example_shop.__main__ import main
-from example_shop.serving import HOST, Demo, PortTakenError, Reconciler
+from example_shop.serving import HOST, Demo, PortTakenError
 from tests.example_shop.conftest import newest_checkout, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 #: Seconds; a ceiling for what takes one or two, never a pause.
 PATIENCE = 60
@@ -75,15 +71,6 @@ def test_a_payment_goes_all_the_way_to_the_warehouse_by_webhook() -> None:
         assert order_id in requests.get(demo.warehouse_url, timeout=PATIENCE).text
 
 
-def test_the_second_brand_is_paid_into_its_own_account() -> None:
-    with Demo(reconciler=False) as demo:
-        customer = Customer(demo)
-        order_id = customer.orders("sea-breeze")
-        customer.pays(order_id)
-        assert "Paid, thank you!" in customer.get(f"/orders/{order_id}")
-        assert {call["account"] for call in demo.control("GET", "/requests")} == {"lighthouse"}
-
-
 def test_the_reconciler_needs_nobody_to_call_it() -> None:
     told = threading.Event()
     with Demo(webhooks=False, reconcile_every=0.05) as demo:
@@ -112,7 +99,7 @@ def test_stopping_leaves_nothing_behind() -> None:
             probe.listen()
 
 
-def test_a_taken_port_is_told_and_nothing_is_left_running(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_taken_port_is_told_and_nothing_is_left_running() -> None:
     threads = set(threading.enumerate())
     with closing(socket.socket()) as other:
         other.bind((HOST, 0))
@@ -120,43 +107,7 @@ def test_a_taken_port_is_told_and_nothing_is_left_running(capsys: pytest.Capture
         port = other.getsockname()[1]
         with pytest.raises(PortTakenError, match=str(port)):
             Demo(warehouse_port=port)
-        with keeping_signal_handlers():
-            assert main(["--port", "0", "--sandbox-port", str(port), "--warehouse-port", "0"]) == 2
-    assert f"Port {port} of {HOST} cannot be used: Address already in use" in capsys.readouterr().err
     assert set(threading.enumerate()) <= threads
-
-
-def test_a_database_that_was_given_is_kept(tmp_path: Path) -> None:
-    database = f"sqlite:///{tmp_path / 'kept.sqlite'}"
-    with Demo(database=database, reconciler=False) as demo:
-        order_id = Customer(demo).orders("first-snow")
-    with Demo(database=database, reconciler=False) as demo:
-        assert "First Snow" in Customer(demo).get(f"/orders/{order_id}")
-
-
-def test_a_round_that_fails_does_not_end_the_reconciler(caplog: pytest.LogCaptureFixture) -> None:
-    rounds, enough = iter((ZeroDivisionError, None)), threading.Event()
-
-    def reconcile() -> None:
-        trouble = next(rounds, None)
-        if trouble:
-            raise trouble
-        enough.set()
-
-    reconciler = Reconciler(reconcile, every=0.001)
-    try:
-        assert enough.wait(PATIENCE)
-    finally:
-        reconciler.stop()
-    assert caplog.text.count("This round of reconciling failed") == 1
-
-
-@contextmanager
-def keeping_signal_handlers() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 @contextmanager
@@ -205,25 +156,3 @@ def test_the_command_prints_its_addresses_and_stops_cleanly(number: signal.Signa
     assert rest.strip() == "Stopping."
     assert errors == ""
     assert demo.returncode == 0
-
-
-def test_what_suppliers_get_is_listed_in_another_terminal() -> None:
-    with Demo(reconciler=False) as demo:
-        customer = Customer(demo)
-        customer.pays(customer.orders("first-snow"))
-        listed = json.loads(in_another_terminal(demo, "paycheckout", "payouts", "--json"))
-        assert [(row["amount"], row["currency"], row["status"]) for row in listed] == [("10.80", "USD", "ready")]
-
-
-def in_another_terminal(demo: Demo, *command: str) -> str:
-    """What a command of the shop's prints, run as the demo's welcome tells it."""
-    told = subprocess.run(
-        [sys.executable, "-m", "flask", "--app", "example_shop", *command],
-        env=os.environ | {"SHOP_SETTINGS": str(demo.settings_file)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert told.stderr == ""
-    return told.stdout

@@ -47,14 +47,6 @@ def test_jars_are_reserved_while_somebody_pays_and_taken_once_it_is_paid(
     assert shelf(shop) == (OPENING - 3, 0, 3)
 
 
-def test_jars_of_an_abandoned_order_are_free_again(shop: Flask, shopper: Shopper, payments: Payments) -> None:
-    payments.picks(shopper.orders(first_snow=3))
-    payments.passes(2)
-    assert shelf(shop) == (OPENING - 3, 3, 0)
-    payments.passes(25 * 60)
-    assert shelf(shop) == (OPENING, 0, 0)
-
-
 def test_a_change_reserves_at_once_what_is_wanted_now(shop: Flask, shopper: Shopper, payments: Payments) -> None:
     order_id = shopper.orders(first_snow=3, north_wind=2)
     payments.picks(order_id)
@@ -123,20 +115,6 @@ def test_nobody_empties_the_shelf_without_paying(shop: Flask, shopper: Shopper, 
     payments.passes(2)
     assert stored(shop, order_id)["state"] == "paid"
     assert shelf(shop) == (0, reserved, free)
-
-
-def test_a_late_payment_takes_jars_that_were_released_while_there_are_enough(
-    shop: Flask, shopper: Shopper, payments: Payments
-) -> None:
-    leave_only(shop, 1)
-    order_id = shopper.orders(first_snow=1)
-    checkout_id = payments.picks(order_id)
-    payments.passes(10, 25 * 60)
-    assert shelf(shop) == (1, 0, 0)
-    payments.sandbox.pay(checkout_id)
-    payments.passes(13 * 60)
-    assert stored(shop, order_id)["state"] == "paid"
-    assert shelf(shop) == (0, 0, 1)
 
 
 @pytest.fixture

@@ -98,19 +98,6 @@ class Payer:
 
         self._http.event_hooks["request"].append(refuse)
 
-    def dies_at_the_call(self) -> None:
-        """Sends, and the process ends right before the call."""
-
-        def die(request: httpx.Request) -> None:
-            if request.method == "POST":
-                raise SystemExit
-
-        self._http.event_hooks["request"].append(die)
-        try:
-            self.sends()
-        finally:
-            self._http.event_hooks["request"].remove(die)
-
     def carried_out_unseen(self, reference: str, *, doubtful: bool = False, to: Any = ADA, amount: str = "") -> None:
         """The service has a payout of this reference, though no answer of it was stored."""
         payout = self.payout(reference)

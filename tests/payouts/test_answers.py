@@ -9,12 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from flask_paycheckout import PayoutReport, payout_sent
+from flask_paycheckout import PayoutReport
 from flask_paycheckout.client import FiatBank, FiatRecipient
 from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.payouts.calls import Made
-from tests.payouts.conftest import OpenPayer
-from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, WALLET, Payer
+from tests.payouts.paying import ADA, BANK, FIAT, WALLET, Payer
 
 Answer = Callable[[Sequence[Made]], Sequence[Made]]
 
@@ -123,15 +122,6 @@ def test_an_error_that_nobody_expects_is_a_lost_answer_and_shows_no_words(
     assert (payer.status("token"), payer.payout("token").problem) == ("unknown", "LookupError")
 
 
-@pytest.mark.parametrize(("to", "status"), [(ADA, "sent"), (WALLET, "unknown")], ids=["fiat", "token"])
-def test_an_answer_that_comes_too_late_is_a_lost_one(open_payer: OpenPayer, to: Any, status: str) -> None:
-    payer = open_payer(PAYCHECKOUT_TIMEOUT=4)
-    payer.owes(to=to)
-    payer.sandbox.fault(FIAT if to is ADA else CRYPTO, "delay", seconds=5)
-    payer.sends()
-    assert (payer.status(), payer.payout().doubted, len(payer.at_service)) == (status, True, 1)
-
-
 def test_a_batch_that_the_service_fails_at_is_sent_one_by_one_later(payer: Payer) -> None:
     """One of them may be the reason."""
     payer.owes("first")
@@ -142,29 +132,3 @@ def test_a_batch_that_the_service_fails_at_is_sent_one_by_one_later(payer: Payer
     calls = payer.counts_calls()
     assert payer.sends().sent == 2
     assert calls[FIAT] == 2
-
-
-@pytest.mark.on_each_database
-@pytest.mark.parametrize("operation", [FIAT, CRYPTO])
-def test_an_answer_that_an_atomic_receiver_refuses_is_kept_until_it_does_not(
-    open_payer: OpenPayer, operation: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    payer = open_payer()
-    refuses = [True]
-
-    @payer.shop.paycheckout.atomic
-    def books(app: Any, *, payout: Any, **extra: Any) -> None:
-        if refuses[0]:
-            raise LookupError("no such account")
-
-    payer.owes(to=ADA if operation == FIAT else WALLET)
-    with payout_sent.connected_to(books):
-        assert payer.sends() == PayoutReport(failed_calls=1)
-        payout = payer.payout()
-        assert (payout.status, payout.disbursement_id) == ("sending", payer.at_service[0].disbursement_id)
-        assert "books of payout_sent failed: LookupError: no such account" in payout.problem
-        refuses[0] = False
-        payer.sandbox.advance(minutes=2)
-        assert payer.sends() == PayoutReport(sent=1)
-    assert len(payer.at_service) == 1
-    assert "could not be stored" in caplog.text

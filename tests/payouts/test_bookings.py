@@ -75,7 +75,10 @@ def test_an_atomic_receiver_that_raises_takes_the_booking_back(payer: Payer) -> 
     payer.owes()
     with payout_sent.connected_to(refuse, sender=payer.shop.app):
         payer.sends()
-    assert (payer.status(), bookings(payer)) == ("sending", [])
+    payout = payer.payout()
+    assert (payout.status, payout.disbursement_id) == ("sending", payer.at_service[0].disbursement_id)
+    assert bookings(payer) == []
+    assert "refuse of payout_sent failed: ValueError: not now" in payout.problem
     payer.sandbox.advance(minutes=10)
     payer.sends()
     assert (payer.status(), kinds(payer)) == ("sent", ["payout"])

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from flask_paycheckout import TransitionRefused, refund_claimed
+from flask_paycheckout import TransitionRefused
 from flask_paycheckout.database.history import lines
 from flask_paycheckout.payouts.destinations import ToRecipient, ToWallet, destination_of, iban_of
 from flask_paycheckout.payouts.payout_states import PayoutStatus
@@ -124,20 +124,6 @@ def test_a_wallet_is_stored_without_a_call(shop: Shop) -> None:
     assert recipients(shop) == []
 
 
-def test_receivers_are_told_after_the_commit(shop: Shop) -> None:
-    customer = refunded(shop)
-    told: list[Any] = []
-
-    def tell(app: object, *, payout: Any, order_id: str, event_id: str, **extra: Any) -> None:
-        told.append((order_id, payout.reference, payout.status, payout.revision, customer.refund.status))
-
-    with refund_claimed.connected_to(tell, shop.app):
-        customer.sends()
-        customer.sends(city="Shelbyville")
-    assert told == [("o-1", customer.reference, "waiting", revision, "waiting") for revision in (1, 2)]
-    assert [event.delivered_at is not None for event in shop.events("refund_claimed")] == [True, True]
-
-
 def test_the_customer_may_correct_it_until_a_person_approves_what_they_saw(shop: Shop) -> None:
     customer = refunded(shop)
     customer.sends()
@@ -169,17 +155,6 @@ def test_once_it_is_approved_no_form_is_taken(shop: Shop, status: PayoutStatus) 
     answer = customer.sends()
     assert (answer.status_code, "<form" in answer.text) == (409, False)
     assert (customer.refund.claims, recipients(shop)) == (0, [])
-
-
-@pytest.mark.parametrize(("columns", "status"), [({"status": "ready"}, 409), ({"claims": 20}, 429)], ids=repr)
-def test_a_form_with_faults_that_comes_too_late_or_too_often_is_told_so(
-    shop: Shop, columns: dict[str, Any], status: int
-) -> None:
-    for customer in (refunded(shop), refunded_in_tokens(shop, "o-2")):
-        stands(shop, customer.reference, **columns)
-        assert customer.sends(city="").status_code == status
-        assert customer.names_wallet("").status_code == status
-        assert customer.refund.revision == 0
 
 
 @pytest.mark.on_each_database

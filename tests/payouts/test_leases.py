@@ -10,22 +10,8 @@ from flask_paycheckout import PayoutReport
 from flask_paycheckout.database.history import lines
 from tests.locks import with_patience
 from tests.payouts.conftest import OpenPayer
-from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
+from tests.payouts.paying import CRYPTO, FIAT, WALLET, Payer
 from tests.payouts.shop import one_conflict
-from tests.races.crowds import crowd
-
-
-@pytest.mark.on_each_database
-@pytest.mark.parametrize("to", [ADA, WALLET], ids=["fiat", "token"])
-def test_simultaneous_senders_send_each_payout_once(open_payer: OpenPayer, to: object) -> None:
-    payer = open_payer(PAYCHECKOUT_PAYOUT_BATCH=3)
-    for number in range(12):
-        payer.owes(f"p-{number}", amount=str(number + 1), to=to)  # type: ignore[arg-type]
-    with crowd(6) as senders:
-        reports = senders.does([payer.sends] * 6)
-    assert sum(report.sent for report in reports) == 12
-    assert payer.statuses == {"sent": 12}
-    assert sorted(made.amount for made in payer.at_service) == list(range(1, 13))
 
 
 def test_a_sender_whose_renewal_a_conflict_rolled_back_sends_nothing(payer: Payer) -> None:

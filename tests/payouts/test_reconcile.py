@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from threading import Event
 from typing import Any
 
@@ -128,14 +127,6 @@ def test_reconcile_ends_only_when_the_payouts_have_ended(payer: Payer, monkeypat
     with pytest.raises(LookupError):
         reconciles(payer)
     assert payer.status() in ("sent", "ready"), "not in between"
-
-
-def test_watching_pays_out(payer: Payer) -> None:
-    payer.owes()
-    payer.meanwhile(FIAT, lambda: signal.raise_signal(signal.SIGTERM))
-    run = payer.shop.app.test_cli_runner().invoke(args=["paycheckout", "reconcile", "--watch", "--interval", "0.1"])
-    assert (run.exit_code, payer.status()) == (0, "sent")
-    assert "payouts: sent 1" in run.output
 
 
 def test_failing_calls_are_recorded_until_one_is_answered(payer: Payer) -> None:

@@ -71,12 +71,9 @@ def test_money_given_back_by_hand_is_completed_counted_booked_and_told(open_shop
 @pytest.mark.parametrize(
     ("given", "fault"),
     [
-        ({"amount": 1.0}, "amount must be Decimal"),
         ({"amount": "0.001"}, "more decimals than USD has"),
-        ({"amount": "0"}, "not positive"),
         ({"by": " "}, "by must not be empty"),
         ({"why": ""}, "why must not be empty"),
-        ({"to": "rec_1"}, "to must be ToBank"),
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_stored(shop: Shop, given: dict[str, Any], fault: str) -> None:

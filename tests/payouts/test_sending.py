@@ -13,18 +13,10 @@ from flask_paycheckout.payouts.destinations import Destination
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.testing import Sandbox
 from tests.payouts.conftest import OpenPayer
-from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, LIST, WALLET, Payer
+from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, WALLET, Payer
 from tests.payouts.shop import stands
 
 NOBODY = ToRecipient("5a6d0000000000000000ffff")
-# Faults of a create whose answer is lost, and whether the service carries it out all the same.
-LOST: list[tuple[str, dict[str, Any], bool]] = [
-    ("lose_response", {}, True),
-    ("drop", {}, False),
-    ("garbage", {}, False),
-    ("error", {"statusCode": 500}, False),
-    ("error", {"statusCode": 503}, False),
-]
 
 
 @pytest.fixture
@@ -146,14 +138,6 @@ def test_one_refused_item_that_is_found_was_sent(payer: Payer) -> None:
     assert len(payer.at_service) == 1
 
 
-def test_a_refusal_whose_look_up_fails_decides_nothing(payer: Payer) -> None:
-    payer.owes()
-    payer.sandbox.fault(FIAT, "error", statusCode=400)
-    payer.sandbox.fault(LIST, "error", times=3, statusCode=500)
-    assert payer.sends() == PayoutReport(failed_calls=2)
-    assert payer.status() == "sending"
-
-
 def test_a_refused_token_failed(payer: Payer) -> None:
     payer.owes(to=WALLET)
     payer.sandbox.fault(CRYPTO, "error", statusCode=400, message="no gas")
@@ -163,26 +147,6 @@ def test_a_refused_token_failed(payer: Payer) -> None:
 
 
 # Lost answers
-
-
-@pytest.mark.usefixtures("still_clock")
-@pytest.mark.parametrize(("kind", "details", "carried_out"), LOST)
-def test_a_bank_transfer_whose_answer_was_lost_is_sent_once(
-    payer: Payer, kind: str, details: dict[str, Any], carried_out: bool
-) -> None:
-    payer.owes()
-    reference = payer.payout().service_reference
-    payer.sandbox.fault(FIAT, kind, **details)
-    assert payer.sends().sent == int(carried_out)
-    if not carried_out:
-        payout = payer.payout()
-        assert (payout.status, payout.doubted, payout.missed_at is not None) == ("sending", True, True)
-        payer.sandbox.advance(minutes=0, seconds=59)
-        assert payer.sends() == PayoutReport(), "a second look-up comes 60 s later"
-        payer.sandbox.advance(minutes=0, seconds=1)
-        assert payer.sends() == PayoutReport(sent=1)
-    (made,) = payer.at_service
-    assert (made.reference, payer.payout().service_reference) == (reference, reference)
 
 
 @pytest.mark.parametrize(
@@ -196,23 +160,6 @@ def test_what_is_found_with_another_amount_or_destination_is_unknown(payer: Paye
     payer.sandbox.advance(minutes=5)
     assert payer.sends() == PayoutReport(unknown=1)
     assert f"another {'amount' if 'amount' in other else 'destination'}" in payer.payout().problem
-
-
-def test_a_sender_that_died_is_looked_up_when_its_claim_has_ended(payer: Payer) -> None:
-    """Once before the call, and once after it; a token is unknown either way."""
-    payer.owes("before")
-    payer.owes("token", to=WALLET)
-    for _ in range(2):
-        with pytest.raises(SystemExit):
-            payer.dies_at_the_call()
-    assert payer.statuses == {"sending": 2}
-    assert payer.sends() == PayoutReport(), "the claims still hold"
-    payer.sandbox.advance(minutes=2)
-    assert payer.sends() == PayoutReport(unknown=1)
-    assert payer.payout("before").doubted, "nobody knows what became of the call"
-    payer.sandbox.advance(minutes=2)
-    assert payer.sends() == PayoutReport(sent=1)
-    assert (payer.status("before"), payer.status("token")) == ("sent", "unknown")
 
 
 # Nothing was sent

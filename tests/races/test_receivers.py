@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import ExitStack
-from itertools import count
 from typing import Any
 
 import pytest
@@ -80,30 +78,3 @@ def test_a_slow_receiver_keeps_no_other_order_waiting(shop: Shop) -> None:
             assert counts(shop, "o-1") == {"before": 1}
         assert shop.reconciles().delivered == 0
     assert counts(shop, "o-1") == {"before": 1, "slow": 1, "after": 1}
-
-
-@pytest.mark.parametrize("ends", ["well", "badly"])
-def test_a_deliverer_that_outlived_its_lease_leaves_the_event_to_whoever_took_over(shop: Shop, ends: str) -> None:
-    """The second one is still at it when the first one ends: nothing of the first one counts, also not its failure."""
-    gates = [Gate(), Gate()]
-    runs = count()
-
-    def slow(app: object, *, order_id: str, **facts: object) -> None:
-        run = next(runs)
-        gates[run].stop()
-        writes(shop, f"slow {run}", order_id)
-        if run == 0 and ends == "badly":
-            raise RuntimeError
-
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
-    with receivers(shop, slow):
-        with ExitStack() as second:
-            with aside(lambda: shop.settles(checkout_id), gates[0]):
-                shop.clock.advance(minutes=1)
-                second.enter_context(aside(shop.reconciles, gates[1]))
-            assert counts(shop, "o-1") == {}
-            assert shop.reconciles().delivered == 0, "the second one's lease still holds"
-            assert next(runs) == 2
-        assert counts(shop, "o-1") == {"slow 1": 1}
-    assert (paid_event(shop).attempts, paid_event(shop).last_error) == (2, None)

@@ -26,12 +26,10 @@ from flask_paycheckout.client import (
     PayoutBank,
 )
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.security.signed_links import PAY
 from flask_paycheckout.totals import Pay
 from tests.client.wire import RawServer, http, refusal
 from tests.conftest import OpenShop
-from tests.sandbox.inspector.developer import Developer
 from tests.scripted import BASE_URL, SAME_SITE, Shop, make_app
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
@@ -396,29 +394,3 @@ def test_a_database_that_refuses_a_checkout_does_not_show_its_page(
 def sabotage_once(shop: Shop, sabotage: str) -> None:
     with shop.app.app_context(), shop.db.engine.begin() as connection:
         connection.execute(text(sabotage))
-
-
-def test_the_sandbox_shows_its_inspector_no_secret(canaries: Canaries, logged: Everything) -> None:
-    # Its own database starts with the account that its documentation publishes, and would tell of it here.
-    logging.getLogger("sqlalchemy.engine").setLevel(logging.WARNING)
-    app = create_sandbox(control_token=canaries.control_token)
-    http_client = app.test_client()
-    user = {"email": "a@b.c", "fullName": "A", "nationalID": canaries.national_id}
-    bodies = [
-        ("register", user | {"password": canaries.password}),
-        ("login", {"email": "a@b.c", "password": {"a": {"b": 1}, "c": canaries.password}}),
-        ("login", {"email": "a@b.c", "password": [["x"], canaries.password]}),
-        ("verify-login", {"verificationToken": canaries.verification_token, "otp": canaries.otp}),
-        ("verify-login", {"verificationToken": [canaries.verification_token], "otp": int(canaries.otp)}),
-    ]
-    shown = [http_client.post(f"/v1/auth/{name}", json=body).text for name, body in bodies]
-    bank = {"accountName": "A", "accountNumber": canaries.account_number, "ibanNumber": canaries.iban}
-    shown.append(http_client.post("/v1/recipient", json={"name": "A", "bank": bank}).text)
-    escaped = f'{{"pass\\u0077ord": "{canaries.password}", "email": "a@b.c"}}'
-    shown.append(http_client.post("/v1/auth/login", data=escaped, content_type="application/json").text)
-    developer = Developer(app)
-    shown += [developer.opens(page) for page in ("/", "/inspector/requests", "/inspector/mails", "/inspector/control")]
-    shown += [developer.opens(f"/inspector/requests/{number}") for number in range(1, len(bodies) + 3)]
-    control = http_client.get("/_sandbox/requests", headers={"X-Sandbox-Control": canaries.control_token})
-    assert control.status_code == 200
-    assert found_in(canaries, "\n".join([*shown, control.text, logged.text, repr(app)])) == []

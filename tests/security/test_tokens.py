@@ -1,25 +1,21 @@
-"""Attacks on tokens: a hundred thousand damaged ones, tokens for other purposes, and keys that are easy to guess."""
+"""Attacks on tokens: damaged ones, tokens for other purposes, and keys that are easy to guess."""
 
 from __future__ import annotations
 
 import hashlib
 from datetime import timedelta
 from itertools import permutations
-from random import Random
 
 import pytest
 from flask_sqlalchemy import SQLAlchemy
-from itsdangerous import BadData, TimestampSigner, URLSafeTimedSerializer
-from itsdangerous.encoding import base64_decode
+from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 
 from flask_paycheckout import ConfigurationError, PayCheckout
 from flask_paycheckout.security.signed_links import PAY, REFUND, RESOLVE, STATUS, SignedLinks
-from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Clock, Shop, make_app
 from tests.security.answers import Answer, told
 
-EVERY_CHANGE = 50_000
 DAY = timedelta(days=1)
 # Of Flask's sessions, Flask-WTF and itsdangerous itself; one SECRET_KEY signs for all of them.
 FOREIGN_SALTS = ("cookie-session", "wtf-csrf-token", "itsdangerous", "paycheckout", "")
@@ -41,60 +37,17 @@ def signed(key: str | bytes, salt: str, order_id: str, clock: Clock, digest: obj
     return str(URLSafeTimedSerializer(key, salt=salt, signer=Signer, signer_kwargs=arguments).dumps(order_id))
 
 
-def flipped(chance: Random, token: str) -> str:
-    position = chance.randrange(len(token))
-    return token[:position] + chr(ord(token[position]) ^ (1 << chance.randrange(7))) + token[position + 1 :]
-
-
-def cut(chance: Random, token: str) -> str:
-    start, end = sorted((chance.randrange(len(token)), chance.randrange(len(token) + 1)))
-    return chance.choice([token[:end], token[start:], token[:start] + token[end:]])
-
-
-def grown(chance: Random, token: str) -> str:
-    position = chance.randrange(len(token) + 1)
-    return token[:position] + chance.choice(["A", ".", "=", "-", "%00", "\n", token]) + token[position:]
-
-
-def mixed(chance: Random, token: str, other: str) -> str:
-    """The parts of two good tokens, put together anew."""
-    if "." not in other:
-        position = chance.randrange(len(other))
-        return token[:position] + other[position:]
-    parts = [*zip(token.split("."), other.split("."), strict=True)]
-    return ".".join(chance.choice(pair) for pair in chance.sample(parts, len(parts)))
-
-
-def spoiled(chance: Random, token: str, other: str) -> str:
-    """One of the two tokens, with something wrong about it."""
-    for _ in range(chance.choice([1, 1, 2, 8])):
-        change = chance.choice([flipped, flipped, cut, grown])
-        token = change(chance, token) or "."
-    same_kind = token.count(".") == other.count(".")
-    return mixed(chance, token, other) if same_kind and chance.random() < 0.2 else token
-
-
-def means_the_same(one: str, other: str) -> bool:
-    """Whether two tokens differ only in characters or bits that base64 decoding ignores."""
-    (head, _, mark), (other_head, _, other_mark) = one.rpartition("."), other.rpartition(".")
-    try:
-        return head == other_head and base64_decode(mark) == base64_decode(other_mark)
-    except BadData:
-        return False
-
-
-@pytest.mark.slow("a hundred thousand tokens")
 @pytest.mark.parametrize("purpose", [PAY, RESOLVE], ids=["sealed", "signed"])
-def test_a_hundred_thousand_spoiled_tokens_open_nothing(
-    clock: Clock, pytestconfig: pytest.Config, purpose: str
-) -> None:
-    seed = seed_of(pytestconfig)
-    chance, tokens = stream(seed, "spoiled tokens"), SignedLinks(lambda: [b"old", b"key"], clock, max_age=DAY)
-    good = {order_id: sealed("key", purpose, order_id, clock) for order_id in ("o-1", "o-2")}
-    for _ in range(EVERY_CHANGE):
-        token = spoiled(chance, *chance.sample(list(good.values()), 2))
-        order_id = tokens.read(purpose, token)
-        assert order_id is None or means_the_same(token, good[order_id]), f"{token!r}, --randomly-seed={seed}"
+def test_a_spoiled_token_opens_nothing(clock: Clock, purpose: str) -> None:
+    """Cut anywhere, with any character changed, or put together from two good ones."""
+    tokens = SignedLinks(lambda: [b"old", b"key"], clock, max_age=DAY)
+    one, other = (sealed("key", purpose, order_id, clock) for order_id in ("o-1", "o-2"))
+    # Decoding ignores some bits of the last characters.
+    for place in range(1, len(one) - 4):
+        changed = one[:place] + chr(ord(one[place]) ^ 1) + one[place + 1 :]
+        for token in {one[:place], one[place:], changed, one[:place] + other[place:]} - {one, other}:
+            assert tokens.read(purpose, token) is None, token
+    assert tokens.read(purpose, one) == "o-1"
 
 
 ROUTES = {

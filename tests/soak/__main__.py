@@ -10,7 +10,7 @@ from pathlib import Path
 from random import SystemRandom
 
 from tests.soak.databases import KINDS
-from tests.soak.figures import as_json, as_table
+from tests.soak.figures import as_json
 from tests.soak.run import Hung, Plan, run
 
 
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("ended early; nothing was checked", file=sys.stderr)
         return 130
-    print(as_json(result) if options.json else as_table(result))
+    print(as_json(result))
     return 1 if result.violations else 0
 
 
@@ -48,7 +48,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, metavar="N", help="repeats a run's customers, kills and faults")
     parser.add_argument("--speed", type=float, metavar="X", help="virtual seconds in a second (30; 90 in short runs)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep record, logs and SQLite databases there")
-    parser.add_argument("--json", action="store_true", help="print for a program")
     return parser
 
 

@@ -150,7 +150,7 @@ def no_payout_waits_for_a_process(books: Books) -> Violations:
 def each_payout_in_doubt_is_named(books: Books) -> Violations:
     """A payout that is unknown at the end is lost to nobody: the report names it for a person to decide."""
     unknown = [payout["reference"] for payout in books.payouts if payout["status"] == "unknown"]
-    told = sum(alarm["count"] for alarm in books.alarms if alarm["kind"] == "unknown_payouts")
+    told = sum(alarm["count"] for alarm in books.alarms if alarm["kind"] == "unknown-payouts")
     if told != len(unknown):
         yield f"{told} payouts are reported as unknown, and these are: {unknown}"
 

@@ -1,4 +1,4 @@
-"""A run in numbers, for people as a table and for programs as JSON."""
+"""A run in numbers."""
 
 from __future__ import annotations
 
@@ -48,18 +48,6 @@ def figures(plan: Plan, record: dict[str, Any], violations: list[Violation], tol
     }
 
 
-def as_table(result: Result) -> str:
-    lines = [f"{name.replace('_', ' '):<24}{_shown(value)}" for name, value in result.figures.items()]
-    lines += [f"VIOLATED {one.promise}: {one.evidence}" for one in result.violations[:_MOST_SHOWN]]
-    return "\n".join(lines)
-
-
 def as_json(result: Result) -> str:
     broken = [{"promise": one.promise, "evidence": one.evidence} for one in result.violations]
-    return json.dumps(result.figures | {"broken": broken[:_MOST_SHOWN]})
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {many}" for name, many in sorted(value.items()))
-    return str(value)
+    return json.dumps(result.figures | {"broken": broken[:_MOST_SHOWN]}, indent=2)

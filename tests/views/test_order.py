@@ -146,19 +146,6 @@ def test_money_that_was_not_accepted_and_is_settled_by_hand_is_told_so(shop: Sho
     assert said in opens(shop).text
 
 
-def test_the_newest_attempt_decides_what_is_said_of_an_abandoned_order(shop: Shop) -> None:
-    """One that an earlier version abandoned has no reason."""
-    reach(shop, "abandoned")
-    shop.clock.advance(minutes=16)
-    newest = shop.starts()
-    shop.abandons(newest)
-    assert "ran out of time" in opens(shop).text
-    with shop.app.app_context():
-        shop.db.session.execute(shop.db.text("UPDATE paycheckout_checkout SET reason = NULL"))
-        shop.db.session.commit()
-    assert heading(opens(shop).text) == "No payment arrived"
-
-
 def test_the_page_leads_back_to_the_shops_own_page_of_the_order(shop: Shop) -> None:
     assert "Back to your order" not in opens(shop).text
     shop.paycheckout.order_url(lambda order_id: f'/own/{order_id}?a=1&b="' if order_id == "o-1" else None)

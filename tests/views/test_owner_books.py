@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import ByHand
-from flask_paycheckout.books import export
 from flask_paycheckout.views import owner_books
 from tests.books.test_export import books
 from tests.conftest import OpenShop
@@ -94,16 +93,6 @@ def test_a_month_that_is_too_large_is_left_to_the_command(desk: Shop, monkeypatc
     assert answer.status_code == 413
     assert "flask paycheckout export --from 2026-01-01T00:00Z --to 2026-02-01T00:00Z" in answer.text
     assert downloads(desk, month="2026-02").status_code == 200
-
-
-def test_a_download_is_read_as_the_browser_takes_it(desk: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "PAGE", 2)
-    monkeypatch.setattr("flask_paycheckout.books.export.PAGE", 2)
-    desk.clock.now = datetime(2026, 1, 1, 12, 1, tzinfo=UTC)
-    books(desk, 7)
-    answer = desk.browser.get(f"{ROOT}/books/month?month=2026-01", buffered=False)
-    parts = list(answer.response)
-    assert [part.count(b"\r\n") for part in parts] == [1, 2, 2, 2, 2]
 
 
 def test_an_account_has_its_own_months(desk: Shop) -> None:

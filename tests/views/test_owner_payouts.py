@@ -16,8 +16,6 @@ from werkzeug.test import TestResponse
 from flask_paycheckout import ToBank
 from flask_paycheckout.client import FiatItem, NewRecipient, PayoutBank
 from flask_paycheckout.database.history import lines
-from flask_paycheckout.payouts.payout_states import PayoutEvidence
-from flask_paycheckout.payouts.stored import PayoutMove
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
@@ -165,26 +163,6 @@ def test_a_decision_is_recorded_with_who_and_why(desk: Shop, status: str, decisi
     assert re.search(r": Ada [a-z ,]+: checked ", text_of(desk.browser.get(answer.location)).replace("</div>", " "))
 
 
-@pytest.mark.parametrize(
-    ("status", "stands_so"),
-    [
-        ("sending", "it is being sent"),
-        ("sent", "it was sent"),
-        ("completed", "it is completed"),
-        ("cancelled", "it is cancelled"),
-        ("failed", "it has failed"),
-    ],
-)
-def test_a_decision_that_the_state_does_not_allow_is_refused_in_words(desk: Shop, status: str, stands_so: str) -> None:
-    pays_out(desk)
-    page = opens(desk, "/payout", reference="maker-1")
-    stands(desk, "maker-1", status=status)
-    assert 'value="cancel"' not in opens(desk, "/payout", reference="maker-1").text
-    answer = sends(desk, page, decision="cancel", why="changed my mind")
-    assert (answer.status_code, payout(desk, "maker-1").status) == (409, status)
-    assert f"It cannot be cancelled: {stands_so}." in answer.text
-
-
 def test_a_transfer_that_came_back_is_not_sent_again_when_its_state_has_changed(desk: Shop) -> None:
     pays_out(desk)
     stands(desk, "maker-1", status="sent")
@@ -223,28 +201,6 @@ def test_an_approval_without_the_revision_approves_nothing(desk: Shop, seen: str
     pays_out(desk, approve=True)
     assert decides(desk, "maker-1", "approve", seen=seen).status_code == 409
     assert payout(desk, "maker-1").status == "waiting"
-
-
-def test_an_error_loses_nothing_that_was_typed(desk: Shop) -> None:
-    pays_out(desk)
-    stands(desk, "maker-1", status="unknown")
-    answer = decides(desk, "maker-1", "maybe", why='she said "no"')
-    assert answer.status_code == 400
-    assert form_of(answer)[1]["why"] == 'she said "no"'
-    answer = decides(desk, "maker-1", "sent", why="  ")
-    assert re.search(r'value="sent" required checked', answer.text)
-
-
-def test_a_retry_whose_money_was_refunded_meanwhile_is_told(desk: Shop) -> None:
-    checkout_id = desk.has_paid()
-    first = refunds(desk, checkout_id).reference
-    # As the sender does: a failed refund gives its money back.
-    stands(desk, first, status="sent")
-    desk.runtime.payout_moves.move(payout(desk, first), PayoutMove(PayoutEvidence.FAILED), desk.clock())
-    refunds(desk, checkout_id, "10")
-    answer = decides(desk, first, "retry")
-    assert (answer.status_code, payout(desk, first).status) == (409, "failed")
-    assert "only 2.50 USD of the payment are left" in answer.text
 
 
 # Who may decide
@@ -322,20 +278,12 @@ def test_a_form_that_is_sent_by_many_at_once_makes_one_refund(desk: Shop) -> Non
     ("given", "code", "fault"),
     [
         ({"amount": ""}, 400, "Say how much."),
-        ({"amount": "two"}, 400, "is not a decimal number"),
-        ({"amount": "0"}, 400, "is not positive"),
-        ({"amount": "1_0"}, 400, "is not a decimal number"),
         ({"amount": "１２"}, 400, "is not a decimal number"),
         ({"amount": "1E-2"}, 400, "without an exponent"),
-        ({"amount": "\u200b"}, 400, "Say how much."),
         ({"why": "\u200b\u2060 \u3164"}, 400, "Say why"),
-        ({"amount": "-1"}, 400, "is not positive"),
         ({"amount": "1.234"}, 400, "more decimals than USD has"),
-        ({"amount": "NaN"}, 400, "is not a finite number"),
         ({"amount": "<b>1"}, 400, "is not a decimal number"),
-        ({"amount": "9" * 90}, 400, "more than 40 digits"),
         ({"amount": "12.51"}, 409, "Only 12.50 USD of it are left."),
-        ({"why": "  "}, 400, "Say why"),
     ],
 )
 def test_a_refund_that_cannot_be_made_is_told_beside_what_was_typed(
@@ -364,25 +312,6 @@ def test_an_amount_may_have_the_decimal_mark_of_the_persons_language(desk: Shop)
     assert [one.amount for one in payouts(desk)] == [Decimal("2.50")]
 
 
-@pytest.mark.parametrize(("fees", "told"), [("on top", "on top"), ("included", "receives less")])
-def test_the_form_says_what_a_refund_costs(open_shop: OpenShop, fees: str, told: str) -> None:
-    desk = opens_view(open_shop(PAYCHECKOUT_PAYOUT_FEES=fees))
-    page = text_of(opens(desk, "/refund", checkout=desk.has_paid()))
-    assert "You received</dt> <dd>12.13 USD" in page
-    assert told in page
-
-
-def test_a_failed_refund_offers_another_destination_first(desk: Shop) -> None:
-    made = refunds(desk, desk.has_paid(), "2.50")
-    stands(desk, made.reference, status="sent")
-    desk.runtime.payout_moves.move(payout(desk, made.reference), PayoutMove(PayoutEvidence.FAILED), desk.clock())
-    page = opens(desk, "/payout", reference=made.reference).text
-    assert page.index("Refund to another destination") < page.index("Try again")
-    link = re.search(r'href="([^"]*/refund\?[^"]*)">Refund to another', page)
-    assert link is not None
-    assert form_of(desk.browser.get(html.unescape(link[1])))[1]["amount"] == "2.50"
-
-
 def test_a_held_payment_that_is_refunded_is_rejected(desk: Shop) -> None:
     checkout_id = desk.has_held()
     page = opens(desk, "/refund", checkout=checkout_id)
@@ -406,40 +335,31 @@ def test_what_cannot_be_refunded_has_no_form(desk: Shop) -> None:
 # The transfer proof
 
 
-def has_completed(shop: Shop, sandbox: Sandbox) -> str:
+STRANGE = 'a";/../é\u202e.exe'
+
+
+def has_completed(shop: Shop, sandbox: Sandbox) -> None:
     """A payout that was completed at the service."""
-    pays_out(shop)
+    pays_out(shop, STRANGE)
     with shop.app.app_context():
         code = shop.paycheckout.client.fiat_disbursements.payment_methods("USD")[0].bank_code
         bank = PayoutBank(bank_name="Bank", bank_code=code, account_name="Bo", account_number="4000123412")
         item = FiatItem(amount="80.00", recipient=NewRecipient(bank=bank, name="Bo"), reference="r-1")
         made = shop.paycheckout.client.fiat_disbursements.create("USD", [item]).disburse_data[0]
     sandbox.finish("r-1", "completed")
-    stands(shop, "maker-1", status="completed", disbursement_id=made.disbursement_id)
-    return made.disbursement_id
+    stands(shop, STRANGE, status="completed", disbursement_id=made.disbursement_id)
 
 
 def test_a_completed_transfer_has_its_proof_to_save(open_shop: OpenShop) -> None:
     sandbox = Sandbox()
     desk = opens_view(open_shop(sandbox=sandbox))
     has_completed(desk, sandbox)
-    assert "payout/proof?reference=maker-1" in opens(desk, "/payout", reference="maker-1").text
-    answer = opens(desk, "/payout/proof", reference="maker-1")
+    assert "payout/proof?reference=" in opens(desk, "/payout", reference=STRANGE).text
+    answer = opens(desk, "/payout/proof", reference=STRANGE)
     assert (answer.status_code, answer.mimetype, answer.data[:4]) == (200, "application/pdf", b"%PDF")
-    assert answer.headers["Content-Disposition"] == 'attachment; filename="transfer-proof-maker-1.pdf"'
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="transfer-proof-a-..-.exe.pdf"'
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert answer.headers["Cache-Control"] == "no-store"
-
-
-def test_a_reference_of_any_letters_makes_a_plain_file_name(open_shop: OpenShop) -> None:
-    sandbox = Sandbox()
-    desk = opens_view(open_shop(sandbox=sandbox))
-    has_completed(desk, sandbox)
-    proof = payout(desk, "maker-1").disbursement_id
-    pays_out(desk, 'a";/../é\u202e.exe')
-    stands(desk, 'a";/../é\u202e.exe', status="completed", disbursement_id=proof)
-    answer = opens(desk, "/payout/proof", reference='a";/../é\u202e.exe')
-    assert answer.headers["Content-Disposition"] == 'attachment; filename="transfer-proof-a-..-.exe.pdf"'
 
 
 @pytest.mark.parametrize(("status", "code"), [("sent", 409), ("failed", 409), ("ready", 409)])
@@ -467,25 +387,3 @@ def test_a_service_that_fails_is_told_and_no_transaction_is_open_meanwhile(desk:
 
 
 # The start page
-
-
-@pytest.mark.parametrize(
-    ("status", "told"),
-    [
-        ("waiting", "1 payout waits for your approval"),
-        ("unknown", "1 payout is unknown"),
-        ("failed", "1 payout failed"),
-        ("ready", "1 payout is ready and not sent"),
-        ("sending", "1 payout was sent, or may have been, and is without news"),
-        ("claimable", "1 refund waits for the customer for a week"),
-    ],
-)
-def test_payouts_that_need_a_person_stand_above_the_orders(desk: Shop, status: str, told: str) -> None:
-    pays_out(desk)
-    desk.clock.advance(days=8 if status == "claimable" else 1)
-    stands(desk, "maker-1", status=status)
-    page = opens(desk, "")
-    assert told in text_of(page)
-    assert "/payout?reference=maker-1" in page.text
-    stands(desk, "maker-1", status="completed")
-    assert "maker-1" not in opens(desk, "").text

@@ -14,7 +14,6 @@ from sqlalchemy import event
 from flask_paycheckout import UnknownPayout
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.security.signed_links import PAY, REFUND, RESOLVE, STATUS, SignedLinks
-from flask_paycheckout.translations.catalogues import LANGUAGES
 from tests.conftest import OpenShop
 from tests.payouts.claiming import (
     FORM,
@@ -22,7 +21,6 @@ from tests.payouts.claiming import (
     TOKEN,
     WALLET,
     Customer,
-    everything_stored,
     recipients,
     refunded,
     refunded_in_tokens,
@@ -233,20 +231,15 @@ def test_a_wallet_of_the_wrong_form_is_told_and_kept(shop: Shop, address: str) -
     ("data", "content_type", "status"),
     [
         (b"", None, 422),
-        (b"", URLENCODED, 422),
         (b"account_number=canary-12&account_number=canary-3", URLENCODED, 422),
         (b"account_name=%ff%fe&account_number=%ff", URLENCODED, 422),
-        (b"account_name=%ED%A0%80", URLENCODED, 422),
-        (b"&&&==&%", URLENCODED, 422),
         (json.dumps([FORM]).encode(), "application/json", 422),
         (b"\x00\xff" * 100, "application/octet-stream", 422),
-        (b"--x\r\n", MULTIPART, 422),
         (
             b"--x\r\nContent-Disposition: form-data; name=city; filename=a\r\n\r\nA\r\n--x--",
             "multipart/form-data; boundary=x",
             422,
         ),
-        (b"city=" + b"x" * 60_000, URLENCODED, 422),
         (b"city=" + b"x" * 70_000, URLENCODED, 413),
         (b"&".join(b"f%d=1" % count for count in range(3_000)), URLENCODED, 422),
     ],
@@ -257,11 +250,6 @@ def test_hostile_posts_change_nothing(shop: Shop, data: bytes, content_type: str
     answer = shop.browser.post(customer.path, data=data, content_type=content_type, headers=SAME_SITE)
     assert answer.status_code == status
     assert (customer.refund.claims, customer.refund.status, recipients(shop)) == (0, "claimable", [])
-
-
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
-def test_other_methods_are_refused(shop: Shop, method: str) -> None:
-    assert shop.browser.open(refunded(shop).path, method=method, headers=SAME_SITE).status_code == 405
 
 
 # How it stands
@@ -328,39 +316,6 @@ def test_only_what_the_customer_said_is_shown_of_the_destination(open_shop: Open
     assert "Zoë" not in customer.opens().text
 
 
-@pytest.mark.parametrize("status", PayoutStatus)
-def test_every_state_is_told_in_every_language(shop: Shop, status: PayoutStatus) -> None:
-    customer = refunded(shop)
-    stands(shop, customer.reference, status=status.value)
-    answers = {language: customer.opens(language) for language in LANGUAGES}
-    assert len({heading(answer.text) for answer in answers.values()}) == len(LANGUAGES)
-    assert all(answer.headers["Content-Language"] == language for language, answer in answers.items())
-    assert all(f'<html lang="{language}"' in answer.text for language, answer in answers.items())
-
-
-def test_a_form_with_faults_is_in_the_customers_language(shop: Shop) -> None:
-    customer = refunded(shop)
-    answer = shop.browser.post(customer.path, headers={**SAME_SITE, "Accept-Language": "de"})
-    assert answer.text.count("Bitte füllen Sie dieses Feld aus.") == len(FORM)
-
-
-def test_the_page_leads_back_to_the_shops_own_page_of_the_order(shop: Shop) -> None:
-    customer = refunded(shop)
-    shop.paycheckout.order_url(lambda order_id: f"/own/{order_id}")
-    assert '<a href="/own/o-1">Back to your order</a>' in customer.opens().text
-
-
-def test_no_answer_can_be_framed_cached_or_leaks_its_address(shop: Shop) -> None:
-    customer = refunded(shop)
-    for answer in (customer.opens(), customer.sends(city=""), customer.sends(), customer.opens()):
-        assert answer.headers["Cache-Control"] == "no-store"
-        assert answer.headers["X-Frame-Options"] == "DENY"
-        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
-        assert "no-referrer" in answer.headers["Referrer-Policy"]
-        assert "Set-Cookie" not in answer.headers
-    assert "canary" not in everything_stored(shop)
-
-
 # The status page of the order
 
 
@@ -373,14 +328,11 @@ def refunds_of(shop: Shop, checkout_id: str, *statuses: str, amount: str | None 
     ("statuses", "amount", "title"),
     [
         ((), "2", "Paid, thank you"),
-        (("cancelled",), "2", "Paid, thank you"),
         (("cancelled", "failed"), "2", "The shop is looking at your refund"),
         (("claimable",), None, "The shop will refund you"),
-        (("claimable", "waiting"), "2", "A refund is on its way"),
         (("sent",), None, "A refund is on its way"),
         (("unknown", "waiting"), "2", "A refund is on its way"),
         (("completed",), "2", "Partly refunded"),
-        (("completed", "sending"), "6.25", "Partly refunded"),
         (("completed",), None, "Refunded"),
         (("completed", "completed"), "6.25", "Refunded"),
     ],

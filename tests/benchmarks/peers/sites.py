@@ -9,11 +9,12 @@ import subprocess
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.benchmarks.databases import fresh_database
-from tests.benchmarks.floor import Store
+import sqlalchemy as sa
+
+from tests.benchmarks.databases import fresh_database, opened
 from tests.benchmarks.serving import Server, request_of, running_server
 from tests.benchmarks.stub import event_of
 
@@ -28,9 +29,9 @@ class Peer:
 
     module = ""
 
-    def __init__(self, server: Server, store: Store) -> None:
+    def __init__(self, server: Server, engine: sa.Engine) -> None:
         self.server = server
-        self._store = store
+        self._engine = engine
 
     def starts(self, first: int, count: int) -> list[bytes]:
         raise NotImplementedError
@@ -77,9 +78,10 @@ class DjangoPayments(Peer):
             for n in range(first, first + count)
         ]
         names = ", ".join(made[0])
-        marks = ", ".join("?" for _ in made[0])
+        marks = ", ".join(f":{name}" for name in made[0])
         statement = f"INSERT INTO bench_payment ({names}) VALUES ({marks})"  # noqa: S608 - names of our own
-        self._store.run_all(*((statement, tuple(row.values())) for row in made))
+        with self._engine.begin() as connection:
+            connection.execute(sa.text(statement), made)
 
     def webhooks(self, kind: str, first: int, count: int) -> list[bytes]:
         return [
@@ -123,9 +125,9 @@ PEERS: dict[str, type[Peer]] = {"django-payments": DjangoPayments, "dj-stripe": 
 def running_peer(name: str, database: str | None, service: str, python: str) -> Iterator[Peer]:
     """The shop of the peer of this name, served from the environment of this Python."""
     peer = PEERS[name]
-    with fresh_database(database) as address, closing(Store(address)) as store:
+    with fresh_database(database) as address, opened(address) as engine:
         environment = {"BENCH_DATABASE": address, "BENCH_SERVICE": service, "PYTHONPATH": str(_FOLDER)}
         making = [python, f"{peer.module}.py"]
         subprocess.run(making, check=True, cwd=_FOLDER, env=os.environ | environment, timeout=120)
         with running_server(f"{peer.module}:application", environment, python=python, folder=_FOLDER) as server:
-            yield peer(server, store)
+            yield peer(server, engine)

@@ -11,6 +11,9 @@ import tomllib
 from functools import cache
 from importlib.util import find_spec
 
+import click
+
+from flask_paycheckout.cli import load_commands, paycheckout
 from tests.docs.merchant import Merchant, pays_in_the_browser, turns, visited
 from tests.docs.pages import ROOT, Scene, read
 
@@ -54,15 +57,18 @@ def quick_start(scene: Scene, merchant: Merchant) -> None:
 
 
 def by_hand(scene: Scene) -> None:
-    """Commands that take too long for a test, or change the environment: what they name exists."""
+    """Commands that other tests run, that take too long or change the environment: they exist, and take their words."""
     for line in scene.commands():
-        for command in line.split(" && "):
+        for command in line.partition(" > ")[0].split(" && "):
             _check(shlex.split(command))
 
 
 def _check(words: list[str]) -> None:
     program, *arguments = words
-    if program == "python" and arguments[0] == "-m" and arguments[1].startswith("tests."):
+    if program == "flask":
+        load_commands()
+        _parse(paycheckout, arguments[arguments.index("paycheckout") + 1 :])
+    elif program == "python" and arguments[0] == "-m" and "pip" not in arguments:
         _check_program(arguments[1], arguments[2:])
     elif program == "pip" or arguments[:2] == ["-m", "pip"]:
         _check_extras(" ".join(arguments))
@@ -71,10 +77,18 @@ def _check(words: list[str]) -> None:
     elif "/" in program:
         assert program.startswith(".venv/") or (ROOT / program).is_file(), program
     else:
-        assert program in ("cd", "python", "python3", "sphinx-build"), program
+        assert program in ("cd", "curl", "python", "python3", "sphinx-build"), program
     for path in arguments:
         if path.startswith(("tests/", "docs/", ".ci/")) and "build" not in path:
             assert (ROOT / path).exists(), path
+
+
+def _parse(command: click.Command, words: list[str]) -> None:
+    """The command has these options, with values that it takes."""
+    if isinstance(command, click.Group) and words and words[0] in command.commands:
+        _parse(command.commands[words[0]], words[1:])
+    else:
+        command.make_context(command.name, words).close()
 
 
 def _check_program(module: str, arguments: list[str]) -> None:

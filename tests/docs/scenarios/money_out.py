@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import json
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from click.testing import Result
 
-from flask_paycheckout import ToBank, ToWallet
 from flask_paycheckout.testing import Sandbox
 from tests.docs.pages import Scene
 from tests.docs.scenarios.recipes import MakeShop
 from tests.example_shop.test_refunds import ACCOUNT
-from tests.journeys.test_login import EMAIL, PASSWORD, Keyboard
 
 RECIPIENT = "5a6d00000000000000000101"
-BANK = ToBank("Ada", "4000123412", "us_first_sandbox", "First Sandbox Bank")
-WALLET = ToWallet("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
 TASKS = "class Task(db.Model):\n    id = db.Column(db.String, primary_key=True)\n    text = db.Column(db.String)\n"
 
 MAILS = "mails = []\ndef send_mail(**mail):\n    mails.append(mail)\n"
@@ -50,12 +43,6 @@ def _pays(shop: Any, sandbox: Sandbox, amount: str | None = None) -> str:
     sandbox.pay(checkout_id, amount)
     shop.paycheckout.settle(checkout_id)
     return checkout_id
-
-
-def _asks(shop: Any, *references: str, to: Any = BANK, currency: str = "USD", approve: bool = False) -> None:
-    for reference in references:
-        shop.paycheckout.pay_out(reference, "10.00", currency, to, approve=approve)
-    shop.db.session.commit()
 
 
 def _statuses(shop: Any) -> dict[str, str]:
@@ -106,108 +93,6 @@ def erased(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> N
         assert "1 checkout" in _runs(shop, line, ORDER_ID="1").output
 
 
-def by_login(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    def no_token(source: str) -> str:
-        return source.replace("app.config.from_prefixed_env()", "app.config.from_prefixed_env(); app.config.pop(TOKEN)")
-
-    shop = make_shop(change=lambda source: 'TOKEN = "PAYCHECKOUT_ACCESS_TOKEN"\n' + no_token(source))
-    _asks(shop, "maker-1")
-    shop.paycheckout.reconcile()
-    assert _statuses(shop) == {"maker-1": "ready"}
-
-    def typed() -> Iterator[str]:
-        yield EMAIL
-        yield PASSWORD
-        yield str(paycheckout_sandbox.control("GET", f"mails?to={EMAIL}")[0]["otp"])
-
-    [line] = scene.commands()
-    _runs(shop, line, typed=io.BufferedReader(Keyboard(typed())))
-    assert _statuses(shop) == {"maker-1": "sent"}
-
-
-def approving(scene: Scene, make_shop: MakeShop) -> None:
-    shop = make_shop()
-    _asks(shop, "maker-1", "maker-2", approve=True)
-    lists, approves, cancels = scene.commands()
-    listed = _runs(shop, lists).output
-    assert "maker-1" in listed
-    assert "•••• 412" in listed
-    _runs(shop, approves, REFERENCE="maker-1")
-    _runs(shop, cancels, REFERENCE="maker-2")
-    assert _statuses(shop) == {"maker-1": "ready", "maker-2": "cancelled"}
-
-
-def unknown(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    shop = make_shop()
-    _asks(shop, "maker-1", "maker-2", to=WALLET, currency="usdc-polygon")
-    paycheckout_sandbox.fault("POST /v1/disbursement/crypto", "lose_response")
-    paycheckout_sandbox.fault("POST /v1/disbursement/crypto", "drop")
-    # A round ends with the first answer that was lost.
-    for _ in range(2):
-        _waits(shop, paycheckout_sandbox, minutes=1)
-    assert _statuses(shop) == {"maker-1": "unknown", "maker-2": "unknown"}
-    left, never_left = sorted(_statuses(shop), key=lambda one: one not in str(paycheckout_sandbox.payouts))
-    reports, sent, not_sent = scene.commands()
-    reported = _runs(shop, reports, code=1).output
-    assert reported.count(WALLET.address) == reported.count("service reference maker-") == 2
-    _runs(shop, sent, REFERENCE=left)
-    _runs(shop, not_sent, REFERENCE=never_left)
-    _waits(shop, paycheckout_sandbox)
-    assert _statuses(shop) == {"maker-1": "sent", "maker-2": "sent"}
-    assert len(paycheckout_sandbox.payouts) == 2
-
-
-def failed(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    shop = make_shop()
-    _asks(shop, "maker-1")
-    shop.paycheckout.send_payouts()
-    paycheckout_sandbox.finish(paycheckout_sandbox.payouts[0], "failed")
-    _waits(shop, paycheckout_sandbox)
-    lists, retries = scene.commands()
-    assert "maker-1" in _runs(shop, lists).output
-    _runs(shop, retries, REFERENCE="maker-1")
-    shop.paycheckout.send_payouts()
-    assert [one.status for one in paycheckout_sandbox.payouts] == ["failed", "pending"]
-
-
-def corrected(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    shop = make_shop()
-    _asks(shop, "maker-1")
-    shop.paycheckout.send_payouts()
-    [corrects] = scene.commands()
-    _runs(shop, corrects, REFERENCE="maker-1")
-    assert _statuses(shop) == {"maker-1": "failed"}
-
-
-def after_a_restore(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    """The backup was made before the payout, which the restored shop asks for again."""
-    shop = make_shop()
-    _asks(shop, "maker-1")
-    shop.paycheckout.send_payouts()
-    for forgotten in ("payout", "booking", "event"):
-        shop.db.session.execute(shop.db.delete(shop.db.metadata.tables[f"paycheckout_{forgotten}"]))
-    shop.db.session.commit()
-    _asks(shop, "maker-1")
-    checks, reads, compares, reports = scene.commands()
-    _runs(shop, checks)
-    _runs(shop, reads, code=1)
-    _runs(shop, compares)
-    _runs(shop, reports, code=1)  # the shop of the page listens to no signal of payouts
-    assert _statuses(shop) == {"maker-1": "sent"}
-    assert len(paycheckout_sandbox.payouts) == 1
-
-
-def proof(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    shop = make_shop()
-    _asks(shop, "maker-1")
-    shop.paycheckout.send_payouts()
-    paycheckout_sandbox.finish(paycheckout_sandbox.payouts[0], "completed")
-    _waits(shop, paycheckout_sandbox)
-    [line] = scene.commands()
-    _runs(shop, line, REFERENCE="maker-1")
-    assert Path("proof.pdf").read_bytes().startswith(b"%PDF")
-
-
 def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
     pages = [scene[name] for name in ("refunds.py", "claimed.py", "told.py", "by_hand.py")]
     shop = make_shop(TASKS, MAILS, *pages, change=_with_email)
@@ -222,15 +107,11 @@ def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> 
         assert shop.app.test_client().post(link, data=ACCOUNT).status_code in (200, 303)
     references = sorted(reference for reference, status in _statuses(shop).items() if status == "waiting")
     assert len(references) == 2
-    told = [task.text for task in shop.db.session.scalars(shop.db.select(shop.Task))]
-    assert len(told) == 2
-    assert all("2.50 USD to Ada Lovelace" in text for text in told)
+    assert shop.db.session.query(shop.Task).count() == 2
     assert {mail["to"] for mail in shop.mails} == {"ada@example.com"}
-    assert all("goes to Ada Lovelace" in mail["text"] for mail in shop.mails)
     assert len({mail["message_id"] for mail in shop.mails}) == len(shop.mails) == 2
-    listed = _runs(shop, lists).output
+    _runs(shop, lists)
     for reference in references:
-        assert reference in listed
         _runs(shop, approves, REFERENCE=reference)
     _runs(shop, sends)
     for asked in paycheckout_sandbox.payouts:
@@ -239,15 +120,6 @@ def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> 
     assert set(_statuses(shop).values()) == {"completed"}
     _runs(shop, proves, REFERENCE=references[0])
     assert Path("proof.pdf").read_bytes().startswith(b"%PDF")
-
-
-def refund_held(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    shop = make_shop()
-    checkout_id = _pays(shop, paycheckout_sandbox, "1.00")
-    [line] = scene.commands()
-    told = json.loads(_runs(shop, f"{line} --json", CHECKOUT_ID=checkout_id).stdout)
-    assert _statuses(shop) == {told["reference"]: "claimable"}
-    assert shop.paycheckout.explain("1").attempts[0].status == "rejected"
 
 
 def marketplace(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:

@@ -21,7 +21,6 @@ from tests.databases.servers import POOLED
 from tests.docs.merchant import BIN, Merchant, shop_source, turns, visited
 from tests.docs.pages import Scene
 from tests.scripted import Shop
-from tests.test_cli import runs
 from tests.test_migrations import MigratingMerchant
 
 MAKE_ORDER = "python -c \"from shop import *; app.app_context().push(); db.create_all(); db.session.add(Order(id='1', total='12.50')); db.session.commit()\""  # noqa: E501
@@ -241,41 +240,6 @@ def _dropped(shop: Shop, **options: Any) -> set[str]:
         script = produce_migrations(MigrationContext.configure(connection, opts=options), MetaData())
     assert script.upgrade_ops is not None
     return {change.table_name for change in script.upgrade_ops.ops if isinstance(change, DropTableOp)}
-
-
-def paybacks(scene: Scene, shop: Shop) -> None:
-    done, kept = (shlex.split(line)[2:] for line in scene.commands())
-    first, second = shop.has_held("o-1"), shop.has_held("o-2")
-    for command, checkout_id in ((done, first), (kept, second)):
-        shop.resolves(checkout_id, accept=False)
-        ran = runs(shop, *(checkout_id if word == "CHECKOUT_ID" else word for word in command))
-        assert ran.exit_code == 0, ran.output
-    assert [shop.attempt(checkout_id).payback for checkout_id in (first, second)] == ["paid_back", "kept"]
-
-
-def resolving(scene: Scene, shop: Shop) -> None:
-    for line, status, order_id in zip(scene.commands(), ("paid", "rejected"), ("o-1", "o-2"), strict=True):
-        checkout_id = shop.has_held(order_id)
-        command = [checkout_id if word == "CHECKOUT_ID" else word for word in shlex.split(line)[2:]]
-        assert runs(shop, *command).exit_code == 0
-        assert shop.attempt(checkout_id).status == status
-
-
-def waiting(scene: Scene, shop: Shop) -> None:
-    shop.starts()
-    for line in scene.commands():
-        command = [word.replace("ORDER_ID", "o-1") for word in shlex.split(line)]
-        ran = runs(shop, *command[command.index("paycheckout") + 1 :])
-        assert ran.exit_code == 0, f"{line}\n{ran.output}"
-
-
-def pruning(scene: Scene, shop: Shop) -> None:
-    shop.has_paid("o-1")
-    shop.clock.advance(days=400)
-    dry, real = (runs(shop, *shlex.split(line)[4:]) for line in scene.commands())
-    assert (dry.exit_code, real.exit_code) == (0, 0)
-    assert dry.output.replace("Would remove", "Removed") == real.output
-    assert "1 history of checkouts, 0 of payouts, 2 delivered events" in real.output
 
 
 def logs(scene: Scene, shop: Shop, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> None:
