@@ -6,7 +6,6 @@ import copy
 import json
 import pickle
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
@@ -59,23 +58,6 @@ def test_what_could_go_elsewhere_is_not_sent(call: tuple[str, str]) -> None:
 
 def test_a_success_without_data_is_none() -> None:
     assert Shop(Script(b'{"statusCode":200}')).call("PUT", "/x") is None
-
-
-LISTS: dict[str, Any] = {
-    "paged": paged({"disbursementId": "d1", "status": "x"}, total_pages=2),
-    "array": [samples.FIAT],
-}
-
-
-@pytest.mark.parametrize("data", LISTS.values(), ids=LISTS)
-def test_a_page_is_followed_with_the_same_filters(data: Any) -> None:
-    script = Script(success(data), success(paged(page=2, total_pages=2)))
-    shop = Shop(script)
-    page = shop.fiat_disbursements.list(status="pending", limit=1)
-    following = shop.next_page(page)
-    assert following is not None
-    assert shop.next_page(following) is None
-    assert script.requests[1].url.query == b"limit=1&status=pending&page=2"
 
 
 def test_a_page_that_was_stored_cannot_be_followed() -> None:

@@ -120,16 +120,6 @@ def test_records_that_go_meanwhile_hide_none(array: bool, sort: Sort, gone: int,
     assert {f"d{number}" for number in shelf.stored if number < 300} <= set(found)
 
 
-def test_a_page_says_where_it_is() -> None:
-    page = Shop(Shelf(25)).fiat_disbursements.list(page=2, limit=10)
-    assert ids(iter(page)) == [f"d{number}" for number in range(10, 20)]
-    assert (page.total_docs, page.offset, page.limit, page.total_pages, page.page) == (25, 10, 10, 3, 2)
-    assert (page.paging_counter, page.has_prev_page, page.has_next_page) == (11, True, True)
-    assert (page.prev_page, page.next_page) == (1, 3)
-    with pytest.raises(AttributeError):
-        page.page = 3  # type: ignore[misc]
-
-
 def circling(**changed: Any) -> Callable[[httpx.Request], httpx.Response]:
     """A service whose pages are all fresh, but for what is changed."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +14,6 @@ from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.resources import deposits, fiat_disbursements, payments, recipients
 from tests.client.test_operations import DETAILS, PERSON
 from tests.client.wire import RawServer, http, refusal, says
-from tests.conftest import OpenShop
 from tests.hostile.ids import QUOTED, REFUSED
 
 PREFIX = "/pay"
@@ -99,22 +97,3 @@ def test_what_is_no_segment_is_never_sent(
 
 
 # Checkout ids, which the service makes up and the extension reads by
-
-
-def _made(checkout_id: str) -> bytes:
-    data = {"id": checkout_id, "url": "https://pay.example/1"}
-    return json.dumps({"statusCode": 201, "message": "ok", "data": data}).encode()
-
-
-@pytest.mark.parametrize("given", ["../admin", "a?b#c", "%2e%2e", "a;b", "é", "..\\x"])
-def test_a_strange_checkout_id_is_read_as_one_segment(open_shop: OpenShop, given: str) -> None:
-    answers = iter([_made(given), refusal(400)])
-    server = RawServer(lambda *call: says(http(next(answers)))(*call))
-    shop = open_shop(socket=server.base_url)
-    assert shop.starts() == given
-    with pytest.raises(PaymentsError):
-        shop.settles(given)
-    server.close()
-    target = server.requests[1][1].split(b" ")[1].decode("ascii")
-    assert target.count("/") == 3
-    assert unquote(target.removeprefix("/v1/deposit/")) == given

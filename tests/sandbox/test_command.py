@@ -43,12 +43,9 @@ sys.exit(app.extensions["paycheckout_sandbox"].unknowns["webhook_payload"] == "f
     [
         pytest.param(["--unknown", "nothing=1"], "no unknown named 'nothing'", id="unknown-name"),
         pytest.param(["--unknown", "signature=maybe"], "Its values are: on, off", id="unknown-value"),
-        pytest.param(["--webhook-url", "ftp://x"], "is no http or https address", id="webhook-url"),
         pytest.param(["--webhook-url", "http://192.0.2.1/"], "is not on this machine", id="remote-webhook"),
         pytest.param(["--clock", "stopped"], "The clock cannot be 'stopped'", id="clock"),
-        pytest.param(["--clock", "frozen@"], "The clock cannot be 'frozen@'", id="clock-at-nothing"),
         pytest.param(["--clock", "frozen@2026-01-01"], "cannot stand at '2026-01-01'", id="clock-without-zone"),
-        pytest.param(["--clock", "frozen@9999-01-01T00:00:00Z"], "cannot stand at", id="clock-too-late"),
         pytest.param(["--clock", "frozen", "--database", "sqlite:///s.db"], "say at what time", id="clock-of-a-file"),
         pytest.param([], "could not start", id="database"),
     ],

@@ -14,7 +14,6 @@ from flask_paycheckout.sandbox.world.context import assumption, world
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.databases import disconnect
-from tests.sandbox.inspector.developer import Developer
 
 
 def values(told: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
@@ -71,14 +70,3 @@ def test_processes_on_one_database_and_those_that_start_later_agree(tmp_path: Pa
     assert Merchant(here).asks_checkout(inputCurrency="USD", inputAmount=5).code == 200
     for app in (here, there, later):
         disconnect(app)
-
-
-def test_the_inspector_changes_one_and_returns_to_the_start(sandbox: Flask, developer: Developer) -> None:
-    assert "at the start" not in developer.reads("/inspector/unknowns")
-    page = developer.presses("unknowns", choice="http_status=always_200").headers["Location"]
-    assert "http_status always_200 at the start: mirror" in developer.reads(page)
-    assert world(sandbox).unknowns["http_status"] == "always_200"
-    assert developer.presses("unknowns", choice="http_status=").status_code == 400
-    developer.presses("unknowns/start")
-    assert world(sandbox).unknowns["http_status"] == "mirror"
-    assert developer.http.post("/inspector/unknowns", data={"choice": "signature=off"}).status_code == 403

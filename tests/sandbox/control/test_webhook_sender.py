@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from socket import create_server
-from threading import Event, enumerate as enumerate_threads
+from threading import Event
 from time import monotonic
 from typing import Any
 
@@ -142,30 +142,6 @@ def test_a_tester_finds_the_webhook_sent() -> None:
         for _ in range(5):
             Tester(app).pays(Merchant(app).makes_checkout())
             assert {webhook["state"] for webhook in Tester(app).webhooks()} == {"delivered"}
-
-
-def test_a_result_is_recorded_for_the_sending_that_it_came_from() -> None:
-    """A webhook that is being sent is made due again; the first result says nothing about the second sending."""
-    goes_on = [Event(), Event()]
-    receiver = Receiver()
-    receiver.reacts = lambda payload: goes_on[len(receiver.received) - 1].wait(PATIENCE)
-
-    def sending() -> int:
-        return sum(thread.name == "sandbox-webhook" for thread in enumerate_threads())
-
-    before = sending()
-    with made(receiver) as app:
-        Tester(app).pays(Merchant(app).makes_checkout())
-        eventually(lambda: len(receiver.received) == 1)
-        webhook = Tester(app).webhooks()[0]["id"]
-        Tester(app).does("POST", f"webhooks/{webhook}/redeliver")
-        eventually(lambda: len(receiver.received) == 2)
-        goes_on[0].set()
-        eventually(lambda: sending() <= before + 1)
-        assert Tester(app).webhooks()[0]["attempts"] == []
-        goes_on[1].set()
-        eventually(lambda: Tester(app).webhooks()[0]["state"] == "delivered")
-        assert len(Tester(app).webhooks()[0]["attempts"]) == 1
 
 
 def test_what_falls_due_by_time_alone_is_run() -> None:

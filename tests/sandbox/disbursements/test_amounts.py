@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from flask_paycheckout.sandbox.disbursements.batches import FeeTerms, fee_of, total
 from tests.sandbox.conftest import MakeSandbox
-from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer, given as given_recipient
+from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
 
 
 @given(
@@ -31,21 +31,6 @@ def test_a_fee_is_the_formulas_rounded_up_by_less_than_a_unit(
 def test_a_sum_of_very_long_amounts_loses_no_digit() -> None:
     long, tiny = Decimal("9" * 30), Decimal("0.000000000000000001")
     assert f"{total([long, tiny]):f}" == "9" * 30 + ".000000000000000001"
-
-
-def test_large_batches_add_up_and_are_all_stored_and_larger_ones_refused(payer: Payer) -> None:
-    amounts = [Decimal(100 + number).scaleb(-2) for number in range(1000)]
-    items = [
-        {"recipient": given_recipient(), "amount": amount, "reference": f"batch-{number}"}
-        for number, amount in enumerate(amounts)
-    ]
-    batch = payer.pays(*items).data
-    assert batch["totalRecipient"] == 1000
-    assert [item["amount"] for item in batch["disburseData"]] == amounts
-    assert batch["sumAmount"] == sum(amounts)
-    assert batch["sumFees"] == sum(item["feeAmount"] for item in batch["disburseData"])
-    assert payer.pays(*items, items[0]).message.startswith("disburseData must be a list of 1 to 1000")
-    assert payer.lists("limit=1")["totalDocs"] == 1000
 
 
 def test_unknown_batch_maximum(make_sandbox: MakeSandbox) -> None:

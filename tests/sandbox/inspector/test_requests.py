@@ -2,35 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from flask import Flask
 
 from tests.sandbox.actors import CLIENT_ID, Merchant, Tester
 from tests.sandbox.inspector.developer import Developer
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        pytest.param("status=401", [2], id="status"),
-        pytest.param("status=4xx", [2, 3], id="class"),
-        pytest.param("status=none", [4], id="no-answer"),
-        pytest.param("path=%25", [], id="percent-is-no-wildcard"),
-        pytest.param("skip=2", [1, 2], id="older"),
-        pytest.param("path=%00/deposit", [2, 3], id="nul"),
-    ],
-)
-def test_requests_are_filtered_by_status_and_path(
-    merchant: Merchant, tester: Tester, developer: Developer, query: str, expected: list[int]
-) -> None:
-    merchant.makes_checkout()
-    merchant.calls("GET", "/v1/deposit/5", signed_by="wrong")
-    merchant.reads_deposit("5")
-    tester.orders_fault("POST /v1/checkout", "drop")
-    with pytest.raises(ConnectionError):
-        merchant.makes_checkout()
-    seen = developer.opens(f"/inspector/requests?{query}")
-    assert [number for number in range(1, 6) if f'"/inspector/requests/{number}"' in seen] == expected
 
 
 def test_a_status_that_is_none_is_refused_and_kept_in_the_field(developer: Developer) -> None:

@@ -81,14 +81,6 @@ def test_it_prints_names_whose_letters_are_shaped(payer: Payer, name: str) -> No
     assert "U+" not in text
 
 
-@pytest.mark.parametrize("letter", ["W", "字"])
-def test_the_longest_texts_still_make_one_page(payer: Payer, letter: str) -> None:
-    recipient = given(accountName=letter * 200, bankName=letter * 200) | {"name": letter * 200}
-    proof = proof_of(payer, recipient=recipient, reference=letter * 200, note=letter * 500)
-    assert len(proof.pages) == 1
-    assert text_of(proof).replace(" ", "").count(letter) >= 1300
-
-
 def test_an_unknown_disbursement_or_one_of_tokens_has_none(payer: Payer) -> None:
     made = payer.sends_one()
     payer.forces(made)

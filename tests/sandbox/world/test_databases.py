@@ -76,16 +76,6 @@ def test_a_file_outlives_its_process(tmp_path: Path) -> None:
     assert Merchant(again).makes_checkout() not in {paid, unpaid}
 
 
-def test_a_new_webhook_address_replaces_the_stored_one_for_good(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'world.db'}"
-    world_on(url)
-    other = "http://127.0.0.1:8/other"
-    again = Tester(create_sandbox(database=url, control_token=CONTROL_TOKEN, webhook_url=other))
-    assert again.does("GET", "webhook-endpoint") == {"url": other}
-    again.does("POST", "reset")
-    assert again.does("GET", "webhook-endpoint") == {"url": other}
-
-
 def test_a_relative_file_lies_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     world_on("sqlite:///here.db")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -50,22 +49,9 @@ def test_a_database_that_cannot_be_used(
         assert "postgresql://USER:PASSWORD@HOST:PORT/DATABASE" in said
 
 
-def test_a_user_and_a_database_that_do_not_exist(capsys: pytest.CaptureFixture[str], postgres_server: str) -> None:
-    address = sa.make_url(postgres_server)
-    assert "createuser" in told(capsys, address.set(username="nobody-here"))
-    assert "createdb" in told(capsys, address.set(database="no-such-database"))
-
-
 def test_tables_of_another_version(capsys: pytest.CaptureFixture[str], postgres_database: str) -> None:
     engine = sa.create_engine(postgres_database)
     with engine.begin() as connection:
         connection.execute(sa.text("CREATE TABLE world_settings (id integer PRIMARY KEY)"))
     engine.dispose()
     assert told(capsys, postgres_database).endswith("take an empty database.\n")
-
-
-def test_a_missing_driver(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    said = told(capsys, f"{SERVER}/shop".format(password=PASSWORD))
-    assert "'psycopg'" in said
-    assert "Install flask-paycheckout[postgres]" in said
