@@ -44,6 +44,9 @@ _BOOKED = "books/test_bookings.py"
 _DESK, _OUT = "views/test_owner_payouts.py", "books/test_payout_alarms.py"
 _AUDIT = "books/test_audit.py"
 _ALONE = f"{_AUDIT}::test_each_kind_of_difference_is_found_when_it_is_planted_alone"
+_DUTIES, _ERASING, _DAILY = "payouts/test_duties.py", "books/test_erasing.py", "payouts/test_daily_limit.py"
+_TWO_PERSONS = f"{_DUTIES}::test_who_asked_for_a_payout_cannot_approve_it_by_any_door"
+_PERSONS_GO = f"{_ERASING}::test_persons_go_and_money_stays"
 _FINDING, _COMMANDS = "sandbox/inspector", "sandbox/terminal/test_commands.py"
 
 #: By promise, or by threat with the defence against it.
@@ -1006,7 +1009,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a claim goes on after a decision": (
             f"{_CLAIMS}::test_a_claim_that_a_decision_overtakes_changes_nothing_and_says_so",
-            Never("payouts.claims:_require_claimable", "can_be_claimed"),
+            Never("payouts.claims:RefundClaims._require_claimable", "can_be_claimed"),
         ),
         "an IBAN with a typing error is taken for an account number": (
             f"{_REFUND}::test_a_fault_is_told_at_its_field_and_nothing_else_is_lost",
@@ -1503,6 +1506,60 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "connections to a read-only server are kept": (
             "databases/test_read_only.py",
             Never("database.failover:_on_error", "is_read_only"),
+        ),
+    },
+    "Staff and customers move money only as their duties allow.": {
+        "who asked for a payout approves it": (
+            _TWO_PERSONS,
+            Swap("payouts.decisions:PayoutDecisions.may_approve", "asked_by is None", "True"),
+        ),
+        "another case makes another person": (
+            _TWO_PERSONS,
+            Swap("payouts.decisions:PayoutDecisions.may_approve", "asked_by.casefold()", "asked_by"),
+        ),
+        "the owner's pages ask for no ability": (
+            "views/test_person.py::test_a_person_does_only_what_it_may[look]",
+            Never("views.owner:_require_permission", "ability"),
+        ),
+        "a fault of a form shows the page to a person who may not look": (
+            "views/test_person.py::test_who_may_not_look_sees_no_page_and_no_link_for_the_customer_without_refund",
+            Never("views.owner_forms:owner_page", "person"),
+        ),
+        "a decision on a payout leaves no deed": (
+            f"{_DUTIES}::test_deeds_are_recorded_through_each_door_and_survive_prune",
+            Never("payouts.stored:PayoutMoves._store", "deed"),
+        ),
+        "a receiver's deed counts as the person's whose command delivered the event": (
+            f"{_DUTIES}::test_what_a_receiver_does_during_a_command_is_a_call",
+            Swap("shop_functions:shop_caller", 'through("call")', "through(present_door())"),
+        ),
+        "a payout that nobody claims in time stays claimable": (
+            f"{_DUTIES}::test_what_nobody_claims_in_time_is_cancelled_and_what_was_claimed_stays",
+            Swap("payouts.rounds:PayoutSender._let_time_pass", "self.sending.queue.overdue(results.started)", "()"),
+        ),
+        "a page changes the destination that the shop gave": (
+            f"{_DUTIES}::test_nobody_says_on_a_page_where_a_payout_goes_that_has_a_destination",
+            Swap("payouts.claims:RefundClaims.find", "found.is_claimed", "True"),
+        ),
+        "the service keeps the recipients of a person that was erased": (
+            _PERSONS_GO,
+            Swap("books.erasing:Erasing._delete_recipients", "not payout.claims", "True"),
+        ),
+        "a history keeps what people typed": (
+            _PERSONS_GO,
+            Swap("books.erasing:Erasing._empty", "reduced(subject.history, _FACTS)", "subject.history"),
+        ),
+        "a payout exceeds the daily limit": (
+            f"{_DAILY}::test_what_would_exceed_it_waits_for_the_next_day",
+            Swap("payouts.daily_limit:DailySum.admit", "total > limit", "False"),
+        ),
+        "each try of a payout counts against the daily limit": (
+            f"{_DAILY}::test_retries_of_one_day_count_once",
+            Never("payouts.daily_limit:DailySum.admit", "counted_on"),
+        ),
+        "what waits for the next day can still get another destination": (
+            f"{_DAILY}::test_the_claim_page_changes_nothing_of_what_was_approved_and_waits_for_the_day",
+            Swap("payouts.claims:can_be_claimed", "not payout.waits_for_day", "True"),
         ),
     },
 }
