@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from typing import TypeVar
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.account_names import is_stored, open_accounts
@@ -16,8 +18,9 @@ from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.deposits import says_absent
 
-__all__ = ["Progress", "check_accounts", "check_service"]
+__all__ = ["Progress", "asked", "check_accounts", "check_service"]
 
+T = TypeVar("T")
 Progress = Callable[[int, int], object]
 """Called with the number of accounts that were checked, and of all."""
 
@@ -91,7 +94,9 @@ def check_accounts(shop: Runtime, account: str | None, progress: Progress) -> It
     :param account: only this one, whatever it has open.
     """
     yield from _functions(shop.callbacks)
-    names = _open(shop) if account is None else [account] if account else []
+    # One more than is checked, and the account of the settings.
+    found = asked(shop, lambda connection: open_accounts(connection, shop.models, _CHECKED + 2), otherwise=list[str]())
+    names = [name for name in (found if account is None else [account]) if name]
     if not names:
         return
     if len(names) > _CHECKED:
@@ -123,12 +128,16 @@ def _needs_default(shop: Runtime) -> bool:
     """Whether the shop uses the account of the settings: it names no other, or has payments with it."""
     if shop.callbacks.account_of is None:
         return True
+    return asked(shop, lambda connection: is_stored(connection, shop.models, ""), otherwise=True)
+
+
+def asked(shop: Runtime, ask: Callable[[Connection], T], *, otherwise: T) -> T:
+    """The answer of the database; `otherwise` where it fails, which the check of the database tells."""
     try:
         with shop.engine().connect() as connection:
-            return is_stored(connection, shop.models, "")
+            return ask(connection)
     except SQLAlchemyError:
-        # Told by the check of the database.
-        return True
+        return otherwise
 
 
 def _functions(callbacks: Callbacks) -> Iterator[Check]:
@@ -138,17 +147,6 @@ def _functions(callbacks: Callbacks) -> Iterator[Check]:
     elif callbacks.account is not None and callbacks.account_of is None:
         found = "account gives keys, and no function names an order's account: all use the one of the settings"
         yield failure("accounts", found, "Register the function that names it: @paycheckout.account_of.")
-
-
-def _open(shop: Runtime) -> list[str]:
-    try:
-        with shop.engine().connect() as connection:
-            # One more than is checked, and the account of the settings.
-            names = open_accounts(connection, shop.models, _CHECKED + 2)
-    except SQLAlchemyError:
-        # Told by the check of the database.
-        return []
-    return [name for name in names if name][: _CHECKED + 1]
 
 
 def _read(

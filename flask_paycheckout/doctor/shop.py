@@ -17,14 +17,12 @@ from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.lists import has_account_numbers, has_payouts
 from flask_paycheckout.books.payout_alarms import missing_token_text
 from flask_paycheckout.books.report import find_alarms
-from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database, database_text
-from flask_paycheckout.doctor.service import Progress, check_accounts, check_service
+from flask_paycheckout.doctor.service import Progress, asked, check_accounts, check_service
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
-from flask_paycheckout.service.accounts import SETTINGS
 from flask_paycheckout.service.limits import MOST_WEB_CALLS
 from flask_paycheckout.signals import NEEDS_RECEIVER, OF_PAYOUTS
 from flask_paycheckout.text import moment_text
@@ -202,8 +200,11 @@ def _payouts(shop: Runtime, account: str | None) -> Iterator[Check]:
     with shop.engine().connect() as connection:
         accounts = [name for name in sending_accounts(connection, shop.models) if account in (None, name)]
         numbers_wait = has_account_numbers(connection, shop.models)
-    without = [failed for name in accounts for failed in _access_token(shop, name)]
-    yield from without
+    # An account without keys is told by the check of the accounts.
+    without = [name for name in accounts if shop.merchants.lacks_token(name)]
+    for name in without:
+        found = f"some{f' of account {name}' if name else ''} are ready, and there is no access token for them, so"
+        yield failure("payouts", f"{found} nothing sends them", f"{missing_token_text([name])}.")
     if not without:
         by = "an access token is configured; reconcile sends what is ready"
         yield ok("payouts", by if shop.settings.access_token is not None or accounts else "none is ready")
@@ -212,26 +213,8 @@ def _payouts(shop: Runtime, account: str | None) -> Iterator[Check]:
         yield ok("seal key", f"account numbers stand in the database until a payout is completed or cancelled, {how}")
 
 
-def _access_token(shop: Runtime, account: str) -> Iterator[Check]:
-    """Check that payouts of an account that are ready have an access token."""
-    of = f" of account {account}" if account else ""
-    try:
-        token = shop.accounts.access_token_of(account)
-    except PaymentsError as error:
-        yield failure("payouts", f"some{of} cannot be sent: {error}", "Let @paycheckout.account return it.")
-        return
-    if (shop.settings.access_token if token is SETTINGS else token) is None:
-        found = f"some{of} are ready, and there is no access token for them, so nothing sends them"
-        yield failure("payouts", found, f"{missing_token_text([account])}.")
-
-
 def _pays_out(shop: Runtime) -> bool:
-    try:
-        with shop.engine().connect() as connection:
-            return has_payouts(connection, shop.models)
-    except SQLAlchemyError:
-        # Told by the check of the database.
-        return False
+    return asked(shop, lambda connection: has_payouts(connection, shop.models), otherwise=False)
 
 
 def _webhook(shop: Runtime) -> Iterator[Check]:
