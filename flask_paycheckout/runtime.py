@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.books.pruning import Pruning
     from flask_paycheckout.payouts.calls import PayoutCalls, TransferProofs
     from flask_paycheckout.payouts.payout_queue import PayoutQueue
-    from flask_paycheckout.payouts.rounds import PayoutSender
+    from flask_paycheckout.payouts.sending import PayoutSender
     from flask_paycheckout.rounds.reconcile import Reconciler
 
 __all__ = ["KEY", "Runtime", "make_parts", "runtime"]
@@ -377,8 +377,7 @@ class Runtime:
     @made_once
     def payout_sender(self) -> PayoutSender:
         from flask_paycheckout.payouts.following import Following
-        from flask_paycheckout.payouts.rounds import PayoutSender
-        from flask_paycheckout.payouts.sending import Sending
+        from flask_paycheckout.payouts.sending import PayoutSender, Sending
 
         # Elapsed time goes by the app's clock where a test has given it one.
         database_clock = DatabaseClock(self.engine, None if self.parts.elapsed is time.monotonic else self.clock)

@@ -11,7 +11,7 @@ from celery import Celery, Task  # type: ignore[import-untyped]
 from flask import Flask
 
 from flask_paycheckout import ConfigurationError, ToRecipient, tasks
-from flask_paycheckout.events import leases
+from flask_paycheckout.events import receiver_runs
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 
@@ -141,6 +141,6 @@ def test_a_task_outside_of_the_shop_says_how_to_bring_it_in(shop: Shop) -> None:
 def test_no_task_outlives_the_lease_of_the_event_that_it_delivers(shop: Shop) -> None:
     """The lease is renewed while a receiver works, but not for ever."""
     settle = shop.app.extensions["celery"].tasks["flask_paycheckout.settle"]
-    assert settle.soft_time_limit < settle.time_limit < leases.LONGEST
+    assert settle.soft_time_limit < settle.time_limit < receiver_runs.LONGEST
     assert settle.time_limit <= 180, "as docs/production.md says"
     assert all(shop.app.extensions["celery"].tasks[name].ignore_result for name in (tasks.SETTLE, tasks.RECONCILE))

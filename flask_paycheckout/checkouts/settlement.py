@@ -30,8 +30,7 @@ from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
 from flask_paycheckout.events.events import HeldEvent
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.shop_transaction import ShopTransaction
-from flask_paycheckout.service.calls import READ, Permit, Service
-from flask_paycheckout.service.deposits import ServiceCheckout
+from flask_paycheckout.service.calls import READ, Permit, Service, ServiceCheckout
 from flask_paycheckout.service.logs import about_checkout
 from flask_paycheckout.service.observations import Observed
 

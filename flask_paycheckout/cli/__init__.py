@@ -1,3 +1,60 @@
-"""The commands `flask paycheckout ...`. Each parses its options, calls one function and prints the result."""
+"""The group of commands `flask paycheckout`, which tells expected errors in a sentence."""
 
-from flask_paycheckout.cli.group import load_commands as load_commands, paycheckout as paycheckout
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any
+
+import click
+from sqlalchemy.exc import SQLAlchemyError
+
+from flask_paycheckout.errors import PayCheckoutError
+from flask_paycheckout.shop_functions import through
+from flask_paycheckout.text import visible
+
+__all__ = ["load_commands", "paycheckout"]
+
+# Imported when a command is looked up. A web process runs no commands, so it loads no reports, doctor or audit.
+_MODULES = ("audit", "books", "commands", "payouts")
+
+
+def load_commands() -> None:
+    """Import the modules of the commands, which add them to the group."""
+    for module in _MODULES:
+        import_module(f"flask_paycheckout.cli.{module}")
+
+
+class _Plain(click.Group):
+    """A group of commands that prints the message of an expected error instead of a traceback."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        load_commands()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name; None: there is none."""
+        load_commands()
+        return super().get_command(ctx, cmd_name)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        if os.environ.get("NO_COLOR"):
+            ctx.color = False
+        try:
+            with through("command"):
+                return super().invoke(ctx)
+        except PayCheckoutError as error:
+            raise click.ClickException(visible(str(error))) from None
+        except SQLAlchemyError as error:
+            from flask_paycheckout.database.troubles import trouble_of
+            from flask_paycheckout.doctor.database import database_text
+
+            trouble = trouble_of(error)
+            remedy = trouble.remedy if trouble else "To find the cause and the remedy: flask paycheckout doctor"
+            raise click.ClickException(f"{visible(database_text(error))}\n{remedy}") from None
+
+
+@click.group(cls=_Plain)
+def paycheckout() -> None:
+    """Hosted checkout: find, explain and decide payments."""

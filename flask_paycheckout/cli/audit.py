@@ -12,7 +12,7 @@ from flask_paycheckout.books.audit.audit import Audit
 from flask_paycheckout.books.audit.findings import Finding, Verdict
 from flask_paycheckout.books.audit.reading import Stopped
 from flask_paycheckout.books.audit.results import AuditResult, store_audit
-from flask_paycheckout.cli.group import paycheckout
+from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import period_options, progress_bar, read_period, until_stopped
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import account_text, visible

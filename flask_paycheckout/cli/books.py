@@ -15,7 +15,7 @@ from flask.cli import with_appcontext
 from flask_paycheckout.books.alarms import number
 from flask_paycheckout.books.export import Export, Format, Totals, UnreadableBookings
 from flask_paycheckout.books.pruning import Pruned
-from flask_paycheckout.cli.group import paycheckout
+from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     by_option,
     json_option,

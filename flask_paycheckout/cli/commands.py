@@ -15,7 +15,7 @@ from flask.cli import with_appcontext
 from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.explain import explain
 from flask_paycheckout.books.report import report as find_report, report_lines
-from flask_paycheckout.cli.group import paycheckout
+from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     account_option,
     by_option,

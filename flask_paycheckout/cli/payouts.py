@@ -13,7 +13,7 @@ from flask.cli import with_appcontext
 
 from flask_paycheckout.books.lists import ListedPayout, page_of_payouts
 from flask_paycheckout.books.payout_alarms import missing_token_text
-from flask_paycheckout.cli.group import paycheckout
+from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     account_option,
     by_option,

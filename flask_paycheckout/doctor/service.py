@@ -16,7 +16,7 @@ from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.parts import Callbacks
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.service.accounts import AccountUnavailable
-from flask_paycheckout.service.deposits import says_absent
+from flask_paycheckout.service.calls import says_absent
 
 __all__ = ["Progress", "asked", "check_accounts", "check_service"]
 

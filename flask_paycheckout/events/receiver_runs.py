@@ -7,9 +7,12 @@ writes nothing.
 
 from __future__ import annotations
 
+import logging
+import os
+import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -20,7 +23,6 @@ from sqlalchemy import SingletonThreadPool, StaticPool
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.events.event_queue import EventQueue, QueuedEvent, names_of
 from flask_paycheckout.events.events import HeldEvent, Subject
-from flask_paycheckout.events.leases import RENEWAL, LeaseRenewal
 from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_listens
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.service.logs import about_event
@@ -29,6 +31,79 @@ from flask_paycheckout.service.observations import Observed
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.stored import Superseding
     from flask_paycheckout.parts import Parts
+
+LONGEST = 600
+"""Seconds after which work counts as hung, so that its lease is no longer renewed."""
+
+_log = logging.getLogger("flask_paycheckout")
+
+
+class LeaseRenewal:
+    """Calls renewal functions periodically while work is under way.
+
+    The thread starts with the first work, and ends when none is left.
+
+    :param every: seconds between two calls; a small part of a lease.
+    :param longest: seconds after which work counts as hung.
+    """
+
+    def __init__(self, every: float = 15, longest: float = LONGEST) -> None:
+        self._every = every
+        self._longest = longest
+        self._lock = threading.Lock()
+        self._under_way: dict[object, tuple[float, Callable[[], object]]] = {}
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def during(self, renew: Callable[[], object]) -> Iterator[None]:
+        """Renew a lease while the `with` block runs.
+
+        :param renew: called in another thread; an error is ignored, since the lease then simply ends.
+        """
+        key = object()
+        with self._lock:
+            self._under_way[key] = (time.monotonic(), renew)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="paycheckout-leases", daemon=True)
+                self._thread.start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way.pop(key, None)
+
+    def forget(self) -> None:
+        """Reset all state in a forked process, which has no thread and may have inherited a held lock."""
+        self._lock = threading.Lock()
+        self._under_way = {}
+        self._thread = None
+
+    def _work(self) -> None:
+        while True:
+            time.sleep(self._every)
+            with self._lock:
+                if not self._under_way:
+                    self._thread = None
+                    return
+                under_way = list(self._under_way.values())
+            for began, renew in under_way:
+                if time.monotonic() - began < self._longest:
+                    _try(renew)
+
+
+def _try(renew: Callable[[], object]) -> None:
+    try:
+        renew()
+    except Exception as error:
+        _log.debug("a lease could not be renewed: %s", type(error).__name__)
+
+
+RENEWAL = LeaseRenewal()
+"""The instance of this process."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=RENEWAL.forget)
+
 
 _FIRST_PAUSE = timedelta(seconds=10)
 _LONGEST_PAUSE = timedelta(hours=1)

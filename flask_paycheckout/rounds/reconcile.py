@@ -28,7 +28,7 @@ from flask_paycheckout.service.logs import about, about_checkout
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
-    from flask_paycheckout.payouts.rounds import PayoutSender
+    from flask_paycheckout.payouts.sending import PayoutSender
 
 Paid = tuple[PayoutReport, Delivery]
 

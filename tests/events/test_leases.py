@@ -10,7 +10,7 @@ import pytest
 
 from flask_paycheckout import order_paid
 from flask_paycheckout.events.event_queue import EventQueue
-from flask_paycheckout.events.leases import LeaseRenewal
+from flask_paycheckout.events.receiver_runs import LeaseRenewal
 from tests.conftest import NewDatabase, OpenShop
 from tests.races.crowds import PATIENCE
 

@@ -103,7 +103,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "what another client id does not find counts as evidence": (
             "checkouts/test_client_ids.py",
-            Swap("service.deposits:read_deposit", "client.client_id != checkout.client_id", "False"),
+            Swap("service.calls:read_deposit", "client.client_id != checkout.client_id", "False"),
         ),
         "two misses of one moment abandon a checkout": (
             f"{_SETTLEMENT}::test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone",
@@ -1245,7 +1245,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a database error in one step of a round of payouts ends the round": (
             "payouts/test_sending.py::test_a_database_error_in_one_step_of_a_round_stops_no_other_step",
-            First("payouts.rounds:PayoutSender._step", "return step()"),
+            First("payouts.sending:PayoutSender._step", "return step()"),
         ),
         "a sender waits for a row that the shop has locked": (
             "payouts/test_leases.py::test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting",

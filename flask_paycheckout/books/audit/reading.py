@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from flask_paycheckout.client import PaymentsError, RateLimited, Unauthorized
 from flask_paycheckout.payouts.calls import error_text
-from flask_paycheckout.service.calls import AccountUnavailable, is_answer
-from flask_paycheckout.service.deposits import NotMadeByThisClient
+from flask_paycheckout.service.calls import AccountUnavailable, NotMadeByThisClient, is_answer
 from flask_paycheckout.service.limits import AdaptiveLimit
 from flask_paycheckout.text import account_text
 

@@ -21,7 +21,7 @@ from flask_paycheckout.client import Deposit, FiatDisbursement, NotFound
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.service.deposits import ServiceCheckout
+from flask_paycheckout.service.calls import ServiceCheckout
 
 __all__ = ["Recheck", "deposit_checks", "payout_checks"]
 
