@@ -73,6 +73,7 @@ def make_shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paycheckout_sandb
             session = shop.paycheckout.session
             engine = session.get_bind(shop.Order)
             opened.callback(engine.dispose)
+            opened.callback(session.close)
             shop.Order.metadata.create_all(engine)
             session.add(shop.Order(id="1", total="12.50", **order))
             session.commit()
