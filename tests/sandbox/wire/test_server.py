@@ -175,6 +175,15 @@ def test_only_who_holds_the_control_token_may_send_a_snapshot(token: str | None,
         assert asked(line, "POST", "/_sandbox/restore", body, **headers)[0] == status
 
 
+def test_who_expects_to_go_on_with_no_body_is_answered_at_once(sandbox: Flask) -> None:
+    with served(sandbox) as port, raw(port) as line:
+        line.sendall(
+            b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nExpect: 100-continue\r\n"
+            b"Content-Length: 0\r\n\r\n"
+        )
+        assert whole(line).endswith(b"ok\n")
+
+
 def test_headers_have_a_limit(sandbox: Flask) -> None:
     with served(sandbox) as port, raw(port) as line:
         # In whole parts, of which the server leaves none unread.

@@ -17,6 +17,7 @@ from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
 from flask_paycheckout.sandbox.world.database import Table, db
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
 from tests.sandbox.auth.visitors import EMAIL, PASSWORD, Visitor
+from tests.sandbox.documented import Departures
 
 THREADS = 8
 
@@ -60,6 +61,21 @@ def test_one_seed_gives_the_same_ids_and_another_does_not() -> None:
     assert ids(1) == ids(1)
     assert ids(1) != ids(2)
     assert ids(None) != ids(None)
+
+
+def test_a_full_disk_is_named_and_reads_go_on(departures: Departures) -> None:
+    app = world_on("sqlite://")
+    merchant = Merchant(app)
+    checkout = merchant.makes_checkout()
+    Tester(app).picks(checkout)
+    with app.app_context(), db.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1")
+    answers = (merchant.asks_checkout(inputCurrency="USD", inputAmount=5) for _ in range(500))
+    refused = next(answer for answer in answers if answer.code != 200)
+    assert (refused.code, "disk" in refused.message) == (507, True)
+    assert merchant.reads_deposit(checkout).code == 200
+    # It is no answer of the service.
+    departures.seen.clear()
 
 
 def test_a_file_outlives_its_process(tmp_path: Path) -> None:
