@@ -1535,7 +1535,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a payout that nobody claims in time stays claimable": (
             f"{_DUTIES}::test_what_nobody_claims_in_time_is_cancelled_and_what_was_claimed_stays",
-            Swap("payouts.rounds:PayoutSender._let_time_pass", "self.sending.queue.overdue(results.started)", "()"),
+            Swap("payouts.sending:PayoutSender._let_time_pass", "self.sending.queue.overdue(results.started)", "()"),
         ),
         "a page changes the destination that the shop gave": (
             f"{_DUTIES}::test_nobody_says_on_a_page_where_a_payout_goes_that_has_a_destination",
