@@ -104,8 +104,8 @@ class PayoutQueue:
     def overdue(self, due_by: datetime) -> Sequence[PayoutMixin]:
         """Payouts that nobody claimed in time, or that waited for this day; as many as one round moves."""
         table = self.payouts.table
-        due = (self._oldest(status, due_by, _MOVED).with_only_columns(*table.c) for status in _TIMED)
-        return [payout for each in due for payout in self.payouts.loaded(each)]
+        due = select(table).where(table.c.status.in_(_TIMED), table.c.next_attempt_at <= due_by)
+        return self.payouts.loaded(due.order_by(table.c.next_attempt_at).limit(_MOVED))
 
     def next_ready(
         self, due_by: datetime, without: Collection[str] = (), locked: Collection[int] = ()

@@ -287,7 +287,7 @@ class PayoutSender:
     def _let_time_pass(self, results: PayoutResults) -> None:
         """Cancel payouts that nobody claimed in time, and make those ready that waited for the next day."""
         for payout in self.sending.queue.overdue(results.started):
-            self.moves.move(payout, due_move(payout, results.started), self.parts.clock())
+            results.move(payout, due_move(payout, results.started))
 
     def _step(self, results: PayoutResults, step: Callable[[], T]) -> T | None:
         """Run a step of a round; None when it failed, which must not keep the round from the next one."""
