@@ -27,7 +27,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from werkzeug.wrappers import Response
 
-from flask_paycheckout import CheckoutMixin, EventMixin, Pay, PayCheckout, Receive, order_paid
+from flask_paycheckout import Account, CheckoutMixin, EventMixin, Pay, PayCheckout, Receive, order_paid
 
 
 class Base(DeclarativeBase):
@@ -86,6 +86,20 @@ def kept(checkout_id: str) -> str | None:
     kept = paycheckout.mark_paid_back(checkout_id, by="Ada", why="sent by bank", kept=False)
     assert isinstance(kept, OwnCheckout)
     return kept.till
+
+
+class Seller(Base):
+    __tablename__ = "sellers"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    client_id: Mapped[str | None]
+    client_secret: Mapped[str | None]
+
+
+@paycheckout.account
+def account(name: str) -> Account | None:
+    seller = db.session.get(Seller, name)
+    return Account(seller.client_id, seller.client_secret) if seller else None
 
 
 def held() -> list[str]:

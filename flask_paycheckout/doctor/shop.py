@@ -33,6 +33,7 @@ __all__ = ["Diagnosis", "examine", "webhook_address"]
 _SHORT_SECRET = 16
 # Of a process, as docs/production.md starts gunicorn.
 _USUAL_THREADS = 4
+_DATABASE = "See database and tables, above."
 _NO_ORDER = "no order of this shop: asked by flask paycheckout doctor"
 
 
@@ -130,7 +131,8 @@ def _public_address(shop: Runtime) -> Iterator[Check]:
     public = shop.settings.public_url
     remedy = "Set PAYCHECKOUT_PUBLIC_URL to the shop's own https address, such as https://shop.example."
     if _is_beside_sandbox(shop) and public is None and not shop.app.config.get("SERVER_NAME"):
-        yield ok("address", f"{development_address()}, as flask run serves it; PAYCHECKOUT_PUBLIC_URL overrides it")
+        found = f"{development_address()}, where flask run serves it without --port"
+        yield ok("address", f"{found}; for another port set FLASK_RUN_PORT, or PAYCHECKOUT_PUBLIC_URL")
         return
     if public is None and not shop.app.config.get("SERVER_NAME"):
         yield warning("address", "only requests know the shop's own address; commands and tasks do not", remedy)
@@ -157,7 +159,7 @@ def _order_total(shop: Runtime) -> Iterator[Check]:
         yield warning(
             "order_total",
             f"raised {type(error).__name__} for an order that does not exist",
-            "Return None for an order that cannot be paid.",
+            _DATABASE if isinstance(error, SQLAlchemyError) else "Return None for an order that cannot be paid.",
         )
     else:
         if total is None:
@@ -245,7 +247,9 @@ def _post_webhook(shop: Runtime) -> Check:
     if answer.status_code == 200:
         return ok("webhook", "its route answers")
     remedy = "Something before the route refuses it: a login, a redirect, or a check of the host."
-    if "csrf" in shop.app.extensions:
+    if answer.status_code == 503:
+        remedy = f"It could not be stored. {_DATABASE}"
+    elif "csrf" in shop.app.extensions:
         remedy = (
             "Exempt it in Flask-WTF: csrf.exempt(app.blueprints['paycheckout']); its forms are protected otherwise."
         )
@@ -279,7 +283,7 @@ def _alarms(shop: Runtime, account: str | None) -> Iterator[Check]:
     try:
         alarms = find_alarms(shop.look(account))
     except SQLAlchemyError as error:
-        yield failure("alarms", database_text(error), "See database, above.")
+        yield failure("alarms", database_text(error), _DATABASE)
         return
     for alarm in alarms:
         level = Level.WARNING if alarm.severity is Severity.NOTE else Level.FAILURE

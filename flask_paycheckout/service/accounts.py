@@ -78,8 +78,8 @@ class Account:
 
     def __init__(
         self,
-        client_id: str,
-        client_secret: str,
+        client_id: str | None,
+        client_secret: str | None,
         *,
         base_url: str | None = None,
         access_token: AccessToken | None = None,

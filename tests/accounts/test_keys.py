@@ -144,7 +144,7 @@ def test_keys_that_cannot_be_used_are_refused_by_name(given: dict[str, Any], fau
 
 def test_who_signs_alone_needs_no_keys() -> None:
     signer = HmacSigner("id", SECRET)
-    assert Account(None, None, signer=signer).signer is signer  # type: ignore[arg-type]  # as of a seller without keys
+    assert Account(None, None, signer=signer).signer is signer  # as of a seller without keys
 
 
 @pytest.mark.parametrize(("name", "error"), [(7, TypeError), ("a\nb", ValueError), ("x" * 256, ValueError)])

@@ -306,6 +306,11 @@ def nothing(shop: Shop) -> None:
     """The settings alone are wrong."""
 
 
+def has_no_tables(shop: Shop) -> None:
+    with shop.app.app_context():
+        shop.db.drop_all()
+
+
 def is_away() -> None:
     raise httpx.ConnectError("refused")
 
@@ -324,6 +329,7 @@ FAULTS: list[tuple[dict[str, Any], Callable[[Shop], object], str, str, str]] = [
     ({}, lambda shop: shop.paycheckout.order_total(dict[str, Any]().__getitem__), "order_total", "KeyError", ""),
     ({}, guards_forms, "webhook", "its route answered 400 to a well-formed webhook", "csrf.exempt"),
     ({}, lambda shop: shop.app.before_request(lambda: redirect("/login")), "webhook", "answered 302", "login"),
+    ({}, has_no_tables, "webhook", "answered 503", "See database and tables"),
     ({}, lambda shop: shop.app.before_request(is_away), "webhook", "its route raised ConnectError", ""),
     ({"PAYCHECKOUT_DEFER_WEBHOOKS": True}, nothing, "tasks", "no Celery app", ""),
 ]
