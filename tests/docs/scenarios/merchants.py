@@ -7,14 +7,17 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from cryptography.fernet import Fernet
 
 from flask_paycheckout.testing import Sandbox
-from tests.docs.pages import Scene
+from tests.docs.merchant import Merchant, shop_source
+from tests.docs.pages import Scene, snippet
 from tests.docs.scenarios.recipes import MakeShop
+from tests.test_migrations import MigratingMerchant
 
 
 def _with_sellers(source: str) -> str:
@@ -69,3 +72,16 @@ def several_merchants(
     shop.pay_baker("anna", "anna")
     shop.paycheckout.send_payouts()
     assert [f"{paid.amount:f}" for paid in paycheckout_sandbox.account("anna").payouts] == ["4.00"]
+
+
+def sealed_migration(scene: Scene, merchant: Merchant) -> None:
+    """A migration with a sealed column runs."""
+    migrating = MigratingMerchant(merchant.folder, f"sqlite:///{merchant.folder / 'shop.db'}")
+    several = partial(snippet, "docs/several-merchants.md", "several_merchants")
+    migrating.writes("sealed.py", several("sealed.py"))
+    migrate = snippet("docs/production.md", "migrations", "migrate.py")
+    migrating.writes("shop.py", "\n".join([_with_sellers(shop_source()), several("sellers.py"), migrate]))
+    (imports,) = scene.commands()
+    for line in ("flask --app shop db init", imports, "flask --app shop db migrate", "flask --app shop db upgrade"):
+        migrating.runs(line)
+    assert migrating.is_clean()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from types import SimpleNamespace
@@ -17,8 +18,8 @@ from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout import Pay, PayCheckout, order_paid, payment_resolved
 from flask_paycheckout.client import PaymentsClient
-from flask_paycheckout.testing import Sandbox
-from tests.docs.merchant import Merchant
+from flask_paycheckout.testing import Sandbox, SandboxControl
+from tests.docs.merchant import SETTINGS, Merchant
 from tests.docs.pages import Scene
 from tests.scripted import Shop
 
@@ -126,6 +127,23 @@ def drive(scene: Scene, merchant: Merchant) -> None:
     start, program = scene.commands()
     with merchant.running(start, "Ctrl-C"):
         assert merchant.runs(program) == "completed\n"
+        app, db, paycheckout = Flask("shop"), SQLAlchemy(), PayCheckout()
+        app.config.update(_settings(SETTINGS, merchant), TESTING=True, SECRET_KEY="test")
+        app.config["SQLALCHEMY_DATABASE_URI"] = "sqlite://"
+        db.init_app(app)
+        paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
+        sandbox = SandboxControl(merchant.service, "control")
+        sandbox.advance(minutes=60)
+        exec(scene["follows.py"], {"paycheckout": paycheckout, "app": app, "db": db, "sandbox": sandbox})  # noqa: S102
+        with app.app_context():
+            db.create_all()
+            assert abs(sandbox.now - paycheckout.start("1").created_at) < timedelta(minutes=1)
+            db.engine.dispose()
+
+
+def _settings(variables: dict[str, str], merchant: Merchant) -> dict[str, str]:
+    """Settings as variables of the environment give them."""
+    return {name.removeprefix("FLASK_"): merchant.here(value) for name, value in variables.items()}
 
 
 def unknown_calls(scene: Scene) -> None:
