@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import MISSING, fields
 from datetime import timedelta
 from pathlib import Path
@@ -59,6 +60,15 @@ def test_the_table_of_settings_is_complete_and_tells_each_default() -> None:
                 assert default.split("`")[1] == written(field.default), field.name
             else:
                 assert default == "none, required"
+
+
+def test_the_list_of_extras_is_complete() -> None:
+    extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
+    assert set(rows("docs/quickstart.md")) - {"pip install 'flask_paycheckout[...]'"} == {*extras} - {
+        "test",
+        "docs",
+        "dev",
+    }
 
 
 def test_every_setting_that_a_page_names_exists() -> None:
