@@ -138,6 +138,8 @@ def drive(scene: Scene, merchant: Merchant) -> None:
         with app.app_context():
             db.create_all()
             assert abs(sandbox.now - paycheckout.start("1").created_at) < timedelta(minutes=1)
+            paycheckout.client.close()
+            db.session.close()
             db.engine.dispose()
 
 
