@@ -110,14 +110,8 @@ def list_webhooks(session: Session, *conditions: ColumnElement[bool], limit: int
     for attempt in session.scalars(of_these.order_by(WebhookAttempt.number)):
         attempts[attempt.webhook_id].append(attempt)
     return [
-        WebhookRecord(
-            webhook.id,
-            account,
-            webhook.order_id,
-            webhook.state,
-            webhook.created_at,
-            webhook.due_at,
-            [_attempt(webhook, attempt) for attempt in attempts[webhook.id]],
+        WebhookRecord.of(
+            webhook, account=account, attempts=[_attempt(webhook, attempt) for attempt in attempts[webhook.id]]
         )
         for webhook, account in found
     ]

@@ -129,10 +129,7 @@ def restore_state() -> Time:
 @call("GET /unknowns", "lists the switches with their values")
 def read_unknowns() -> list[UnknownRecord]:
     here = world().unknowns
-    return [
-        UnknownRecord(one.name, here[one.name], here.started_with[one.name], one.default, one.alternatives, one.meaning)
-        for one in ASSUMPTIONS
-    ]
+    return [UnknownRecord.of(one, value=here[one.name], start_value=here.started_with[one.name]) for one in ASSUMPTIONS]
 
 
 @call("POST /unknowns", "changes the switches that it names, for all processes", body=dict[str, str | None])

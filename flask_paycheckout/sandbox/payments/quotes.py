@@ -76,7 +76,7 @@ class Exchange:
 
     token: Token
     currency: str
-    rate: Decimal
+    rate_amount: Decimal
     amount: Decimal
     exchange_fee: Decimal
     platform_fee: Decimal
@@ -92,17 +92,17 @@ class Exchange:
         return self.currency
 
     @property
-    def fee(self) -> Decimal:
+    def total_fee_amount(self) -> Decimal:
         return EXACT.add(self.exchange_fee, self.platform_fee)
 
     @property
-    def received(self) -> Decimal:
+    def total_received_amount(self) -> Decimal:
         """What is left of the amount."""
-        return EXACT.subtract(self.amount, self.fee)
+        return EXACT.subtract(self.amount, self.total_fee_amount)
 
     @property
     def output_amount_exact(self) -> Decimal:
-        return EXACT.multiply(self.received, self.rate)
+        return EXACT.multiply(self.total_received_amount, self.rate_amount)
 
     @property
     def output_amount(self) -> Decimal:
@@ -110,10 +110,10 @@ class Exchange:
 
     @property
     def amount_in_currency(self) -> Decimal:
-        return rounded(EXACT.multiply(self.amount, self.rate), self.currency, ROUND_DOWN)
+        return rounded(EXACT.multiply(self.amount, self.rate_amount), self.currency, ROUND_DOWN)
 
     @property
-    def fee_in_currency(self) -> Decimal:
+    def total_fee_amount_in_currency(self) -> Decimal:
         return EXACT.subtract(self.amount_in_currency, self.output_amount)
 
     @property
@@ -144,7 +144,9 @@ class Purchase(Exchange):
     @property
     def output_amount_exact(self) -> Decimal:
         places = Decimal(1).scaleb(-_EXACT_PLACES)
-        return EXACT.divide(self.received, self.rate).quantize(places, rounding=ROUND_DOWN, context=EXACT)
+        return EXACT.divide(self.total_received_amount, self.rate_amount).quantize(
+            places, rounding=ROUND_DOWN, context=EXACT
+        )
 
     @property
     def dollars(self) -> Decimal:
@@ -182,7 +184,7 @@ def exchange(
     rate = check_exchangeable(token, currency)
     exact = in_units(amount_field, amount, input_currency)
     made = kind(token, currency, rate, exact, *fees_of(input_currency, exact))
-    if made.received <= 0 or made.output_amount <= 0:
+    if made.total_received_amount <= 0 or made.output_amount <= 0:
         raise unspecified_refusal(400, f"{amount_field} is so small that nothing of it would arrive; send more.")
     return made
 

@@ -175,17 +175,11 @@ class DetailedPayment(_Payment, frozen=True, kw_only=True):
 
 
 def represent_quote(made: Exchange, payout_wallet: str, *, is_within_limit: bool) -> Quote:
-    return Quote(
+    return Quote.of(
+        made,
         status=is_within_limit,
         coin=made.token.id,
-        currency=made.currency,
-        amount=made.amount,
-        rate_amount=made.rate,
-        amount_in_currency=made.amount_in_currency,
         total_fee_percentage=TOTAL_PERCENTAGE,
-        total_fee_amount=made.fee,
-        total_fee_amount_in_currency=made.fee_in_currency,
-        total_received_amount=made.received,
         total_received_amount_in_currency=made.output_amount,
         payout_wallet=payout_wallet,
     )

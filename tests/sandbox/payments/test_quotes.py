@@ -48,18 +48,18 @@ def exchanges(draw: st.DrawFn) -> Exchange:
 @settings(deadline=None)
 @given(made=exchanges())
 def test_amounts_are_what_is_received_and_the_fee_in_both_currencies(made: Exchange) -> None:
-    assert Fraction(made.amount) == Fraction(made.received) + Fraction(made.fee)
-    in_currency = Fraction(made.output_amount) + Fraction(made.fee_in_currency)
+    assert Fraction(made.amount) == Fraction(made.total_received_amount) + Fraction(made.total_fee_amount)
+    in_currency = Fraction(made.output_amount) + Fraction(made.total_fee_amount_in_currency)
     assert Fraction(made.amount_in_currency) == in_currency
-    assert made.fee_in_currency >= 0
+    assert made.total_fee_amount_in_currency >= 0
     # Rounding is below one unit, and in favour of the service.
     unit, cent = Fraction(unit_of(made.token.id)), Fraction(unit_of(made.currency))
-    amount, rate = Fraction(made.amount), Fraction(made.rate)
+    amount, rate = Fraction(made.amount), Fraction(made.rate_amount)
     assert 0 <= Fraction(made.exchange_fee) - amount * 5 / 1000 < unit
     assert 0 <= Fraction(made.platform_fee) - amount * 3 / 1000 < unit
-    assert 0 <= Fraction(made.received) * rate - Fraction(made.output_amount) < cent
+    assert 0 <= Fraction(made.total_received_amount) * rate - Fraction(made.output_amount) < cent
     assert 0 <= amount * rate - Fraction(made.amount_in_currency) < cent
-    assert Fraction(made.output_amount_exact) == Fraction(made.received) * rate
+    assert Fraction(made.output_amount_exact) == Fraction(made.total_received_amount) * rate
 
 
 ALONE = {"X-Client-ID": CLIENT_ID}
