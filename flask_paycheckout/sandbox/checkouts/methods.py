@@ -157,10 +157,13 @@ class Terms(NamedTuple):
     flat_fee: Decimal
     percent_fee: Decimal
     rate: Decimal = Decimal(1)
+    fee_is_billed: bool = False
+    """Whether the fee is billed apart from the deposit, as the unknown `deposit_fee` may say."""
 
 
 def terms_of(method: PaymentMethod, output_currency: str, rate: Decimal) -> Terms:
-    return Terms(method.currency, output_currency, method.flat_fee, method.percent_fee, rate)
+    is_billed = assumption("deposit_fee") == "billed"
+    return Terms(method.currency, output_currency, method.flat_fee, method.percent_fee, rate, is_billed)
 
 
 class Quote(NamedTuple):
@@ -176,7 +179,7 @@ def quote_paying(terms: Terms, amount: Decimal) -> Quote:
     share = EXACT.multiply(amount, _percentage(terms))
     paid, fee = (rounded(one, terms.input_currency) for one in (amount, EXACT.add(terms.flat_fee, share)))
     fee = min(fee, paid)
-    left = EXACT.subtract(amount, fee) if assumption("deposit_fee") == "included" else amount
+    left = amount if terms.fee_is_billed else EXACT.subtract(amount, fee)
     received = EXACT.multiply(left, terms.rate)
     return Quote(paid, fee, rounded(received, terms.output_currency, rounding=ROUND_DOWN))
 
