@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Context, Decimal
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.checkouts.methods import Terms, quote_paying, quote_receiving
 from flask_paycheckout.sandbox.world.money import decimals_of, unit_of
-
-
-@pytest.fixture(autouse=True, scope="module")
-def usual_switches() -> Iterator[None]:
-    with create_sandbox().app_context():
-        yield
-
 
 CURRENCIES = ("USD", "JPY", "KWD", "usdc-polygon", "eth-ethereum")
 
