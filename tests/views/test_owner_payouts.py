@@ -153,7 +153,8 @@ def test_a_refund_that_the_customer_has_not_claimed_shows_the_link_to_copy(desk:
 )
 def test_a_decision_is_recorded_with_who_and_why(desk: Shop, status: str, decision: str, becomes: str) -> None:
     pays_out(desk)
-    stands(desk, "maker-1", status=status, reported_amount="79.00" if decision == "amended" else None)
+    claimed = {"to_kind": None, "destination": None} if status == "claimable" else {}
+    stands(desk, "maker-1", status=status, reported_amount="79.00" if decision == "amended" else None, **claimed)
     answer = decides(desk, "maker-1", decision, by="Mallory")
     assert (answer.status_code, answer.location) == (303, f"{ROOT}/payout?reference=maker-1")
     now = payout(desk, "maker-1")
