@@ -157,7 +157,8 @@ class PayoutDecisions:
             key = installation_key(connection, self.parts.models.services)
         names = ("client_id", "paid_by", "disbursement_id", "fee", "reported_amount", "taken_at", "missed_at")
         new = {"service_reference": service_reference(key, payout.account, payout.reference, len(earlier) + 1)}
-        unsent = dict.fromkeys(names) | dict.fromkeys(("doubted", "refused", "alone"), False)
+        # Alone, as the earlier tries are asked about within its claim, and each question may read the service's list.
+        unsent = dict.fromkeys(names) | {"doubted": False, "refused": False, "alone": True}
         return unsent | new | {"earlier": tries_text(earlier)}
 
 

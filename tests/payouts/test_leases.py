@@ -11,7 +11,7 @@ from flask_paycheckout.database.history import lines
 from tests.locks import with_patience
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import CRYPTO, FIAT, WALLET, Payer
-from tests.payouts.shop import one_conflict
+from tests.payouts.shop import decides, one_conflict
 
 
 def test_a_sender_whose_renewal_a_conflict_rolled_back_sends_nothing(payer: Payer) -> None:
@@ -69,6 +69,23 @@ def test_a_locked_payout_is_passed_over_by_the_round(
         other.execute(table.select().where(table.c.reference == "locked").with_for_update())
         payer.sends()
     assert [payer.status(one) for one in ("locked", "free")] == ["ready", "sent"]
+
+
+def test_payouts_that_are_tried_again_are_sent_however_long_the_questions_about_their_earlier_tries_take(
+    payer: Payer,
+) -> None:
+    """Each question reads the service's list, and a claim ends some minutes after it was made."""
+    references = ["p-1", "p-2", "p-3"]
+    for reference in references:
+        payer.owes(reference, amount="0.50")
+    payer.sends()
+    assert payer.statuses == {"failed": 3}
+    for reference in references:
+        assert decides(payer.shop, "retry", reference)
+    calls, seconds = payer.counts_calls(), payer.shop.runtime.parts.claim.total_seconds() * 0.4
+    payer.meanwhile("GET /v1/disbursement/fiat", lambda: payer.sandbox.advance(0, seconds=seconds))
+    payer.sends()
+    assert calls[FIAT] == 3
 
 
 @pytest.mark.on_each_database
