@@ -36,7 +36,7 @@ settings.register_profile("usual", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("usual")
 
 # Some tests run test files of their own, to try the plugin as a shop would; all are watched for secrets that show.
-pytest_plugins = ["pytester", "tests.tiers", "tests.canaries"]
+pytest_plugins = ["pytester", "tests.tiers", "tests.canaries", "tests.browser.chromium"]
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.payouts.destinations import (
     MAX_TEXT,
     ToWallet,
@@ -73,7 +72,7 @@ class RefundForm:
     """What a customer typed, without spaces at the ends."""
 
     values: Mapping[str, str] = field(repr=False)
-    """All fields of the form; an account number is an `AccountNumber`, which is not shown by its repr."""
+    """All fields of the form."""
 
     faults: Mapping[str, Fault] = field(default_factory=dict)
     """What is wrong with each field; empty when everything can be used."""
@@ -106,10 +105,7 @@ def read_form(currency: str, typed: Mapping[str, str]) -> RefundForm:
 
     :param typed: the text of each field; a missing one counts as empty.
     """
-    values = {
-        name: AccountNumber(trimmed(typed.get(name, ""))) if name == ACCOUNT_NUMBER else trimmed(typed.get(name, ""))
-        for name in fields_of(currency)
-    }
+    values = {name: trimmed(typed.get(name, "")) for name in fields_of(currency)}
     faults = {name: _fault(name, value, currency) for name, value in values.items()}
     return RefundForm(values, {name: fault for name, fault in faults.items() if fault is not None})
 

@@ -295,7 +295,11 @@ class Gallery:
         views = {"orders": view, "held": f"{view}?status=held", "not-found": f"{view}?search=nobody"}
         views |= {"orders-days": f"{view}?from=2000-01-01", "payouts-days": f"{view}/payouts?to=2100-01-01"}
         views |= {"paybacks": f"{view}/paybacks", "books": f"{view}/books", "books-refused": f"{view}/books/month"}
-        views |= {"payouts": f"{view}/payouts", "payouts-none": f"{view}/payouts?status=sending"}
+        views |= {
+            "deeds": f"{view}/deeds",
+            "payouts": f"{view}/payouts",
+            "payouts-none": f"{view}/payouts?status=sending",
+        }
         views |= {f"payout-{state}": f"{view}/payout?reference={name}" for state, name in self.payouts.items()}
         views["refund"] = f"{view}/refund?checkout={self.checkouts['refunded']}"
         views["order-refunded"] = f"{view}/order?id={self.orders['refunded']}"

@@ -15,7 +15,7 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from example_shop.serving import Demo
-from tests.browser.conftest import opened
+from tests.browser.chromium import opened
 from tests.browser.gallery import Gallery
 from tests.optional_parts import chromium
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from example_shop.serving import Demo
-from tests.browser.conftest import opened
+from tests.browser.chromium import opened
 from tests.browser.gallery import Gallery, Scene
 from tests.browser.looking import faults, turned
 from tests.optional_parts import chromium

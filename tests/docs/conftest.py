@@ -15,11 +15,10 @@ from blinker import ANY
 
 from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.testing import Sandbox
-from tests.browser.conftest import browser, new_page
 from tests.celery.conftest import broker
 from tests.docs.merchant import SETTINGS, Merchant, shop_source
 
-__all__ = ["broker", "browser", "make_shop", "merchant", "merchant_with_shop", "new_page"]
+__all__ = ["broker", "make_shop", "merchant", "merchant_with_shop"]
 
 MakeShop = Callable[..., Any]
 MAKES_EXTENSION = re.compile(r"^paycheckout = PayCheckout\((app, .*)\)\n", re.MULTILINE)
