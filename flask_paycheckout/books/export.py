@@ -116,7 +116,7 @@ class Sums:
     """The sums by account and currency."""
 
     incomplete: int = 0
-    """The number of lines of which the service did not report an amount, or not its currency."""
+    """The number of lines without an amount or its currency, as the service reported none, or that cannot be read."""
 
     incomplete_named: list[str] = field(default_factory=list)
     """The checkout ids of the first ten."""
@@ -237,7 +237,13 @@ class Books:
         grouped = select(*same, *others, func.count().label("lines")).where(*self._within(period)).group_by(*same)
         with self._reading.connect() as connection:
             for row in connection.execute(grouped.order_by(others[0])).mappings():
-                sums.add(line_of(dict.fromkeys(COLUMNS) | dict(row)), row["lines"])
+                try:
+                    line = line_of(dict.fromkeys(COLUMNS) | dict(row))
+                except (ValueError, ArithmeticError):
+                    sums.lines += row["lines"]
+                    sums.incomplete += row["lines"]
+                else:
+                    sums.add(line, row["lines"])
         return sums
 
     def is_closed(self, period: Period, at: datetime) -> bool:

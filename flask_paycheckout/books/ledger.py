@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from flask_paycheckout.checkouts.payments import EXACT, Amount, Payment, PaymentFee, payment_of
 from flask_paycheckout.checkouts.states import Status
@@ -163,6 +164,11 @@ class Bookings:
         lines: list[Values] = []
         if was is None and now_is is not None:
             lines = [payout_line(now_is, after, self.fees)]
+            earlier = before is not None and before["service_reference"] != after["service_reference"]
+            if earlier and after["fee"] is not None:
+                # An earlier try was carried out after all; where it was booked before it came back, so was its fee.
+                unbooked = EXACT.subtract(_fee_of(after), self._booked_fee(connection, after["service_reference"]))
+                lines = [payout_line(now_is, {**after, "fee": unbooked}, self.fees)]
         elif was is not None and now_is is None:
             lines = [_returned_payout(was, after)]
         elif was is not None and before is not None:
@@ -176,6 +182,12 @@ class Bookings:
         if (more := EXACT.subtract(_fee_of(after), _fee_of(before))) and after.get("fee") is not None:
             net = _NOTHING if self.fees is PayoutFees.INCLUDED else EXACT.minus(more)
             yield _values(LineKind.FEE, after["currency"], _NOTHING, more, net)
+
+    def _booked_fee(self, connection: Connection, service_reference: str) -> Decimal:
+        """The fee that was booked under a service reference."""
+        c = self.models.bookings.c
+        booked = connection.execute(select(c.fee).where(c.subject == service_reference))
+        return reduce(EXACT.add, (_fee_of(row._mapping) for row in booked), _NOTHING)
 
     def _store(
         self, connection: Connection, lines: list[Values], subject: str, change: int, row: Row, now: datetime

@@ -118,6 +118,7 @@ def payouts_not_followed(look: Look) -> Iterator[Alarm]:
         ),
         _RECONCILE,
         "If it runs, look for the reference in the service's dashboard.",
+        f"If the service has paid another amount: flask paycheckout payouts resolve REFERENCE --sent {_BY_WHY}",
     )
 
 

@@ -37,7 +37,7 @@ _REMEDIES = {
     PayoutEvidence.SEEN_UNSENT: "Only an unknown, sent or completed payout can turn out not to have been sent.",
 }
 _BY_ANOTHER = "The person who asked for it cannot approve it; let another person look at it."
-_WIPED = "Its destination was wiped when it was completed or erased; make a new one in its place."
+_WIPED = "It was given back by hand, or its destination was wiped at its end; make a new one in its place."
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class PayoutDecisions:
             if (PayoutStatus(payout.status), evidence) not in PAYOUT_TRANSITIONS:
                 raise PayoutRefused(reference, payout.status, said, _REMEDIES[said])
             retried = evidence is PayoutEvidence.RETRIED
-            if retried and payout.to_kind != "hand" and payout.to_details is None:
+            if retried and payout.to_details is None:
                 raise PayoutRefused(reference, payout.status, evidence, _WIPED)
             if seen is not None and payout.revision != seen:
                 raise PayoutRefused(reference, payout.status, evidence, _LOOK_AGAIN)

@@ -290,6 +290,8 @@ PLANTS: dict[str, Plant] = {
     "a payout's row with another account": row_of("payouts", "payout", account="north"),
     "a paid checkout deleted": deleted("checkouts", "checkout_id", "paid"),
     "held money booked as a payment": books_row("held", kind="payment"),
+    "a booking whose amount is no number": books_row("payout", gross="8o"),
+    "a payout's row whose amount is no number": row_of("payouts", "payout", amount="8o"),
     "a disbursement of another amount": there(amount=Decimal("80.01")),
     "a disbursement with another fee": there(fee_amount=Decimal("9.99")),
     "a disbursement in another currency": there(currency="EUR"),
@@ -334,6 +336,27 @@ def test_money_that_was_held_first_and_payouts_that_came_back_are_borne_out(paye
     payer.decides("retry_payout")
     payer.sends()
     assert audits(payer.shop) == (0, ANY)
+
+
+def test_what_people_corrected_hours_later_is_borne_out(payer: Payer) -> None:
+    for reference in ("p-1", "p-2"):
+        payer.owes(reference)
+    payer.sends()
+    stands_there(payer, amount=Decimal("80.01"))
+    for reference in ("p-2", "p-1"):
+        payer.sandbox.finish(payer.payout(reference), "completed")
+        payer.sandbox.advance(minutes=120)
+        payer.sends()
+    assert "payouts resolve p-1 --sent" in runs(payer.shop, "audit").stdout
+    payer.decides("resolve_payout", True)
+    payer.decides("resolve_payout", False, reference="p-2")
+    assert "A person found that it came back" in runs(payer.shop, "audit").stdout
+    payer.decides("retry_payout", reference="p-2")
+    for _ in range(2):
+        payer.sends()
+        payer.sandbox.advance(minutes=2)
+    assert (payer.status("p-2"), len(payer.at_service)) == ("completed", 2)
+    assert runs(payer.shop, "audit").stdout.startswith("compared 2: agreed 2,")
 
 
 def test_money_that_a_host_behind_applies_after_one_ahead_has_seen_it_is_borne_out(shop: Shop) -> None:
@@ -443,7 +466,7 @@ def test_what_was_paid_past_the_shop_is_missing_here(payer: Payer) -> None:
 REMEDIES = {
     ("sent", "failed"): "then decide: flask paycheckout payouts retry p-1",
     ("sent", "completed"): "It is read by flask paycheckout reconcile",
-    ("completed", "pending"): "took its word back",
+    ("completed", "failed"): "payouts resolve p-1 --not-sent",
     ("failed", "completed"): "Do not try it again",
     ("unknown", "pending"): "payouts resolve p-1 --sent",
     ("ready", "pending"): "Leave it as it is",

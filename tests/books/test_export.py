@@ -246,6 +246,8 @@ def test_a_booking_that_cannot_be_read_is_named_and_stops_no_other(shop: Shop) -
         connection.execute(update(table).where(table.c.subject == "p-1").values(kind="of another program"))
     assert len(exported(shop, code=1)) == 2
     assert "1 bookings cannot be read, by id: 2" in runs(shop, "export").stderr
+    month = shop.runtime.books.month(f"{shop.clock():%Y-%m}")
+    assert (month.sums.lines, month.sums.incomplete) == (3, 1)
 
 
 def test_reads_change_nothing_and_hold_no_transaction(open_shop: OpenShop, postgres_database: str) -> None:

@@ -1433,6 +1433,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_AUDIT}::test_a_disbursement_that_another_accounts_list_shows_is_named",
             Swap("books.audit.audit:Listing._compare", "paying_account(payout) != account", "False"),
         ),
+        "a corrected amount counts as a change of the books": (
+            f"{_AUDIT}::test_what_people_corrected_hours_later_is_borne_out",
+            Swap("books.audit.books:_judge_payout", 'line["change"] in corrections', "False"),
+        ),
+        "a booking that cannot be read ends the audit": (
+            f"{_ALONE}[sqlite-a booking whose amount is no number]",
+            Swap("books.audit.books:_judge", "(ValueError, ArithmeticError)", "KeyError"),
+        ),
         "a deleted booking is not noticed": (
             f"{_ALONE}[sqlite-a payment's booking deleted]",
             Swap("books.audit.books:_subjects", "rows.pages(rows.paid())", "()"),
@@ -1470,6 +1478,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "the fee of a payout is not booked": (
             f"{_BOOKS}::test_a_payout_with_its_fee[on top]",
             Swap("books.ledger:_fee_of", 'payout.get("fee") or 0', "0"),
+        ),
+        "a fee is booked again for an earlier try that is found after it was taken back": (
+            f"{_AUDIT}::test_what_people_corrected_hours_later_is_borne_out",
+            Swap("books.ledger:Bookings.book_payout", 'after["fee"] is not None', "False"),
         ),
         "a fee in another currency is taken off the net amount": (
             f"{_BOOKS}::test_a_payment_with_its_fee[a fee in another currency]",

@@ -68,12 +68,16 @@ def _judge(rows: AuditRows, subjects: Collection[Subject]) -> dict[Subject, Find
         for name in names:
             row, booked = stored.get(name), lines.get(name, [])
             expected: list[Line] = []
-            if row is None:
-                agrees = not booked
-            elif is_payout:
-                expected, agrees = _judge_payout(row, booked, sent.get(name, ()))
-            else:
-                expected, agrees = _judge_checkout(row, booked)
+            try:
+                if row is None:
+                    agrees = not booked
+                elif is_payout:
+                    expected, agrees = _judge_payout(row, booked, sent.get(name, ()))
+                else:
+                    expected, agrees = _judge_checkout(row, booked)
+            except (ValueError, ArithmeticError):
+                # Another program wrote what is no amount, or no kind.
+                agrees = False
             if not agrees:
                 found[is_payout, name] = _finding(is_payout, name, row, booked, expected)
     return found
@@ -110,11 +114,13 @@ def _judge_payout(row: Row, lines: Sequence[Row], sent: Collection[datetime]) ->
         expected = [{**payout_line(kind, row, PayoutFees.ON_TOP), "subject": present, "account": account}]
     bases = {**_BASE, LineKind.FEE: LineKind(row["kind"])}
     here, there = ({key: sums[:2] for key, sums in _sums(side, bases).items()} for side in (expected, lines))
+    # A corrected amount is booked in one change with the line that takes the other one back, and nothing is sent.
+    corrections = {line["change"] for line in lines if line["kind"] in _BASE}
     agrees = here == there and all(
         all(line[name] == about[name] for name in about)
         and (line["account"] == account or line["subject"] != present)
         and _is_net(line)
-        and _is_in_time(row, line, sent)
+        and _is_in_time(row, line, () if line["change"] in corrections else sent, is_last=line is lines[-1])
         for line in lines
     )
     return expected, agrees
@@ -126,11 +132,12 @@ def _is_net(line: Row) -> bool:
     return net in (gross, EXACT.subtract(gross, fee))
 
 
-def _is_in_time(payout: Row, line: Row, sent: Collection[datetime]) -> bool:
+def _is_in_time(payout: Row, line: Row, sent: Collection[datetime], *, is_last: bool) -> bool:
     booked_at = as_utc(line["booked_at"])
     if line["kind"] == payout["kind"] and line["disbursement_id"] is not None and sent and booked_at not in sent:
         return False
-    is_present = line["subject"] == payout["service_reference"] and payout["taken_at"] is not None
+    # An earlier line may be of an earlier try under this reference, whose time is not stored any more.
+    is_present = is_last and line["subject"] == payout["service_reference"] and payout["taken_at"] is not None
     since = as_utc(payout["taken_at"] if is_present else payout["created_at"])
     return since - _CLOCKS <= booked_at <= as_utc(payout["moved_at"]) + _CLOCKS
 

@@ -20,7 +20,7 @@ from flask_paycheckout.client import Deposit, FiatDisbursement
 from flask_paycheckout.payouts.calls import goes_elsewhere, is_same_number
 from flask_paycheckout.payouts.destinations import Destination, masked_account
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.text import moment_text
 from flask_paycheckout.totals import Receive, Total
 
@@ -51,8 +51,8 @@ _REMEDIES: dict[str, str] = {
     " otherwise.",
     PayoutStatus.READY: "The service has it already. Leave it as it is: reconcile sends it under the same reference,"
     " which the service refuses, and then finds it.",
-    PayoutStatus.COMPLETED: "The service took its word back: ask it where the money is. A transfer that failed after"
-    " all is paid by a new payout with another reference.",
+    PayoutStatus.COMPLETED: "The service took its word back: ask it where the money is. If it came back: flask"
+    " paycheckout payouts resolve {0.reference} --not-sent",
     PayoutStatus.FAILED: "The service pays it, or has paid it. Do not try it again and do not pay it otherwise; ask the"
     " service.",
 }
@@ -263,7 +263,10 @@ def _absent(payout: PayoutMixin, agreed: Finding) -> Finding:
     elif payout.status in (PayoutStatus.SENT, PayoutStatus.COMPLETED) or (
         payout.status == PayoutStatus.FAILED and payout.disbursement_id is not None
     ):
-        remedy = f"{_GONE.format('sent')} became of it before anybody pays it again."
+        remedy = (
+            f"{_GONE.format('sent')} became of it before anybody pays it again. If it never left: flask paycheckout"
+            f" payouts resolve {payout.reference} --not-sent"
+        )
     else:
         return agreed
     return agreed.says(Verdict.MISSING_THERE, (), remedy)
@@ -321,6 +324,13 @@ def _masked(made: FiatDisbursement) -> str | None:
 
 def _remedy(payout: PayoutMixin, made: FiatDisbursement, differing: list[str], now: datetime) -> str:
     status = payout.status
+    if status == PayoutStatus.SENT and "amount" in differing:
+        return (
+            "Ask the service what it paid, and to whom. If the amount is all that differs, and was paid, then once"
+            f" reconcile has read it: flask paycheckout payouts resolve {payout.reference} --sent"
+        )
+    if status == PayoutStatus.FAILED and payout.problem == PayoutEvidence.RETURNED:
+        return "A person found that it came back, or never left. If the money is not in the account, ask the service."
     if status != PayoutStatus.UNKNOWN and differing != ["status"]:
         return (
             "Ask the service what it paid, and to whom. The stored values never change by themselves: correct your"
