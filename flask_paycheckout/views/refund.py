@@ -1,4 +1,4 @@
-"""The refund page: the customer says where the money goes, and sees how the refund stands; reached by a signed link."""
+"""The page of a refund, or of another payout that its receiver claims: where the money goes, and how it stands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from flask_paycheckout.views.pages import (
 from flask_paycheckout.views.refund_text import FieldText, Problem, field_text, problem_text, refund_text
 
 _MAX_BODY = 64 * 1024
-_REMEDY = "Please open the link to your refund again, and use its own form."
+_REMEDY = "Please open the link that the shop sent you again, and use its own form."
 # Attributes of the fields, for the browser's help. An account number is not one that browsers should keep.
 _ATTRIBUTES: dict[str, dict[str, str]] = {
     "account_name": {"autocomplete": "name"},
@@ -182,16 +182,8 @@ def _refused(
 
 def _page(payout: PayoutMixin, form: RefundForm | None = None, **problem: str) -> Response:
     state, chosen = PayoutStatus(payout.status), language.of_page()
-    text = refund_text(
-        state,
-        payout.amount,
-        payout.currency,
-        _shown_destination(payout),
-        chosen,
-        token=payout.is_token,
-        more=claims_left(payout) > 0,
-        fees=runtime().settings.payout_fees,
-    )
+    fees = runtime().settings.payout_fees
+    text = refund_text(payout, _shown_destination(payout), chosen, more=claims_left(payout) > 0, fees=fees)
     # A payment in tokens cannot be followed further.
     sent_for_good = state is PayoutStatus.SENT and payout.is_token
     return page(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from enum import Enum, auto
 
 import msgspec
 
 from flask_paycheckout.config.checks import PayoutFees
-from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, Fault
 from flask_paycheckout.translations.catalogues import Language, catalogue
 from flask_paycheckout.views.language import format_amount
@@ -102,27 +102,29 @@ _FAILED = RefundText(
         " else it should go."
     ),
 )
+_CHECKING = RefundText(
+    message("The shop is checking your refund"),
+    message("It is sent when a person at the shop has approved it. You can close this page: this link stays good."),
+)
+_SENT = RefundText(
+    message("Your refund was sent"),
+    message("The money is on its way to your bank. It usually arrives within one to three working days."),
+)
+_COMPLETED = RefundText(message("Refunded"), message("The money was paid out to you. There is nothing more to do."))
+_CANCELLED = RefundText(
+    message("This refund was cancelled"),
+    message("The shop will not send it. If you have questions, please ask the shop."),
+)
 _OF_STATUS = {
     PayoutStatus.CLAIMABLE: _FORM,
-    PayoutStatus.WAITING: RefundText(
-        message("The shop is checking your refund"),
-        message("It is sent when a person at the shop has approved it. You can close this page: this link stays good."),
-    ),
+    PayoutStatus.WAITING: _CHECKING,
     PayoutStatus.READY: _ON_ITS_WAY,
     PayoutStatus.SENDING: _ON_ITS_WAY,
-    PayoutStatus.SENT: RefundText(
-        message("Your refund was sent"),
-        message("The money is on its way to your bank. It usually arrives within one to three working days."),
-    ),
-    PayoutStatus.COMPLETED: RefundText(
-        message("Refunded"), message("The money was paid out to you. There is nothing more to do.")
-    ),
+    PayoutStatus.SENT: _SENT,
+    PayoutStatus.COMPLETED: _COMPLETED,
     PayoutStatus.FAILED: _FAILED,
     PayoutStatus.UNKNOWN: _LOOKING,
-    PayoutStatus.CANCELLED: RefundText(
-        message("This refund was cancelled"),
-        message("The shop will not send it. If you have questions, please ask the shop."),
-    ),
+    PayoutStatus.CANCELLED: _CANCELLED,
 }
 # A payment in tokens cannot be followed further than that it was sent.
 _SENT_TO_WALLET = RefundText(
@@ -130,8 +132,22 @@ _SENT_TO_WALLET = RefundText(
 )
 _NO_MORE = RefundText(
     message("Please ask the shop about your refund"),
-    message("This form was sent too often, and cannot be used any more. The shop can start your refund again."),
+    message("This form was sent too often, and cannot be used any more. The shop can send you a new link."),
 )
+# What the page of a payout that pays nothing back says in the place of a refund's title or sentence.
+_OF_PAYOUTS = {
+    _FORM.title: message("Where should your money go?"),
+    _FORM.sentence: message(
+        "The shop pays you. Please say where the money should go. A person at the shop checks it before it is sent."
+    ),
+    _CHECKING.title: message("The shop is checking your payout"),
+    _ON_ITS_WAY.title: message("Your payout is being sent"),
+    _SENT.title: message("Your payout was sent"),
+    _COMPLETED.title: message("Paid out"),
+    _LOOKING.title: message("The shop is looking at your payout"),
+    _CANCELLED.title: message("This payout was cancelled"),
+    _NO_MORE.title: message("Please ask the shop about your payout"),
+}
 
 _PROBLEMS = {
     Problem.FAULTS: message("Please look at the marked fields again. Nothing was saved yet."),
@@ -139,7 +155,7 @@ _PROBLEMS = {
     Problem.UNREACHABLE: message(
         "This could not be saved right now. Everything except the account number is still here; please send it again."
     ),
-    Problem.TOO_LATE: message("This changed nothing: the shop had already approved or cancelled the refund."),
+    Problem.TOO_LATE: message("This changed nothing: the shop had already approved or cancelled it."),
     Problem.TOO_OFTEN: message("This changed nothing: the form was sent too often. Please ask the shop."),
 }
 
@@ -190,23 +206,15 @@ _OWN_WALLET = message("Check that the wallet is yours: a payment to a wrong addr
 
 
 def refund_text(
-    status: PayoutStatus,
-    amount: Decimal,
-    currency: str,
-    destination: str,
-    language: Language,
-    *,
-    token: bool,
-    more: bool,
-    fees: PayoutFees,
+    payout: PayoutMixin, destination: str, language: Language, *, more: bool, fees: PayoutFees
 ) -> RefundText:
-    """The text of a refund in this state.
+    """The text of a refund, or of another payout that its receiver claims, in its state.
 
-    :param destination: where the customer said that the money goes; empty until then.
-    :param token: whether it is paid in a token, to a wallet.
+    :param destination: where the receiver said that the money goes; empty until then.
     :param more: whether the form can still be sent, where the state allows it.
     :param fees: who pays the fee of the transfer.
     """
+    status, token = PayoutStatus(payout.status), payout.is_token
     text, about = _OF_STATUS[status], (*(_ABOUT_WALLET if token else _ABOUT_BANK), _WHO_PAYS[fees])
     if token:
         text = msgspec.structs.replace(text, send=_SEND_WALLET)
@@ -214,11 +222,14 @@ def refund_text(
         text = _SENT_TO_WALLET
     if status is PayoutStatus.CLAIMABLE and not more:
         text = _NO_MORE
+    if payout.kind != PayoutKind.REFUND:
+        title, sentence = (_OF_PAYOUTS.get(words, words) for words in (text.title, text.sentence))
+        text = msgspec.structs.replace(text, title=title, sentence=sentence)
     messages = catalogue(language.code)
     shown = messages.gettext("Destination: %(destination)s") % {"destination": destination} if destination else ""
     return msgspec.structs.replace(
         translated(text, language),
-        amount=format_amount(amount, currency, language.tag),
+        amount=format_amount(payout.amount, payout.currency, language.tag),
         destination=shown,
         about=[messages.gettext(each) for each in about],
     )

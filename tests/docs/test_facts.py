@@ -28,7 +28,7 @@ from tests.docs.pages import PAGES, ROOT, read
 from tests.scripted import make_app
 from tests.test_imports import LAYERS
 
-PAGE = "docs/sandbox.md"
+CONTROL = "docs/sandbox-control.md"
 
 
 def rows(page: str) -> dict[str, list[str]]:
@@ -80,14 +80,14 @@ def test_every_setting_that_a_page_names_exists() -> None:
 def test_the_table_of_switches_is_that_of_the_sandbox() -> None:
     listed = re.findall(r"^    (\w+) = (.*)$", flask_paycheckout.sandbox.__doc__ or "", re.MULTILINE)
     assert len(listed) > 50
-    told = rows("docs/sandbox.md")
+    told = rows("docs/sandbox-switches.md")
     for name, values in listed:
         default, *others = values.split(" | ")
         assert [told[name][0], told[name][1]] == [f"`{default}`", ", ".join(f"`{other}`" for other in others)]
 
 
 def test_every_call_of_the_control_interface_is_documented_and_exists() -> None:
-    calls = {re.sub(r"<\w+>", "<id>", call) for call in rows("docs/sandbox.md")}
+    calls = {re.sub(r"<\w+>", "<id>", call) for call in rows(CONTROL)}
     told = {tuple(call.split()) for call in calls if call.split()[-1].startswith("/")}
     routes = {
         (method, re.sub(r"<\w+>", "<id>", str(rule).removeprefix("/_sandbox")))
@@ -99,15 +99,14 @@ def test_every_call_of_the_control_interface_is_documented_and_exists() -> None:
 
 
 def test_the_page_and_the_document_of_the_control_interface_tell_the_same() -> None:
-    section = read("docs/sandbox.md").partition("\n## Control interface\n")[2].partition("\n(switches)=")[0]
-    told = set(re.findall(r"`(\w+)`", section))
+    told = set(re.findall(r"`(\w+)`", read(CONTROL)))
     # Another table tells the names of the switches.
     told |= {unknown.name for unknown in ASSUMPTIONS}
     described = document(create_sandbox(), control=True)
     own = {name: schema for name, schema in described["components"]["schemas"].items() if name not in _OF_DEPOSITS}
     assert fields_in(own) <= told
-    effects = {name: cells[0].replace("`", "") for name, cells in rows(PAGE).items()}
-    told_queries = {name: set(re.findall(r"`(\w+)`", "".join(cells[1:2]))) for name, cells in rows(PAGE).items()}
+    effects = {name: cells[0].replace("`", "") for name, cells in rows(CONTROL).items()}
+    told_queries = {name: set(re.findall(r"`(\w+)`", "".join(cells[1:2]))) for name, cells in rows(CONTROL).items()}
     for path, calls in described["paths"].items():
         for method, call in calls.items():
             # The page writes every variable but a name as an id.
@@ -137,8 +136,7 @@ def fields_in(own: dict[str, Any]) -> set[str]:
 
 
 def test_every_command_and_event_of_the_terminal_is_documented() -> None:
-    section = read("docs/sandbox.md").partition("\n## From a terminal\n")[2].partition("\n## Control interface\n")[0]
-    told = {found.split()[0] for found in re.findall(r"`([^`\n]+)`", section)}
+    told = {found.split()[0] for found in re.findall(r"`([^`\n]+)`", read("docs/sandbox-commands.md"))}
     assert {*COMMANDS, *EVENTS} <= told
 
 
