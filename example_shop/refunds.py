@@ -89,8 +89,9 @@ def order_note(order: Order) -> str | None:
 
 def _ask_where(order: Order, refund: PayoutMixin) -> str:
     if order.id not in session.get("placed", []):
-        return "The link to say where it goes is shown in the browser that ordered."
-    return Markup('<a href="{}">Say where it goes</a>.').format(paycheckout.refund_url(refund.reference))
+        return "Say where it goes on this page in the browser that ordered, or ask us for the link."
+    label = "Say where it goes" if refund.status == "claimable" else "Look at it, or change where it goes"
+    return Markup('<a href="{}">{}</a>.').format(paycheckout.refund_url(refund.reference), label)
 
 
 def desk_note(order: Order) -> str | None:

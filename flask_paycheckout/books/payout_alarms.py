@@ -71,8 +71,8 @@ def unsent_payouts(look: Look) -> Iterator[Alarm]:
         [*_is_unsent(look), look.models.payouts.c.account.in_(accounts)],
         ("payout is ready and not sent", "payouts are ready and not sent"),
         _RECONCILE,
-        "A refused access token is set in PAYCHECKOUT_ACCESS_TOKEN, or in the account's own,"
-        " or given once by: flask paycheckout payouts send --login",
+        "If the service refuses the access token, set a new one in PAYCHECKOUT_ACCESS_TOKEN or in the account, or log"
+        " in once: flask paycheckout payouts send --login",
     )
 
 

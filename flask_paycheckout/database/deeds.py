@@ -38,6 +38,9 @@ class Deed(NamedTuple):
     through: str
     """`page`, `command` or `call`."""
 
+    order_id: str | None = None
+    """The order that it is about, if any."""
+
 
 def deed_table(beside: Table) -> Table:
     """Define the table in the metadata of another one of ours, so that migrations and `create_all` include it."""
@@ -110,4 +113,4 @@ def newest_deeds(engine: Engine, deeds: Table, before: int | None, limit: int) -
 
 
 def _deed_of(row: Any) -> Deed:
-    return Deed(as_utc(row.at), row.by, row.deed, row.subject, row.why, row.through)
+    return Deed(as_utc(row.at), row.by, row.deed, row.subject, row.why, row.through, row.order_id)

@@ -283,6 +283,7 @@ class Gallery:
     def _press_pay_in_vain(self, page: Page, url: str) -> None:
         self.tester.does("DELETE", "faults")
         self.tester.orders_fault("POST /v1/checkout", "error", times=9, statusCode=503)
+        page.set_extra_http_headers({"Accept-Language": "en"})
         page.goto(url)
         page.get_by_role("button").click()
         page.wait_for_url("**/checkout")

@@ -1,7 +1,7 @@
 """The control interface below `/_sandbox/`, with which tests control a sandbox: how calls are declared and refused.
 
 A call is declared once, by `call` above the function that carries it out. Its route, the check of its body and query,
-its transaction and its part of the OpenAPI document follow from that. `docs/sandbox-control.md` has the table of all calls.
+its transaction and its part of the OpenAPI document follow from that. `docs/sandbox-control.md` lists all calls.
 
 Every call is JSON and carries `X-Sandbox-Control`. Errors are `{"error": {"field", "fault", "remedy"}}` with 400 for a
 wrong field, 401 without the token, 403 from another machine, 404 for what does not exist, and 409 for what the state
