@@ -14,10 +14,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Flask, Response, abort, current_app, g, request
-from werkzeug.datastructures import HeaderSet
+from werkzeug.datastructures import HeaderSet, MIMEAccept
+from werkzeug.http import parse_options_header
 
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.origins import origin_of
+from flask_paycheckout.views.language import page_settings
 
 # Under "no-referrer" browsers post forms with `Origin: null`, and older browsers, or any over plain http, send no other
 # header that tells their origin. "strict-origin" sends the shop's origin, never the page's address with its token;
@@ -120,7 +122,8 @@ def wants_json() -> bool:
     """Whether this request is answered with JSON, since `Accept` prefers it to a page or the route has no page."""
     if request.endpoint == "paycheckout.order_status":
         return True
-    accepted = request.accept_mimetypes
+    # Parameters such as a charset make no other type.
+    accepted = MIMEAccept((parse_options_header(value)[0], quality) for value, quality in request.accept_mimetypes)
     json, page = accepted["application/json"], accepted["text/html"]
     # Many programs send "application/json, */*", which accepts both equally.
     named = set(accepted.values())
@@ -154,11 +157,10 @@ def _is_same_site() -> bool:
 
 
 def _own_origins() -> set[str]:
-    """The shop's own origins: the public one, and that of this request."""
+    """The shop's own origins: the public one, that of this page's merchant account, and that of this request."""
     # Werkzeug gives an empty host for an invalid Host header.
     own = {f"{request.scheme}://{request.host}"} if request.host else set()
-    public = runtime().settings.public_url
-    return own | {origin_of(public)} if public else own
+    return own | {origin_of(one.public_url) for one in (runtime().settings, page_settings()) if one.public_url}
 
 
 View = Callable[..., Any]

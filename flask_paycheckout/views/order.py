@@ -147,9 +147,9 @@ def _ask_total(order_id: str) -> tuple[Total | None, bool]:
 @negotiated
 def create_checkout(token: str) -> Answer:
     """Start a payment of the order; people are redirected to the service's payment page."""
+    link = link_of(PAY, token)
     if not may_use_links():
         return cross_origin("Please start the payment from the shop's own page.")
-    link = link_of(PAY, token)
     if link is None:
         return bad_link()
     try:

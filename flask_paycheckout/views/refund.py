@@ -87,13 +87,14 @@ class _Field(msgspec.Struct, frozen=True):
 def refund(token: str) -> Answer:
     """Show a refund, and take the form in which the customer says where it goes."""
     posted = request.method == "POST"
-    if posted and not may_use_links():
-        return cross_origin(_REMEDY)
     reference = runtime().signed_links.read(REFUND, token)
     found = None if reference is None else runtime().refund_claims.find(reference)
+    if found is not None:
+        language.use_settings(partial(runtime().settings_of, found.account))
+    if posted and not may_use_links():
+        return cross_origin(_REMEDY)
     if found is None:
         return bad_link()
-    language.use_settings(partial(runtime().settings_of, found.account))
     return _claim(found, read_form(found.currency, _typed()), token) if posted else _state(found)
 
 

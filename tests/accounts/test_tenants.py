@@ -10,9 +10,10 @@ import pytest
 
 from flask_paycheckout import Account, ConfigurationError, order_paid
 from tests.accounts.conftest import Sellers
+from tests.payouts.claiming import FORM, Customer
 from tests.payouts.shop import refunds
 from tests.scripted import Shop
-from tests.views.pages import heading, opens
+from tests.views.pages import heading, opens, pay_path
 from tests.views.test_headless import pays
 from tests.views.test_owner import opens_view
 from tests.views.test_owner_books import downloads, months
@@ -64,6 +65,17 @@ def test_links_lead_to_the_orders_own_host_in_requests_receivers_and_commands(sh
     assert seen == {where: {ADA} for where in ("request of another host", "command", "receiver of o-1")}
     assert pays(shop, "o-1").get_json()["statusUrl"].startswith(f"{ADA}/paycheckout/orders/")
     assert pays(shop, "o-2").get_json()["statusUrl"].startswith(f"{SHOP}/paycheckout/orders/")
+
+
+def test_a_form_from_the_accounts_own_host_is_taken_behind_a_proxy_that_rewrites_host(shop: Shop) -> None:
+    reference = refunds(shop, shop.has_paid("o-1"), "5").reference
+    market = [(pay_path(shop, "o-1"), {}), (Customer(shop, reference).path, FORM)]
+    for path, form in market:
+        codes = {
+            origin: shop.browser.post(path, data=form, headers={"Origin": origin}).status_code
+            for origin in (ADA, SHOP, "https://bo.example")
+        }
+        assert codes == {ADA: 303, SHOP: 303, "https://bo.example": 403}
 
 
 def test_a_link_for_an_order_that_is_not_committed_yet_leads_to_its_host(market: Sellers, shop: Shop) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -172,10 +173,10 @@ def test_a_host_that_gives_contexts_no_own_session_is_refused(session: Any, mess
                 use()
 
 
-def test_a_session_on_another_database_than_the_engine_is_refused() -> None:
+def test_a_session_on_another_database_than_the_engine_is_refused(tmp_path: Path) -> None:
     sessions = lambda engine: lambda: g.setdefault("session", Session(engine))  # noqa: E731
     refused = pytest.raises(ConfigurationError, match=r"sqlite://.*elsewhere\.db")
-    with PlainShop(sessions, create_engine("sqlite:///elsewhere.db")) as paycheckout, refused:
+    with PlainShop(sessions, create_engine(f"sqlite:///{tmp_path}/elsewhere.db")) as paycheckout, refused:
         paycheckout.start("o-1")
 
 

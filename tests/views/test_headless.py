@@ -88,6 +88,8 @@ def test_the_status_page_and_its_json_tell_the_same_facts(shop: Shop) -> None:
         ("application/json;q=0.4, text/html;q=0.5", False),
         ("application/json, text/plain, */*", True),
         ("text/html;q=0.5, application/json", True),
+        ("Application/JSON; charset=utf-8", True),
+        ("text/html; charset=utf-8, */*;q=0.1", False),
     ],
 )
 def test_json_is_given_where_it_is_preferred(shop: Shop, accept: str | None, is_json: bool) -> None:
