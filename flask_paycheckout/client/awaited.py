@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import httpx
-
-from flask_paycheckout.client.transport import LIMITS, Body
+from flask_paycheckout.client.transport import LIMITS, Body, httpx
 from flask_paycheckout.client.waiting import no_cookies
 
 if TYPE_CHECKING:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar, cast
 
-import httpx
-
 from flask_paycheckout.client.bodies import query_text
 from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.errors import RequestRefused
@@ -23,6 +21,7 @@ from flask_paycheckout.client.resources.deposits import Deposit, Deposits
 from flask_paycheckout.client.retries import Pace, Retries, moment_of, seconds
 from flask_paycheckout.client.sending import Sender, checked_base_url
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, RenewedToken, Signer
+from flask_paycheckout.client.transport import httpx
 from flask_paycheckout.client.waiting import Blocking, Resource, W, method
 
 if TYPE_CHECKING:

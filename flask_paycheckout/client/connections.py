@@ -9,10 +9,8 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-import httpx
-
 from flask_paycheckout.client.per_process import PerProcess
-from flask_paycheckout.client.transport import LIMITS, Limits, read_whole
+from flask_paycheckout.client.transport import LIMITS, Limits, httpx, read_whole
 
 if TYPE_CHECKING:
     import httpcore

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-import httpx
 import msgspec
 
 from flask_paycheckout.client.hidden import Hidden
+from flask_paycheckout.client.transport import httpx
 
 __all__ = [
     "Activity",

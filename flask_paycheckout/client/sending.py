@@ -10,13 +10,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Generic
 from urllib.parse import urlsplit
 
-import httpx
-
 from flask_paycheckout.client.errors import TransportFailed
 from flask_paycheckout.client.hidden import Hidden, hide
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.signing import RenewedToken, Signer, signed_headers
-from flask_paycheckout.client.transport import LIMITS, Limits, RefusedResponse
+from flask_paycheckout.client.transport import LIMITS, Limits, RefusedResponse, httpx
 from flask_paycheckout.client.waiting import W
 
 if TYPE_CHECKING:

@@ -12,14 +12,18 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-import httpx
+# The only place that names the HTTP library: whatever else works with it imports it from here.
+try:
+    import httpx
+except ImportError:
+    import httpx2 as httpx  # type: ignore[import-not-found,no-redef]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import datetime
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ["LIMITS", "Body", "InProcess", "LimitedTransport", "Limits", "RefusedResponse", "read_whole"]
+__all__ = ["LIMITS", "Body", "InProcess", "LimitedTransport", "Limits", "RefusedResponse", "httpx", "read_whole"]
 
 LIMITS = "flask_paycheckout.limits"
 """The request extension with the request's `Limits`."""

@@ -10,10 +10,8 @@ from functools import wraps
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
-import httpx
-
 from flask_paycheckout.client.connections import Connections
-from flask_paycheckout.client.transport import LimitedTransport
+from flask_paycheckout.client.transport import LimitedTransport, httpx
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator

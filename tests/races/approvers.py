@@ -1,0 +1,41 @@
+"""A process of `tests.shop_app` whose threads approve payouts and send them: `python -m tests.races.approvers`.
+
+It waits for a line on its standard input, so that several of them begin together.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from itertools import cycle, islice
+
+from tests.payouts.shop import decides, sends
+from tests.races.crowds import crowd
+from tests.shop_app import create_shop
+
+THREADS, DECISIONS = 32, 2
+LIMIT = {"USD": "200.00"}
+
+
+def main(references: list[str]) -> None:
+    shop = create_shop(
+        PAYCHECKOUT_ACCESS_TOKEN="races-token",
+        PAYCHECKOUT_PAYOUT_BATCH=4,
+        PAYCHECKOUT_DAILY_LIMIT=LIMIT,
+        # A server of PostgreSQL takes a hundred connections.
+        SQLALCHEMY_ENGINE_OPTIONS={"pool_size": 8, "max_overflow": 0, "pool_timeout": 120},
+    )
+
+    def approves(number: int) -> None:
+        for reference in islice(cycle(references), number, number + DECISIONS):
+            decides(shop, "approve", reference)
+        sends(shop)
+
+    print("ready", flush=True)
+    sys.stdin.readline()
+    with crowd(THREADS) as threads:
+        threads.does([partial(approves, number) for number in range(THREADS)])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
