@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all style types docs wheel ci clean
+.PHONY: help install demo test test-all style types docs release ci clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -35,10 +35,9 @@ types: install ## Check the types
 docs: install ## Build the documentation into build/docs
 	$(BIN)/sphinx-build -q -W --keep-going docs build/docs
 
-wheel: install ## Build the wheel into build/wheel and look into it
-	rm -rf build/wheel
-	$(BIN)/python -m build --wheel --outdir build/wheel >/dev/null
-	$(BIN)/python .ci/look_into_wheel.py build/wheel/*.whl
+release: install ## Build sdist and wheel into build/release, with hashes and an SBOM
+	$(BIN)/python .ci/release.py build/release
+	$(BIN)/python .ci/look_into_wheel.py build/release/*.whl
 
 ci: ## Run everything that must hold before a change lands
 	.ci/run

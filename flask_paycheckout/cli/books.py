@@ -175,14 +175,13 @@ def erase(order_id: str, by: str, why: str, dry_run: bool, as_json: bool) -> Non
     "--older-than",
     "days",
     type=click.IntRange(1, _MOST_DAYS),
-    required=True,
     metavar="DAYS",
-    help="Only what was decided and delivered more than so many days ago.",
+    help="Only what was decided and delivered more than so many days ago; PAYCHECKOUT_PRUNE_AFTER if left out.",
 )
 @click.option("--dry-run", is_flag=True, help="Only count what would be removed.")
 @json_option
 @with_appcontext
-def prune(days: int, dry_run: bool, as_json: bool) -> None:
+def prune(days: int | None, dry_run: bool, as_json: bool) -> None:
     """Remove what is decided, delivered and old; the books stay as they are.
 
     Histories and delivered events go first; decisions of people stay in the histories. An abandoned checkout goes as a
@@ -193,9 +192,12 @@ def prune(days: int, dry_run: bool, as_json: bool) -> None:
 
     Exit code 0: removed, or counted.
     """
+    age = runtime().settings.prune_after if days is None else timedelta(days=days)
+    if age is None:
+        raise click.UsageError("Say how old with --older-than DAYS, or set PAYCHECKOUT_PRUNE_AFTER.")
     with progress_bar("Pruning", lambda: _STEPS) as bar:
         progress = bar and (lambda place, end: bar.update(_STEPS * place // max(end, 1) - bar.pos))
-        pruned = runtime().for_writing("prune()").pruning.run(timedelta(days=days), dry_run=dry_run, progress=progress)
+        pruned = runtime().for_writing("prune()").pruning.run(age, dry_run=dry_run, progress=progress)
     click.echo(json.dumps(plain(asdict(pruned))) if as_json else _text(pruned))
 
 

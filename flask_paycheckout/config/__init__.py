@@ -119,6 +119,9 @@ class Settings:
     token_max_age: timedelta = setting(checks.check_seconds, timedelta(days=90))
     """The seconds for which links to payment and status pages are valid."""
 
+    prune_after: timedelta | None = setting(checks.check_retention, None)
+    """The seconds after which `flask paycheckout prune` removes what has ended, unless it is told another time."""
+
     defer_webhooks: bool = setting(checks.check_switch, False)
     """Whether the webhook only stores and answers, so that a task or reconcile reads the deposit."""
 

@@ -112,6 +112,13 @@ def check_seconds(key: str, value: object) -> timedelta:
     )
 
 
+def check_retention(key: str, value: object) -> timedelta:
+    kept = check_seconds(key, value)
+    if kept < timedelta(days=1):
+        raise fault_of(key, "is less than a day", "Write how many seconds are kept, such as 31536000 for a year.")
+    return kept
+
+
 def check_pending_for(key: str, value: object) -> PendingFor:
     if not isinstance(value, Mapping):
         return check_seconds(key, value)

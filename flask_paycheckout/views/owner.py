@@ -85,6 +85,7 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
         ("/books", owner_books.show_month, "GET", "look"),
         ("/books/month", owner_books.download_month, "GET", "export"),
         ("/deeds", list_deeds, "GET", "look"),
+        ("/erase/<token>", erase, "POST", "erase"),
         ("/refund", owner_payouts.ask_for_refund, "GET", "refund"),
         ("/refunds/<token>", owner_payouts.refund, "POST", "refund"),
     ):
@@ -123,7 +124,7 @@ def _address(place: str | None) -> str | None:
 
 def _exempt_from_csrf(state: BlueprintSetupState) -> None:
     exempt_from_csrf(
-        cast(Flask, state.app), [resolve, mark_paid_back, owner_payouts.decide_payout, owner_payouts.refund]
+        cast(Flask, state.app), [resolve, mark_paid_back, erase, owner_payouts.decide_payout, owner_payouts.refund]
     )
 
 
@@ -196,6 +197,18 @@ def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
     return _record(
         token, "became", ("done", "kept"), record, asked, "This money was already recorded as paid back or kept"
     )
+
+
+def erase(token: str) -> str | tuple[str, int] | Response:
+    """Erase the persons of an order, with name and reason; the page names what must stay for now."""
+    order_id, why = subject_of_form(RESOLVE, token), why_given()
+    if not why:
+        return _story(order_id, "Say why the persons of this order are erased.", 400)
+    erased = runtime().for_writing(f"erase({order_id!r})").erasing.erase(order_id, owner(), why)
+    if not erased.kept:
+        return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
+    kept = "; ".join(f"{subject}: {reason}" for subject, reason in erased.kept.items())
+    return _story(order_id, visible(f"Erased, but for what must stay for now. Erase it again later. {kept}."), 409)
 
 
 def _record(

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from flask_paycheckout import Erased, TransitionRefused
+from flask_paycheckout.payouts.payout_states import PayoutStatus
 from tests.payouts.claiming import FORM, Customer
 from tests.payouts.paying import BANK, Payer
 from tests.payouts.shop import committing, payouts
+from tests.scripted import SAME_SITE
+from tests.views.pages import opens as opens_status
+from tests.views.test_owner import ROOT, opens_view
+from tests.views.test_owner_payouts import form_of, opens
 
 TYPED = ("Zoë Quist", "Zoë told us", "jars of Zoë", "Bo Baker", "Zoë's letter", "40001234")
 
@@ -18,7 +24,7 @@ TYPED = ("Zoë Quist", "Zoë told us", "jars of Zoë", "Bo Baker", "Zoë's lette
 @pytest.fixture
 def story(payer: Payer) -> Payer:
     """An order whose payment was refunded through the link, with payouts that failed and that wait."""
-    shop, sandbox = payer.shop, payer.sandbox
+    shop, sandbox = opens_view(payer.shop), payer.sandbox
     with shop.app.app_context():
         checkout_id = shop.paycheckout.start("o-1").checkout_id
         sandbox.pay(checkout_id)
@@ -60,9 +66,10 @@ def exported(payer: Payer) -> str:
 
 def made_at_service(payer: Payer) -> list[Any]:
     """The recipients that the service keeps, without those of its start state."""
-    return [one for one in payer.shop.runtime.client.recipients.iterate() if one.reference]
+    return [one for one in recipients(payer) if one.reference]
 
 
+@pytest.mark.on_each_database
 def test_persons_go_and_money_stays(story: Payer) -> None:
     before, books = stored(story), exported(story)
     assert all(name in before for name in ("Zoë Quist", "Zoë told us", "jars of Zoë", "40001234"))
@@ -82,6 +89,47 @@ def test_persons_go_and_money_stays(story: Payer) -> None:
     explains(story)
 
 
+@pytest.mark.on_each_database
+def test_no_word_about_a_person_is_left_anywhere_once_every_payout_ended(
+    story: Payer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    references = [f"was-{status}" for status in PayoutStatus]
+    for reference, status in zip(references, PayoutStatus, strict=True):
+        story.owes(reference, to=BANK, note="jars of Zoë", order_id="o-1")
+        story.stands(reference, status=status, problem="Zoë's letter")
+    ended = ("completed", "failed", "cancelled")
+    assert set(erases(story).kept) == {"waiting"} | {f"was-{one}" for one in PayoutStatus if one not in ended}
+    for reference in (*references, "waiting", "other"):
+        story.stands(reference, status="completed")
+    assert erases(story).kept == {}
+    with story.shop.app.app_context():
+        assert story.shop.paycheckout.erase("o-2", by="Di", why="so did he").kept == {}
+    everywhere = [*tables(story), *pages(story, references), caplog.text, repr([*recipients(story)])]
+    assert [name for name in TYPED for text in everywhere if name in text] == []
+
+
+def tables(payer: Payer) -> Iterator[str]:
+    """The whole content of each table."""
+    with payer.shop.app.app_context(), payer.shop.db.engine.connect() as connection:
+        for table in payer.shop.db.metadata.tables.values():
+            yield str(connection.execute(table.select()).mappings().all())
+
+
+def pages(payer: Payer, references: list[str]) -> Iterator[str]:
+    """The owner's pages about the order and these payouts, and the customer's page."""
+    for page in ("/", "/payouts", "/deeds", "/books", "/paybacks"):
+        yield payer.shop.browser.get(f"{ROOT}{page}").text
+    yield opens(payer.shop, "/order", id="o-1").text
+    yield from (opens(payer.shop, "/payout", reference=one).text for one in references)
+    yield opens_status(payer.shop).text
+
+
+def recipients(payer: Payer) -> Iterator[Any]:
+    """The recipients that the service has."""
+    return payer.shop.runtime.client.recipients.iterate()
+
+
 def explains(payer: Payer) -> None:
     """The order can still be explained, and its deeds have lost their reasons but the erasure's."""
     runs = payer.shop.app.test_cli_runner().invoke
@@ -89,6 +137,18 @@ def explains(payer: Payer) -> None:
     assert (shown.exit_code, [name for name in TYPED if name in shown.stdout]) == (0, [])
     found = json.loads(runs(args=["paycheckout", "deeds", "--json"]).stdout)
     assert [one["why"] for one in found if one["why"]] == ["she asked"]
+
+
+def test_the_owner_erases_on_the_orders_page_which_names_what_must_stay(story: Payer) -> None:
+    action, fields = form_of(opens(story.shop, "/order", id="o-1"))
+    assert "/erase/" in action
+    page = story.shop.browser.post(action, data={**fields, "why": "she asked"}, headers=SAME_SITE)
+    assert (page.status_code, "waiting: the payout waits for approval" in page.text) == (409, True)
+    assert "Zoë told us" not in page.text
+    story.stands("waiting", status="completed")
+    assert story.shop.browser.post(action, data={"why": "again"}, headers=SAME_SITE).status_code == 303
+    assert "jars of Zoë" not in stored(story)
+    assert story.shop.browser.post(action, headers=SAME_SITE).status_code == 400
 
 
 def test_what_was_erased_is_not_tried_again(story: Payer) -> None:

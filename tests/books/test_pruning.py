@@ -16,6 +16,7 @@ from flask_paycheckout.books import pruning
 from flask_paycheckout.books.pruning import Pruned
 from flask_paycheckout.errors import OrderSettled
 from flask_paycheckout.testing import Signals
+from flask_paycheckout.text import plain
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, refunds, stands
 from tests.plans import plans
@@ -442,6 +443,13 @@ def test_the_command_counts_first_and_says_what_it_removed(shop: Shop) -> None:
     shown = runs(shop, "show", "b")
     assert shown.exit_code == 1
     assert "(Abandoned attempts may have been pruned.)" in shown.output
+
+
+def test_the_setting_says_how_old_where_the_command_does_not(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_PRUNE_AFTER=timedelta(days=30))
+    for arguments, days in (((), 30), (("--older-than", "365"), 365)):
+        told = json.loads(runs(shop, "prune", *arguments, "--json").stdout)
+        assert told["before"] == plain(shop.clock() - timedelta(days=days))
 
 
 @pytest.mark.parametrize("arguments", [[], ["--older-than", "0"], ["--older-than", "x"], ["--older-than", "99999999"]])

@@ -25,6 +25,7 @@ WANTED = {
     "POST /held/{resolve}": "decide",
     "POST /paybacks/{resolve}": "decide",
     "POST /payouts/{payout}": "approve",
+    "POST /erase/{resolve}": "erase",
 }
 
 
@@ -47,6 +48,7 @@ def test_a_person_does_only_what_it_may(shop: Shop, may: str) -> None:
                 "/refund": "refund",
                 "/payouts/": "approve",
                 "/month": "export",
+                "/erase/": "erase",
             }.items():
                 assert wants == may or not any(part in link for link in shown), (request, part)
 
