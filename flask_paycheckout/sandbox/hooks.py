@@ -29,7 +29,7 @@ from flask_paycheckout.sandbox.wire.operations import allowed_methods, check_for
 from flask_paycheckout.sandbox.wire.rate_limits import check_rate
 from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_request
 from flask_paycheckout.sandbox.world.clock import ClockAtItsEnd
-from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.database_problems import is_disk_full
 from flask_paycheckout.sandbox.world.settings import follow
@@ -83,7 +83,7 @@ def _begin() -> ResponseReturnValue | None:
         _follow_settings()
         return None
     fault = _fault_of_request()
-    g.arrived_at = world().clock.now()
+    g.arrived_at = current_time()
     # Read now, so that nothing is left unread on the connection if no endpoint reads it.
     g.body = request.get_data()
     if fault is not None:

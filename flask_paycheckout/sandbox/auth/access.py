@@ -32,7 +32,7 @@ from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, digest_o
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
-from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.context import assumption, current_time, world
 from flask_paycheckout.sandbox.world.settings import new_secret
 from flask_paycheckout.sandbox.world.signing import sign, string_to_sign
 
@@ -44,7 +44,7 @@ _SCHEME = "bearer "
 
 def issue_token(session: Session, user_id: str, *, expires: bool) -> str:
     """Issue a new token of an account, which its owner's id names. One that does not expire can never be revoked."""
-    session.execute(delete(AccessToken).where(AccessToken.expires_at <= world().clock.now()))
+    session.execute(delete(AccessToken).where(AccessToken.expires_at <= current_time()))
     token = new_secret(session)
     minutes = int(assumption("access_token_minutes"))
     add_token(session, user_id, token, timedelta(minutes=minutes) if expires else None)
@@ -129,7 +129,7 @@ def check_client_id(session: Session) -> Account:
 
 def check_access_token(session: Session) -> Account:
     """Check the access token of the current request, and return its user's account."""
-    is_valid = or_(AccessToken.expires_at.is_(None), AccessToken.expires_at > world().clock.now())
+    is_valid = or_(AccessToken.expires_at.is_(None), AccessToken.expires_at > current_time())
     token = select(AccessToken.user_id).where(AccessToken.token_digest == digest_of(_presented()), is_valid)
     fault = "The Authorization header holds no valid access token. Log in for a new one."
     return _accepted(

@@ -31,7 +31,7 @@ from flask_paycheckout.sandbox.outgoing.mails import store_mail
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import key_of
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
-from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed, transaction
 from flask_paycheckout.sandbox.world.settings import new_id, new_secret
 
@@ -71,7 +71,7 @@ def _add_user(session: Session, new: NewUser, password_hash: str) -> User:
     session.add(Account(user_id=user_id, name=name, client_id=name, client_secret=secret, checkout_enabled=True))
     session.flush()
     user = make_user(
-        *(user_id, new.email, new.full_name, world().clock.now()),
+        *(user_id, new.email, new.full_name, current_time()),
         account_id=user_id,
         password_hash=password_hash,
         country=new.country,
@@ -112,7 +112,7 @@ def _is_password_of(user: User | None, unhashed: str | None, sent: str) -> bool:
 
 def _begin_login(session: Session, user: User) -> str:
     """Start a login: mail the one-time password, and return the verification token that belongs to it."""
-    now = world().clock.now()
+    now = current_time()
     if assumption("earlier_verification_tokens") == "revoked":
         session.execute(delete(Verification).where(Verification.user_id == user.id))
     session.execute(delete(Verification).where(Verification.expires_at <= now))
@@ -157,7 +157,7 @@ def _confirm_login(session: Session, token: str, otp: str) -> User | Refusal:
     """Complete a login, or tell why not. A failure counts as an attempt, so the caller must commit it too."""
     fault = "The verification token is unknown, expired, used, or was tried too often. Log in again."
     wrong_token = unspecified_refusal("verification_token_error", fault)
-    now = world().clock.now()
+    now = current_time()
     usable = (
         Verification.token_digest == digest_of(token),
         Verification.used_at.is_(None),

@@ -71,19 +71,19 @@ class Confirmation:
     is_disable_expire: Flag = False
 
 
-class Organization(Record, frozen=True):
+class Organization(Record):
     id: str = msgspec.field(name="_id")
     org_name: str
 
 
-class UserCredentials(Record, frozen=True):
+class UserCredentials(Record):
     """Credentials of a user, whose fields the interface does not show: the unknown `user_credentials` fills them."""
 
     client_id: str | None = None
     client_secret: str | None = None
 
 
-class UserRecord(Record, frozen=True):
+class UserRecord(Record):
     id: str
     name: str
     email: str
@@ -105,11 +105,11 @@ class UserRecord(Record, frozen=True):
     otp_code: str | None = msgspec.field(name="otp_code", default=None)
 
 
-class VerificationRecord(Record, frozen=True):
+class VerificationRecord(Record):
     verification_token: str
 
 
-class LoginRecord(Record, frozen=True):
+class LoginRecord(Record):
     access_token: str
     user: UserRecord
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of
 from flask_paycheckout.sandbox.wire.field_types import key_of
-from flask_paycheckout.sandbox.world.context import World, world
+from flask_paycheckout.sandbox.world.context import World, current_time, world
 from flask_paycheckout.sandbox.world.settings import derived
 
 ACCOUNT_NAME = "default"
@@ -111,5 +111,5 @@ def add_invited_user(session: Session) -> None:
 
 def add_token(session: Session, user_id: str, token: str, lifetime: timedelta | None = None) -> None:
     """Add an access token of an account, which its owner's id names; without a lifetime it never expires."""
-    expires_at = None if lifetime is None else world().clock.now() + lifetime
+    expires_at = None if lifetime is None else current_time() + lifetime
     session.add(AccessToken(token_digest=digest_of(token), user_id=user_id, expires_at=expires_at))

@@ -15,9 +15,9 @@ class Account(Table):
     __tablename__ = "account"
 
     user_id: Mapped[str] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(ordered_text(80), unique=True)
+    name: Mapped[str] = mapped_column(ordered_text(), unique=True)
     """The tester's name for it; the client id for an account that registered."""
-    client_id: Mapped[str] = mapped_column(ordered_text(80), unique=True)
+    client_id: Mapped[str] = mapped_column(ordered_text(), unique=True)
     client_secret: Mapped[str]
     checkout_enabled: Mapped[bool]
     password: Mapped[str | None]

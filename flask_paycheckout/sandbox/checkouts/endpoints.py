@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from flask import Blueprint, g
-from sqlalchemy import ForeignKey, Index
+from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.auth.access import for_account
@@ -30,9 +30,9 @@ from flask_paycheckout.sandbox.wire.field_types import (
     decimals_in,
     in_units,
 )
-from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
-from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import Table
+from flask_paycheckout.sandbox.wire.operations import operation, read_body
+from flask_paycheckout.sandbox.world.context import current_time, world
+from flask_paycheckout.sandbox.world.database import AccountId, Table
 from flask_paycheckout.sandbox.world.settings import new_id
 
 PAGE_VALIDITY = timedelta(minutes=15)
@@ -43,7 +43,7 @@ class Checkout(Table):
     __tablename__ = "checkout"
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id))
+    user_id: Mapped[AccountId]
     input_currency: Mapped[str]
     output_currency: Mapped[str]
     input_amount: Mapped[Decimal | None]
@@ -71,7 +71,7 @@ class NewCheckout:
     output_currency: OptionalText = None
 
 
-class CheckoutLink(Record, frozen=True):
+class CheckoutLink(Record):
     """Id of a new checkout, and address of its hosted page, to be used unchanged."""
 
     id: str
@@ -82,7 +82,7 @@ checkouts = Blueprint("checkouts", __name__)
 
 
 @checkouts.post("/v1/checkout")
-@operation(credentials=Credentials.SIGNATURE, body=NewCheckout, codes=(200, 201))
+@operation(body=NewCheckout, codes=(200, 201))
 @for_account
 def create_checkout(session: Session, account: Account) -> Envelope[CheckoutLink]:
     """Make a hosted page for one payment."""
@@ -102,7 +102,7 @@ def store_checkout(session: Session, user_id: str, sent: NewCheckout) -> str:
     rate = find_rate(session, user_id, asked.input_currency, str(asked.output_currency))
     if rate is None:
         raise unspecified_refusal("conversion_refused", "Conversion is not enabled for this pair of currencies.")
-    now = world().clock.now()
+    now = current_time()
     times = {"created_at": now, "expires_at": now + PAGE_VALIDITY}
     checkout = Checkout(id=new_id(session), user_id=user_id, rate=rate, **asdict(asked), **times)
     if not offers(session, checkout):

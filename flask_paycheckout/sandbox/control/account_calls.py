@@ -67,13 +67,13 @@ class NewEndpoint:
     url: Annotated[str | None, WebhookUrl()] = None
 
 
-class WebhookEndpoint(Record, frozen=True):
+class WebhookEndpoint(Record):
     """Where webhooks go."""
 
     url: str | None
 
 
-class MethodRecord(Record, frozen=True):
+class MethodRecord(Record):
     """A payment method with its fees and limits."""
 
     code: str
@@ -87,7 +87,7 @@ class MethodRecord(Record, frozen=True):
     enabled: bool
 
 
-class ConversionRecord(Record, frozen=True):
+class ConversionRecord(Record):
     """A conversion with its rate."""
 
     input_currency: str
@@ -96,7 +96,7 @@ class ConversionRecord(Record, frozen=True):
     enabled: bool
 
 
-class Switches(Record, frozen=True):
+class Switches(Record):
     """What an account may do."""
 
     checkout_enabled: bool

@@ -64,7 +64,7 @@ class NewAccount(NewKeys):
     webhook_url: Annotated[str | None, WebhookUrl()] = None
 
 
-class AccountRecord(Record, frozen=True):
+class AccountRecord(Record):
     """An account as a list shows it."""
 
     name: str
@@ -74,7 +74,7 @@ class AccountRecord(Record, frozen=True):
     webhook_url: str | None
 
 
-class AccountWithSecrets(AccountRecord, frozen=True):
+class AccountWithSecrets(AccountRecord):
     """An account as its owner sees it."""
 
     client_secret: str

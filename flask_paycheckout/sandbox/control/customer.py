@@ -24,7 +24,7 @@ from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disburs
 from flask_paycheckout.sandbox.disbursements.transitions import finish_disbursement
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
-from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.money import EXACT, unit_of
 from flask_paycheckout.sandbox.world.settings import advance_clock
@@ -83,7 +83,7 @@ def leaves(checkout_id: str) -> None:
         checkout, deposit = _existing(session, checkout_id), session.get(Deposit, checkout_id)
         if deposit is not None and deposit.status == COMPLETED:
             raise NotPossible("the checkout is paid")
-        left = checkout.expires_at - world().clock.now()
+        left = checkout.expires_at - current_time()
         if left > timedelta():
             advance_clock(session, world().clock, left + MOMENT)
     run_due()
@@ -132,7 +132,7 @@ def _picked(checkout_id: str) -> Deposit:
     return deposit
 
 
-class DisbursementRecord(Record, frozen=True):
+class DisbursementRecord(Record):
     """A disbursement of either kind, as the control interface shows it."""
 
     disbursement_id: str

@@ -48,7 +48,7 @@ class Finish:
     status: Annotated[str, Choice((COMPLETED, FAILED))]
 
 
-class Picked(Record, frozen=True):
+class Picked(Record):
     """A deposit with its payment method."""
 
     payment_method: str

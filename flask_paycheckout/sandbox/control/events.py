@@ -26,7 +26,7 @@ MAX_EVENTS = 200
 _CURSOR = re.compile(r"[0-9]{1,18}(-[0-9]{1,18}){3}")
 
 
-class Event(Record, frozen=True):
+class Event(Record):
     """An event of the feed."""
 
     kind: str
@@ -39,7 +39,7 @@ class Event(Record, frozen=True):
     detail: str
 
 
-class Events(Record, frozen=True):
+class Events(Record):
     """A part of the feed, and where the next one begins."""
 
     events: list[Event]

@@ -26,7 +26,7 @@ from flask_paycheckout.sandbox.control import customer
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, account_number
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, expire_due
 from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, check_password, form_token, may_control
-from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed, transaction
 from flask_paycheckout.sandbox.world.settings import WorldSettings
 from flask_paycheckout.sandbox.world.transitions import NotPossible
@@ -129,7 +129,7 @@ def _look(session: Session, checkout_id: str) -> View | None:
         return None
     deposit = session.get(Deposit, checkout_id)
     method = METHODS[deposit.method] if deposit else None
-    return View(checkout, deposit, method, offers(session, checkout), world().clock.now())
+    return View(checkout, deposit, method, offers(session, checkout), current_time())
 
 
 @hosted_page.post("/checkout/<checkout_id>/method")
@@ -178,7 +178,7 @@ def confirm_identity(user_id: str) -> AnyResponse:
     """Verify the identity, as the partner would."""
     with transaction() as session:
         verified = update(User).where(User.id == user_id, User.is_verified.is_(False))
-        rows_changed(session, verified.values(is_verified=True, updated_at=world().clock.now()))
+        rows_changed(session, verified.values(is_verified=True, updated_at=current_time()))
     return redirect(url_for("identity_page.show_identity", user_id=user_id), 303)
 
 

@@ -59,7 +59,7 @@ class EventQuery(OfAccount):
     last: Annotated[int, Integer(0, MAX_EVENTS)] = 20
 
 
-class SentRequest(Record, frozen=True):
+class SentRequest(Record):
     """The request of one attempt to send a webhook."""
 
     method: str
@@ -68,13 +68,13 @@ class SentRequest(Record, frozen=True):
     body: str
 
 
-class Answered(Record, frozen=True):
+class Answered(Record):
     """The answer to an attempt."""
 
     status: int
 
 
-class AttemptRecord(Record, frozen=True):
+class AttemptRecord(Record):
     """One attempt to send a webhook."""
 
     at: Timestamp
@@ -83,7 +83,7 @@ class AttemptRecord(Record, frozen=True):
     error: str | None
 
 
-class WebhookRecord(Record, frozen=True):
+class WebhookRecord(Record):
     """A webhook with its attempts."""
 
     id: str

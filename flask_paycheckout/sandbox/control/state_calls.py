@@ -28,7 +28,7 @@ from flask_paycheckout.sandbox.wire.field_types import Range
 from flask_paycheckout.sandbox.wire.openapi import document
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, choose
 from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
-from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock, change_unknowns
 
@@ -38,20 +38,20 @@ _LIMIT = f"larger than {MAX_BYTES // 1024**2} MiB"
 _UNKNOWNS_REMEDY = "GET /_sandbox/unknowns lists names and values; nothing was changed."
 
 
-class Reset(Record, frozen=True):
+class Reset(Record):
     """The answer of a reset."""
 
     reset: bool
 
 
-class Time(Record, frozen=True):
+class Time(Record):
     """The sandbox's time."""
 
     now: Timestamp
     offset_seconds: float
 
 
-class UnknownRecord(Record, frozen=True):
+class UnknownRecord(Record):
     """A switch with its values."""
 
     name: str
@@ -81,7 +81,7 @@ def reset(session: Session) -> Reset:
 
 @call("GET /clock", "reads the clock")
 def read_time() -> Time:
-    return Time(world().clock.now(), world().clock.offset.total_seconds())
+    return Time(current_time(), world().clock.offset.total_seconds())
 
 
 @call("POST /clock", "moves the clock forward and does what falls due, such as webhook retries")

@@ -31,7 +31,7 @@ from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
 from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, Text, declared_fields
-from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock
 from flask_paycheckout.sandbox.world.transitions import NotPossible
@@ -40,7 +40,7 @@ _AMOUNT, _CURRENCY = Decimal("12.50"), "USD"
 _FOR_NEW = frozenset({"account", "amount", "currency"})
 
 
-class Triggered(Record, frozen=True):
+class Triggered(Record):
     """What an event happened to."""
 
     event: str
@@ -122,7 +122,7 @@ def _expire(checkout_id: str) -> None:
         deposit = session.get_one(Deposit, checkout_id)
         if deposit.status == COMPLETED:
             raise NotPossible("the checkout is paid")
-        left = deposit.expired_at - world().clock.now()
+        left = deposit.expired_at - current_time()
         if left > -customer.MOMENT:
             advance_clock(session, world().clock, left + customer.MOMENT)
     run_due()
@@ -133,7 +133,7 @@ def _tell_checkout(event: str, checkout_id: str) -> Triggered:
         checkout, deposit = session.get(Checkout, checkout_id), session.get(Deposit, checkout_id)
         if checkout is None:
             raise NoSuchCheckout(checkout_id)
-        unpicked = "not_picked" if checkout.expires_at > world().clock.now() else "page_expired"
+        unpicked = "not_picked" if checkout.expires_at > current_time() else "page_expired"
         account = session.scalars(select(Account.name).where(Account.user_id == checkout.user_id)).one()
         status = unpicked if deposit is None else deposit.status
         return Triggered(event, checkout_id, account, status, page_url(checkout_id))

@@ -228,14 +228,14 @@ def close_world(app: Flask) -> None:
         db.engine.dispose()
 
 
-class WorldRecord(Record, frozen=True):
+class WorldRecord(Record):
     """A world as the list shows it."""
 
     name: str
     base_url: str
 
 
-class NewWorldRecord(WorldRecord, frozen=True):
+class NewWorldRecord(WorldRecord):
     """A new world with all that a shop and its tests need."""
 
     control_token: str

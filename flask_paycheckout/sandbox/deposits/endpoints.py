@@ -17,14 +17,14 @@ from flask_paycheckout.sandbox.deposits.transitions import (
 from flask_paycheckout.sandbox.outgoing.webhooks import send_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import StatusUpdate
-from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
+from flask_paycheckout.sandbox.wire.operations import operation, read_body
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 deposits = Blueprint("deposits", __name__)
 
 
 @deposits.get("/v1/deposit/<path:deposit_id>")
-@operation(credentials=Credentials.SIGNATURE)
+@operation()
 @for_account
 def read_deposit(session: Session, account: Account, deposit_id: str) -> Envelope[DepositRecord]:
     """Read a deposit by its id or its reference, which may contain slashes.
@@ -39,7 +39,7 @@ def read_deposit(session: Session, account: Account, deposit_id: str) -> Envelop
 
 
 @deposits.patch("/v1/deposit/<path:deposit_id>")
-@operation(credentials=Credentials.SIGNATURE, body=StatusUpdate)
+@operation(body=StatusUpdate)
 def update_deposit(deposit_id: str) -> Envelope[DepositRecord]:
     """Force a status, which only a sandbox allows."""
     answer = _update(deposit_id)

@@ -27,7 +27,7 @@ class Deposit(Table):
 
     id: Mapped[str] = mapped_column(ForeignKey(Checkout.id), primary_key=True)
     """Equals the checkout's id."""
-    reference: Mapped[str | None] = mapped_column(ordered_text(200))
+    reference: Mapped[str | None] = mapped_column(ordered_text())
     """A second identifier to read it by. No operation of the interface sets one; the control interface can."""
     user_id: Mapped[str]
     method: Mapped[str]
@@ -78,20 +78,20 @@ def _network_of(token: str) -> str:
     return token.partition("-")[2]
 
 
-class DepositActivityRecord(Record, frozen=True):
+class DepositActivityRecord(Record):
     activity: str
     description: str
     status: str
     updated_at: Timestamp
 
 
-class DepositFee(Record, frozen=True):
+class DepositFee(Record):
     amount: Decimal
     percentage: Decimal
     currency: str
 
 
-class PaymentFiat(Record, frozen=True):
+class PaymentFiat(Record):
     """Where to pay through a bank."""
 
     bank_code: str
@@ -99,7 +99,7 @@ class PaymentFiat(Record, frozen=True):
     qr_data: str
 
 
-class PaymentCrypto(Record, frozen=True):
+class PaymentCrypto(Record):
     """Where to pay over a chain. The interface names none of its fields: the unknown `payment_crypto` fills them."""
 
     token: str | None = None
@@ -110,13 +110,13 @@ class PaymentCrypto(Record, frozen=True):
     blockchain: str | None = None
 
 
-class ExchangeInfo(Record, frozen=True):
+class ExchangeInfo(Record):
     exchange_rate: Decimal
     output_currency: str
     output_amount: Decimal
 
 
-class DepositRecord(Record, frozen=True):
+class DepositRecord(Record):
     deposit_id: str
     deposit_type: str
     user_id: str

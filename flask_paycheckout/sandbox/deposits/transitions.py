@@ -14,7 +14,7 @@ from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, 
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, instructions, represent
 from flask_paycheckout.sandbox.outgoing.webhooks import enqueue
 from flask_paycheckout.sandbox.wire.envelope import FieldError, to_wire
-from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.money import decimals_of, is_divisible
 from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status, note
@@ -53,7 +53,7 @@ def pick(session: Session, checkout_id: str, method_code: str | None = None, ref
     checkout = session.get(Checkout, checkout_id)
     if checkout is None:
         raise NoSuchCheckout(checkout_id)
-    now = world().clock.now()
+    now = current_time()
     picked = rows_changed(
         session,
         update(Checkout)
@@ -125,7 +125,7 @@ def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> Dep
     """Complete a deposit with the money that arrives: the amount requested, or another.
 
     :raises NotPossible: nothing was picked, or the deposit is completed or closed."""
-    now = world().clock.now()
+    now = current_time()
     deposit = session.get(Deposit, deposit_id)
     if deposit is None:
         raise NotPossible("the customer has not picked a payment method")
@@ -198,7 +198,7 @@ def _is_forcible() -> ColumnElement[bool]:
 
 def expire_due(session: Session) -> None:
     """Give pending deposits that have expired the status that `deposit_after_expiry` names."""
-    status, now = assumption("deposit_after_expiry"), world().clock.now()
+    status, now = assumption("deposit_after_expiry"), current_time()
     if status == PENDING:
         return
     expiring = update(Deposit).where(Deposit.status == PENDING, Deposit.expired_at <= now).returning(Deposit)

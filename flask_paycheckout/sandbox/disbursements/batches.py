@@ -29,7 +29,7 @@ from flask_paycheckout.sandbox.disbursements.tables import (
     WalletTransfer,
 )
 from flask_paycheckout.sandbox.wire.envelope import FieldError
-from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.money import EXACT, rounded
 from flask_paycheckout.sandbox.world.settings import new_id, new_ids
 from flask_paycheckout.sandbox.world.transitions import note
@@ -170,7 +170,7 @@ def _made_before(
 def _made(
     session: Session, kind: str, user_id: str, items: Sequence[BatchItem], group_id: str | None
 ) -> Iterator[Disbursement]:
-    now = world().clock.now()
+    now = current_time()
     for item, disbursement_id in zip(items, new_ids(session, len(items)), strict=True):
         yield Disbursement(
             id=disbursement_id,

@@ -97,7 +97,7 @@ def _item(user_id: str, token: Token, field: str, receiver: Receiver) -> BatchIt
 
 
 @crypto_disbursements.get("/v1/disbursement/crypto/estimate")
-@operation(query=WantedEstimate, credentials=Credentials.SIGNATURE)
+@operation(query=WantedEstimate)
 @for_account
 def estimate_crypto_fee(session: Session, account: Account) -> Envelope[FeeEstimate]:
     """Estimate the fee for sending an amount of a token to one wallet, by the formula that disbursements use."""

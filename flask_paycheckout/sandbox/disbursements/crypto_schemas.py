@@ -47,7 +47,7 @@ class WantedEstimate:
     amount: RequiredAmount
 
 
-class FeeConfig(Record, frozen=True):
+class FeeConfig(Record):
     """The parts of the fee; amounts are in the token."""
 
     fee_flat: Decimal
@@ -55,7 +55,7 @@ class FeeConfig(Record, frozen=True):
     fee_network: Decimal
 
 
-class CryptoDisbursement(Record, frozen=True):
+class CryptoDisbursement(Record):
     """A transfer of tokens. `tokenAddress` is the address in the list of tokens; a network's own coin may have none."""
 
     disbursement_id: str
@@ -77,7 +77,7 @@ class CryptoDisbursement(Record, frozen=True):
     reference: str | None = None
 
 
-class CryptoBatch(Record, frozen=True):
+class CryptoBatch(Record):
     """The answer to a create; its sums are in the token."""
 
     total_receiver: int
@@ -86,7 +86,7 @@ class CryptoBatch(Record, frozen=True):
     sum_amount: Decimal
 
 
-class FeeEstimate(Record, frozen=True):
+class FeeEstimate(Record):
     """The fee of sending an amount to one receiver, in the token."""
 
     token: str

@@ -162,7 +162,7 @@ def _wanted(user_id: str, query: FiatListQuery) -> Select[Disbursement]:
 
 
 @fiat_disbursements.get("/v1/disbursement/fiat/<disbursement_id>")
-@operation(credentials=Credentials.SIGNATURE)
+@operation()
 @for_account
 def read_fiat_disbursement(session: Session, account: Account, disbursement_id: str) -> Envelope[FiatDisbursement]:
     """One fiat disbursement with its history."""

@@ -116,7 +116,7 @@ class FiatListQuery(PageQuery):
 _DATE = "$date"
 
 
-class Activity(Record, frozen=True):
+class Activity(Record):
     """One entry of `activityHistory`."""
 
     activity: str
@@ -137,7 +137,7 @@ def represent_history(entries: Iterable[Entry]) -> list[Activity]:
     ]
 
 
-class FiatPaymentMethod(Record, frozen=True):
+class FiatPaymentMethod(Record):
     """A bank that disbursements can be sent to."""
 
     currency: str
@@ -149,7 +149,7 @@ class FiatPaymentMethod(Record, frozen=True):
     fee_percentage: Decimal
 
 
-class PaidBank(Record, frozen=True):
+class PaidBank(Record):
     """The bank account that was paid."""
 
     bank_name: str
@@ -160,7 +160,7 @@ class PaidBank(Record, frozen=True):
     country: str | None = None
 
 
-class PaidRecipient(Record, frozen=True):
+class PaidRecipient(Record):
     """The recipient who was paid; without an id when given in the request."""
 
     bank: PaidBank
@@ -169,7 +169,7 @@ class PaidRecipient(Record, frozen=True):
     name: str | None = None
 
 
-class _FiatItem(Record, frozen=True, kw_only=True):
+class _FiatItem(Record, kw_only=True):
     """Fields that lists, reads and both creates share."""
 
     disbursement_id: str
@@ -182,7 +182,7 @@ class _FiatItem(Record, frozen=True, kw_only=True):
     reference: str | None = None
 
 
-class FiatDisbursement(_FiatItem, frozen=True, kw_only=True):
+class FiatDisbursement(_FiatItem, kw_only=True):
     """A fiat disbursement in lists and reads."""
 
     created_by: str
@@ -193,31 +193,31 @@ class FiatDisbursement(_FiatItem, frozen=True, kw_only=True):
     note: str | None = None
 
 
-class NoRecord(Record, frozen=True):
+class NoRecord(Record):
     """The answer of a list that shows one record, when there is none."""
 
 
-class FiatItemV1(_FiatItem, frozen=True, kw_only=True):
+class FiatItemV1(_FiatItem, kw_only=True):
     """An item in the answer of the first version of the create."""
 
     note: str | None = None
 
 
-class FiatItemV2(_FiatItem, frozen=True, kw_only=True):
+class FiatItemV2(_FiatItem, kw_only=True):
     """An item in the answer of the second version of the create."""
 
     group_id: str
     activity_history: list[Activity]
 
 
-class CurrencyTotal(Record, frozen=True):
+class CurrencyTotal(Record):
     """The sum of one currency."""
 
     currency: str
     total_amount: Decimal
 
 
-class FiatBatchV1(Record, frozen=True):
+class FiatBatchV1(Record):
     """The answer of the first version. Its items may be in several currencies, so its sums are lists."""
 
     total_recipient: int
@@ -226,7 +226,7 @@ class FiatBatchV1(Record, frozen=True):
     sum_amount: list[CurrencyTotal]
 
 
-class FiatBatchV2(Record, frozen=True):
+class FiatBatchV2(Record):
     """The answer of the second version, in one currency."""
 
     total_recipient: int

@@ -8,8 +8,7 @@ from decimal import Decimal
 from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.world.database import Table, ordered_text
+from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table, ordered_text
 
 FIAT = "fiat"
 CRYPTO = "crypto"
@@ -35,11 +34,11 @@ class Disbursement(Table):
 
     __tablename__ = "disbursement"
 
-    number: Mapped[int] = mapped_column(primary_key=True)
+    number: Mapped[Serial]
     """Ascending in the order of the request's items."""
     id: Mapped[str] = mapped_column(unique=True)
     kind: Mapped[str]
-    user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id))
+    user_id: Mapped[AccountId]
     group_id: Mapped[str | None]
     """None when created by the first version of the operation, which has no groups."""
     currency: Mapped[str]
@@ -47,7 +46,7 @@ class Disbursement(Table):
     amount: Mapped[Decimal]
     fee_amount: Mapped[Decimal]
     fee_percentage: Mapped[Decimal]
-    reference: Mapped[str | None] = mapped_column(ordered_text(MAX_REFERENCE))
+    reference: Mapped[str | None] = mapped_column(ordered_text())
     # With its length, or PostgreSQL would rather sort what an index has in order.
     note: Mapped[str | None] = mapped_column(String(MAX_NOTE))
     status: Mapped[str]

@@ -19,7 +19,7 @@ from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
 from flask_paycheckout.sandbox.control.events import SOURCES, Event
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.wire.request_log import KEPT, LoggedRequest
-from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.context import assumption, current_time, world
 from flask_paycheckout.sandbox.world.transitions import Activity
 
 MAX_ENTRIES = 100
@@ -61,7 +61,7 @@ def _mentions(text: str) -> ColumnElement[bool]:
 def _of_page(checkout: Checkout) -> list[dict[str, Any]]:
     """The states of a checkout's page."""
     made = {"at": checkout.created_at, "kind": "State", "text": "Checkout created", "outcome": "open"}
-    if checkout.picked_at is not None or checkout.page_is_open(world().clock.now()):
+    if checkout.picked_at is not None or checkout.page_is_open(current_time()):
         return [made]
     closed = {"text": "Page closed", "outcome": "abandoned", "detail": "No payment method was picked."}
     return [made, made | closed | {"at": checkout.expires_at}]

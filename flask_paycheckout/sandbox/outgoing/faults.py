@@ -17,14 +17,14 @@ from typing import Annotated, Any
 
 import msgspec
 from flask import current_app
-from sqlalchemy import ForeignKey, String, Text, delete, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.wire import field_types as types
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import Table, rows_changed
+from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table, rows_changed
 from flask_paycheckout.sandbox.world.settings import WorldSettings, derived
 
 WEBHOOK = "webhook"
@@ -44,16 +44,16 @@ GARBAGE = "<!doctype html><title>502 Bad Gateway</title><h1>502 Bad Gateway</h1>
 class Fault(Table):
     __tablename__ = "fault"
 
-    number: Mapped[int] = mapped_column(primary_key=True)
-    operation: Mapped[str] = mapped_column(String(300))
-    user_id: Mapped[str | None] = mapped_column(ForeignKey("account.user_id"))
-    account: Mapped[str | None] = mapped_column(String(80))
+    number: Mapped[Serial]
+    operation: Mapped[str]
+    user_id: Mapped[AccountId | None]
+    account: Mapped[str | None]
     """Name of the account that it is limited to; None for all."""
-    kind: Mapped[str] = mapped_column(String(20))
+    kind: Mapped[str]
     times: Mapped[int]
     """How often it still applies."""
     status_code: Mapped[int | None]
-    message: Mapped[str | None] = mapped_column(Text)
+    message: Mapped[str | None]
     seconds: Mapped[Decimal | None]
     retry_after: Mapped[int | None]
     share: Mapped[Decimal | None]
@@ -62,7 +62,7 @@ class Fault(Table):
     """How often it was drawn, when it has a share."""
 
 
-class FaultRecord(Record, frozen=True):
+class FaultRecord(Record):
     """A fault as the control interface shows it."""
 
     number: int = msgspec.field(name="id")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 import msgspec
-from sqlalchemy import ColumnElement, ForeignKey, String, Text, delete, select
+from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
-from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import Table, ordered_text
+from flask_paycheckout.sandbox.world.context import current_time
+from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table, ordered_text
 
 KEPT = 1000
 """The number of mails that are kept."""
@@ -21,19 +21,19 @@ _SWEEP_EVERY = 100
 class Mail(Table):
     __tablename__ = "mail"
 
-    number: Mapped[int] = mapped_column(primary_key=True)
-    user_id: Mapped[str] = mapped_column(ForeignKey("account.user_id"))
+    number: Mapped[Serial]
+    user_id: Mapped[AccountId]
     """The account that it was sent for."""
-    to: Mapped[str] = mapped_column("recipient", Text)
+    to: Mapped[str] = mapped_column("recipient")
     address: Mapped[str] = mapped_column(ordered_text(), index=True)
     """The recipient in lower case, for look-ups."""
-    subject: Mapped[str] = mapped_column(Text)
-    text: Mapped[str] = mapped_column(Text)
-    otp: Mapped[str | None] = mapped_column(String(20))
+    subject: Mapped[str]
+    text: Mapped[str]
+    otp: Mapped[str | None]
     sent_at: Mapped[datetime]
 
 
-class MailRecord(Record, frozen=True):
+class MailRecord(Record):
     """A mail as the control interface shows it."""
 
     to: str
@@ -52,7 +52,7 @@ def store_mail(session: Session, user_id: str, to: str, subject: str, text: str,
         subject=subject,
         text=text,
         otp=otp,
-        sent_at=world().clock.now(),
+        sent_at=current_time(),
     )
     session.add(mail)
     session.flush()

@@ -16,14 +16,14 @@ from hashlib import sha256
 from time import monotonic, sleep
 from typing import Any
 
-from sqlalchemy import ColumnElement, ForeignKey, Index, String, Text, exists, or_, select, update
+from sqlalchemy import ColumnElement, ForeignKey, Index, exists, or_, select, update
 from sqlalchemy.orm import Mapped, Session, aliased, mapped_column
 
 from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
 from flask_paycheckout.sandbox.outgoing.webhook_sender import TIME_BUDGET
 from flask_paycheckout.sandbox.wire.envelope import encode
-from flask_paycheckout.sandbox.world.context import assumption, world
-from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
+from flask_paycheckout.sandbox.world.context import assumption, current_time, world
+from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table, rows_changed, transaction
 from flask_paycheckout.sandbox.world.settings import new_id
 from flask_paycheckout.sandbox.world.transitions import Activity
 
@@ -50,7 +50,7 @@ def _signature(body: bytes, client_secret: str) -> dict[str, str]:
         case "body":
             return {"X-Signature": _signed(body, client_secret)}
         case "timestamp_and_body":
-            now = str(int(world().clock.now().timestamp()))
+            now = str(int(current_time().timestamp()))
             return {"X-Timestamp": now, "X-Signature": _signed(f"{now}.".encode() + body, client_secret)}
     return {}
 
@@ -65,7 +65,7 @@ class WebhookAddress(Table):
     __tablename__ = "webhook_address"
 
     user_id: Mapped[str] = mapped_column(ForeignKey("account.user_id"), primary_key=True)
-    url: Mapped[str | None] = mapped_column(Text)
+    url: Mapped[str | None]
 
 
 def webhook_url(session: Session, user_id: str) -> str | None:
@@ -101,12 +101,12 @@ _MAX_ERROR_TEXT = 300
 class Webhook(Table):
     __tablename__ = "webhook"
 
-    id: Mapped[str] = mapped_column(String(64), primary_key=True)
-    user_id: Mapped[str] = mapped_column(ForeignKey("account.user_id"))
+    id: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[AccountId]
     """The account whose deposit or disbursement it reports."""
-    order_id: Mapped[str] = mapped_column(String(64), index=True)
-    payload: Mapped[str] = mapped_column(Text)
-    state: Mapped[str] = mapped_column(String(20))
+    order_id: Mapped[str] = mapped_column(index=True)
+    payload: Mapped[str]
+    state: Mapped[str]
     copies: Mapped[int]
     """How often each delivery sends it: twice with the fault `duplicate`."""
     held: Mapped[bool]
@@ -128,14 +128,14 @@ class Webhook(Table):
 class WebhookAttempt(Table):
     __tablename__ = "webhook_attempt"
 
-    number: Mapped[int] = mapped_column(primary_key=True)
+    number: Mapped[Serial]
     webhook_id: Mapped[str] = mapped_column(ForeignKey(Webhook.id), index=True)
-    url: Mapped[str] = mapped_column(Text)
-    headers: Mapped[str] = mapped_column(Text)
+    url: Mapped[str]
+    headers: Mapped[str]
     """As JSON."""
     sent_at: Mapped[datetime]
     answer_status: Mapped[int | None]
-    error: Mapped[str | None] = mapped_column(Text)
+    error: Mapped[str | None]
 
     @property
     def accepted(self) -> bool:
@@ -155,7 +155,7 @@ class ClaimedWebhook:
 
 def enqueue(session: Session, user_id: str, order_id: str, payload: Mapping[str, Any]) -> None:
     """Store a webhook to an account in the current transaction, after applying a fault of the plan."""
-    now = world().clock.now()
+    now = current_time()
     webhook = Webhook(
         id=new_id(session),
         user_id=user_id,
@@ -194,7 +194,7 @@ def _note_unsent(session: Session, webhook: Webhook, why: str) -> None:
             activity="Not sent",
             description=why,
             status=webhook.state,
-            updated_at=world().clock.now(),
+            updated_at=current_time(),
         )
     )
 
@@ -232,7 +232,7 @@ def deliver(claimed: ClaimedWebhook) -> None:
 
 
 def _send(webhook_id: str, url: str, headers: dict[str, str], body: bytes) -> WebhookAttempt:
-    attempt = WebhookAttempt(webhook_id=webhook_id, url=url, headers=json.dumps(headers), sent_at=world().clock.now())
+    attempt = WebhookAttempt(webhook_id=webhook_id, url=url, headers=json.dumps(headers), sent_at=current_time())
     try:
         attempt.answer_status = world().send_webhook(url, dict(headers), body)
     except OSError as failed:
@@ -256,7 +256,7 @@ def is_being_sent(order_id: str) -> bool:
 
 def is_any_due() -> bool:
     """Whether a webhook is due whose result is not recorded."""
-    return _is_any(Webhook.due_at <= world().clock.now())
+    return _is_any(Webhook.due_at <= current_time())
 
 
 def _is_any(*conditions: ColumnElement[bool]) -> bool:
@@ -271,7 +271,7 @@ def redeliver(session: Session, webhook_id: str) -> bool:
             session,
             update(Webhook)
             .where(Webhook.id == webhook_id)
-            .values(state=WAITING, due_at=world().clock.now(), copies=1, held=False, claimed_until=None),
+            .values(state=WAITING, due_at=current_time(), copies=1, held=False, claimed_until=None),
         )
         == 1
     )
@@ -288,7 +288,7 @@ def claim_webhook(*conditions: ColumnElement[bool]) -> ClaimedWebhook | None:
     claim = update(Webhook).values(claimed_until=now + _LEASE, held=False)
     due = (
         Webhook.state == WAITING,
-        Webhook.due_at <= world().clock.now(),
+        Webhook.due_at <= current_time(),
         or_(Webhook.claimed_until.is_(None), Webhook.claimed_until <= now),
         *conditions,
     )
@@ -330,7 +330,7 @@ def _release_held(session: Session, sent: Webhook) -> None:
     earlier = [webhook_id for webhook_id, created_at in session.execute(held) if created_at <= sent.created_at]
     if earlier:
         released = update(Webhook).where(Webhook.id.in_(earlier), Webhook.held, Webhook.state == WAITING)
-        rows_changed(session, released.values(held=False, due_at=world().clock.now()))
+        rows_changed(session, released.values(held=False, due_at=current_time()))
 
 
 def send_due() -> None:

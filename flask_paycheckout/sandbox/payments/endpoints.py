@@ -29,9 +29,9 @@ from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, lower_bo
 from flask_paycheckout.sandbox.recipients.endpoints import find_recipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
-from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
+from flask_paycheckout.sandbox.wire.operations import operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
-from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.money import Token
 from flask_paycheckout.sandbox.world.settings import derived, new_id
@@ -49,7 +49,7 @@ payments = Blueprint("payments", __name__)
 
 
 @payments.get("/v2/payment/quote")
-@operation(credentials=Credentials.SIGNATURE, client_id_alone=True, query=QuoteQuery, deprecated=True)
+@operation(client_id_alone=True, query=QuoteQuery, deprecated=True)
 def quote_payment() -> Envelope[Quote]:
     """Quote an amount of crypto in a fiat currency (deprecated).
 
@@ -88,7 +88,7 @@ def _fits_into_today(session: Session, account: Account, made: Exchange) -> bool
 
 @payments.get("/v2/payments")
 @payments.get("/v2/payment")
-@operation(credentials=Credentials.SIGNATURE, query=PaymentQuery, deprecated=True)
+@operation(query=PaymentQuery, deprecated=True)
 @for_account
 def list_payments(session: Session, account: Account) -> Envelope[Page[PaymentRecord]]:
     """List payments, all or those that the filters let through (deprecated)."""
@@ -98,7 +98,7 @@ def list_payments(session: Session, account: Account) -> Envelope[Page[PaymentRe
 
 
 @payments.get("/v2/payment/detail/<payment_id>")
-@operation(credentials=Credentials.SIGNATURE, deprecated=True)
+@operation(deprecated=True)
 @for_account
 def read_payment(session: Session, account: Account, payment_id: str) -> Envelope[DetailedPayment]:
     """Read one payment with its history (deprecated)."""
@@ -111,7 +111,7 @@ def read_payment(session: Session, account: Account, payment_id: str) -> Envelop
 
 
 @payments.post("/v2/payment")
-@operation(credentials=Credentials.SIGNATURE, body=NewPayment, codes=(201,), deprecated=True)
+@operation(body=NewPayment, codes=(201,), deprecated=True)
 @for_account
 def create_payment(session: Session, account: Account) -> Envelope[DetailedPayment]:
     """Pay a recipient in fiat money with crypto from a wallet (deprecated)."""
@@ -131,7 +131,7 @@ def create_payment(session: Session, account: Account) -> Envelope[DetailedPayme
 
 
 def _payment(session: Session, sent: NewPayment, made: Exchange, receiver: Recipient) -> Payment:
-    user, now = session.get_one(User, receiver.user_id), world().clock.now()
+    user, now = session.get_one(User, receiver.user_id), current_time()
     people = sent.sender_name, sent.sender_email, receiver.name, receiver.email
     return Payment(
         id=new_id(session),

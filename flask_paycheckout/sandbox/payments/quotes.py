@@ -25,7 +25,7 @@ from flask_paycheckout.sandbox.payments.tables import OFFRAMP, ONRAMP, Payment
 from flask_paycheckout.sandbox.references.data import CURRENCIES
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import UnknownCode, in_units
-from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.money import EXACT, Token, find_token, rounded
 
 PRICES = {
@@ -158,7 +158,7 @@ def is_within_daily_limit(session: Session, user_id: str, made: Exchange) -> boo
     limit = assumption("daily_limit")
     if limit == "off":
         return True
-    midnight = world().clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = current_time().replace(hour=0, minute=0, second=0, microsecond=0)
     today = select(func.sum(Payment.cents)).where(Payment.user_id == user_id, Payment.created_at >= midnight)
     return int(session.scalar(today) or 0) + made.cents <= int(limit) * 100
 

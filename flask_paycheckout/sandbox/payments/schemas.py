@@ -83,7 +83,7 @@ class NewPayment:
 _NO_HASH = {"empty": "", "null": None}
 
 
-class Quote(Record, frozen=True, rename="lower"):
+class Quote(Record, rename="lower"):
     status: bool
     coin: str
     currency: str
@@ -98,14 +98,14 @@ class Quote(Record, frozen=True, rename="lower"):
     payout_wallet: str
 
 
-class PaymentSender(Record, frozen=True):
+class PaymentSender(Record):
     id: str
     name: str
     email: str
     wallet_address: str
 
 
-class PaymentReceiver(Record, frozen=True):
+class PaymentReceiver(Record):
     """A receiver in a list."""
 
     id: str
@@ -115,7 +115,7 @@ class PaymentReceiver(Record, frozen=True):
     bank_name: str | None = None
 
 
-class DetailedPaymentReceiver(Record, frozen=True):
+class DetailedPaymentReceiver(Record):
     """A receiver in the detail of a payment."""
 
     id: str
@@ -128,7 +128,7 @@ class DetailedPaymentReceiver(Record, frozen=True):
     iban_number: str | None = None
 
 
-class PaymentActivityRecord(Record, frozen=True):
+class PaymentActivityRecord(Record):
     activity: str
     status: str
     description: str
@@ -136,7 +136,7 @@ class PaymentActivityRecord(Record, frozen=True):
     updated_at: Timestamp
 
 
-class _Payment(Record, frozen=True, kw_only=True):
+class _Payment(Record, kw_only=True):
     """Fields that lists and details share."""
 
     id: str
@@ -163,11 +163,11 @@ class _Payment(Record, frozen=True, kw_only=True):
     updated_at: Timestamp
 
 
-class PaymentRecord(_Payment, frozen=True, kw_only=True):
+class PaymentRecord(_Payment, kw_only=True):
     receiver: PaymentReceiver
 
 
-class DetailedPayment(_Payment, frozen=True, kw_only=True):
+class DetailedPayment(_Payment, kw_only=True):
     receiver: DetailedPaymentReceiver
     transaction_hash: str | None
     """Empty, or null, until the crypto asset was received."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
 
-from sqlalchemy import BigInteger, ForeignKey, Index
+from sqlalchemy import BigInteger, Index
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.wire.envelope import MAX_DIGITS
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.database import Table
+from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table
 from flask_paycheckout.sandbox.world.money import EXACT
 from flask_paycheckout.sandbox.world.settings import derived
 from flask_paycheckout.sandbox.world.transitions import move_due, note
@@ -46,10 +45,10 @@ class Payment(Table):
 
     __tablename__ = "payment"
 
-    number: Mapped[int] = mapped_column(primary_key=True)
+    number: Mapped[Serial]
     """Ascending in the order of creation."""
     id: Mapped[str] = mapped_column(unique=True)
-    user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id))
+    user_id: Mapped[AccountId]
     payment_type: Mapped[str]
     organization_id: Mapped[str]
     organization_name: Mapped[str]

@@ -23,9 +23,9 @@ from flask_paycheckout.sandbox.recipients.schemas import (
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import declared_fields
-from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
+from flask_paycheckout.sandbox.wire.operations import operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
-from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.settings import new_id
 
@@ -33,7 +33,7 @@ recipients = Blueprint("recipients", __name__, url_prefix="/v1/recipient")
 
 
 @recipients.get("")
-@operation(credentials=Credentials.SIGNATURE, query=RecipientQuery)
+@operation(query=RecipientQuery)
 @for_account
 def list_recipients(session: Session, account: Account) -> Envelope[Page[RecipientRecord]]:
     """List recipients, by name, e-mail address, and country and currency of the bank account."""
@@ -42,11 +42,11 @@ def list_recipients(session: Session, account: Account) -> Envelope[Page[Recipie
 
 
 @recipients.post("")
-@operation(credentials=Credentials.SIGNATURE, body=NewRecipient, codes=(200, 201))
+@operation(body=NewRecipient, codes=(200, 201))
 @for_account
 def create_recipient(session: Session, account: Account) -> Envelope[RecipientRecord]:
     """Create a recipient with its bank account."""
-    now = world().clock.now()
+    now = current_time()
     columns = _columns(read_body(NewRecipient))
     if columns["organization_id"] is None:
         columns["organization_id"] = session.get_one(User, account.user_id).organization_id
@@ -58,7 +58,7 @@ def create_recipient(session: Session, account: Account) -> Envelope[RecipientRe
 
 
 @recipients.get("/<id>")
-@operation(credentials=Credentials.SIGNATURE)
+@operation()
 @for_account
 def read_recipient(session: Session, account: Account, id: str) -> Envelope[RecipientRecord]:  # noqa: A002 - the interface's name for it
     """Read a recipient."""
@@ -66,7 +66,7 @@ def read_recipient(session: Session, account: Account, id: str) -> Envelope[Reci
 
 
 @recipients.patch("/<id>")
-@operation(credentials=Credentials.SIGNATURE, body=RecipientUpdate)
+@operation(body=RecipientUpdate)
 @for_account
 def update_recipient(session: Session, account: Account, id: str) -> Envelope[RecipientRecord]:  # noqa: A002
     """Change a recipient's name, the only field that can be changed at present."""
@@ -77,7 +77,7 @@ def update_recipient(session: Session, account: Account, id: str) -> Envelope[Re
         _refuse_changes(recipient, columns)
     if assumption("recipient_changes") != "applied":
         columns = {"name": sent.name}
-    changes = columns | _keys(columns) | {"updated_at": world().clock.now()}
+    changes = columns | _keys(columns) | {"updated_at": current_time()}
     if not rows_changed(session, update(Recipient).where(Recipient.number == recipient.number).values(changes)):
         raise _missing()
     session.refresh(recipient)
@@ -99,7 +99,7 @@ def _wire_name(column: str) -> str:
 
 
 @recipients.delete("/<id>")
-@operation(credentials=Credentials.SIGNATURE)
+@operation()
 @for_account
 def remove_recipient(session: Session, account: Account, id: str) -> Envelope[RecipientRecord]:  # noqa: A002
     """Delete a recipient, and answer it a last time."""
@@ -107,7 +107,7 @@ def remove_recipient(session: Session, account: Account, id: str) -> Envelope[Re
 
 
 @recipients.delete("")
-@operation(credentials=Credentials.SIGNATURE, query=WhichRecipient)
+@operation(query=WhichRecipient)
 @for_account
 def remove_recipient_by_query(session: Session, account: Account) -> Envelope[RecipientRecord]:
     """Delete a recipient that the query names."""

@@ -106,7 +106,7 @@ class RecipientQuery(PageQuery):
     currency: OptionalFiatCode = None
 
 
-class RecipientBank(Record, frozen=True):
+class RecipientBank(Record):
     id: str = msgspec.field(name="_id")
     account_name: str
     currency: str
@@ -121,7 +121,7 @@ class RecipientBank(Record, frozen=True):
     ifsc: str | None = None
 
 
-class RecipientRecord(Record, frozen=True):
+class RecipientRecord(Record):
     id: str
     name: str
     email: str

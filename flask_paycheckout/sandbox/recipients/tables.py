@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from sqlalchemy import ForeignKey, Index
+from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import Table, insert_rows, ordered_text
+from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table, insert_rows, ordered_text
 from flask_paycheckout.sandbox.world.money import rows_of
 
 
 class Recipient(Table):
     __tablename__ = "recipient"
 
-    number: Mapped[int] = mapped_column(primary_key=True)
+    number: Mapped[Serial]
     """Ascending in the order of creation, which makes the order of lists unique."""
     id: Mapped[str] = mapped_column(unique=True)
-    user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id))
+    user_id: Mapped[AccountId]
     """The account that it belongs to, and that alone can see it."""
     name: Mapped[str]
     email: Mapped[str]

@@ -69,7 +69,7 @@ class MethodQuery:
     is_for_deposit: Flag = False
 
 
-class CurrencyRecord(Record, frozen=True):
+class CurrencyRecord(Record):
     """The currency of a country; one that several countries share has a record for each."""
 
     own_id: str = msgspec.field(name="_id")
@@ -88,7 +88,7 @@ class CurrencyRecord(Record, frozen=True):
     require_account_number: bool
 
 
-class CryptoRecord(Record, frozen=True):
+class CryptoRecord(Record):
     own_id: str = msgspec.field(name="_id")
     symbol: str
     id: str
@@ -103,7 +103,7 @@ class CryptoRecord(Record, frozen=True):
     price_id: str
 
 
-class BankRecord(Record, frozen=True):
+class BankRecord(Record):
     own_id: str = msgspec.field(name="_id")
     id: str
     name: str
@@ -115,7 +115,7 @@ class BankRecord(Record, frozen=True):
     version: int = msgspec.field(name="__v")
 
 
-class PaymentMethodRecord(Record, frozen=True):
+class PaymentMethodRecord(Record):
     id: str
     name: str
     code: str

@@ -9,7 +9,7 @@ from flask_paycheckout.sandbox.disbursements.fiat import find_fiat
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
-from flask_paycheckout.sandbox.wire.operations import Credentials, operation
+from flask_paycheckout.sandbox.wire.operations import operation
 from flask_paycheckout.sandbox.world.database import transaction
 
 transfer_proofs = Blueprint("transfer_proofs", __name__)
@@ -18,7 +18,7 @@ _PDF = "application/pdf"
 
 
 @transfer_proofs.get("/v1/disbursement/fiat/<disbursement_id>/report")
-@operation(credentials=Credentials.SIGNATURE, media_type=_PDF)
+@operation(media_type=_PDF)
 def read_transfer_proof(disbursement_id: str) -> Response:
     """The transfer proof of a completed fiat disbursement."""
     with transaction() as session:

@@ -24,8 +24,8 @@ Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
 """The type of times in records, which the OpenAPI document describes as `date-time`."""
 
 
-class Record(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Base of all records, which repeat `frozen=True`. Amounts are `Decimal`, times `Timestamp`."""
+class Record(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """Base of all records. Amounts are `Decimal`, times `Timestamp`."""
 
     @classmethod
     def of(cls, *sources: object, **given: Any) -> Self:

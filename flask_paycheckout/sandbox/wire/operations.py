@@ -1,7 +1,7 @@
 """Declarations of operations: their credentials, requests and answers, for validation and the OpenAPI document.
 
     @checkouts.post("/v1/checkout")
-    @operation(credentials=Credentials.SIGNATURE, body=NewCheckout, codes=(200, 201))
+    @operation(body=NewCheckout, codes=(200, 201))
     def create_checkout() -> Envelope[CheckoutLink]:
 
 The return type `Envelope[...]` declares the answer. `read_body` and `read_query` read only classes that the operation
@@ -44,7 +44,7 @@ class Credentials(Enum):
 class Operation:
     """The declaration of one operation, with which its view is decorated."""
 
-    credentials: Credentials
+    credentials: Credentials = Credentials.SIGNATURE
     body: Any = None
     """The dataclass of its JSON body."""
     query: type | None = None

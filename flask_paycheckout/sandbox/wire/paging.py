@@ -60,7 +60,7 @@ class PageQuery:
     sort: Annotated[str, Choice(SORTS)] = "createdAt"
 
 
-class Page(Record, Generic[Item], frozen=True):
+class Page(Record, Generic[Item]):
     """The pagination envelope of a list, in `data`."""
 
     docs: list[Item]

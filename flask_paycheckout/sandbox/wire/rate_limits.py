@@ -8,12 +8,12 @@ from __future__ import annotations
 from hashlib import sha256
 
 from flask import g, request
-from sqlalchemy import BigInteger, String, delete
+from sqlalchemy import BigInteger, delete
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
-from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import Table, transaction
 
 OFF = "off"
@@ -25,7 +25,7 @@ class CallCount(Table):
 
     __tablename__ = "call_count"
 
-    caller: Mapped[str] = mapped_column(String(64), primary_key=True)
+    caller: Mapped[str] = mapped_column(primary_key=True)
     """A digest, because credentials are secret."""
     minute: Mapped[int] = mapped_column(BigInteger, primary_key=True, index=True)
     calls: Mapped[int]
@@ -36,7 +36,7 @@ def check_rate() -> None:
     limit = assumption("rate_limit")
     if limit == OFF:
         return
-    now = int(world().clock.now().timestamp())
+    now = int(current_time().timestamp())
     with transaction() as session:
         calls = _count(session, _caller(), now // _SECONDS)
     if calls > int(limit):

@@ -12,13 +12,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 from flask import Response, g, request
-from sqlalchemy import ColumnElement, String, Text, delete, select
+from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy.orm import Mapped, Session
 
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
-from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import Table, transaction
+from flask_paycheckout.sandbox.world.context import current_time
+from flask_paycheckout.sandbox.world.database import Serial, Table, transaction
 from flask_paycheckout.sandbox.world.database_problems import is_disk_full
 
 LOSE_RESPONSE = "lose_response"
@@ -48,23 +48,23 @@ _SECRET_FIELD = re.compile(
 class LoggedRequest(Table):
     __tablename__ = "logged_request"
 
-    number: Mapped[int] = mapped_column(primary_key=True)
+    number: Mapped[Serial]
     at: Mapped[datetime]
     """When the request arrived, so that it sorts before its effects."""
-    method: Mapped[str] = mapped_column(String(20))
-    target: Mapped[str] = mapped_column(Text)
-    client_id: Mapped[str | None] = mapped_column(Text)
+    method: Mapped[str]
+    target: Mapped[str]
+    client_id: Mapped[str | None]
     """As sent, whether or not the signature was accepted."""
-    account: Mapped[str | None] = mapped_column(String(80))
+    account: Mapped[str | None]
     """The name of the account whose signature or access token was accepted. It outlives the account."""
-    request_body: Mapped[str] = mapped_column(Text)
+    request_body: Mapped[str]
     status: Mapped[int | None]
     """None when no answer was given."""
-    answer_body: Mapped[str] = mapped_column(Text)
-    fault: Mapped[str | None] = mapped_column(String(20))
-    signed_string: Mapped[str | None] = mapped_column(Text)
+    answer_body: Mapped[str]
+    fault: Mapped[str | None]
+    signed_string: Mapped[str | None]
     """The string that the sandbox signed, when it did not accept the caller's signature."""
-    unknown_fields: Mapped[str | None] = mapped_column(Text)
+    unknown_fields: Mapped[str | None]
     """Names of fields that the operation does not have, which the service may ignore or refuse."""
 
 
@@ -75,7 +75,7 @@ def log_request(response: Response | None, within: Session | None = None) -> Non
     """
     entry = LoggedRequest(
         # A request that was refused for its host has no time of arrival.
-        at=g.get("arrived_at") or world().clock.now(),
+        at=g.get("arrived_at") or current_time(),
         method=_text(request.method.encode())[:20],
         target=_text(request.full_path.removesuffix("?").encode()),
         client_id=_text(request.headers.get("X-Client-ID", "").encode()) or None,
@@ -144,7 +144,7 @@ def _text(content: bytes) -> str:
     return content[:_MAX_TEXT].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-class RequestRecord(Record, frozen=True):
+class RequestRecord(Record):
     """A logged request as the control interface shows it."""
 
     number: int = msgspec.field(name="id")

@@ -73,6 +73,11 @@ def world(app: Flask | None = None) -> World:
     return cast("World", extensions[EXTENSION_KEY])
 
 
+def current_time() -> datetime:
+    """The virtual time of the current world."""
+    return world().clock.now()
+
+
 def assumption(name: str) -> str:
     """The value of an assumption in the current world."""
     return world().unknowns[name]

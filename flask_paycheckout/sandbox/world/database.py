@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
@@ -23,9 +23,9 @@ from sqlalchemy import (
     DateTime,
     Dialect,
     Engine,
+    ForeignKey,
     String,
     Table as AnyTable,
-    Text,
     UpdateBase,
     event,
     insert,
@@ -33,7 +33,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.orm import DeclarativeBase, Session
+from sqlalchemy.orm import DeclarativeBase, Session, mapped_column
 from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 from sqlalchemy.types import TypeDecorator
@@ -76,10 +76,9 @@ class UtcTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-def ordered_text(length: int | None = None) -> String:
+def ordered_text() -> String:
     """A text that every database orders by code points, so that an index finds what begins with given characters."""
-    kind = Text if length is None else String
-    return kind(length).with_variant(kind(length, collation="C"), "postgresql")
+    return String().with_variant(String(collation="C"), "postgresql")
 
 
 class Table(DeclarativeBase):
@@ -89,6 +88,10 @@ class Table(DeclarativeBase):
 
 
 Model = TypeVar("Model", bound=Table)
+Serial = Annotated[int, mapped_column(primary_key=True)]
+"""Numbers rows in the order of their creation."""
+AccountId = Annotated[str, mapped_column(ForeignKey("account.user_id"))]
+"""The user id of the account that a row belongs to."""
 
 db = SQLAlchemy(metadata=Table.metadata, session_options={"expire_on_commit": False})
 """Without state of its own: engines and sessions belong to the current application."""

@@ -14,7 +14,7 @@ from functools import partial
 from hashlib import blake2b
 from uuid import UUID
 
-from sqlalchemy import BigInteger, String, Text, select, update
+from sqlalchemy import BigInteger, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.world.clock import LAST_DAY, Clock, ClockAtItsEnd
@@ -28,15 +28,15 @@ class WorldSettings(Table):
     __tablename__ = "world_settings"
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    seed: Mapped[str | None] = mapped_column(String(80))
+    seed: Mapped[str | None]
     ids_given: Mapped[int] = mapped_column(BigInteger, default=0)
     clock_offset: Mapped[int] = mapped_column(BigInteger, default=0)
     """Microseconds that the virtual clock is ahead of the machine's."""
-    control_token: Mapped[str | None] = mapped_column(String(80))
+    control_token: Mapped[str | None]
     """The control token of a named world."""
-    first_webhook_url: Mapped[str | None] = mapped_column(Text)
+    first_webhook_url: Mapped[str | None]
     """The first account's webhook URL to which a reset returns."""
-    changed_unknowns: Mapped[str] = mapped_column(Text, default="{}")
+    changed_unknowns: Mapped[str] = mapped_column(default="{}")
     """Values of unknowns that differ from those at the start, by name, as JSON."""
 
 

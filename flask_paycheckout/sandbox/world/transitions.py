@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, ForeignKey, select, update
+from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import Model, Table, rows_changed, transaction
+from flask_paycheckout.sandbox.world.context import current_time
+from flask_paycheckout.sandbox.world.database import AccountId, Model, Serial, Table, rows_changed, transaction
 
 BATCH = 500
 """How many rows one transaction moves at most; many more may be due while other requests wait for the database."""
@@ -22,11 +22,11 @@ class Activity(Table):
 
     __tablename__ = "activity"
 
-    number: Mapped[int] = mapped_column(primary_key=True)
+    number: Mapped[Serial]
     kind: Mapped[str]
     """The table of what changed; the id of the deposit, disbursement or payment follows."""
     about: Mapped[str] = mapped_column(index=True)
-    user_id: Mapped[str] = mapped_column(ForeignKey("account.user_id"))
+    user_id: Mapped[AccountId]
     activity: Mapped[str]
     description: Mapped[str]
     status: Mapped[str]
@@ -70,7 +70,7 @@ def force_status(session: Session, row: Any, status: str, allowed: ColumnElement
     :raises NotPossible: the condition does not hold.
     """
     table = type(row)
-    changed = update(table).where(table.id == row.id, allowed).values(status=status, updated_at=world().clock.now())
+    changed = update(table).where(table.id == row.id, allowed).values(status=status, updated_at=current_time())
     if not rows_changed(session, changed):
         raise NotPossible(f"{name} is {row.status} already")
     session.refresh(row)
@@ -79,7 +79,7 @@ def force_status(session: Session, row: Any, status: str, allowed: ColumnElement
 def move_due(session: Session, model: type[Model], source: str, target: str, age: timedelta) -> list[Model]:
     """Give the oldest rows of a status another one, once so much time has passed since their creation."""
     table: Any = model
-    now = world().clock.now()
+    now = current_time()
     due = (
         select(table.number)
         .where(table.status == source, table.created_at <= now - age)
