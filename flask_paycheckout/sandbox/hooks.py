@@ -51,7 +51,7 @@ def install_hooks(app: Flask) -> None:
     app.after_request(_end)
     app.register_error_handler(Refusal, failure)
     app.register_error_handler(CallRefused, _refused)
-    app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal(400, str(wrong))))
+    app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal("field_error", str(wrong))))
     app.register_error_handler(ClockAtItsEnd, _refused_by_clock)
     app.register_error_handler(TooManyHeld, lambda _: failure(unspecified_refusal(503, _TOO_MANY_HELD)))
     app.register_error_handler(DBAPIError, _refused_by_database)

@@ -29,7 +29,7 @@ from flask_paycheckout.sandbox.outgoing.webhook_sender import WebhookUrl
 from flask_paycheckout.sandbox.outgoing.webhooks import set_webhook_url, webhook_url
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
-from flask_paycheckout.sandbox.wire.field_types import Boolean, NestedList, Text
+from flask_paycheckout.sandbox.wire.field_types import Flag, NestedList, OptionalFlag, RequiredText
 
 _MAX_ITEMS = 200
 
@@ -38,24 +38,24 @@ _MAX_ITEMS = 200
 class MethodChange:
     """A payment method that is switched."""
 
-    code: Annotated[str, Text()]
-    enabled: Annotated[bool, Boolean()]
+    code: RequiredText
+    enabled: Flag
 
 
 @dataclass(frozen=True)
 class ConversionChange:
     """A conversion that is switched."""
 
-    input_currency: Annotated[str, Text()]
-    output_currency: Annotated[str, Text()]
-    enabled: Annotated[bool, Boolean()]
+    input_currency: RequiredText
+    output_currency: RequiredText
+    enabled: Flag
 
 
 @dataclass(frozen=True)
 class NewSwitches:
     """Switches of an account to change; the others stay."""
 
-    checkout_enabled: Annotated[bool | None, Boolean()] = None
+    checkout_enabled: OptionalFlag = None
     payment_methods: Annotated[tuple[MethodChange, ...], NestedList(MethodChange, _MAX_ITEMS, 0)] = ()
     conversions: Annotated[tuple[ConversionChange, ...], NestedList(ConversionChange, _MAX_ITEMS, 0)] = ()
 

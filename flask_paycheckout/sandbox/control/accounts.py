@@ -21,7 +21,7 @@ from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webh
 from flask_paycheckout.sandbox.recipients.tables import COUNT, add_start_recipients
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record
-from flask_paycheckout.sandbox.wire.field_types import EmailAddress, Matching, Text, key_of
+from flask_paycheckout.sandbox.wire.field_types import EmailAddress, Matching, OptionalText, key_of
 from flask_paycheckout.sandbox.world.database import Table
 from flask_paycheckout.sandbox.world.settings import new_ids
 
@@ -60,7 +60,7 @@ class NewAccount(NewKeys):
 
     name: Annotated[str, NAME]
     email: Annotated[str | None, EmailAddress()] = None
-    password: Annotated[str | None, Text()] = None
+    password: OptionalText = None
     webhook_url: Annotated[str | None, WebhookUrl()] = None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Annotated
 
 from flask import Response
@@ -22,7 +21,7 @@ from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.transfer_proofs import proof_of
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Refusal
-from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, Text
+from flask_paycheckout.sandbox.wire.field_types import Choice, OptionalAmount, OptionalText
 from flask_paycheckout.sandbox.world.database import transaction
 
 
@@ -30,15 +29,15 @@ from flask_paycheckout.sandbox.world.database import transaction
 class Pick:
     """What the customer picks: by default the first usable method."""
 
-    payment_method: Annotated[str | None, Text()] = None
-    reference: Annotated[str | None, Text()] = None
+    payment_method: OptionalText = None
+    reference: OptionalText = None
 
 
 @dataclass(frozen=True)
 class Pay:
     """What the customer pays: by default the exact amount."""
 
-    amount: Annotated[Decimal | None, Amount()] = None
+    amount: OptionalAmount = None
 
 
 @dataclass(frozen=True)

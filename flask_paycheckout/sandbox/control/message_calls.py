@@ -20,7 +20,7 @@ from flask_paycheckout.sandbox.outgoing.mails import Mail, MailRecord, list_mail
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt, redeliver
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
-from flask_paycheckout.sandbox.wire.field_types import FieldType, Integer, Schema, SchemaOf, Text
+from flask_paycheckout.sandbox.wire.field_types import FieldType, Integer, OptionalText, Schema, SchemaOf
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest, RequestRecord, logged_requests
 from flask_paycheckout.sandbox.world.database import transaction
 
@@ -55,7 +55,7 @@ class MailQuery(OfAccount):
 
 @dataclass(frozen=True)
 class EventQuery(OfAccount):
-    after: Annotated[str | None, Text()] = None
+    after: OptionalText = None
     last: Annotated[int, Integer(0, MAX_EVENTS)] = 20
 
 

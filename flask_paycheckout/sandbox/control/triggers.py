@@ -30,7 +30,12 @@ from flask_paycheckout.sandbox.disbursements.tables import FAILED, Disbursement
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
-from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, Text, declared_fields
+from flask_paycheckout.sandbox.wire.field_types import (
+    Choice,
+    OptionalAmount,
+    OptionalText,
+    declared_fields,
+)
 from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock
@@ -230,8 +235,8 @@ class Trigger:
     """An event that a tester asks for. Without `id`, it begins with something new."""
 
     event: Annotated[str, Choice(tuple(EVENTS))]
-    id: Annotated[str | None, Text()] = None
-    account: Annotated[str | None, Text()] = None
-    amount: Annotated[Decimal | None, Amount()] = None
-    currency: Annotated[str | None, Text()] = None
-    payment_method: Annotated[str | None, Text()] = None
+    id: OptionalText = None
+    account: OptionalText = None
+    amount: OptionalAmount = None
+    currency: OptionalText = None
+    payment_method: OptionalText = None

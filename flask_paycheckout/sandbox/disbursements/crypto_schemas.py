@@ -11,9 +11,16 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, transfers_of
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import Activity, represent_history
-from flask_paycheckout.sandbox.disbursements.tables import MAX_NOTE, MAX_REFERENCE, Disbursement, WalletTransfer
+from flask_paycheckout.sandbox.disbursements.tables import MAX_NOTE, Disbursement, WalletTransfer
 from flask_paycheckout.sandbox.wire.envelope import Record
-from flask_paycheckout.sandbox.wire.field_types import NestedList, Note, RequiredAmount, RequiredText, Text
+from flask_paycheckout.sandbox.wire.field_types import (
+    NestedList,
+    Note,
+    OptionalText,
+    RequiredAmount,
+    RequiredText,
+    Text,
+)
 from flask_paycheckout.sandbox.world.money import find_token
 from flask_paycheckout.sandbox.world.transitions import histories_of
 
@@ -27,7 +34,7 @@ class Receiver:
 
     amount: RequiredAmount
     receiver_wallet_address: Annotated[str, Text(MAX_ADDRESS)]
-    reference: Annotated[str | None, Text(MAX_REFERENCE)] = None
+    reference: OptionalText = None
     note: Annotated[str | None, Note(MAX_NOTE)] = None
 
 

@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, transfers_of
 from flask_paycheckout.sandbox.disbursements.tables import (
     MAX_NOTE,
-    MAX_REFERENCE,
     STATUSES,
     BankTransfer,
     Disbursement,
@@ -31,7 +30,6 @@ from flask_paycheckout.sandbox.wire.field_types import (
     RequiredFiatCode,
     RequiredFreeText,
     RequiredText,
-    Text,
 )
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.world.context import assumption
@@ -48,7 +46,7 @@ class FiatPaymentV1:
     currency: RequiredFiatCode
     recipient_id: RequiredText
     amount: RequiredAmount
-    reference: Annotated[str | None, Text(MAX_REFERENCE)] = None
+    reference: OptionalText = None
     note: Annotated[str | None, Note(MAX_NOTE)] = None
 
 
@@ -85,7 +83,7 @@ class FiatPaymentV2:
     amount: RequiredAmount
     recipient_id: OptionalText = None
     recipient: Annotated[GivenRecipient | None, Nested(GivenRecipient)] = None
-    reference: Annotated[str | None, Text(MAX_REFERENCE)] = None
+    reference: OptionalText = None
     note: Annotated[str | None, Note(MAX_NOTE)] = None
 
 

@@ -17,9 +17,8 @@ PENDING = "pending"
 COMPLETED = "completed"
 FAILED = "failed"
 STATUSES = (PENDING, FAILED, COMPLETED)
-MAX_REFERENCE = 200
-"""The longest reference and note."""
 MAX_NOTE = 500
+"""The most characters of a note."""
 
 
 def _listing(*filtered: str) -> list[Index]:

@@ -94,15 +94,15 @@ class _Share(types.Amount):
 class NewFault:
     """A fault as a tester asks for it."""
 
-    operation: Annotated[str, types.Text()]
+    operation: types.RequiredText
     kind: Annotated[str, types.Choice(tuple(sorted({*OPERATION_KINDS, *WEBHOOK_KINDS})))]
     times: Annotated[int, types.Integer(1, _MAX_TIMES)] = 1
     status_code: Annotated[int | None, types.Integer(200, 599)] = None
-    message: Annotated[str | None, types.Text()] = None
+    message: types.OptionalText = None
     seconds: Annotated[Decimal | None, types.Range(0, _MAX_WEBHOOK_DELAY)] = None
     retry_after: Annotated[int | None, types.Integer(0, 3600)] = None
     share: Annotated[Decimal | None, _Share()] = None
-    account: Annotated[str | None, types.Text()] = None
+    account: types.OptionalText = None
 
 
 def plan_fault(session: Session, asked: NewFault, user_id: str | None) -> FaultRecord:

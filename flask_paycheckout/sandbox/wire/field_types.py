@@ -57,18 +57,23 @@ class FieldType:
 class Text(FieldType):
     """A non-empty string of printable characters."""
 
-    maximum: int = 200
+    maximum: int | None = None
+    """None: as the unknown `text_maximum` says."""
     ignored: ClassVar[Mapping[int, str | None]] = {}
     """Characters that need not be printable."""
 
     def read(self, name: str, value: Any) -> str:
-        seen = value.translate(self.ignored) if isinstance(value, str) and len(value) <= self.maximum else ""
+        seen = value.translate(self.ignored) if isinstance(value, str) and len(value) <= self.most() else ""
         if not (seen.strip() and seen.isprintable()):
-            raise FieldError(f"{name} must be a non-empty string of at most {self.maximum} printable characters.")
+            raise FieldError(f"{name} must be a non-empty string of at most {self.most()} printable characters.")
         return str(value)
 
     def schema(self, schema_of: SchemaOf) -> Schema:
-        return {"type": "string", "minLength": 1, "maxLength": self.maximum, "pattern": r"\S"}
+        return {"type": "string", "minLength": 1, "maxLength": self.most(), "pattern": r"\S"}
+
+    def most(self) -> int:
+        """The most characters that it may have."""
+        return int(assumption("text_maximum")) if self.maximum is None else self.maximum
 
 
 class FreeText(Text):

@@ -48,9 +48,10 @@ def document(app: Flask, *, control: bool = False) -> dict[str, Any]:
     """The OpenAPI 3.1 document of a sandbox's service, or of its control interface."""
     writer = _Writer(world(app).unknowns, control=control)
     paths: dict[str, dict[str, Any]] = {}
-    for path, method, endpoint, declared in operations(app, control=control):
-        written = writer.operation(path, endpoint, app.view_functions[endpoint], declared)
-        paths.setdefault(path, {})[method.lower()] = written
+    with app.app_context():
+        for path, method, endpoint, declared in operations(app, control=control):
+            written = writer.operation(path, endpoint, app.view_functions[endpoint], declared)
+            paths.setdefault(path, {})[method.lower()] = written
     headers = (
         {CONTROL_HEADER: "The control token, which the sandbox prints at its start."} if control else _SIGNATURE_HEADERS
     )

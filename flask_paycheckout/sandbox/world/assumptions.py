@@ -40,10 +40,14 @@ timestamp_unit = seconds | milliseconds | iso8601
     How X-Timestamp is written: Unix time, or as a date.
 signature_error = 401 | 403
     The statusCode of a request whose signature is not accepted.
+field_error = 400 | 422
+    The statusCode of a request with a field that is missing or wrong.
 content_type_error = 415 | 400
     The statusCode of a body that is not sent as application/json.
 rate_limit = off | 1000 | 300
     Calls that one client may make in a minute; one more is refused with 429.
+text_maximum = 200 | 100 | 1000
+    The most characters of a text, such as a name or a reference, that has no other limit.
 empty_strings = refused | absent
     An empty text in an optional field, or it counts as absent.
 empty_query_values = refused | absent

@@ -46,6 +46,9 @@ _CONNECT_SECONDS = 10
 # First key of the advisory lock, the same in all sandbox processes; the second is the schema's.
 _WORLD = 790_112
 _EXCLUSIVE = "sandbox_alone"
+# Shared by all engines of a process, so that a further world compiles no statement anew.
+_DIALECTS: dict[str, Dialect] = {}
+_COMPILED: dict[Any, Any] = {}
 
 
 class ExactDecimal(TypeDecorator[Decimal]):
@@ -154,8 +157,10 @@ def tune_engine(engine: Engine) -> None:
     """Make exclusive transactions possible, for which all others wait.
 
     SQLite: write-ahead log, and each transaction takes the write lock when it begins. PostgreSQL: each transaction
-    shares an advisory lock, which an exclusive one takes alone.
+    shares an advisory lock, which an exclusive one takes alone. Statements are compiled once for all worlds.
     """
+    engine.dialect = _DIALECTS.setdefault(engine.dialect.name, engine.dialect)
+    engine.update_execution_options(compiled_cache=_COMPILED)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_immediate)

@@ -46,6 +46,12 @@ def test_unspecified_messages_empty_keeps_those_that_are_given(make_sandbox: Mak
     assert merchant.asks_checkout(inputCurrency="USD").message == "Checkout is not enabled"
 
 
+def test_unknown_text_maximum(make_sandbox: MakeSandbox) -> None:
+    for value, most in (("100", 100), ("200", 200), ("1000", 1000)):
+        merchant = Merchant(make_sandbox(text_maximum=value))
+        assert [creates(merchant, name="x" * length).code for length in (most, most + 1)] == [200, 400]
+
+
 ADA = {"recipientId": RECIPIENTS["USD"], "amount": 5, "currency": "USD"}
 TOKENS = {"receiverWalletAddress": WALLET, "amount": 5}
 TO_POUNDS = {"inputCurrency": "USD", "outputCurrency": "GBP", "inputAmount": 5}
@@ -79,6 +85,7 @@ def report_of(app: Flask, status: str) -> Answer:
         ("disbursement_status_code", [201], lambda app: Payer(app).pays_v1(ADA)),
         ("disbursement_status_code", [201], lambda app: Payer(app).sends_tokens(TOKENS)),
         ("email_taken_error", [400, 422], registers_twice),
+        ("field_error", [422], lambda app: creates(Merchant(app), name=None)),
         ("disbursement_not_found", [400], lambda app: Payer(app).reads("/v1/disbursement/fiat/none")),
         ("payment_not_found", [400], lambda app: details(Merchant(app), "none")),
         ("recipient_not_found", [400], lambda app: reads(Merchant(app), "nothing")),
