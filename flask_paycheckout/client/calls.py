@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -33,7 +32,7 @@ from flask_paycheckout.client.errors import (
 )
 from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in, hide
 from flask_paycheckout.client.operations import Access, Forms
-from flask_paycheckout.client.paging import DEFAULT_LIMIT, Page, page_of, page_of_array, walk
+from flask_paycheckout.client.paging import DEFAULT_LIMIT, Page, attach_reading, page_of, page_of_array, walk
 from flask_paycheckout.client.reading import reader_of
 from flask_paycheckout.client.records import Record, ResponseHeaders, ResponseInfo, attach_response
 from flask_paycheckout.client.retries import SHORTEST_ATTEMPT, seconds_to_wait
@@ -57,6 +56,7 @@ _log = logging.getLogger("flask_paycheckout.client")
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
+Kept = TypeVar("Kept", bound=Record)
 
 Observe = Callable[[str, "PaymentsError | None", float], object]
 """Called after each call with its operation, its error, and the seconds that it took."""
@@ -114,7 +114,7 @@ class Caller(Generic[W]):
     ) -> Page[R]:
         """A page of a list."""
         found, _ = await self.fetch(listing, filters, page, timeout)
-        return replace(found, read_page=lambda number: self.page(listing, filters, number, timeout))
+        return attach_reading(found, lambda number: self.page(listing, filters, number, timeout))
 
     def iterate(
         self, listing: Listing[R], filters: Mapping[str, Any], timeout: float | None
@@ -169,8 +169,8 @@ class Caller(Generic[W]):
             if listing.is_open and "docs" not in data:
                 return response.kept_in((reader.read(data),) if data else ()), False
             found = page_of(data, reader)
-            response.kept_in(found.docs)
-            return replace(found, response=response.info)
+            response.kept_in((*found.docs, found))
+            return found
 
         return await self._ask(listing.operation, read, query=listing.filters.query(filters, page), timeout=timeout)
 
@@ -367,7 +367,7 @@ class _Response:
         """The response as records tell of it."""
         return ResponseInfo(self.http.status_code, ResponseHeaders(self.http.headers), self._call.requested_id)
 
-    def kept_in(self, records: tuple[R, ...]) -> tuple[R, ...]:
+    def kept_in(self, records: tuple[Kept, ...]) -> tuple[Kept, ...]:
         """Records of this response."""
         info = self.info
         for record in records:

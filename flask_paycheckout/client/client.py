@@ -203,9 +203,8 @@ class _Client(Resource[W], Generic[W, Transport]):
             raise ValueError(f"http_method must be one of {', '.join(_METHODS)}")
         if not _PATH.fullmatch(path):
             raise ValueError("path must begin with a slash, hold quoted segments only, and neither query nor fragment")
-        read = http_method == "GET"
         operation = Operation(
-            http_method, path, Record, repeatable=read, may_move_money=not read, access=Access[access.upper()]
+            http_method, path, Record, may_move_money=http_method != "GET", access=Access[access.upper()]
         )
         return await self._caller.data(
             operation, query=query_text(query or {}), body=body, references=references, timeout=timeout
@@ -333,9 +332,9 @@ def _following(page: Page[T]) -> Any:
     """The reading of the next page, or None after the last one."""
     if not page.has_next_page:
         return None
-    if page.read_page is None:
+    if (read := page.read_page) is None:
         raise ValueError("this page was not read by a client, so that none can follow it")
-    return page.read_page(page.page + 1)
+    return read(page.page + 1)
 
 
 def _signers(

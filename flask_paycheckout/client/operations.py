@@ -45,7 +45,7 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
     :ivar method: the HTTP verb.
     :ivar path: the path below the base URL; an id's place is written as `{id}`.
     :ivar answer: the record, or kind of records, in a success's `data`.
-    :ivar repeatable: sending it twice does no more harm than once, so failed attempts are repeated.
+    :ivar repeatable: sending it twice does no more harm than once, so failed attempts are repeated; a GET always is.
     :ivar may_move_money: when its answer is lost, the caller gets `OutcomeUnknown`.
     :ivar access: the credentials it carries.
     :ivar max_bytes: the largest answer that is read.
@@ -67,6 +67,8 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
     lookup: str | None = None
 
     def __post_init__(self) -> None:
+        if self.method == "GET":
+            msgspec.structs.force_setattr(self, "repeatable", True)
         if self.repeatable and self.may_move_money:
             raise ValueError(f"{self}: a call that may move money must not be repeated")
 

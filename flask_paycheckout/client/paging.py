@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -12,16 +12,16 @@ import msgspec
 from flask_paycheckout.client.envelope import Ambiguous, Unreadable
 from flask_paycheckout.client.errors import TransportFailed
 from flask_paycheckout.client.reading import RecordReader, reader_of
-from flask_paycheckout.client.records import Record, plain
+from flask_paycheckout.client.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator
 
     from flask_paycheckout.client.bodies import Fields
     from flask_paycheckout.client.operations import Operation
-    from flask_paycheckout.client.records import ResponseInfo, Sort
+    from flask_paycheckout.client.records import Sort
 
-__all__ = ["DEFAULT_LIMIT", "Listing", "Page", "page_of", "page_of_array", "walk"]
+__all__ = ["DEFAULT_LIMIT", "Listing", "Page", "attach_reading", "page_of", "page_of_array", "walk"]
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
@@ -56,56 +56,7 @@ class Listing(Generic[R]):
     is_open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
-    """One page of a list; iterating over it gives its records.
-
-    :ivar docs: the records on it, in the order asked for.
-    :ivar total_docs: how many the whole list has.
-    :ivar offset: how many come before this page; None when the answer does not say.
-    :ivar limit: the page size.
-    :ivar total_pages: how many pages of that size there are.
-    :ivar page: this page's number; the first is 1.
-    :ivar paging_counter: the position of the page's first record, the list's first being 1; None when not said.
-    :ivar has_prev_page: whether a page comes before this one.
-    :ivar has_next_page: whether one follows.
-    :ivar prev_page: the number of the page before, or None.
-    :ivar next_page: the number of the page that follows, or None.
-    :ivar response: the response that it came in.
-    :ivar read_page: reads another page of the list, for `client.next_page`; None for a page that was unpickled.
-    """
-
-    docs: tuple[T, ...]
-    total_docs: int
-    offset: int | None
-    limit: int
-    total_pages: int
-    page: int
-    paging_counter: int | None
-    has_prev_page: bool
-    has_next_page: bool
-    prev_page: int | None
-    next_page: int | None
-    response: ResponseInfo | None = field(default=None, compare=False, repr=False)
-    read_page: ReadPage[T] | None = field(default=None, compare=False, repr=False)
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self.docs)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The page as plain data; see `Record.to_dict`."""
-        numbers = {
-            name: getattr(self, name)
-            for name in self.__dataclass_fields__
-            if name not in ("docs", "response", "read_page")
-        }
-        return {"docs": plain(self.docs), **numbers}
-
-    def __reduce__(self) -> tuple[type[Page[T]], tuple[Any, ...]]:
-        return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__ if name != "read_page")
-
-
-class _Numbers(msgspec.Struct, rename="camel", kw_only=True):
+class _Numbers(Record, frozen=True, kw_only=True):
     """The numbers of a page: where it stands in its list."""
 
     total_docs: int
@@ -122,10 +73,47 @@ class _Numbers(msgspec.Struct, rename="camel", kw_only=True):
     def __post_init__(self) -> None:
         if min(self.total_docs, self.limit, self.total_pages, self.page) < 0:
             raise ValueError("the page has a negative number")
-        if self.has_prev_page is None:
-            self.has_prev_page = self.prev_page is not None
-        if self.has_next_page is None:
-            self.has_next_page = self.next_page is not None
+        for name, there in (("has_prev_page", self.prev_page), ("has_next_page", self.next_page)):
+            if getattr(self, name) is None:
+                msgspec.structs.force_setattr(self, name, there is not None)
+
+
+class Page(_Numbers, Generic[T], frozen=True, kw_only=True):
+    """One page of a list; iterating over it gives its records.
+
+    :ivar docs: the records on it, in the order asked for.
+    :ivar total_docs: how many the whole list has.
+    :ivar offset: how many come before this page; None when the answer does not say.
+    :ivar limit: the page size.
+    :ivar total_pages: how many pages of that size there are.
+    :ivar page: this page's number; the first is 1.
+    :ivar paging_counter: the position of the page's first record, the list's first being 1; None when not said.
+    :ivar has_prev_page: whether a page comes before this one.
+    :ivar has_next_page: whether one follows.
+    :ivar prev_page: the number of the page before, or None.
+    :ivar next_page: the number of the page that follows, or None.
+    """
+
+    docs: tuple[T, ...]
+    has_prev_page: bool
+    has_next_page: bool
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.docs)
+
+    @property
+    def read_page(self) -> ReadPage[T] | None:
+        """Reads another page of the list, for `client.next_page`; None for a page that was unpickled."""
+        return self.__dict__.get(_READ_PAGE)
+
+
+_READ_PAGE = "_read_page"
+
+
+def attach_reading(page: Page[T], read_page: ReadPage[T]) -> Page[T]:
+    """Keep with a page how another one of its list is read."""
+    page.__dict__[_READ_PAGE] = read_page
+    return page
 
 
 def page_of(data: object, reader: RecordReader[R]) -> Page[R]:

@@ -65,7 +65,7 @@ class ResponseInfo:
     requested_id: str | None
 
 
-class Record(msgspec.Struct, frozen=True, dict=True):
+class Record(msgspec.Struct, frozen=True, dict=True, rename="camel"):
     """A record of the service. It has no field for the response, so that records of equal fields are equal."""
 
     @property
@@ -86,7 +86,7 @@ class Record(msgspec.Struct, frozen=True, dict=True):
         return {name: plain(getattr(self, name)) for name in self.__struct_fields__}
 
 
-class Activity(Record, frozen=True, rename="camel"):
+class Activity(Record, frozen=True):
     """One step in the history of a deposit or disbursement; seen for `status`: `pending`, `completed`."""
 
     activity: str | None = None

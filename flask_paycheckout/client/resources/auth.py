@@ -20,10 +20,10 @@ class Organization(Record, frozen=True):
     """Whom a user belongs to."""
 
     id: str | None = msgspec.field(default=None, name="_id")
-    org_name: str | None = msgspec.field(default=None, name="orgName")
+    org_name: str | None = None
 
 
-class User(Record, frozen=True, rename="camel"):
+class User(Record, frozen=True):
     """The user who logged in. The formats of `role` and `policy` are not shown.
 
     :ivar organization_id: the organization itself, as the service names the field.
@@ -63,13 +63,13 @@ class User(Record, frozen=True, rename="camel"):
         return f"User({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 
-class Verification(Record, frozen=True, rename="camel"):
+class Verification(Record, frozen=True):
     """The token that register and login give; exchanged for a login, together with the one-time password."""
 
     verification_token: Hidden
 
 
-class Login(Record, frozen=True, rename="camel"):
+class Login(Record, frozen=True):
     """A login that was verified.
 
     :ivar access_token: for `PaymentsClient(access_token=...)`; a string that `repr` does not show.

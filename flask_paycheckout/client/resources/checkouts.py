@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["CheckoutLink", "Checkouts"]
 
 
-class CheckoutLink(Record, frozen=True, rename="camel"):
+class CheckoutLink(Record, frozen=True):
     """A checkout that the service accepted. Its page is valid for 15 minutes.
 
     :ivar id: the checkout id; also the id of the deposit to come and the webhook's `orderId`.

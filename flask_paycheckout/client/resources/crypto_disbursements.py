@@ -32,7 +32,7 @@ class CryptoReceiver:
     note: str | None = None
 
 
-class FeeConfig(Record, frozen=True, rename="camel"):
+class FeeConfig(Record, frozen=True):
     """Parts of a transfer's fee: flat, percent of the amount, and the network's own."""
 
     fee_flat: Decimal | None = None
@@ -40,7 +40,7 @@ class FeeConfig(Record, frozen=True, rename="camel"):
     fee_network: Decimal | None = None
 
 
-class CryptoDisbursement(Record, frozen=True, rename="camel"):
+class CryptoDisbursement(Record, frozen=True):
     """A token transfer as the service sees it.
 
     :ivar amount: in tokens.
@@ -71,7 +71,7 @@ class CryptoDisbursement(Record, frozen=True, rename="camel"):
     reference: str | None = None
 
 
-class CryptoBatch(Record, frozen=True, rename="camel"):
+class CryptoBatch(Record, frozen=True):
     """The transfers of one `create`, and their sums in the batch's token."""
 
     disburse_data: tuple[CryptoDisbursement, ...]
@@ -94,7 +94,7 @@ _HOW = "look for it in the service's dashboard or on the chain: its interface do
 _CREATE = Operation(
     "POST", "/v1/disbursement/crypto", CryptoBatch, may_move_money=True, access=Access.BEARER, lookup=_HOW
 )
-_ESTIMATE = Operation("GET", "/v1/disbursement/crypto/estimate", FeeEstimate, repeatable=True)
+_ESTIMATE = Operation("GET", "/v1/disbursement/crypto/estimate", FeeEstimate)
 
 
 class CryptoDisbursements(Resource[W]):

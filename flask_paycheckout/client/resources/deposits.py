@@ -15,7 +15,7 @@ __all__ = ["Deposit", "Deposits", "ExchangeInfo", "Fee", "PaymentFiat"]
 _MAX_NAME = 500
 
 
-class Fee(Record, frozen=True, rename="camel"):
+class Fee(Record, frozen=True):
     """The costs of the payment method.
 
     :ivar amount: in `currency`.
@@ -27,7 +27,7 @@ class Fee(Record, frozen=True, rename="camel"):
     currency: str | None = None
 
 
-class PaymentFiat(Record, frozen=True, rename="camel"):
+class PaymentFiat(Record, frozen=True):
     """Where the customer pays by bank: bank code and name, and the text of the QR code."""
 
     bank_code: str | None = None
@@ -35,7 +35,7 @@ class PaymentFiat(Record, frozen=True, rename="camel"):
     qr_data: str | None = None
 
 
-class ExchangeInfo(Record, frozen=True, rename="camel"):
+class ExchangeInfo(Record, frozen=True):
     """The conversion of a deposit: `output_amount` in `output_currency` at `exchange_rate`."""
 
     exchange_rate: Decimal | None = None
@@ -43,7 +43,7 @@ class ExchangeInfo(Record, frozen=True, rename="camel"):
     output_amount: Decimal | None = None
 
 
-class Deposit(Record, frozen=True, rename="camel"):
+class Deposit(Record, frozen=True):
     """A payment as the service sees it. It exists once the customer has picked a payment method.
 
     :ivar deposit_id: equals the checkout id for a checkout's deposit. A read by reference may give another deposit
@@ -77,7 +77,7 @@ class Deposit(Record, frozen=True, rename="camel"):
             raise ValueError(f"the deposit's id or status is longer than {_MAX_NAME} characters")
 
 
-_GET = Operation("GET", "/v1/deposit/{id}", Deposit, repeatable=True)
+_GET = Operation("GET", "/v1/deposit/{id}", Deposit)
 # Setting a status twice is harmless in itself, but every update sends a webhook: it is sent once.
 _SANDBOX_UPDATE = Operation("PATCH", "/v1/deposit/{id}", Deposit, may_move_money=True)
 

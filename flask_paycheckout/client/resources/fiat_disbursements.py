@@ -31,19 +31,16 @@ __all__ = ["FiatDisbursementFilters", "FiatDisbursements"]
 
 _HOW = "look with fiat_disbursements.find(references); without references, compare recipients and amounts in iterate"
 
-_GET = Operation("GET", "/v1/disbursement/fiat/{id}", FiatDisbursement, repeatable=True)
+_GET = Operation("GET", "/v1/disbursement/fiat/{id}", FiatDisbursement)
 _CREATE = Operation("POST", "/v2/disbursement/fiat", FiatBatch, may_move_money=True, access=Access.BEARER, lookup=_HOW)
 _CREATE_V1 = Operation(
     "POST", "/v1/disbursement/fiat", FiatBatchV1, may_move_money=True, access=Access.BEARER, lookup=_HOW
 )
-_METHODS = Operation(
-    "GET", "/v1/disbursement/fiat/payment-method", FiatPaymentMethod, repeatable=True, access=Access.BEARER
-)
+_METHODS = Operation("GET", "/v1/disbursement/fiat/payment-method", FiatPaymentMethod, access=Access.BEARER)
 _REPORT = Operation(
     "GET",
     "/v1/disbursement/fiat/{id}/report",
     Record,
-    repeatable=True,
     max_bytes=16 * MEBIBYTE,
     accept="application/pdf, application/json",
 )
@@ -77,7 +74,7 @@ class FiatDisbursementFilters(TypedDict, total=False):
 
 
 _LIST = Listing(
-    Operation("GET", "/v1/disbursement/fiat", FiatDisbursement, repeatable=True),
+    Operation("GET", "/v1/disbursement/fiat", FiatDisbursement),
     Fields(FiatDisbursementFilters),
     lambda made: made.disbursement_id,
     is_open=True,

@@ -75,7 +75,7 @@ class FiatItemV1:
     note: str | None = None
 
 
-class FiatBank(Record, frozen=True, rename="camel"):
+class FiatBank(Record, frozen=True):
     """The account that a transfer goes to."""
 
     bank_name: str | None = None
@@ -86,7 +86,7 @@ class FiatBank(Record, frozen=True, rename="camel"):
     country: str | None = None
 
 
-class FiatRecipient(Record, frozen=True, rename="camel"):
+class FiatRecipient(Record, frozen=True):
     """Whom a transfer goes to; one who was named in the disbursement itself may have no id, e-mail and name."""
 
     recipient_id: str | None = None
@@ -95,7 +95,7 @@ class FiatRecipient(Record, frozen=True, rename="camel"):
     bank: FiatBank | None = None
 
 
-class FiatDisbursement(Record, frozen=True, rename="camel"):
+class FiatDisbursement(Record, frozen=True):
     """A bank transfer as the service sees it.
 
     :ivar group_id: of the batch that it was created in; not in every answer.
@@ -123,7 +123,7 @@ class FiatDisbursement(Record, frozen=True, rename="camel"):
     updated_at: datetime | None = None
 
 
-class FiatBatch(Record, frozen=True, rename="camel"):
+class FiatBatch(Record, frozen=True):
     """The transfers of one `create`, and their sums in the batch's currency."""
 
     disburse_data: tuple[FiatDisbursement, ...]
@@ -132,14 +132,14 @@ class FiatBatch(Record, frozen=True, rename="camel"):
     sum_amount: Decimal | None = None
 
 
-class CurrencySum(Record, frozen=True, rename="camel"):
+class CurrencySum(Record, frozen=True):
     """A sum in one currency."""
 
     currency: str | None = None
     total_amount: Decimal | None = None
 
 
-class FiatBatchV1(Record, frozen=True, rename="camel"):
+class FiatBatchV1(Record, frozen=True):
     """The transfers of one `create_v1`, and their sums by currency."""
 
     disburse_data: tuple[FiatDisbursement, ...]
@@ -148,7 +148,7 @@ class FiatBatchV1(Record, frozen=True, rename="camel"):
     sum_amount: tuple[CurrencySum, ...] = ()
 
 
-class FiatPaymentMethod(Record, frozen=True, rename="camel"):
+class FiatPaymentMethod(Record, frozen=True):
     """A bank that transfers can go to.
 
     :ivar bank_code: for `PayoutBank`.

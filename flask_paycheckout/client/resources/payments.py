@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-class PaymentSender(Record, frozen=True, rename="camel"):
+class PaymentSender(Record, frozen=True):
     """The payer, who pays in crypto from a wallet."""
 
     id: str | None = None
@@ -43,7 +43,7 @@ class PaymentSender(Record, frozen=True, rename="camel"):
     wallet_address: str | None = None
 
 
-class PaymentReceiver(Record, frozen=True, rename="camel"):
+class PaymentReceiver(Record, frozen=True):
     """The payee with a bank account. A list gives `bank_name`; a detail and a create the codes instead."""
 
     id: str | None = None
@@ -57,13 +57,13 @@ class PaymentReceiver(Record, frozen=True, rename="camel"):
     iban_number: Hidden | None = None
 
 
-class PaymentActivity(Activity, frozen=True, rename="camel"):
+class PaymentActivity(Activity, frozen=True):
     """One step in a payment's history."""
 
     id: str | None = msgspec.field(default=None, name="_id")
 
 
-class Payment(Record, frozen=True, rename="camel"):
+class Payment(Record, frozen=True):
     """A payment as the service sees it.
 
     :ivar payment_type: `onramp` or `offramp`.
@@ -106,7 +106,7 @@ class Payment(Record, frozen=True, rename="camel"):
             msgspec.structs.force_setattr(self, "transaction_hash", None)
 
 
-class Quote(Record, frozen=True):
+class Quote(Record, frozen=True, rename={}):
     """The costs of a payment and the amount that arrives; the names are the service's own.
 
     :ivar coin: what is paid in.
@@ -128,8 +128,8 @@ class Quote(Record, frozen=True):
     payout_wallet: str | None = None
 
 
-_QUOTE = Operation("GET", "/v2/payment/quote", Quote, repeatable=True)
-_GET = Operation("GET", "/v2/payment/detail/{id}", Payment, repeatable=True)
+_QUOTE = Operation("GET", "/v2/payment/quote", Quote)
+_GET = Operation("GET", "/v2/payment/detail/{id}", Payment)
 _CREATE = Operation(
     "POST",
     "/v2/payment",
@@ -201,7 +201,7 @@ class NewPayment(TypedDict):
 _FILTERS, _QUOTED, _NEW = Fields(PaymentFilters), Fields(QuoteFields), Fields(NewPayment)
 # The interface's heading says /v2/payments; its sample request says /v2/payment. The client's option decides.
 _LISTS = {
-    path: Listing(Operation("GET", path, Payment, repeatable=True), _FILTERS, lambda found: found.payment_id)
+    path: Listing(Operation("GET", path, Payment), _FILTERS, lambda found: found.payment_id)
     for path in get_args(PaymentsPath)
 }
 

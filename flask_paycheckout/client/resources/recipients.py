@@ -46,7 +46,7 @@ class BankDetails:
     ifsc: str | None = None
 
 
-class RecipientBank(Record, frozen=True, rename="camel"):
+class RecipientBank(Record, frozen=True):
     """A recipient's bank account, as the service keeps it."""
 
     id: str | None = msgspec.field(default=None, name="_id")
@@ -63,7 +63,7 @@ class RecipientBank(Record, frozen=True, rename="camel"):
     ifsc: str | None = None
 
 
-class Recipient(Record, frozen=True, rename="camel"):
+class Recipient(Record, frozen=True):
     """Someone who is paid.
 
     :ivar recipient_type: `Individual` or `Business`.
@@ -86,7 +86,7 @@ class Recipient(Record, frozen=True, rename="camel"):
     reference: str | None = None
 
 
-_GET = Operation("GET", "/v1/recipient/{id}", Recipient, repeatable=True)
+_GET = Operation("GET", "/v1/recipient/{id}", Recipient)
 # None of these moves money; still each is sent once, since a second create would make a second recipient.
 _CREATE = Operation("POST", "/v1/recipient", Recipient)
 _UPDATE = Operation("PATCH", "/v1/recipient/{id}", Recipient)
@@ -129,9 +129,7 @@ class RecipientFields(TypedDict):
     reference: NotRequired[str | None]
 
 
-_LIST = Listing(
-    Operation("GET", "/v1/recipient", Recipient, repeatable=True), Fields(RecipientFilters), lambda found: found.id
-)
+_LIST = Listing(Operation("GET", "/v1/recipient", Recipient), Fields(RecipientFilters), lambda found: found.id)
 _FIELDS = Fields(RecipientFields)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Bank", "BankFilters", "Crypto", "CryptoFilters", "Currency", "PaymentMethod", "References"]
 
 
-class Currency(Record, frozen=True, rename="camel"):
+class Currency(Record, frozen=True):
     """A country's currency, and what a bank account in it needs.
 
     :ivar record_id: the service's `_id`.
@@ -48,7 +48,7 @@ class Currency(Record, frozen=True, rename="camel"):
     require_account_number: bool | None = None
 
 
-class Crypto(Record, frozen=True, rename="camel"):
+class Crypto(Record, frozen=True):
     """A token on a chain.
 
     :ivar id: token id, `<symbol>-<network>`.
@@ -71,7 +71,7 @@ class Crypto(Record, frozen=True, rename="camel"):
     price_id: str | None = None
 
 
-class Bank(Record, frozen=True, rename="camel"):
+class Bank(Record, frozen=True):
     """A bank.
 
     :ivar record_id: the service's `_id`.
@@ -89,7 +89,7 @@ class Bank(Record, frozen=True, rename="camel"):
     version: int | None = msgspec.field(default=None, name="__v")
 
 
-class PaymentMethod(Record, frozen=True, rename="camel"):
+class PaymentMethod(Record, frozen=True):
     """A way to pay in.
 
     :ivar flat_fee_amount: in `currency`.
@@ -107,9 +107,9 @@ class PaymentMethod(Record, frozen=True, rename="camel"):
     percent_fee_amount: Decimal | None = None
 
 
-_CURRENCIES = Operation("GET", "/v1/reference/currencies", Currency, repeatable=True, access=Access.OPEN)
-_CRYPTOS = Operation("GET", "/v1/reference/cryptos", Crypto, repeatable=True, access=Access.OPEN)
-_METHODS = Operation("GET", "/v1/reference/payment-methods", PaymentMethod, repeatable=True, access=Access.OPEN)
+_CURRENCIES = Operation("GET", "/v1/reference/currencies", Currency, access=Access.OPEN)
+_CRYPTOS = Operation("GET", "/v1/reference/cryptos", Crypto, access=Access.OPEN)
+_METHODS = Operation("GET", "/v1/reference/payment-methods", PaymentMethod, access=Access.OPEN)
 
 _INSTEAD = "client.fiat_disbursements.payment_methods"
 
@@ -140,7 +140,7 @@ class CryptoFilters(TypedDict, total=False):
 
 _CRYPTO_FILTERS = Fields(CryptoFilters)
 _BANKS = Listing(
-    Operation("GET", "/v1/reference/banks", Bank, repeatable=True, access=Access.OPEN),
+    Operation("GET", "/v1/reference/banks", Bank, access=Access.OPEN),
     Fields(BankFilters),
     lambda bank: bank.record_id or bank.id,
 )
