@@ -170,7 +170,11 @@ class PayoutCalls:
 
         What the record leaves out is not compared, nor is a destination that cannot be read any more.
         """
-        if made.amount is not None and made.amount != payout.amount:
+        try:
+            if made.amount is not None and made.amount != payout.amount:
+                return "amount"
+        except ArithmeticError:
+            # Another program has stored what is no number.
             return "amount"
         currency = made.token if isinstance(made, CryptoDisbursement) else made.currency
         if currency is not None and currency != payout.currency:

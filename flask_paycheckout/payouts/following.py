@@ -211,7 +211,7 @@ class Following:
         elif (foreign := _foreign(payout, read)) is not None:
             results.unread(payout, foreign)
         elif (differing := self.calls.difference(payout, read)) is not None:
-            results.unread(payout, f"the service has it with another {differing}", **_other_amount(payout, read))
+            results.unread(payout, f"the service has it with another {differing}", **_other_amount(differing, read))
         elif (evidence := _ENDS.get(str(read.status).lower())) is not None:
             results.ended(payout, read, evidence)
         else:
@@ -227,10 +227,10 @@ def _foreign(payout: PayoutMixin, read: FiatDisbursement) -> str | None:
     return None
 
 
-def _other_amount(payout: PayoutMixin, read: FiatDisbursement) -> dict[str, Any]:
-    """The columns for the amount that the service reports of this payout, if it is another one."""
-    amount = read.amount
-    other = amount is not None and amount > 0 and amount != payout.amount
+def _other_amount(differing: str, read: FiatDisbursement) -> dict[str, Any]:
+    """The columns for the amount that the service reports of a payout, if that is what differs."""
+    amount = read.amount if differing == "amount" else None
+    other = amount is not None and amount > 0
     return {"reported_amount": f"{amount:f}" if other else None, "disbursement_id": read.disbursement_id}
 
 

@@ -186,7 +186,7 @@ class Sending:
     def _failed(self, batch: Sequence[Addressed], error: Exception, results: PayoutResults) -> bool:
         """Store a failed call; False when further calls would fail as well."""
         problem, several = error_text(error, batch), len(batch) > 1
-        if isinstance(error, (TypeError, ValueError)):
+        if isinstance(error, (TypeError, ValueError, ArithmeticError)):
             # The client could not build the call, so nothing was sent.
             for one in batch:
                 (results.send_alone if several else results.not_carried_out)(one.payout, problem)

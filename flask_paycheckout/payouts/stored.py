@@ -211,7 +211,7 @@ class PayoutMoves:
         row = self.payouts.change(connection, payout, values, entry, always=move.evidence not in _ROUTINE)
         if row is None:
             return None
-        self._count_refund(connection, payout, to, Decimal(row["amount"]))
+        self._count_refund(connection, payout, to, row["amount"])
         if deed := DEED_OF.get(move.evidence):
             by, why = str(move.facts["by"]), cast("str | None", move.facts["why"])
             deeds = self.payouts.models.deeds
@@ -233,14 +233,16 @@ class PayoutMoves:
         )
         return MovedPayout(cast("PayoutMixin", event.subject), (event,))
 
-    def _count_refund(self, connection: Connection, payout: PayoutMixin, to: PayoutStatus, amount: Decimal) -> None:
+    def _count_refund(self, connection: Connection, payout: PayoutMixin, to: PayoutStatus, amount: str) -> None:
         """Keep the sum of the checkout's refunds.
 
         :param amount: the payout's after the move.
         """
+        if payout.refund_of is None:
+            return
         before = None if payout.status in RELEASING else payout.amount
-        after = None if to in RELEASING else amount
-        if payout.refund_of is None or before == after:
+        after = None if to in RELEASING else Decimal(amount)
+        if before == after:
             return
         if before is not None:
             self.limits.give_back(connection, payout.refund_of, before)

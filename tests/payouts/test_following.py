@@ -90,14 +90,16 @@ def test_a_person_who_was_wrong_is_told_so(payer: Payer) -> None:
     assert payer.payout().problem == "the service knows no disbursement with its reference"
 
 
-@pytest.mark.parametrize("column", [{"amount": "81"}, {"service_reference": "another"}])
-def test_the_record_of_another_payout_moves_nothing(payer: Payer, column: dict[str, str]) -> None:
-    payer.owes(to=ADA)
+@pytest.mark.parametrize("column", [{"amount": "81"}, {"amount": "8o"}, {"service_reference": "another"}])
+def test_the_record_of_another_payout_moves_nothing_and_stops_no_other(payer: Payer, column: dict[str, str]) -> None:
+    for reference in ("p-1", "fine"):
+        payer.owes(reference, to=ADA)
     payer.sends()
-    payer.sandbox.finish(payer.payout(), "completed")
+    for made in payer.at_service:
+        payer.sandbox.finish(made, "completed")
     payer.stands(**column)
     payer.sandbox.advance(minutes=1)
-    assert payer.sends() == PayoutReport()
+    assert payer.sends() == PayoutReport(completed=1)
     assert (payer.status(), "another" in payer.payout().problem) == ("sent", True)
 
 

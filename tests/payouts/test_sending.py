@@ -223,10 +223,11 @@ def test_a_destination_that_cannot_be_read_stops_nobody_else(payer: Payer, detai
     ("to", "columns", "problem"),
     [
         (ADA, {"amount": "80.005"}, "ValueError: "),
+        (ADA, {"amount": "8o"}, "InvalidOperation"),
         (ADA, {"currency": "usdc-polygon"}, "TypeError: usdc-polygon is a token, which only a wallet takes"),
         (WALLET, {"currency": "USD"}, "TypeError: USD is paid to bank accounts, and this is a wallet"),
     ],
-    ids=["amount", "token", "wallet"],
+    ids=["amount", "no number", "token", "wallet"],
 )
 def test_what_the_client_cannot_send_stops_nobody_else(
     payer: Payer, to: Any, columns: dict[str, str], problem: str
