@@ -27,9 +27,11 @@ from typing import TYPE_CHECKING, Any
 from flask_paycheckout.database.hosts import metadata_of
 from flask_paycheckout.models import models_in
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
+from flask_paycheckout.text import visible
 
 try:
     from flask_admin.contrib.sqla import ModelView  # type: ignore[import-untyped]
+    from flask_admin.model.typefmt import BASE_FORMATTERS, DETAIL_FORMATTERS  # type: ignore[import-untyped]
 except ImportError:
     raise ImportError(
         "flask_paycheckout.admin needs Flask-Admin. Install it: pip install 'flask-paycheckout[admin]'"
@@ -47,6 +49,10 @@ if TYPE_CHECKING:
 __all__ = ["CheckoutView", "EventView", "PayoutView", "payment_views"]
 
 
+def _shown(view: object, text: str, column: str) -> str:
+    return visible(text)
+
+
 class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no types
     can_create = can_edit = can_delete = False
     can_view_details = True
@@ -54,6 +60,9 @@ class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no type
     simple_list_pager = True
     column_default_sort = ("id", True)
     column_sortable_list = ()
+    # Customers typed some of these texts.
+    column_type_formatters = BASE_FORMATTERS | {str: _shown}
+    column_type_formatters_detail = DETAIL_FORMATTERS | {str: _shown}
 
     def __init__(self, model: type, db: ShopDb, permission: Permission, **options: Any) -> None:
         require_callable(permission, "flask_paycheckout.admin")
