@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import NamedTuple
 
 from flask import abort, make_response, redirect, request, url_for
@@ -31,6 +31,7 @@ from flask_paycheckout.payouts.requests import RefundablePayment
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.text import payout_status_text, trimmed, visible
+from flask_paycheckout.totals import positive_amount
 from flask_paycheckout.views import language
 from flask_paycheckout.views.order_urls import claim_url
 from flask_paycheckout.views.owner_books import sums_of_days
@@ -257,23 +258,23 @@ def _refund_form(payment: RefundablePayment, fault: str | None = None, code: int
         fault=fault,
         wrong=wrong,
         costs=_COSTS[runtime().settings.payout_fees],
-        amount=request.form.get("amount", _proposed(payment.left.amount)),
+        amount=request.form.get("amount", _proposed(payment.left)),
         why=request.form.get("why", ""),
         action=form_url("refund", RESOLVE, payment.checkout.checkout_id),
     )
     return shown, code
 
 
-def _proposed(left: Decimal) -> str:
-    """The amount to begin with, with the decimal mark of the browser's language: all that is left, or what was asked.
+def _proposed(left: Amount) -> str:
+    """The amount to begin with, with the decimal mark of the browser's language: what was asked, or all that is left.
 
     A refund that failed is made anew with its own amount.
     """
     try:
-        asked = Decimal(request.args.get("amount", ""))
-    except InvalidOperation:
-        asked = left
-    amount = asked if Decimal(0) < asked <= left else left
+        asked = positive_amount(request.args.get("amount", ""), left.currency)
+    except ValueError:
+        asked = left.amount
+    amount = min(asked, left.amount)
     return f"{amount:f}".replace(".", language.decimal_mark(language.of_page().tag))
 
 

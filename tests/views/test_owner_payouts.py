@@ -313,6 +313,12 @@ def test_an_amount_may_have_the_decimal_mark_of_the_persons_language(desk: Shop)
     assert [one.amount for one in payouts(desk)] == [Decimal("2.50")]
 
 
+@pytest.mark.parametrize("asked", ["NaN", "1_0", "１２", "1E999999", "99", "-1"])
+def test_a_link_that_asks_for_no_amount_that_is_left_proposes_all_of_it(desk: Shop, asked: str) -> None:
+    page = opens(desk, "/refund", checkout=desk.has_paid(), amount=asked)
+    assert form_of(page)[1]["amount"] == "12.50"
+
+
 def test_a_held_payment_that_is_refunded_is_rejected(desk: Shop) -> None:
     checkout_id = desk.has_held()
     page = opens(desk, "/refund", checkout=checkout_id)

@@ -1,0 +1,129 @@
+"""Random requests to every route of the extension: none is a server error, and those of strangers change nothing."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from flask.testing import FlaskClient
+
+from flask_paycheckout.security.signed_links import PAY, PAYOUT, REFUND, RESOLVE, STATUS
+from tests.chance import seed_of, soak_count, stream
+from tests.hostile.test_webhook import shop
+from tests.payouts.claiming import FORM
+from tests.payouts.shop import pays_out, refunds
+from tests.scripted import SAME_SITE, Shop
+from tests.views.test_owner import ROOT
+
+__all__ = ["shop"]
+
+pytestmark = pytest.mark.slow("generated requests")
+
+#: `SOAK_COUNT` sends another number.
+EACH = 2_000
+ORDERS, CHECKOUTS = [f"o-{number}" for number in range(1, 6)], [f"chk-{number}" for number in range(1, 6)]
+LISTED = {"account": ["*", ""], "status": ["held", "sent"], "kind": ["refund"], "after": ["2"], "search": ORDERS}
+MONTH = {"month": ["2026-01"], "from": ["2026-01-01"], "to": ["2026-02-01"], "account": ["*", ""]}
+#: For each endpoint what its link is made for and about, and its fields, as people send them.
+USUAL: dict[str, tuple[str, list[str], dict[str, list[str]]]] = {
+    "create_checkout": (PAY, ORDERS, {}),
+    "order_page": (STATUS, ORDERS, {"payment": ["1"]}),
+    "order_status": (STATUS, ORDERS, {}),
+    "refund": (REFUND, ["refund-1"], {name: [value] for name, value in FORM.items()}),
+    "webhook": (PAY, [""], {"orderId": CHECKOUTS}),
+    "static": (PAY, [""], {}),
+    "list_orders": ("", [], LISTED),
+    "show_order": ("", [], {"id": ORDERS}),
+    "list_paybacks": ("", [], {}),
+    "resolve": (RESOLVE, CHECKOUTS, {"decision": ["accept", "reject"], "why": ["seen"]}),
+    "mark_paid_back": (RESOLVE, CHECKOUTS, {"became": ["done", "kept"], "why": ["seen"]}),
+    "list_payouts": ("", [], LISTED),
+    "show_payout": ("", [], {"reference": ["refund-1", "maker-1"]}),
+    "give_proof": ("", [], {"reference": ["refund-1", "maker-1"]}),
+    "decide_payout": (
+        PAYOUT,
+        ["refund-1", "maker-1"],
+        {"decision": ["approve", "cancel", "retry", "sent"], "why": ["seen"], "seen": ["0", "1"]},
+    ),
+    "show_month": ("", [], MONTH),
+    "download_month": ("", [], MONTH),
+    "list_deeds": ("", [], {"before": ["3"]}),
+    "ask_for_refund": ("", [], {"checkout": CHECKOUTS, "amount": ["2.50"]}),
+    "owner.refund": (RESOLVE, CHECKOUTS, {"amount": ["0.01"], "why": ["broke"], "seen": ["0"]}),
+}
+HOSTILE = (
+    *("", " ", "x", "0", "-1", "1_0", "1E-2", "1e999999", "NaN", "sNaN", "Infinity", "１２", "²", "9" * 5_000),
+    *("\0", "\ud800", "\u202e", "\u200b", "a\nb", "%00", "../..", "<b>", "' OR 1=1 --", "=1+1", "x" * 5_000),
+    *("2026-13", "0000-00", "2026-02-30", "99999-01", "over_limit", "DE89370400440532013001"),
+)
+HEADERS = {
+    "Accept": ("application/json", "*/*", "application/json;q=nan", "\xff", ",;,"),
+    "Accept-Language": ("x" * 3_000, "de;q=x, *", "zh-Hant-TW-\xff"),
+    "Content-Type": ("application/json", "multipart/form-data", "text/\xff"),
+    "Origin": ("null", "https://shop.example", "https://evil.example", "http://[::1", "\xff"),
+    "Sec-Fetch-Site": ("cross-site", "same-site", "", "\xff"),
+    "Host": ("shop.example", "evil.example", "shop.example:x", "[::1", "a b"),
+}
+BODIES = (b"", b"[]", b"{", b"[" * 50_000, b'{"amount": NaN, "why": 7}', b"\xff\xfe", b"--x\r\n", b"x" * 70_000)
+
+
+def stored(shop: Shop) -> Any:
+    """Every row of the extension's tables."""
+    with shop.app.app_context(), shop.db.engine.connect() as connection:
+        return [connection.execute(table.select()).all() for table in shop.db.metadata.sorted_tables]
+
+
+def draw(shop: Shop, chance: Random, *, links: bool) -> dict[str, Any]:
+    """A request as people send it, of which some parts are hostile."""
+    rules = [rule for rule in shop.app.url_map.iter_rules() if rule.endpoint.startswith("paycheckout")]
+    rule = chance.choice(rules)
+    name = rule.endpoint.partition(".")[2]
+    is_owners_form = rule.rule.startswith(ROOT)
+    purpose, subjects, usual = USUAL["owner.refund" if name == "refund" and is_owners_form else name]
+    path = rule.rule
+    if "<" in path:
+        subject = chance.choice(subjects) + ("\nAda" if is_owners_form else "")
+        good = shop.runtime.signed_links.sign(purpose, subject)
+        link = good if (links or is_owners_form) and chance.random() < 0.9 else chance.choice(HOSTILE)
+        quoted = quote(link.encode("utf-8", "surrogatepass") or b"x", safe="")
+        path = f"{path[: path.index('<')]}{quoted}{path[path.index('>') + 1 :]}"
+    fields = {one: chance.choice(values) for one, values in usual.items() if chance.random() < 0.9}
+    for one in chance.sample(sorted(usual), min(len(usual), chance.randrange(3))):
+        fields[one] = chance.choice(HOSTILE)
+    method = "POST" if "POST" in (rule.methods or ()) else "GET"
+    written = {one: value.encode("utf-8", "surrogatepass") for one, value in fields.items()}
+    sent: dict[str, Any] = {"query_string" if method == "GET" else "data": written}
+    if chance.random() < 0.1:
+        sent |= {"data": chance.choice(BODIES)}
+        method = chance.choice([method, "HEAD", "OPTIONS", "PUT", "DELETE"])
+    said = {header: chance.choice(values) for header, values in HEADERS.items() if chance.random() < 0.1}
+    return {"path": path, "method": method, "headers": SAME_SITE | said, **sent}
+
+
+def sends(browser: FlaskClient, request: dict[str, Any]) -> int:
+    status = browser.open(**request).status_code
+    assert status < 500 or status in {502, 503}, (status, request)
+    return status
+
+
+@pytest.mark.parametrize("who", ["stranger", "owner"])
+def test_random_requests(shop: Shop, who: str, pytestconfig: pytest.Config) -> None:
+    is_owner = who == "owner"
+    paid = shop.attempts("o-2")[0].checkout_id
+    refund = refunds(shop, paid, "2").reference
+    pays_out(shop, "maker-1", approve=True)
+    USUAL["refund"][1][:] = [refund]
+    view = shop.paycheckout.owner_view(lambda: "Ada" if is_owner else None)
+    shop.app.register_blueprint(view, url_prefix=ROOT)
+    seed = seed_of(pytestconfig)
+    chance, browser, before = stream(seed, "every route"), shop.app.test_client(), stored(shop)
+    answers = set[int]()
+    for _ in range(soak_count(EACH)):
+        # A stranger has seen forms of the owner, and no link of a customer.
+        answers.add(sends(browser, draw(shop, chance, links=is_owner)))
+        shop.clock.advance(seconds=1)
+    assert answers >= ({200, 303, 400, 403, 404, 409} if is_owner else {200, 400, 403, 404})
+    if not is_owner:
+        assert (stored(shop), shop.service.created[5:]) == (before, [])
