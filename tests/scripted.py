@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import msgspec
+from click.testing import Result
 from flask import Flask
 from flask.testing import FlaskClient
 from flask_sqlalchemy import SQLAlchemy
@@ -171,6 +172,29 @@ class Shop:
         abandoned = self.settles(checkout_id)
         assert abandoned.status == "abandoned"
         return abandoned
+
+    def runs(self, *arguments: str, **options: Any) -> Result:
+        """Run a command of `flask paycheckout`."""
+        return self.app.test_cli_runner().invoke(args=["paycheckout", *arguments], **options)
+
+    def executes(self, statement: Any, values: Any = None) -> None:
+        """Run a statement behind the extension's back."""
+        with self.runtime.engine().begin() as connection:
+            connection.execute(statement, values)
+
+    def changes(self, checkout_id: str, **columns: Any) -> None:
+        """Change a stored checkout behind the extension's back."""
+        table = self.runtime.models.checkouts
+        self.executes(table.update().where(table.c.checkout_id == checkout_id).values(columns))
+
+    def stores_like(self, checkout_id: str, rows: Iterable[dict[str, Any]]) -> None:
+        """Store more checkouts, each like this one but for some columns."""
+        table = self.runtime.models.checkouts
+        with self.runtime.engine().begin() as connection:
+            like = table.select().where(table.c.checkout_id == checkout_id)
+            row = dict(connection.execute(like).mappings().one()) | {"current_order_id": None}
+            del row["id"]
+            connection.execute(table.insert(), [row | own for own in rows])
 
     def reconciles(self, limit: int | None = None) -> ReconcileReport:
         with self.app.app_context():

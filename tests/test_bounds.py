@@ -35,16 +35,13 @@ def statements(shop: Shop) -> Iterator[list[str]]:
 
 def has_attempts(shop: Shop, number: int, status: str = "abandoned", **columns: object) -> None:
     """The order's page was made anew so many times; all of them are due."""
-    shop.starts()
-    table = shop.runtime.models.checkouts
-    with shop.app.app_context(), shop.db.engine.begin() as connection:
-        row = dict(connection.execute(table.select()).mappings().one())
-        del row["id"]
-        row |= {"current_order_id": None, "status": status, "next_read_at": shop.clock.now, **columns}
-        connection.execute(table.delete())
-        rows = [row | {"checkout_id": f"chk-old-{number}"} for number in range(number)]
-        rows[-1]["current_order_id"] = "o-1"
-        connection.execute(table.insert(), rows)
+    first, table = shop.starts(), shop.runtime.models.checkouts
+    own = {"current_order_id": None, "status": status, "next_read_at": shop.clock.now, **columns}
+    rows = [own | {"checkout_id": f"chk-old-{place}"} for place in range(number)]
+    rows[-1]["current_order_id"] = "o-1"
+    shop.changes(first, current_order_id=None)
+    shop.stores_like(first, rows)
+    shop.executes(table.delete().where(table.c.checkout_id == first))
 
 
 def page(shop: Shop, tail: str = "") -> str:
@@ -85,10 +82,7 @@ def test_an_order_without_a_long_history_is_one_statement(shop: Shop) -> None:
 @pytest.mark.parametrize("status", ["paid", "held", "pending"])
 def test_what_an_old_attempt_brought_decides_though_it_is_not_read(shop: Shop, status: str) -> None:
     has_attempts(shop, 10)
-    table = shop.runtime.models.checkouts
-    with shop.app.app_context(), shop.db.engine.begin() as connection:
-        old = table.c.checkout_id == "chk-old-0"
-        connection.execute(table.update().where(old).values(status=status, next_read_at=None))
+    shop.changes("chk-old-0", status=status, next_read_at=None)
     assert shop.browser.get(page(shop, "/status")).get_json()["status"] == status
     assert ("chk-old-0" in shop.service.reads) is False
 
@@ -107,8 +101,7 @@ def test_older_attempts_are_left_to_reconcile(shop: Shop) -> None:
 def test_a_start_asks_the_database_as_little_after_a_thousand_attempts(shop: Shop) -> None:
     costs = []
     for attempts in (1, 1000):
-        with shop.app.app_context(), shop.db.engine.begin() as connection:
-            connection.execute(shop.runtime.models.checkouts.delete())
+        shop.executes(shop.runtime.models.checkouts.delete())
         has_attempts(shop, attempts)
         with statements(shop) as seen:
             assert presses_pay(shop).status_code == 303

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
@@ -15,7 +14,7 @@ import time_machine
 from flask import Flask, request
 from freezegun import freeze_time
 
-from flask_paycheckout import Pay, PayCheckout, testing
+from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.client import (
     CryptoReceiver,
     FiatItem,
@@ -59,48 +58,6 @@ def client(sandbox: Sandbox, account: SandboxAccount | None = None) -> PaymentsC
         retries=0,
         transport=sandbox.transport,
     )
-
-
-def test_a_customer_who_pays_late(
-    paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
-) -> None:
-    """The example that the module's own docstring gives, word for word."""
-    lines = [line.strip() for line in inspect.getsource(test_a_customer_who_pays_late).splitlines()]
-    assert testing.__doc__ is not None
-    shown = testing.__doc__.split("paycheckout_signals):\n")[1].split("\n\n")[0].replace("order-1", "o-1")
-    assert lines[-4:] == [line.strip() for line in shown.splitlines()]
-
-    checkout = paycheckout.start("o-1")
-    paycheckout_sandbox.pay(checkout.checkout_id, after_minutes=16)
-    paycheckout.reconcile()
-    assert paycheckout_signals.names == ["checkout_created", "order_paid"]
-
-
-def test_money_that_takes_its_time_comes_though_a_method_was_picked_before(paycheckout_sandbox: Sandbox) -> None:
-    checkout_id = client(paycheckout_sandbox).checkouts.create(Pay("12.50", "USD")).id
-    picked = paycheckout_sandbox.pick(checkout_id, "us_qr")
-    before = paycheckout_sandbox.advance(minutes=0)
-    paid = paycheckout_sandbox.pay(checkout_id, after_minutes=20)
-    assert (picked["paymentMethod"], paid["paymentMethod"]) == ("us_qr", "us_qr")
-    assert paid["deposit"]["status"] == "completed"
-    assert (paycheckout_sandbox.advance(minutes=0) - before).total_seconds() == pytest.approx(1200, abs=30)
-
-
-def test_whoever_waits_too_long_to_pick_cannot_pay(paycheckout_sandbox: Sandbox) -> None:
-    checkout_id = client(paycheckout_sandbox).checkouts.create(Pay("12.50", "USD")).id
-    paycheckout_sandbox.advance(minutes=16)
-    with pytest.raises(AssertionError, match=f"/_sandbox/checkouts/{checkout_id}/pay: 4"):
-        paycheckout_sandbox.pay(checkout_id, after_minutes=1)
-
-
-def test_time_moves_for_the_sandbox_and_the_extension_together(
-    app: Flask, paycheckout: PayCheckout, paycheckout_sandbox: Sandbox
-) -> None:
-    clock = app.extensions["paycheckout"].clock
-    before = clock()
-    now = paycheckout_sandbox.advance(minutes=16, seconds=5)
-    assert (now - before).total_seconds() == pytest.approx(965, abs=30)
-    assert (clock() - now).total_seconds() == pytest.approx(0, abs=30)
 
 
 def test_webhooks_reach_the_shop_also_those_from_before_it_listened(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Event
-
 import pytest
 
 from flask_paycheckout import Account, Pay
@@ -89,16 +87,6 @@ def test_the_shop_is_not_asked_whose_an_order_is_that_cannot_be_paid(market: Sel
     assert opens(shop, "no-such-order").status_code == 200
 
 
-def test_reconcile_uses_rotated_keys_at_the_next_read(market: Sellers, service: SigningService) -> None:
-    shop = market.shop
-    checkout_id = shop.has_deposit("completed")
-    service.refused, market.client_ids["ada"] = {"id-ada"}, "rotated-ada"
-    shop.reconciles()
-    shop.clock.advance(minutes=2)
-    shop.reconciles()
-    assert shop.attempt(checkout_id).status == "paid"
-
-
 def test_an_account_that_is_gone_stops_no_other(market: Sellers, service: SigningService) -> None:
     shop = market.shop
     gone, other = shop.has_deposit("completed", "o-1"), shop.has_deposit("completed", "o-2")
@@ -171,38 +159,6 @@ def test_keys_that_are_refused_do_not_end_the_round_of_the_others(open_shop: Ope
     assert [shop.attempt(checkout_id).status for checkout_id in made].count("paid") == 2
 
 
-def test_reads_that_hang_for_one_account_do_not_hold_up_the_others(market: Sellers, service: SigningService) -> None:
-    """Nineteen of twenty accounts are read while the first read of the twentieth waits for its answer."""
-    shop, waiting = market.shop, Event()
-    names = [f"seller-{number}" for number in range(20)]
-    made = []
-    for name in names:
-        for number in range(3):
-            market.add(name, f"{name}-{number}")
-            made.append(shop.has_deposit("completed", f"{name}-{number}"))
-
-    def hang(client_id: str) -> None:
-        if client_id == "id-seller-7":
-            assert waiting.wait(60)
-
-    def others_are_paid() -> bool:
-        return [shop.attempt(checkout_id).status for checkout_id in made].count("paid") == 57
-
-    service.before = hang
-    paid_meanwhile = []
-
-    def look(report: object) -> None:
-        if not waiting.is_set() and others_are_paid():
-            paid_meanwhile.append(True)
-            waiting.set()
-
-    with shop.app.app_context():
-        shop.runtime.reconciler.run(None, look)
-    assert paid_meanwhile == [True]
-    shop.reconciles()
-    assert {shop.attempt(checkout_id).status for checkout_id in made} == {"paid"}
-
-
 def test_an_account_without_keys_never_uses_those_of_the_settings(market: Sellers, service: SigningService) -> None:
     shop = market.shop
     shop.totals["o-3"] = shop.totals["o-1"]
@@ -217,7 +173,7 @@ def test_an_account_without_keys_never_uses_those_of_the_settings(market: Seller
     for _ in range(5):
         shop.clock.advance(minutes=5)
         shop.reconciles()
-    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", "report"])
+    ran = shop.runs("report")
     assert (ran.exit_code, "could not be read" in ran.output, "account 'ada'" in ran.output) == (2, True, True)
     market.client_ids["ada"] = "id-ada"
     shop.clock.advance(minutes=10)

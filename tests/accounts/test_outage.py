@@ -23,15 +23,13 @@ def no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flask_paycheckout.client.retries._WORTH_REPEATING", ())
 
 
-def stores_many(shop: Shop, seller: str) -> None:
+def stores_many(shop: Shop, seller: str, checkout_id: str) -> None:
     """Store due checkouts of a seller, like one that was really started."""
-    table = shop.runtime.models.checkouts
-    with shop.app.app_context(), shop.db.engine.begin() as connection:
-        row = dict(connection.execute(table.select().limit(1)).mappings().one())
-        ids = [f"{seller}-{number}" for number in range(CHECKOUTS)]
-        copies = [{"checkout_id": f"chk-{one}", "order_id": one, "current_order_id": one} for one in ids]
-        row |= {"account": seller, "next_read_at": shop.clock.now}
-        connection.execute(table.insert(), [{**row, **copy, "id": None} for copy in copies])
+    own = {"account": seller, "next_read_at": shop.clock.now}
+    ids = [f"{seller}-{number}" for number in range(CHECKOUTS)]
+    shop.stores_like(
+        checkout_id, [own | {"checkout_id": f"chk-{one}", "order_id": one, "current_order_id": one} for one in ids]
+    )
 
 
 def left_out(records: list[logging.LogRecord]) -> int:
@@ -44,10 +42,10 @@ def test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account(
 ) -> None:
     shop = market.shop
     market.add("s-00", "o-1")
-    shop.starts("o-1")
+    first_id = shop.starts("o-1")
     for seller in SELLERS:
         market.add(seller, f"{seller}-o")
-        stores_many(shop, seller)
+        stores_many(shop, seller, first_id)
         pays_out(shop, f"of-{seller}", account=seller)
     market.client_ids.pop("s-19")
     service.refused = {*market.client_ids.values(), *market.tokens.values()} | {f"token-{one}" for one in SELLERS}
@@ -73,7 +71,7 @@ def test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account(
     for record in caplog.records:
         said = re.search(r"(\d+) more ", record.message)
         assert int(said[1]) == vars(record)["left_out"] if said else vars(record)["left_out"] is None
-    alarm = shop.app.test_cli_runner().invoke(args=["paycheckout", "report", "--json"])
+    alarm = shop.runs("report", "--json")
     assert alarm.exit_code == 2
     [unread] = [one for one in json.loads(alarm.stdout)["alarms"] if one["kind"] == "unread-payments"]
     assert (unread["key"], unread["account"]) == ("unread-payments", None), "an outage is one alarm for all accounts"
@@ -85,8 +83,7 @@ def test_the_last_lines_of_an_outage_are_counted_when_it_is_over(
     market: Sellers, service: SigningService, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop = market.shop
-    shop.starts("o-1")
-    stores_many(shop, "ada")
+    stores_many(shop, "ada", shop.starts("o-1"))
     service.refused = {"id-ada"}
     failed = shop.reconciles().failed
     assert failed > 1

@@ -21,12 +21,12 @@ from tests.views.test_owner import ROOT, opens_view
 
 
 def runs(shop: Shop, *arguments: str) -> tuple[int, str]:
-    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", *arguments])
+    ran = shop.runs(*arguments)
     return ran.exit_code, ran.output
 
 
 def told(shop: Shop, *arguments: str) -> Any:
-    return json.loads(shop.app.test_cli_runner().invoke(args=["paycheckout", *arguments, "--json"]).stdout)
+    return json.loads(shop.runs(*arguments, "--json").stdout)
 
 
 @pytest.fixture
@@ -186,7 +186,7 @@ def test_starts_that_the_service_refuses_are_not_made_possible_by_its_answers_to
 
 
 def examined(shop: Shop, *arguments: str) -> tuple[int, list[Any]]:
-    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", "doctor", *arguments, "--json"])
+    ran = shop.runs("doctor", *arguments, "--json")
     return ran.exit_code, [check for check in json.loads(ran.stdout)["checks"] if check["about"] == "accounts"]
 
 
@@ -333,7 +333,7 @@ def test_the_account_that_lacks_an_access_token_is_named(market: Sellers) -> Non
     market.tokens["ada"] = None
     for name in ("ada", "bo"):
         pays_out(shop, f"of-{name}", account=name)
-    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", "payouts", "send", "--json"])
+    ran = shop.runs("payouts", "send", "--json")
     assert (ran.exit_code, json.loads(ran.stdout)["sent"]) == (1, 1)
     assert "No access token is configured for the account 'ada'. Give each its own" in ran.stderr
     assert "--login" not in ran.stderr, "its money would come from the account of whoever logs in"

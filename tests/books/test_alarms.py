@@ -33,7 +33,7 @@ def breaks(app: Flask, **facts: Any) -> None:
 
 
 def runs(shop: Shop, *arguments: str) -> tuple[int, Any]:
-    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", *arguments, "--json"])
+    ran = shop.runs(*arguments, "--json")
     return ran.exit_code, json.loads(ran.stdout) if ran.stdout.startswith("{") else ran.output
 
 
@@ -127,9 +127,7 @@ def order_total_fails(shop: Shop) -> None:
 @lasting
 def another_client_id_made_it(shop: Shop) -> None:
     checkout_id = shop.starts(*orders(shop))
-    table = shop.runtime.models.checkouts
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(table.update().where(table.c.checkout_id == checkout_id).values(client_id="of-before"))
+    shop.changes(checkout_id, client_id="of-before")
     shop.clock.advance(minutes=17)
 
 
@@ -255,7 +253,7 @@ def test_each_trouble_is_named_within_five_minutes(well: Shop, name: str) -> Non
         well.clock.advance(minutes=1)
     code, _ = runs(well, "report")
     assert gauged(well) == {alarm.kind: alarm.count for alarm in told(well).alarms}
-    text_of_report = well.app.test_cli_runner().invoke(args=["paycheckout", "report"]).output
+    text_of_report = well.runs("report").output
     assert code == {"now": 2, "today": 1}[severity]
     assert severity in {alarm.severity for alarm in told(well).alarms}
     assert "Nothing needs a person" not in text_of_report

@@ -80,13 +80,6 @@ def paid(shop: Shop, count: int) -> list[str]:
     return checkouts
 
 
-def changes(shop: Shop, checkout_id: str, **values: Any) -> None:
-    """Changes a checkout's row behind the extension's back."""
-    table = shop.runtime.models.checkouts
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(table.update().where(table.c.checkout_id == checkout_id).values(values))
-
-
 def contents(shop: Shop) -> dict[str, list[Any]]:
     """Everything in the shop's database."""
     with shop.app.app_context(), shop.db.engine.connect() as connection:
@@ -204,8 +197,8 @@ def test_what_is_no_answer_proves_nothing(shop: Shop) -> None:
 
 def test_what_another_program_wrote_is_named_and_hides_nothing(shop: Shop) -> None:
     first, second, _ = paid(shop, 3)
-    changes(shop, first, total_amount="12,5")
-    changes(shop, second, payment_paid_amount="x\x1b[2J")
+    shop.changes(first, total_amount="12,5")
+    shop.changes(second, payment_paid_amount="x\x1b[2J")
     findings = audits(shop)[1]
     assert named(findings) == {("deposit", first): "differs", ("deposit", second): "differs"}
     assert "\x1b" not in runs(shop, "audit").stdout
@@ -217,8 +210,7 @@ Plant = Callable[[Payer, dict[str, str]], object]
 
 
 def here(payer: Payer, statement: Any) -> None:
-    with payer.shop.runtime.engine().begin() as connection:
-        connection.execute(statement)
+    payer.shop.executes(statement)
 
 
 def stands_there(payer: Payer, model: type[Disbursement | BankTransfer] = Disbursement, /, **values: Any) -> None:
@@ -514,7 +506,7 @@ def test_the_period_is_that_of_the_money_and_without_money_as_long_as_some_could
     early, late = paid(shop, 2)
     open_ = shop.has_deposit("completed", "o-1")
     for number_, checkout_id in enumerate((early, late)):
-        changes(shop, checkout_id, payment_completed_at=shop.clock.now - timedelta(days=30 * (1 - number_)))
+        shop.changes(checkout_id, payment_completed_at=shop.clock.now - timedelta(days=30 * (1 - number_)))
         shop.service.fails(checkout_id)
 
     def found(*period: str) -> set[str]:
@@ -599,7 +591,7 @@ def test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named
         service.before = lambda client_id: None
         assert shop.settles(missed, says="completed").status == "paid"
         service.fails(taken_back, refusal(404, "Deposit not found"))
-        changes(shop, taken_back, status="abandoned", payment_completed_at=None)
+        shop.changes(taken_back, status="abandoned", payment_completed_at=None)
 
     service.before = moves
     findings = at_service(audits(shop)[1])
@@ -620,7 +612,7 @@ def test_what_has_changed_only_now_is_looked_at_again(shop: Shop, monkeypatch: p
     monkeypatch.setattr(reading.Reads, "pause", pause)
     assert (audits(shop)[0], waited) == (0, [2.0])
     shop.clock.advance(minutes=5)
-    changes(shop, missed, status="pending")
+    shop.changes(missed, status="pending")
     assert (audits(shop)[0], waited) == (1, [2.0]), "nothing new will come of what is old"
 
 
@@ -729,24 +721,6 @@ def test_a_service_that_is_away_is_asked_a_few_times_and_all_is_named(
     assert ran.stdout.count("unreadable: deposit") == 4
     assert "unreadable: 47 more; --json names all" in ran.stdout
     assert len(audits(shop)[1]) == 51
-
-
-def test_a_short_outage_is_waited_out(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_LEAST_PATIENCE", 60.0)
-    checkouts = paid(shop, 40)
-    for checkout_id in checkouts:
-        shop.service.fails(checkout_id, httpx.Response(502, content=b"<html>"))
-    failed = 0
-
-    def recovers() -> None:
-        nonlocal failed
-        failed += 1
-        if failed == 8:
-            for checkout_id in checkouts:
-                shop.service.says(checkout_id, "completed")
-
-    shop.service.meanwhile = recovers
-    assert audits(shop)[0] == 0
 
 
 # Stops

@@ -61,7 +61,7 @@ def stored(payer: Payer) -> str:
 
 
 def exported(payer: Payer) -> str:
-    return payer.shop.app.test_cli_runner().invoke(args=["paycheckout", "export"]).stdout
+    return payer.shop.runs("export").stdout
 
 
 def made_at_service(payer: Payer) -> list[Any]:

@@ -116,8 +116,7 @@ STRANGE: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_another_program_wrote_is_told_and_hides_nothing(shop: Shop, name: str) -> None:
     values, told = STRANGE[name]
     shop.starts("o-1")
-    with shop.app.app_context(), shop.db.engine.begin() as connection:
-        connection.execute(update(shop.runtime.models.checkouts).values(values))
+    shop.executes(update(shop.runtime.models.checkouts).values(values))
     story = explains(shop)
     assert told in str(story)
     assert "checkout_created of chk-1: delivered" in str(story)

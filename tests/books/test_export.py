@@ -54,8 +54,7 @@ def books(shop: Shop, count: int, amount: str = "-1", **columns: Any) -> None:
     }
     row |= {"currency": "USD", "change": 1, "booked_at": shop.clock.now} | columns
     table = shop.runtime.models.bookings
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(table.insert(), [row | {"subject": f"{row['reference']}-{n}"} for n in range(count)])
+    shop.executes(table.insert(), [row | {"subject": f"{row['reference']}-{n}"} for n in range(count)])
 
 
 def failed_and_sent_again(payer: Payer) -> None:
@@ -242,8 +241,7 @@ def test_amounts_that_the_service_left_out_are_told(shop: Shop) -> None:
 def test_a_booking_that_cannot_be_read_is_named_and_stops_no_other(shop: Shop) -> None:
     books(shop, 3)
     table = shop.runtime.models.bookings
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(update(table).where(table.c.subject == "p-1").values(kind="of another program"))
+    shop.executes(update(table).where(table.c.subject == "p-1").values(kind="of another program"))
     assert len(exported(shop, code=1)) == 2
     assert "1 bookings cannot be read, by id: 2" in runs(shop, "export").stderr
     month = shop.runtime.books.month(f"{shop.clock():%Y-%m}")

@@ -153,7 +153,7 @@ def test_each_trouble_is_named_within_five_minutes(well: Payer, name: str) -> No
 
 def named_by_both(payer: Payer, words: str, reference: str = "p-1", severity: str = "today") -> None:
     shop = payer.shop
-    told = shop.app.test_cli_runner().invoke(args=["paycheckout", "report"])
+    told = shop.runs("report")
     assert (told.exit_code, "Nothing needs a person" in told.output) == ({"now": 2, "today": 1}[severity], False)
     assert words in told.output
     assert reference in told.output
@@ -176,7 +176,7 @@ def test_without_an_access_token_the_remedy_is_a_login(open_shop: OpenShop, payc
     assert runs(shop, "report")[0] == 0, "it was made just now"
     minutes_pass(payer, 5)
     named_by_both(payer, "not sent")
-    told = shop.app.test_cli_runner().invoke(args=["paycheckout", "report"]).output
+    told = shop.runs("report").output
     assert "No access token is configured. Send them now with: flask paycheckout payouts send --login" in told
 
 
@@ -185,18 +185,13 @@ def test_a_refund_that_nobody_claims_is_listed_and_needs_a_person_after_a_week(w
     checkout_id = shop.starts()
     well.sandbox.pay(checkout_id)
     shop.settles(checkout_id)
-    stands_paid_by_webhook(shop)
+    shop.changes(checkout_id, webhooks=1)
     made = refunds(shop, checkout_id).reference
-    told = shop.app.test_cli_runner().invoke(args=["paycheckout", "report"])
+    told = shop.runs("report")
     assert (told.exit_code, made in told.output) == (0, True)
     assert "  1 refund waits for the customer to say where\n" in told.output
     well.sandbox.advance(minutes=7 * 24 * 60)
     named_by_both(well, "waits for the customer for a week", made)
-
-
-def stands_paid_by_webhook(shop: Any) -> None:
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(shop.runtime.models.checkouts.update().values(webhooks=1))
 
 
 def test_a_slow_transfer_is_told_after_a_week(well: Payer) -> None:
@@ -230,7 +225,7 @@ def test_a_failed_refund_that_another_one_replaced_is_no_alarm(well: Payer) -> N
     checkout_id = shop.starts()
     well.sandbox.pay(checkout_id)
     shop.settles(checkout_id)
-    stands_paid_by_webhook(shop)
+    shop.changes(checkout_id, webhooks=1)
     failed = refunds(shop, checkout_id, "1").reference
     stands(shop, failed, status="failed")
     assert runs(shop, "report")[0] == 1

@@ -30,17 +30,9 @@ AGO = timedelta(days=366)
 pytestmark = pytest.mark.on_each_database
 
 
-def changes(shop: Shop, checkout_id: str, **columns: Any) -> None:
-    """Puts a checkout into a state that would take the shop long to reach."""
-    table = shop.runtime.models.checkouts
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(table.update().where(table.c.checkout_id == checkout_id).values(columns))
-
-
 def changes_events(shop: Shop, order_id: str, **columns: Any) -> None:
     table = shop.runtime.models.events
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(table.update().where(table.c.order_id == order_id).values(columns))
+    shop.executes(table.update().where(table.c.order_id == order_id).values(columns))
 
 
 def abandons(shop: Shop, order_id: str) -> str:
@@ -48,7 +40,7 @@ def abandons(shop: Shop, order_id: str) -> str:
     shop.totals[order_id] = shop.totals["o-1"]
     checkout_id = shop.starts(order_id)
     shop.abandons(checkout_id)
-    changes(shop, checkout_id, next_read_at=None)
+    shop.changes(checkout_id, next_read_at=None)
     return checkout_id
 
 
@@ -143,7 +135,7 @@ def test_of_abandoned_checkouts_only_those_that_nobody_can_pay_any_more_go(shop:
     ids = {order_id: abandons(shop, order_id) for order_id in ("goes", *kept, "told", "failed")}
     shop.clock.now = now
     for order_id, columns in kept.items():
-        changes(shop, ids[order_id], **columns)
+        shop.changes(ids[order_id], **columns)
     changes_events(shop, "told", delivered_at=now - timedelta(days=364))
     changes_events(shop, "failed", delivered_at=None, next_attempt_at=now)
     prunes(shop)
@@ -187,7 +179,7 @@ def test_histories_stay_of_what_is_not_decided(shop: Shop) -> None:
     ids = {order_id: pays(shop, order_id) for order_id in (*kept, *decided, "not told")}
     shop.clock.now = now
     for order_id, columns in (kept | decided).items():
-        changes(shop, ids[order_id], **columns)
+        shop.changes(ids[order_id], **columns)
     changes_events(shop, "not told", delivered_at=None, next_attempt_at=now)
     assert prunes(shop).checkout_histories == len(decided)
     whole = {order_id for order_id, checkout_id in ids.items() if shop.attempt(checkout_id).history}
@@ -243,7 +235,7 @@ def test_a_pruned_order_is_not_paid_again(shop: Shop, signals: Signals) -> None:
     shop.clock.advance(minutes=16)
     shop.has_paid("o-1")
     shop.clock.now += AGES
-    changes(shop, first, status="created", next_read_at=shop.clock())
+    shop.changes(first, status="created", next_read_at=shop.clock())
     assert prunes(shop).events == 2
     with pytest.raises(OrderSettled):
         shop.starts("o-1")
@@ -268,7 +260,7 @@ def test_money_that_comes_between_count_and_removal_is_kept(shop: Shop) -> None:
 
 def test_an_entry_that_comes_between_look_and_removal_is_not_lost(shop: Shop) -> None:
     checkout_id = shop.has_paid("o-1")
-    changes(shop, checkout_id, webhooks=0)
+    shop.changes(checkout_id, webhooks=0)
     shop.clock.now += AGES
     with before_removal(shop, lambda: shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})):
         assert counts(prunes(shop)) == (0, 0, 0, 0, 1)
@@ -309,8 +301,7 @@ def test_a_row_that_the_shop_refers_to_stays_and_stops_no_other(open_shop: OpenS
 
     shop = open_shop(prepare=prepare)
     ids = [abandons(shop, order_id) for order_id in ("a", "b", "c")]
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(sa.text("INSERT INTO note (id, checkout_id) VALUES (1, :id)"), {"id": ids[1]})
+    shop.executes(sa.text("INSERT INTO note (id, checkout_id) VALUES (1, :id)"), {"id": ids[1]})
     shop.clock.now += AGES
     pruned = prunes(shop)
     assert (pruned.checkouts, pruned.events, pruned.left) == (2, 4, 1)
@@ -368,8 +359,7 @@ def test_transactions_are_small_and_ids_that_are_missing_cost_nothing(
     for number in range(5):
         pays(shop, f"paid-{number}")
     models = shop.runtime.models
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(models.checkouts.update().where(models.checkouts.c.id == 5).values(id=10**9))
+    shop.executes(models.checkouts.update().where(models.checkouts.c.id == 5).values(id=10**9))
     shop.clock.now += AGES
     steps: list[tuple[int, int]] = []
     with shop.app.app_context():
@@ -409,7 +399,7 @@ def test_a_pruned_order_says_so_and_who_decided(shop: Shop) -> None:
 
 def test_a_checkout_that_moved_after_it_was_pruned_is_pruned_again_when_that_is_old(shop: Shop) -> None:
     checkout_id = abandons(shop, "o-1")
-    changes(shop, checkout_id, deposit_status="pending")
+    shop.changes(checkout_id, deposit_status="pending")
     shop.clock.now += AGES
     assert prunes(shop).checkout_histories == 1
     assert shop.settles(checkout_id, says="completed").status == "paid"

@@ -147,18 +147,8 @@ def test_a_decision_that_nobody_hears_is_told_with_its_remedy(open_shop: OpenSho
 
 def copies(shop: Shop, checkout_id: str, count: int) -> None:
     """More checkouts like this one."""
-    table = shop.runtime.models.checkouts
-    with shop.runtime.engine().begin() as connection:
-        row = dict(connection.execute(table.select().where(table.c.checkout_id == checkout_id)).one()._mapping)
-        row |= {"current_order_id": None}
-        del row["id"]
-        names = [f"copy-{number}" for number in range(count)]
-        paid = [name if row["paid_order_id"] else None for name in names]
-        rows = [
-            row | {"checkout_id": name, "order_id": name, "paid_order_id": order}
-            for name, order in zip(names, paid, strict=True)
-        ]
-        connection.execute(table.insert(), rows)
+    names = [f"copy-{number}" for number in range(count)]
+    shop.stores_like(checkout_id, [{"checkout_id": name, "order_id": name} for name in names])
 
 
 def test_of_money_that_is_partly_refunded_the_rest_is_to_pay_back(shop: Shop) -> None:
@@ -216,11 +206,8 @@ def test_problems_are_told_in_groups_of_which_ten_are_listed(shop: Shop) -> None
     shop.service.fails(checkout_id)
     shop.reconciles()
     copies(shop, checkout_id, 24)
-    table = shop.runtime.models.checkouts
-    with shop.runtime.engine().begin() as connection:
-        for number in range(24):
-            each = table.update().where(table.c.checkout_id == f"copy-{number}")
-            connection.execute(each.values(problem=f"words\n{number % 12}"))
+    for place in range(24):
+        shop.changes(f"copy-{place}", problem=f"words\n{place % 12}")
     shop.clock.advance(minutes=5)
     assert len(examples(shop, "unread-payments")) == 10
     assert "  2 since 2026-01-01 12:00:00Z: words 0\n" in text_of(shop)
@@ -290,8 +277,7 @@ def test_a_shop_that_cannot_record_failing_calls_takes_payments_as_before(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
     fails_to_start(shop)
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(text("DROP TABLE paycheckout_service"))
+    shop.executes(text("DROP TABLE paycheckout_service"))
     fails_to_start(shop)
     assert "record of failing calls could not be stored" in caplog.text
     checkout_id = shop.has_deposit("completed")

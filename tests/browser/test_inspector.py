@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from decimal import Decimal
+from collections.abc import Iterator
 
 import pytest
 from flask import Flask
 from playwright.sync_api import Page, expect
 
 from flask_paycheckout.sandbox import create_sandbox
-from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
+from tests.sandbox.actors import CONTROL_TOKEN, Merchant
 from tests.serving import served
-
-NewPage = Callable[..., Page]
 
 
 @pytest.fixture
@@ -43,29 +40,3 @@ def test_it_follows_what_happens_without_losing_what_is_typed(world: Flask, addr
     page.get_by_label("Address contains").blur()
     expect(page.get_by_text("/v1/deposit/second")).to_be_visible()
     expect(page.get_by_label("Address contains")).to_have_value("dep")
-
-
-def test_its_levers_work_without_javascript(world: Flask, address: str, new_page: NewPage) -> None:
-    page = new_page(java_script_enabled=False)
-    page.goto(f"{address}/inspector/control")
-    page.get_by_label("Or by").fill("2")
-    page.get_by_role("button", name="Advance").click()
-    expect(page.get_by_role("status")).to_contain_text("The clock was advanced")
-    assert Tester(world).does("GET", "clock")["offsetSeconds"] == 120
-    page.get_by_role("button", name="Reset everything").click()
-    page.get_by_role("button", name="Yes, forget everything").click()
-    expect(page.get_by_role("status")).to_contain_text("back to the start state")
-    assert Tester(world).does("GET", "clock")["offsetSeconds"] == 0
-
-
-def test_the_payment_pages_buttons_for_developers_work_by_keyboard_and_without_javascript(
-    world: Flask, address: str, new_page: NewPage
-) -> None:
-    checkout = Merchant(world).makes_checkout()
-    Tester(world).picks(checkout)
-    page = new_page(java_script_enabled=False)
-    page.goto(f"{address}/checkout/{checkout}")
-    page.get_by_role("button", name="Pay less").focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Payment received")).to_be_visible()
-    assert Merchant(world).reads_deposit(checkout).data["inputAmount"] == Decimal("6.25")

@@ -24,23 +24,6 @@ def desk(open_shop: OpenShop) -> Iterator[tuple[Shop, str]]:
         yield shop, f"{address}/paycheckout/owner"
 
 
-def test_a_held_payment_is_decided_by_keyboard_and_without_scripts(
-    desk: tuple[Shop, str], new_page: Callable[..., Page]
-) -> None:
-    shop, address = desk
-    page = new_page(java_script_enabled=False)
-    page.goto(address)
-    page.get_by_role("link", name="See what is held").press("Enter")
-    page.get_by_role("link", name="o-1", exact=True).press("Enter")
-    page.get_by_role("radio", name="Accept it").focus()
-    page.keyboard.press("Space")
-    page.keyboard.press("Tab")
-    page.keyboard.type("the rest came in cash")
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("Ada Lovelace accepted the held payment: the rest came in cash")).to_be_visible()
-    assert [attempt.status for attempt in shop.attempts()][-1] == "paid"
-
-
 def test_a_payment_is_refunded_and_a_payout_approved_by_keyboard_and_without_scripts(
     desk: tuple[Shop, str], new_page: Callable[..., Page]
 ) -> None:

@@ -15,7 +15,6 @@ from flask_paycheckout import CheckoutMixin, EventMixin, Pay
 from flask_paycheckout.checkouts.moves import Move, Moved
 from flask_paycheckout.checkouts.states import Status
 from tests.conftest import OpenShop
-from tests.refusals import refuses
 from tests.scripted import Shop
 from tests.views.test_webhook import database_down
 
@@ -94,22 +93,6 @@ def test_a_move_from_a_state_that_was_left_and_entered_again_is_refused(shop: Sh
         shop.settles(checkout_id, says=status)
     assert shop.attempt(checkout_id).status == seen.status == "abandoned"
     assert pays(shop, seen) is None
-
-
-def test_a_second_attempt_of_a_paid_order_cannot_be_paid(shop: Shop) -> None:
-    first = shop.attempt(shop.starts())
-    shop.clock.advance(minutes=15)
-    second = shop.attempt(shop.starts())
-    assert pays(shop, second) is not None
-    assert pays(shop, first) is None
-    assert shop.attempt(first.checkout_id).status == "created"
-
-
-def test_a_checkout_and_its_event_are_one_transaction(shop: Shop) -> None:
-    with refuses(shop, "INSERT", "paycheckout_event"), pytest.raises(IntegrityError, match="disk full"):
-        shop.starts()
-    assert shop.attempts() == []
-    assert len(shop.service.created) == 1, "a failing database is not a lost race: nothing is made again"
 
 
 @pytest.mark.parametrize("mixin", [CheckoutMixin, EventMixin])

@@ -86,36 +86,20 @@ def test_a_shop_that_breaks_while_settling_is_counted_and_stops_nothing(
     assert f"checkout {broken} of order m-0 could not be settled" in caplog.text
 
 
-def test_two_rounds_at_once_share_the_reads(shop: Shop) -> None:
-    made = starts_many(shop, 4)
-    inner: list[ReconcileReport] = []
-
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        inner.append(shop.reconciles())
-
-    shop.service.meanwhile = meanwhile
-    outer = shop.reconciles()
-    assert outer.checked + inner[0].checked == 4
-    assert sorted(shop.service.reads) == sorted(made)
-
-
 def stores_many(shop: Shop, count: int) -> list[str]:
-    """Copies of one checkout, each of an order of its own, stored at once."""
-    table = shop.runtime.models.checkouts
-    first = shop.starts()
-    made = [f"many-{number}" for number in range(count)]
-    with shop.app.app_context(), shop.db.engine.begin() as connection:
-        row = dict(connection.execute(table.select()).mappings().one())
-        del row["id"]
-        connection.execute(table.delete())
-        own = [row | {"checkout_id": name, "order_id": name, "current_order_id": name} for name in made]
-        # One after the other, as on every real clock.
-        moments = [shop.clock.now - timedelta(microseconds=count - number) for number in range(count)]
-        connection.execute(table.insert(), [one | {"next_read_at": due} for one, due in zip(own, moments, strict=True)])
+    """Copies of one checkout, each of an order of its own, due one after the other as on every real clock."""
+    first, table = shop.starts(), shop.runtime.models.checkouts
+    made = {f"many-{number}": shop.clock.now - timedelta(microseconds=count - number) for number in range(count)}
+    shop.stores_like(
+        first,
+        [
+            {"checkout_id": name, "order_id": name, "current_order_id": name, "next_read_at": due}
+            for name, due in made.items()
+        ],
+    )
+    shop.executes(table.delete().where(table.c.checkout_id == first))
     shop.totals |= dict.fromkeys(made, shop.totals["o-1"])
-    assert shop.service.reads == [], first
-    return made
+    return list(made)
 
 
 def claimed_now(shop: Shop) -> int:

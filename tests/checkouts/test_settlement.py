@@ -190,13 +190,6 @@ def test_the_closed_statuses_are_the_shops_choice(open_shop: OpenShop) -> None:
     assert (shop.settles(kept).status, shop.settles(ended).status) == ("pending", "abandoned")
 
 
-@pytest.mark.parametrize("status", ["processing", "paid", "completed ", "", "x" * 400])
-def test_an_unknown_status_counts_as_not_completed(shop: Shop, status: str) -> None:
-    checkout_id = shop.has_deposit(status)
-    settled = shop.settles(checkout_id)
-    assert (settled.status, settled.deposit_status) == ("pending", status[:64])
-
-
 def test_a_pending_deposit_that_never_moves_is_abandoned_and_still_found_when_it_does(
     shop: Shop, signals: Signals
 ) -> None:

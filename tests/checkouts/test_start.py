@@ -20,7 +20,6 @@ from flask_paycheckout import (
 )
 from flask_paycheckout.testing import Signals
 from tests.scripted import Shop, success
-from tests.test_bounds import statements
 
 pytestmark = pytest.mark.on_each_database
 
@@ -130,16 +129,6 @@ def test_a_page_that_another_thread_makes_while_the_shop_is_asked_is_used(shop: 
     assert len(shop.service.created) == 1 + before
 
 
-def test_a_first_start_costs_one_query_and_one_transaction(shop: Shop) -> None:
-    """A price that needs no query opens no transaction of the shop's session."""
-    shop.starts("o-2")
-    with statements(shop) as seen:
-        shop.starts()
-    limits = [statement for statement in seen if "lock_timeout" in statement]
-    assert len(limits) == (shop.runtime.engine().dialect.name == "postgresql")
-    assert [one.split()[0] for one in seen if one not in limits] == ["SELECT", "INSERT", "INSERT"]
-
-
 def test_an_order_that_is_paid_while_its_new_page_is_made_gets_none(shop: Shop) -> None:
     first = shop.has_deposit("completed")
     shop.clock.advance(minutes=15)
@@ -172,15 +161,6 @@ def test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody(shop: Sh
     with checkout_created.connected_to(look, sender=shop.app):
         shop.starts()
     assert stored == [("created", "https://pay.example/checkout/chk-1")]
-
-
-def test_a_failing_receiver_keeps_no_customer_from_paying(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
-    def fail(app: object, **rest: object) -> None:
-        raise RuntimeError("mail is down")
-
-    with checkout_created.connected_to(fail, sender=shop.app):
-        assert shop.starts() == "chk-1"
-    assert "mail is down" in caplog.text
 
 
 def test_a_free_order_is_not_payable_and_says_why(shop: Shop) -> None:

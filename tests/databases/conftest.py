@@ -33,7 +33,7 @@ class Outage:
 
     def says(self, *command: str) -> tuple[int, str]:
         """Exit code and output of a command."""
-        ran = self.shop.app.test_cli_runner().invoke(args=["paycheckout", *command])
+        ran = self.shop.runs(*command)
         return ran.exit_code, ran.output
 
     def status(self, suffix: str = "") -> TestResponse:

@@ -40,4 +40,4 @@ def test_the_doctor_names_a_replica_for_which_commits_do_not_wait(open_shop: Ope
 
 
 def doctor(shop: Shop) -> str:
-    return shop.app.test_cli_runner().invoke(args=["paycheckout", "doctor"]).output
+    return shop.runs("doctor").output

@@ -20,8 +20,6 @@ from flask_paycheckout.config import Settings
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.control.triggers import EVENTS
 from flask_paycheckout.sandbox.terminal.commands import COMMANDS
-from flask_paycheckout.sandbox.wire.openapi import document
-from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.testing import Sandbox
 from tests.docs.drawings import DRAWINGS
 from tests.docs.pages import PAGES, ROOT, read
@@ -96,43 +94,6 @@ def test_every_call_of_the_control_interface_is_documented_and_exists() -> None:
         if str(rule).startswith("/_sandbox/")
     }
     assert told == routes
-
-
-def test_the_page_and_the_document_of_the_control_interface_tell_the_same() -> None:
-    told = set(re.findall(r"`(\w+)`", read(CONTROL)))
-    # Another table tells the names of the switches.
-    told |= {unknown.name for unknown in ASSUMPTIONS}
-    described = document(create_sandbox(), control=True)
-    own = {name: schema for name, schema in described["components"]["schemas"].items() if name not in _OF_DEPOSITS}
-    assert fields_in(own) <= told
-    effects = {name: cells[0].replace("`", "") for name, cells in rows(CONTROL).items()}
-    told_queries = {name: set(re.findall(r"`(\w+)`", "".join(cells[1:2]))) for name, cells in rows(CONTROL).items()}
-    for path, calls in described["paths"].items():
-        for method, call in calls.items():
-            # The page writes every variable but a name as an id.
-            path = re.sub(r"{(\w+)}", lambda found: "<name>" if found[1] == "name" else "<id>", path)
-            name = f"{method.upper()} {path.removeprefix('/_sandbox')}"
-            assert effects[name] == call["summary"], name
-            assert {one["name"] for one in call["parameters"] if one["in"] == "query"} <= told_queries[name], name
-
-
-#: Records of the service that answers hold.
-_OF_DEPOSITS = {"DepositActivityRecord", "DepositFee", "DepositRecord", "ExchangeInfo", "PaymentCrypto", "PaymentFiat"}
-
-
-def fields_in(own: dict[str, Any]) -> set[str]:
-    """The names of all fields of these schemas."""
-
-    def names(schema: Any) -> set[str]:
-        if isinstance(schema, list):
-            return {name for one in schema for name in names(one)}
-        if not isinstance(schema, dict):
-            return set()
-        inner = {name for key, one in schema.items() if key != "properties" for name in names(one)}
-        properties = schema.get("properties", {})
-        return inner | set(properties) | {name for one in properties.values() for name in names(one)}
-
-    return {name for schema in own.values() for name in names(schema)}
 
 
 def test_every_command_and_event_of_the_terminal_is_documented() -> None:

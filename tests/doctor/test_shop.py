@@ -49,7 +49,7 @@ def worst(shop: Shop, subject: str) -> Check:
 
 
 def doctor(shop: Shop, *arguments: str) -> Result:
-    return shop.app.test_cli_runner().invoke(args=["paycheckout", "doctor", *arguments])
+    return shop.runs("doctor", *arguments)
 
 
 def execute(shop: Shop, *statements: str) -> None:

@@ -183,13 +183,6 @@ def test_every_move_has_its_atomic_receivers(shop: Shop) -> None:
     ]
 
 
-def test_a_decision_whose_atomic_receiver_raises_is_not_made(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-    with atomic(shop, lambda app, **told: 1 / 0), pytest.raises(ReceiverFailed, match="ZeroDivisionError"):
-        shop.resolves(checkout_id, accept=True)
-    assert shop.attempt(checkout_id).status == "held"
-
-
 def test_a_start_whose_atomic_receiver_raises_stores_nothing(shop: Shop) -> None:
     with atomic(shop, lambda app, **told: 1 / 0, checkout_created), pytest.raises(ReceiverFailed):
         shop.starts()

@@ -125,9 +125,9 @@ def test_an_abandonment_that_the_payment_overtook_is_told_to_nobody(shop: Shop, 
     superseded = event(shop, "order_abandoned")
     assert (superseded.delivered_at, superseded.next_attempt_at) == (None, None)
     assert superseded.superseded_at is not None
-    shown = shop.app.test_cli_runner().invoke(args=["paycheckout", "show", "o-1"]).output
+    shown = shop.runs("show", "o-1").output
     assert "order_abandoned of chk-1: superseded 2026-01-01 12:00:00Z: no longer true" in shown
-    assert "not delivered" not in shop.app.test_cli_runner().invoke(args=["paycheckout", "report"]).output
+    assert "not delivered" not in shop.runs("report").output
 
 
 def test_an_abandonment_of_an_order_that_is_being_paid_anew_is_superseded(shop: Shop, connected: Connect) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import order_paid
-from flask_paycheckout.checkouts.states import FoundBy
 from tests.conftest import OpenShop
 from tests.races.effects import add_effects, counts, writes
 from tests.refusals import refuses
@@ -114,22 +113,6 @@ def test_a_failing_receiver_is_tried_at_once_then_ever_more_rarely(shop: Shop, r
     assert "a is down" in paid_event(shop).last_error
 
 
-def test_what_a_failing_receiver_wrote_is_not_kept(noting_shop: Shop) -> None:
-    attempts: list[int] = []
-
-    def write_then_fail(app: object, **facts: object) -> None:
-        writes(noting_shop, "half done", "o-1")
-        attempts.append(1)
-        if len(attempts) == 1:
-            raise RuntimeError
-
-    with receivers(noting_shop, write_then_fail):
-        noting_shop.has_paid()
-        assert notes(noting_shop) == []
-        noting_shop.reconciles()
-    assert notes(noting_shop) == ["half done"]
-
-
 def test_what_a_receiver_wrote_is_committed_together_with_its_mark(noting_shop: Shop) -> None:
     """The second receiver sees the first one's work committed, and its mark with it."""
     seen: list[tuple[list[str], int]] = []
@@ -163,21 +146,6 @@ def test_a_deliverer_that_lost_its_lease_writes_nothing(noting_shop: Shop, recor
     assert paid_event(noting_shop).attempts == 2
 
 
-def test_an_event_whose_deliverer_died_is_delivered_when_the_lease_ends(shop: Shop, recorder: Recorder) -> None:
-    """A minute at most. The process that dies stores the event, and that is the last of it."""
-    with receivers(shop, recorder.receiver("a")):
-        checkout_id = shop.has_deposit("completed")
-        shop.runtime.settlement.apply(
-            shop.attempt(checkout_id), shop.runtime.settlement.reading(shop.attempt(checkout_id)), via=FoundBy.SETTLE
-        )
-        assert shop.attempt(checkout_id).status == "paid"
-        shop.clock.advance(seconds=59)
-        assert shop.reconciles().delivered == 0
-        shop.clock.advance(seconds=1)
-        assert shop.reconciles().delivered == 1
-    assert recorder.ran == ["a"]
-
-
 @pytest.mark.parametrize("error", [SystemExit, GeneratorExit, StopIteration])
 def test_a_receiver_that_wants_to_end_the_process_fails_like_any_other(
     shop: Shop, recorder: Recorder, error: type[BaseException]
@@ -208,13 +176,6 @@ def test_a_receiver_that_is_gone_is_not_waited_for(shop: Shop, recorder: Recorde
         shop.has_paid()
     assert shop.reconciles().delivered == 1
     assert paid_event(shop).delivered_at is not None
-
-
-def test_receivers_of_another_app_are_not_called(open_shop: OpenShop, recorder: Recorder) -> None:
-    here, there = open_shop("here"), open_shop("there")
-    with receivers(there, recorder.receiver("there")):
-        here.has_paid()
-    assert recorder.ran == []
 
 
 def test_an_outbox_that_cannot_be_reached_fails_no_settlement(
@@ -253,8 +214,7 @@ def test_one_round_delivers_every_event_that_is_due_once(shop: Shop, recorder: R
         "receivers_done": json.dumps([]),
     }
     rows = [row | {"event_id": f"e-{n}", "once": f"once-{n}", "order_id": f"o-{n}"} for n in range(5)]
-    with shop.app.app_context(), shop.db.engine.begin() as connection:
-        connection.execute(shop.runtime.models.events.insert(), rows)
+    shop.executes(shop.runtime.models.events.insert(), rows)
     recorder.failing = {"a"}
     with receivers(shop, recorder.receiver("a")):
         assert shop.runtime.outbox.deliver_due(batch).failed == 5

@@ -223,7 +223,7 @@ def test_a_payment_that_nobody_hears_of_waits_for_a_process_that_listens(shop: S
         assert shop.reconciles().delivered == 0
     [event] = shop.events("order_paid")
     assert (event.attempts, event.lease_token) == (0, None), "it costs nothing to leave it"
-    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", "report"])
+    ran = shop.runs("report")
     assert ran.exit_code == 1
     assert "nobody listens to order_paid in the process" in ran.output
 

@@ -55,7 +55,7 @@ def test_a_slow_receiver_is_named_by_the_doctor_of_another_process(
     shop, other = open_shop(), open_shop()
     with atomic(shop, seconds=2.4):
         shop.has_paid()
-    ran = other.app.test_cli_runner().invoke(args=["paycheckout", "doctor", "--json"])
+    ran = other.runs("doctor", "--json")
     [check] = [check for check in json.loads(ran.stdout)["checks"] if check["about"] == KIND]
     assert check["found"].startswith(
         f"{NAME} is atomic and held its transaction for 2.4 s; what it locks waited as long, since 2026-01-01 12:00"
@@ -105,8 +105,7 @@ def test_it_is_stored_after_the_payment_is_committed(shop: Shop) -> None:
 
 
 def test_a_record_that_cannot_be_stored_loses_no_payment(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(sa.text("DROP TABLE paycheckout_service"))
+    shop.executes(sa.text("DROP TABLE paycheckout_service"))
     with atomic(shop, seconds=2):
         shop.has_paid()
     assert [line.split(":")[0] for line in warned(caplog)][1:] == ["the record of failing calls could not be stored"]

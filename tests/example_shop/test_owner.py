@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from example_shop.throttle import MOST_FROM_ONE
-from tests.example_shop.conftest import PASSWORD, Owner, Shopper, newest_checkout, stored
+from tests.example_shop.conftest import PASSWORD, Owner, Shopper, newest_checkout
 from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
@@ -46,14 +46,6 @@ def test_the_desk_needs_the_password(owner: Owner, shopper: Shopper) -> None:
 def test_a_shop_without_a_password_has_no_desk(make_shop: Callable[..., Flask], password: str) -> None:
     owner = Owner(make_shop(OWNER_PASSWORD=None))
     assert owner.logs_in(password).status_code == 403
-
-
-def test_the_owner_accepts_held_money(shop: Flask, owner: Owner, shopper: Shopper, held_order: str) -> None:
-    owner.logs_in()
-    owner.decides(newest_checkout(shop, held_order), "accept", "an old friend")
-    assert stored(shop, held_order)["state"] == "paid"
-    assert shopper.reads(held_order) == "Paid, thank you!"
-    assert "Money that waits" not in owner.sees("/owner/")
 
 
 def test_the_owner_rejects_held_money_and_the_order_may_be_paid_anew(

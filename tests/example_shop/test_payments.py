@@ -71,19 +71,3 @@ def test_a_payment_is_followed_from_page_to_paid(
         "The customer chose how to pay; the money is awaited.",
         "The order is paid.",
     ]
-
-
-def test_money_for_an_order_that_was_changed_meanwhile_is_held(
-    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox
-) -> None:
-    order_id = shopper.orders(first_snow=1)
-    checkout_id = shopper.starts_to_pay(order_id)
-    shopper.changes(order_id, first_snow=5)
-    paycheckout_sandbox.pick(checkout_id)
-    paycheckout_sandbox.pay(checkout_id)
-    paycheckout_sandbox.deliver_to(shopper.browser)
-    assert shopper.reads(order_id) == "We are looking at your payment"
-    assert shopper.changes(order_id, first_snow=1).status_code == 409
-    held = "Money arrived and is held: the order was changed after this payment began."
-    assert stored(shop, order_id)["diary"][-1] == held
-    assert stored(shop, order_id)["state"] == "open"

@@ -15,7 +15,7 @@ import pytest
 import requests
 
 from example_shop.serving import HOST, Demo, PortTakenError
-from tests.example_shop.conftest import newest_checkout, stored
+from tests.example_shop.conftest import Shopper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,60 +24,14 @@ if TYPE_CHECKING:
 PATIENCE = 60
 
 
-class Customer:
-    """Somebody on the other side of a socket, who fills in the shop's own forms."""
-
-    def __init__(self, demo: Demo) -> None:
-        self.demo = demo
-        self.session = requests.Session()
-
-    def get(self, path: str) -> str:
-        answer = self.session.get(self.demo.shop_url + path, timeout=PATIENCE)
-        answer.raise_for_status()
-        return answer.text
-
-    def post(self, path: str, **fields: object) -> requests.Response:
-        fields["csrf"] = re.search(r'name="csrf" value="([^"]+)"', self.get("/jars/first-snow"))[1]  # type: ignore[index]
-        return self.session.post(self.demo.shop_url + path, data=fields, timeout=PATIENCE)
-
-    def orders(self, slug: str) -> str:
-        self.post("/basket/add", slug=slug, quantity=1)
-        answer = self.post("/orders/", name="Ada", email="ada@example.com")
-        return answer.url.rsplit("/", 1)[1]
-
-    def pays(self, order_id: str) -> None:
-        """Press the pay button, choose a method on the hosted page and pay."""
-        button = re.search(r'action="([^"]*/paycheckout/orders/[^"]+)"', self.get(f"/orders/{order_id}"))
-        assert button
-        address = button[1] if button[1].startswith("http") else self.demo.shop_url + button[1]
-        answer = self.session.post(
-            address, headers={"Origin": self.demo.shop_url}, timeout=PATIENCE, allow_redirects=False
-        )
-        assert answer.status_code == 303, answer.text
-        assert answer.headers["Location"].startswith(self.demo.sandbox_url)
-        assert self.session.get(answer.headers["Location"], timeout=PATIENCE).status_code == 200
-        checkout_id = newest_checkout(self.demo.app, order_id)
-        self.demo.control("POST", f"/checkouts/{checkout_id}/pick", {})
-        self.demo.control("POST", f"/checkouts/{checkout_id}/pay", {})
-
-
-def test_a_payment_goes_all_the_way_to_the_warehouse_by_webhook() -> None:
-    with Demo(reconciler=False) as demo:
-        customer = Customer(demo)
-        order_id = customer.orders("first-snow")
-        customer.pays(order_id)
-        assert "Paid, thank you!" in customer.get(f"/orders/{order_id}")
-        assert stored(demo.app, order_id)["parcel"] == "P-0001"
-        assert order_id in requests.get(demo.warehouse_url, timeout=PATIENCE).text
-
-
 def test_the_reconciler_needs_nobody_to_call_it() -> None:
     told = threading.Event()
     with Demo(webhooks=False, reconcile_every=0.05) as demo:
         demo.warehouse.teardown_request(lambda _: told.set())
-        customer = Customer(demo)
-        order_id = customer.orders("first-snow")
-        customer.pays(order_id)
+        shopper = Shopper(demo.app)
+        checkout_id = shopper.starts_to_pay(shopper.orders(first_snow=1))
+        for act in ("pick", "pay"):
+            demo.control("POST", f"/checkouts/{checkout_id}/{act}", {})
         demo.advance(minutes=5)
         assert told.wait(PATIENCE)
 

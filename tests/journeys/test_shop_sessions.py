@@ -17,7 +17,7 @@ from flask_paycheckout.doctor.shop import examine
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
-from tests.scripted import SAME_SITE, Shop
+from tests.scripted import Shop
 
 
 def add_orders(db: SQLAlchemy) -> None:
@@ -62,19 +62,6 @@ def test_a_session_that_only_read_is_no_obstacle(shop: Shop, paycheckout_sandbox
         assert shop.paycheckout.settle(checkout.checkout_id).status == "paid"
         reads(shop)
         assert shop.paycheckout.reconcile().clean
-
-
-@pytest.mark.on_each_database
-def test_a_shop_that_reads_before_every_request_is_no_obstacle(shop: Shop, paycheckout_sandbox: Sandbox) -> None:
-    shop.app.before_request(lambda: reads(shop))
-    with shop.app.app_context():
-        pay_url, status_url = shop.paycheckout.pay_url("o-1"), shop.paycheckout.status_url("o-1")
-    paycheckout_sandbox.deliver_to(shop.app.test_client())
-    answer = shop.app.test_client().post(pay_url, headers=SAME_SITE)
-    assert answer.status_code == 303
-    paycheckout_sandbox.pay(answer.location.rsplit("/", 1)[1])
-    assert [webhook["attempts"][-1]["answer"] for webhook in paycheckout_sandbox.webhooks] == [{"status": 200}]
-    assert shop.app.test_client().get(status_url + "/status").get_json()["status"] == "paid"
 
 
 WRITING = ("start", "settle", "reconcile")
@@ -126,20 +113,6 @@ def test_a_session_that_only_read_does_not_keep_us_from_reading(shop: Shop, name
         checkout_id = shop.starts()
         reads(shop)
         assert call(shop, name, checkout_id)
-
-
-@pytest.mark.on_each_database
-def test_an_owner_whom_the_shop_looks_up_in_its_session_sees_every_page(shop: Shop) -> None:
-    def owner() -> str:
-        reads(shop)
-        return "Ada"
-
-    shop.app.register_blueprint(shop.paycheckout.owner_view(owner))
-    with shop.app.app_context():
-        checkout_id = shop.paycheckout.start("o-1").checkout_id
-    browser = shop.app.test_client()
-    for path in ("", f"?search={checkout_id}", "?status=created", "/order?id=o-1"):
-        assert browser.get(f"/paycheckout/owner{path}").status_code in (200, 303)
 
 
 @pytest.mark.parametrize("address", ["sqlite://", "sqlite:///{folder}/usual.db"])

@@ -63,8 +63,7 @@ def payouts(shop: Shop) -> list[Any]:
 def stands(shop: Shop, reference: str, **columns: Any) -> None:
     """Puts a payout into a state that only the sender reaches."""
     table = shop.runtime.models.payouts
-    with shop.app.app_context(), shop.db.engine.begin() as connection:
-        connection.execute(table.update().where(table.c.reference == reference).values(columns))
+    shop.executes(table.update().where(table.c.reference == reference).values(columns))
 
 
 class _Conflict(Exception):

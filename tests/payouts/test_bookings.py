@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
-from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout import payout_sent
 from flask_paycheckout.clock import as_utc
@@ -82,16 +81,3 @@ def test_an_atomic_receiver_that_raises_takes_the_booking_back(payer: Payer) -> 
     payer.sandbox.advance(minutes=10)
     payer.sends()
     assert (payer.status(), kinds(payer)) == ("sent", ["payout"])
-
-
-@pytest.mark.on_each_database
-def test_the_database_itself_refuses_a_second_booking(open_payer: OpenPayer) -> None:
-    payer = open_payer()
-    payer.owes()
-    payer.sends()
-    (row,) = bookings(payer)
-    table = payer.shop.runtime.models.bookings
-    with pytest.raises(IntegrityError), payer.shop.runtime.engine().begin() as connection:
-        connection.execute(
-            table.insert().values(row | {"id": 9, "booked_at": as_utc(row["booked_at"]), "disbursement_id": "another"})
-        )

@@ -55,7 +55,7 @@ def test_without_the_setting_one_person_is_enough(shop: Shop) -> None:
 
 def deeds(shop: Shop) -> list[tuple[str, str, str, str, str]]:
     """Who did what to what, why, and through which door; oldest first."""
-    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", "deeds", "--json"])
+    ran = shop.runs("deeds", "--json")
     assert ran.exit_code == 0, ran.output
     return [
         (each["by"], each["deed"], each["subject"], each["why"], each["through"]) for each in json.loads(ran.stdout)

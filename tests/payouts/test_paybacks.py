@@ -65,9 +65,7 @@ def test_only_decided_money_that_paid_no_order_can_be_marked(shop: Shop) -> None
 def test_money_of_an_unknown_amount_is_listed_too(shop: Shop) -> None:
     checkout_id = shop.has_held()
     shop.resolves(checkout_id, accept=False)
-    table = shop.runtime.models.checkouts
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(table.update().values(payment_completed_at=None, payment_paid_amount=None))
+    shop.changes(checkout_id, payment_completed_at=None, payment_paid_amount=None)
     [money] = examples(shop, "money-to-pay-back")
     assert f"{checkout_id} of order o-1: an unknown amount arrived of 12.50 USD" in money
 

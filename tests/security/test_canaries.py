@@ -392,5 +392,4 @@ def test_a_database_that_refuses_a_checkout_does_not_show_its_page(
 
 
 def sabotage_once(shop: Shop, sabotage: str) -> None:
-    with shop.app.app_context(), shop.db.engine.begin() as connection:
-        connection.execute(text(sabotage))
+    shop.executes(text(sabotage))

@@ -15,7 +15,7 @@ from flask_wtf import CSRFProtect  # type: ignore[import-untyped]  # it brings n
 
 from flask_paycheckout import PayCheckout
 from flask_paycheckout.runtime import KEY
-from flask_paycheckout.security.signed_links import PAY, REFUND, STATUS
+from flask_paycheckout.security.signed_links import PAY
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Clock, Service, make_app
 
@@ -78,23 +78,6 @@ def test_our_posts_need_no_token_of_a_session(guarded: OpenGuarded, order: str) 
     hint = browser.post("/paycheckout/webhook", json={"orderId": "chk-1"}, base_url=SHOP)
     assert (hint.status_code, hint.get_json()) == (200, {"received": True})
     assert browser.post(pay_path(browser.application), headers=SAME_SITE, base_url=SHOP).status_code == 303
-
-
-def test_the_forms_of_our_pages_work(guarded: OpenGuarded) -> None:
-    """They send no Referer, which Flask-WTF would insist on over https."""
-    app = guarded()
-    browser = app.test_client()
-    page = browser.get(f"/paycheckout/orders/{app.extensions[KEY].signed_links.sign(STATUS, 'o-1')}", base_url=SHOP)
-    (action,) = re.findall(r'action="([^"]+)"', page.text)
-    assert browser.post(action, headers=SAME_SITE, base_url=SHOP).status_code == 303
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_the_form_of_a_refund_works(guarded: OpenGuarded, order: str) -> None:
-    app = guarded(order)
-    path = f"/paycheckout/refunds/{app.extensions[KEY].signed_links.sign(REFUND, 'refund-1')}"
-    # It gets as far as the look-up of a refund that is not there.
-    assert app.test_client().post(path, headers=SAME_SITE, base_url=SHOP).status_code == 404
 
 
 @pytest.mark.parametrize("order", ORDERS)

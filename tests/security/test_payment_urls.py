@@ -85,8 +85,7 @@ def test_a_url_that_another_program_stored_sends_nobody_anywhere(open_shop: Open
         order_id = f"stored-{number}"
         shop.totals[order_id] = Pay("12.50", "USD")
         shop.starts(order_id)
-        with shop.app.app_context(), shop.db.engine.begin() as connection:
-            connection.execute(update(table).where(table.c.order_id == order_id).values(url=url))
+        shop.executes(update(table).where(table.c.order_id == order_id).values(url=url))
         locations.append(presses_pay(shop, order_id).headers["Location"])
     assert [each for each in locations if not PAY_EXAMPLE.fullmatch(each)] == []
 

@@ -306,7 +306,7 @@ def test_customers_refused_although_the_service_answers_are_reported_until_an_ho
     shop = open_shop(PAYCHECKOUT_WEB_CALLS=1)
 
     def reported() -> str:
-        return str(shop.app.test_cli_runner().invoke(args=["paycheckout", "report"]).output)
+        return str(shop.runs("report").output)
 
     for _ in range(3):
         with waiting(shop, (CREATE, "")):

@@ -118,13 +118,6 @@ def test_too_many_open_pages_are_a_problem_of_their_own(shop: Shop) -> None:
     assert told(pays(shop)) == (429, "too_many_attempts", 300)
 
 
-def test_a_database_that_is_away_says_when_to_come_back(shop: Shop) -> None:
-    path = pay_path(shop)
-    with database_down(shop):
-        code, why, wait = told(shop.browser.post(path, headers=JSON))
-    assert (code, why, wait > 0) == (503, "try_later", True)
-
-
 def test_a_problem_is_told_in_the_readers_language(shop: Shop) -> None:
     answer = shop.browser.get("/paycheckout/orders/x", headers=JSON | {"Accept-Language": "de"})
     assert (answer.get_json()["title"], answer.headers["Content-Language"]) == ("Dieser Link funktioniert nicht", "de")

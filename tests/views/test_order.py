@@ -173,24 +173,6 @@ def test_visits_of_an_abandoned_order_share_one_read_in_twenty_seconds(shop: Sho
     assert len(shop.service.reads) == 2
 
 
-def test_every_due_attempt_is_read_and_not_only_the_newest(shop: Shop) -> None:
-    first = shop.starts()
-    shop.clock.advance(minutes=15)
-    shop.starts()
-    shop.service.says(first, "completed")
-    assert asks(shop)["status"] == "paid"
-    assert len(shop.service.reads) == 2
-
-
-@pytest.mark.parametrize("status", ["paid", "held"])
-def test_a_settled_order_is_not_read_again(shop: Shop, status: str) -> None:
-    reach(shop, status)
-    shop.service.reads.clear()
-    shop.clock.advance(hours=1)
-    asks(shop)
-    assert shop.service.reads == []
-
-
 def test_a_service_that_is_away_leaves_the_page_as_it_was(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     checkout_id = shop.starts()
     shop.service.fails(checkout_id)
@@ -209,11 +191,6 @@ def test_an_abandoned_attempt_that_is_no_longer_watched_is_read_when_its_custome
     shop.service.says(checkout_id, "completed")
     shop.clock.advance(days=1)
     assert asks(shop)["status"] == "paid"
-
-
-def test_an_unknown_order_with_a_good_link_is_unpaid_and_not_payable(shop: Shop) -> None:
-    assert asks(shop, "o-404")["status"] == "unpaid"
-    assert "<form" not in opens(shop, "o-404").text
 
 
 def test_an_order_whose_total_cannot_be_told_stands_as_it_is(shop: Shop) -> None:

@@ -387,8 +387,7 @@ def test_every_answer_is_hardened_and_runs_no_script(desk: Shop, ask: Ask) -> No
 )
 def test_a_row_that_another_program_wrote_hides_no_order(desk: Shop, written: dict[str, Any]) -> None:
     desk.starts("o-1")
-    with desk.app.app_context(), desk.db.engine.begin() as connection:
-        connection.execute(update(desk.runtime.models.checkouts).values(written))
+    desk.executes(update(desk.runtime.models.checkouts).values(written))
     desk.starts("o-2")
     assert listed(desk.browser.get(ROOT)) == ["o-2", "o-1"]
     assert desk.browser.get(f"{ROOT}/order?id=o-1").status_code == 200

@@ -98,9 +98,7 @@ def test_a_month_that_is_too_large_is_left_to_the_command(desk: Shop, monkeypatc
 def test_an_account_has_its_own_months(desk: Shop) -> None:
     desk.clock.now = datetime(2026, 2, 2, tzinfo=UTC)
     books(desk, 2, account="north/..")
-    checkouts, started = desk.runtime.models.checkouts, desk.starts("o-2")
-    with desk.runtime.engine().begin() as connection:
-        connection.execute(checkouts.update().where(checkouts.c.checkout_id == started).values(account="north/.."))
+    desk.changes(desk.starts("o-2"), account="north/..")
     assert months(desk, account="north/..") == [("2026-02", False)]
     answer = downloads(desk, month="2026-02", account="north/..")
     assert answer.headers["Content-Disposition"] == 'attachment; filename="books-2026-02-north.csv"'

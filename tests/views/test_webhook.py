@@ -46,16 +46,6 @@ def test_half_an_emoji_in_a_field_loses_no_webhook(shop: Shop) -> None:
         assert shop.browser.post(PATH, data=body).status_code == status
 
 
-def test_many_webhooks_of_one_checkout_cost_one_read_per_cool_down(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    for _ in range(20):
-        assert shop.browser.post(PATH, **hook(checkout_id)).status_code == 200
-    assert shop.service.reads == [checkout_id]
-    shop.clock.advance(seconds=5)
-    shop.browser.post(PATH, **hook(checkout_id))
-    assert len(shop.service.reads) == 2
-
-
 def test_a_cool_down_of_zero_reads_every_time(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_WEBHOOK_COOLDOWN=0)
     checkout_id = shop.starts()
@@ -98,15 +88,6 @@ def test_a_hint_that_is_stored_is_a_200_though_the_service_is_away(
     assert "not read now, reconcile will" in caplog.text
     shop.service.says(checkout_id, "completed")
     shop.clock.advance(seconds=5)
-    assert shop.reconciles().changed == 1
-
-
-def test_a_deferred_webhook_reads_nothing_and_leaves_the_read_due(open_shop: OpenShop) -> None:
-    shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
-    checkout_id = shop.has_deposit("completed")
-    assert shop.browser.post(PATH, **hook(checkout_id)).status_code == 200
-    assert shop.service.reads == []
-    assert shop.attempt(checkout_id).next_read_at == shop.clock.now
     assert shop.reconciles().changed == 1
 
 

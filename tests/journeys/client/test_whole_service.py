@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from flask import Flask, request, request_started
 
 from tests.journeys.client.conftest import SetUp
-from tests.journeys.client.stories import STORIES, Desk
+from tests.journeys.client.stories import STORIES
 from tests.journeys.unknowns import settings
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
 
-Story = Callable[[Desk], None]
 
 # Each of these would hide what others do; the rest is turned together.
 SETTINGS = settings(alone=("http_status", "signature", "absent_fields", "unspecified_messages", "access_scheme"))
 
 # The interface gives these twice: deleting by path and by query, and the payments' list under two paths.
 SECOND_FORMS = {("DELETE", "/v1/recipient"), ("GET", "/v2/payment")}
-
-
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
-def test_each_part_works_over_a_socket(set_up: SetUp, story: Story) -> None:
-    story(set_up(socket=True))
 
 
 def test_each_part_works_in_process_and_the_stories_leave_no_operation_out(set_up: SetUp) -> None:

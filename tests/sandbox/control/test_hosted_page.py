@@ -9,7 +9,6 @@ import pytest
 from flask import Flask
 
 from tests.sandbox.actors import Merchant, Receiver, Tester
-from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.control.customer import Customer
 
 
@@ -115,14 +114,6 @@ def test_the_money_arrives_after_the_pages_end(
     assert 895 <= tester.offset() <= 901
     assert deposit["updatedAt"] > created
     assert receiver.order_ids == [picked]
-
-
-def test_a_service_that_takes_no_late_payment_gets_none(make_sandbox: MakeSandbox) -> None:
-    app = make_sandbox(deposit_lifetime="checkout_end", deposit_after_expiry="expired", late_payment="refused")
-    checkout = Merchant(app).makes_checkout()
-    Customer(app).chooses(checkout)
-    assert "This payment is expired" in Customer(app).presses(checkout, "later")
-    assert Merchant(app).reads_deposit(checkout).data["status"] == "expired"
 
 
 @each_database

@@ -202,19 +202,3 @@ Tester(app).pays(checkout)
         with start(1, database, shop.url) as (after,):
             after.test_client().open("/health", method="GET")
             eventually(lambda: shop.order_ids == [died.stdout.strip()])
-
-
-def test_several_processes_send_nothing_twice(tmp_path: Path) -> None:
-    shop = Shop()
-    with shop.running(), commands(2, f"sqlite:///{tmp_path / 'world.db'}", shop.url) as stations:
-
-        def pay(number: int) -> str:
-            where = stations[number % 2]
-            checkout = Merchant(where).makes_checkout()
-            Tester(where).pays(checkout)
-            return checkout
-
-        with ThreadPoolExecutor(4) as hands:
-            paid = list(hands.map(pay, range(24)))
-        eventually(lambda: [one["state"] for one in Tester(stations[0]).webhooks()] == ["delivered"] * 24)
-        assert sorted(shop.order_ids) == sorted(paid)

@@ -98,16 +98,6 @@ def test_a_relative_file_lies_where_one_stands(tmp_path: Path, monkeypatch: pyte
     assert (tmp_path / "here.db").exists()
 
 
-def test_processes_on_one_database_share_one_world(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'world.db'}"
-    one, other = world_on(url), world_on(url)
-    Tester(one).advances(minutes=20)
-    Tester(one).orders_fault("POST /v1/checkout", "error")
-    assert Merchant(other).asks_checkout(inputCurrency="USD", inputAmount=5).code == 500
-    assert (sandbox_clock(other)() - sandbox_clock(one)()).total_seconds() < 5
-    assert Tester(other).pays(Merchant(one).makes_checkout())["status"] == "completed"
-
-
 def test_a_reset_while_a_webhook_is_on_its_way_breaks_nothing(database: str) -> None:
     receiver = Receiver()
     app = world_on(database, receiver)
