@@ -5,15 +5,10 @@ Amounts are made by string work on whole smallest units.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
 from tests.money.oracle import Asked
-
-
-def _as_it_is(body: bytes) -> bytes:
-    return body
 
 
 @dataclass
@@ -24,10 +19,6 @@ class Draft:
     chance: Random
     data: list[tuple[str, str]]
     envelope: list[tuple[str, str]] = field(default_factory=lambda: [("statusCode", "200"), ("message", '"ok"')])
-    #: Stands for the deposit, when something else is to stand there.
-    instead: str | None = None
-    #: Done to the bytes at the end.
-    rewrite: Callable[[bytes], bytes] = _as_it_is
 
     @property
     def amount(self) -> str:
@@ -56,8 +47,8 @@ class Draft:
 
     def written(self) -> bytes:
         gap = self.chance.choice(["", "", " ", "\n  ", "\t\r\n"])
-        data = self.instead if self.instead is not None else object_text(self.data, gap)
-        return self.rewrite(object_text([*self.envelope, ("data", data)], gap).encode("utf-8", "surrogatepass"))
+        data = object_text(self.data, gap)
+        return object_text([*self.envelope, ("data", data)], gap).encode("utf-8", "surrogatepass")
 
 
 def decimal_text(units: int, places: int) -> str:
