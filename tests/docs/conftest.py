@@ -16,6 +16,7 @@ from blinker import ANY
 from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.testing import Sandbox
 from tests.celery.conftest import broker
+from tests.conftest import NewDatabase
 from tests.docs.merchant import SETTINGS, Merchant, shop_source
 
 __all__ = ["broker", "make_shop", "merchant", "merchant_with_shop"]
@@ -39,14 +40,16 @@ def merchant_with_shop(tmp_path: Path) -> Merchant:
 
 
 @pytest.fixture
-def make_shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paycheckout_sandbox: Sandbox) -> Iterator[MakeShop]:
+def make_shop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paycheckout_sandbox: Sandbox, new_database: NewDatabase
+) -> Iterator[MakeShop]:
     """Makes README's shop, as a module with these additions, and the order "1" for 12.50 in it.
 
     Its sandbox is in this process. `above` goes above the line that makes the extension; `change` may edit the source.
     Whatever database the shop uses is set up through the session that the extension gives.
     """
     monkeypatch.chdir(tmp_path)
-    database = f"sqlite:///{tmp_path}/s.db"
+    database = new_database("s")
     places = {"SQLALCHEMY_DATABASE_URI": database, "SQLALCHEMY_ENGINES": json.dumps({"default": database})}
     for key, value in {**paycheckout_sandbox.config, **places, "DATABASE": database}.items():
         monkeypatch.setenv(f"FLASK_{key}", value)

@@ -46,7 +46,7 @@ _AUDIT = "books/test_audit.py"
 _ALONE = f"{_AUDIT}::test_each_kind_of_difference_is_found_when_it_is_planted_alone"
 _DUTIES, _ERASING, _DAILY = "payouts/test_duties.py", "books/test_erasing.py", "payouts/test_daily_limit.py"
 _TWO_PERSONS = f"{_DUTIES}::test_who_asked_for_a_payout_cannot_approve_it_by_any_door"
-_PERSONS_GO = f"{_ERASING}::test_persons_go_and_money_stays"
+_PERSONS_GO = f"{_ERASING}::test_persons_go_and_money_stays[sqlite]"
 _FINDING, _COMMANDS = "sandbox/inspector", "sandbox/terminal/test_commands.py"
 
 #: By promise, or by threat with the defence against it.
@@ -217,7 +217,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("database.hosts:_PlainSQLAlchemy.engine", "found.url != bound.url", "False"),
         ),
         "of plain sessions nobody sees what is not committed": (
-            "journeys/test_hosts.py::test_half_done_work_of_the_shop_is_seen_and_left_alone[SQLAlchemy]",
+            "journeys/test_hosts.py::test_half_done_work_of_the_shop_is_seen_and_left_alone[SQLAlchemy-sqlite]",
             First("database.hosts:ShopDatabase.current", "return None"),
         ),
         "an event counts as delivered before its receivers were called": (
@@ -629,6 +629,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a form without any header counts as a program": (
             f"{_HEADLESS}::test_a_form_of_a_listed_origin_is_no_json",
             Swap("views.headers:may_use_links", "not (wants_json() or request.is_json)", "False"),
+        ),
+        "a media type with a charset is another type": (
+            f"{_HEADLESS}::test_json_is_given_where_it_is_preferred[Application/JSON; charset=utf-8-True]",
+            Swap("views.headers:wants_json", "parse_options_header(value)[0]", "value"),
         ),
         "a host that makes no sense is trusted": (
             f"{_SITE}::test_no_host_header_makes_another_site_the_shops_own[by its public address]",

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from flask import Flask, g
@@ -19,6 +20,7 @@ from flask_paycheckout.testing import Sandbox
 from tests.docs.conftest import MakeShop, make_shop
 from tests.docs.merchant import shop_source
 from tests.docs.pages import snippet
+from tests.races.crowds import crowd
 from tests.scripted import make_app
 
 __all__ = ["make_shop"]
@@ -52,6 +54,7 @@ def has_paid(shop: Any, sandbox: Sandbox) -> str:
     return checkout_id
 
 
+@pytest.mark.on_each_database
 def test_an_order_is_paid_and_refunded_in_the_shops_session(shop: Any, paycheckout_sandbox: Sandbox) -> None:
     paycheckout, payout, sessions = shop.paycheckout, shop.paycheckout.Payout, []
     mine = paycheckout.session
@@ -76,6 +79,7 @@ def test_an_order_is_paid_and_refunded_in_the_shops_session(shop: Any, paychecko
     assert "maker-1" in stored
 
 
+@pytest.mark.on_each_database
 def test_half_done_work_of_the_shop_is_seen_and_left_alone(shop: Any) -> None:
     session = shop.paycheckout.session
     session.add(shop.Order(id="2", total="1"))
@@ -86,6 +90,7 @@ def test_half_done_work_of_the_shop_is_seen_and_left_alone(shop: Any) -> None:
     assert session.get(shop.Order, "2") is None
 
 
+@pytest.mark.on_each_database
 def test_a_receiver_that_raises_takes_its_own_writes_back_and_an_atomic_one_the_payment_too(
     shop: Any, paycheckout_sandbox: Sandbox
 ) -> None:
@@ -112,6 +117,27 @@ def test_a_receiver_that_raises_takes_its_own_writes_back_and_an_atomic_one_the_
     assert shop.paycheckout.session.get(shop.Order, "free-1") is not None
 
 
+@pytest.mark.on_each_database
+def test_threads_that_settle_one_checkout_at_once_have_its_receivers_run_once(
+    shop: Any, paycheckout_sandbox: Sandbox
+) -> None:
+    def adds(app: Flask, *, order_id: str, **told: object) -> None:
+        shop.paycheckout.session.add(shop.Order(id=f"free-{uuid4()}", total="1"))
+
+    def settles() -> None:
+        with shop.app.app_context():
+            shop.paycheckout.settle(checkout_id)
+
+    checkout_id = has_paid(shop, paycheckout_sandbox)
+    shop.paycheckout.session.rollback()
+    with order_paid.connected_to(shop.paycheckout.atomic(adds), shop.app), crowd(4) as threads:
+        threads.does([settles] * 4)
+    assert is_paid(shop) == (True, "paid")
+    with Session(engine_of(shop)) as session:
+        assert session.query(shop.Order).where(shop.Order.id.like("free-%")).count() == 1
+
+
+@pytest.mark.on_each_database
 @pytest.mark.parametrize(("dies", "paid"), [("before", (False, "created")), ("after", (True, "paid"))])
 def test_a_process_that_dies_at_the_commit_leaves_all_or_nothing(
     shop: Any, paycheckout_sandbox: Sandbox, dies: str, paid: tuple[bool, str]
