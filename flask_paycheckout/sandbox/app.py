@@ -33,7 +33,7 @@ from flask_paycheckout.sandbox.wire.callers import allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
 from flask_paycheckout.sandbox.world.assumptions import Switches, unknowns_of_environment
 from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, read_clock_option
-from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, Known, SendWebhook, World
+from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, SendWebhook, World
 from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
 
 DEFAULT_BASE_URL = "http://127.0.0.1:8790"
@@ -112,7 +112,7 @@ def create_sandbox(
             send_webhook=send_webhook or make_sender(loopback_only=loopback_only),
             sleep=sleep,
             shared_database=is_shared,
-            known=Known(has_seed=seed is not None),
+            has_seed=seed is not None,
             hosts=allowed_hosts(base_url, *allow_hosts),
             allow_remote_control=allow_remote_control,
             loopback_webhooks_only=loopback_only,

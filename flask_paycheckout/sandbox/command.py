@@ -114,20 +114,26 @@ def _open(options: SimpleNamespace, server: Server) -> Flask:
         raise explain_failure(options.database, wrong) from None
 
 
+#: Options of the command line that have the names and values of `create_sandbox`'s.
+_PASSED_ON = [
+    "database",
+    "webhook_url",
+    "trusted_proxies",
+    "seed",
+    "allow_remote_control",
+    "allow_remote_webhooks",
+    "clock",
+    "worlds",
+]
+
+
 def _build(options: SimpleNamespace, server: Server) -> Flask:
     return create_sandbox(
-        database=options.database,
-        webhook_url=options.webhook_url,
+        **{name: getattr(options, name) for name in _PASSED_ON},
         control_token=options.control_token or read_secret(TOKEN_VARIABLE, options.control_token_file),
-        trusted_proxies=options.trusted_proxies,
-        seed=options.seed,
         unknowns=dict(options.unknown),
         base_url=options.base_url or address_of(options.host, server.port),
         allow_hosts=options.allow_host,
-        allow_remote_control=options.allow_remote_control,
-        allow_remote_webhooks=options.allow_remote_webhooks,
-        clock=options.clock,
-        worlds=options.worlds,
     )
 
 

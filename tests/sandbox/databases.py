@@ -34,7 +34,7 @@ class Place:
         app = None if unknowns else self.usual
         if app is not None:
             # A test may have planned faults.
-            world(app).known.any_fault_added = False
+            world(app).any_fault_added = False
         else:
             app = create_sandbox(
                 database=self.address,

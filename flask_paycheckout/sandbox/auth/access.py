@@ -155,7 +155,7 @@ def _client(session: Session) -> Account | None:
 
 
 def _account_where(session: Session, condition: ColumnElement[bool]) -> Account | None:
-    return session.scalars(select(Account).where(condition)).one_or_none()
+    return session.scalar(select(Account).where(condition))
 
 
 def _accepted(account: Account | None, refusal: Refusal) -> Account:

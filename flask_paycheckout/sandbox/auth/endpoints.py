@@ -93,7 +93,7 @@ def log_user_in() -> Envelope[VerificationRecord]:
     """Begin a login: a one-time password is mailed."""
     sent = read_body(NewLogin)
     with transaction() as session:
-        user = session.scalars(select(User).where(User.email_key == key_of(sent.email))).one_or_none()
+        user = session.scalar(select(User).where(User.email_key == key_of(sent.email)))
         unhashed = None if user is None else session.get_one(Account, user.account_id).password
     if not _is_password_of(user, unhashed, sent.password) or user is None:
         raise unspecified_refusal("wrong_password_error", "The e-mail address or the password is wrong.")

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-import msgspec
 from sqlalchemy import ColumnElement, Table as AnyTable, delete, exists, func, select
 from sqlalchemy.orm import Session
 
@@ -153,7 +152,7 @@ def find_account(session: Session, name: str, *, for_change: bool = False) -> Ac
     :raises NoSuchAccount: there is none.
     """
     wanted = select(Account).where(Account.name == name)
-    account = session.scalars(wanted.with_for_update() if for_change else wanted).one_or_none()
+    account = session.scalar(wanted.with_for_update() if for_change else wanted)
     if account is None:
         raise NoSuchAccount
     return account
@@ -168,7 +167,7 @@ def list_accounts(session: Session, *conditions: ColumnElement[bool]) -> list[Ac
         .where(*conditions)
         .limit(MAX_ACCOUNTS)
     )
-    shown = msgspec.convert(rows.all(), list[AccountWithSecrets], from_attributes=True)
+    shown = AccountWithSecrets.of_all(rows)
     return sorted(shown, key=lambda one: (one.name != ACCOUNT_NAME, one.name))
 
 
@@ -181,7 +180,7 @@ def describe_account(session: Session, name: str) -> AccountWithSecrets:
 
 def without_secrets(shown: AccountRecord) -> AccountRecord:
     """An account as a list shows it."""
-    return msgspec.convert(shown, AccountRecord, from_attributes=True)
+    return AccountRecord.of(shown)
 
 
 def remove_account(session: Session, account: Account) -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import ROUND_DOWN, Decimal
 
-import msgspec
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
 from flask_paycheckout.sandbox.control.sender import run_due, send_and_wait
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import (
-    NoSuchCheckout,
     expire_due,
     fail_deposit,
+    find_checkout,
     pay,
     pick,
 )
@@ -43,7 +41,7 @@ def picks(checkout_id: str, method_code: str | None = None, reference: str | Non
 def pays(checkout_id: str, amount: Decimal | None = None) -> Deposit:
     """Pay a checkout, after picking the first usable method unless one was picked."""
     with transaction() as session:
-        _existing(session, checkout_id)
+        find_checkout(session, checkout_id)
         if session.get(Deposit, checkout_id) is None:
             pick(session, checkout_id)
     return pays_what_was_picked(checkout_id, amount)
@@ -80,7 +78,7 @@ def pays_more(checkout_id: str) -> None:
 def leaves(checkout_id: str) -> None:
     """Leave the page without paying: the clock advances to just after its expiry."""
     with transaction() as session:
-        checkout, deposit = _existing(session, checkout_id), session.get(Deposit, checkout_id)
+        checkout, deposit = find_checkout(session, checkout_id), session.get(Deposit, checkout_id)
         if deposit is not None and deposit.status == COMPLETED:
             raise NotPossible("the checkout is paid")
         left = checkout.expires_at - current_time()
@@ -92,7 +90,7 @@ def leaves(checkout_id: str) -> None:
 def picks_nothing(checkout_id: str) -> None:
     """Leave the page without picking a method, so that no deposit will ever exist."""
     with transaction() as session:
-        _existing(session, checkout_id)
+        find_checkout(session, checkout_id)
         if session.get(Deposit, checkout_id) is not None:
             raise NotPossible("a payment method was picked already")
     leaves(checkout_id)
@@ -108,20 +106,13 @@ def pays_late(checkout_id: str) -> None:
 def fails(checkout_id: str) -> Deposit:
     """Let the bank refuse the payment."""
     with transaction() as session:
-        _existing(session, checkout_id)
+        find_checkout(session, checkout_id)
         deposit = session.get(Deposit, checkout_id)
         if deposit is None or deposit.status == COMPLETED:
             raise NotPossible("only a deposit that is not completed can fail")
         fail_deposit(session, deposit)
     send_and_wait()
     return deposit
-
-
-def _existing(session: Session, checkout_id: str) -> Checkout:
-    checkout = session.get(Checkout, checkout_id)
-    if checkout is None:
-        raise NoSuchCheckout(checkout_id)
-    return checkout
 
 
 def _picked(checkout_id: str) -> Deposit:
@@ -163,7 +154,7 @@ def list_disbursements(session: Session, *conditions: ColumnElement[bool]) -> li
         .outerjoin(WalletTransfer, WalletTransfer.disbursement_id == Disbursement.id)
         .order_by(Disbursement.number)
     )
-    return msgspec.convert(rows.all(), list[DisbursementRecord], from_attributes=True)
+    return DisbursementRecord.of_all(rows)
 
 
 def finishes(disbursement_id: str, status: str) -> DisbursementRecord:
@@ -172,7 +163,7 @@ def finishes(disbursement_id: str, status: str) -> DisbursementRecord:
     :raises CallRefused: there is none with this id, or it is not pending any more.
     """
     with transaction() as session:
-        made = session.scalars(select(Disbursement).where(Disbursement.id == disbursement_id)).one_or_none()
+        made = session.scalar(select(Disbursement).where(Disbursement.id == disbursement_id))
         if made is None:
             raise CallRefused(404, "disbursement", "does not exist", "GET /_sandbox/disbursements lists them.")
         try:

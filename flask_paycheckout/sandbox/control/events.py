@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 from sqlalchemy import ColumnElement, Select, String, cast, func, literal, null, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -103,7 +102,7 @@ def read_events(session: Session, after: str | None, last: int, account: str | N
     reached, more = [], False
     for place, source, until in zip(places, SOURCES, newest, strict=True):
         rows = session.execute(_wanted(source, place, until, last, account)).all()
-        found += msgspec.convert(rows, list[Event], from_attributes=True)
+        found += Event.of_all(rows)
         is_full = place is not None and len(rows) == MAX_EVENTS
         more = more or is_full
         reached.append(found[-1].number if is_full else until)

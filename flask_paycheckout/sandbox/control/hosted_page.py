@@ -169,7 +169,7 @@ identity_page = Blueprint("identity_page", __name__, url_prefix="/identity")
 @identity_page.get("/<user_id>")
 def show_identity(user_id: str) -> Response:
     with transaction() as session:
-        user = _find_user(session, user_id)
+        user = session.get(User, user_id)
     return page("identity.html", 404 if user is None else 200, user=user)
 
 
@@ -180,10 +180,6 @@ def confirm_identity(user_id: str) -> AnyResponse:
         verified = update(User).where(User.id == user_id, User.is_verified.is_(False))
         rows_changed(session, verified.values(is_verified=True, updated_at=current_time()))
     return redirect(url_for("identity_page.show_identity", user_id=user_id), 303)
-
-
-def _find_user(session: Session, user_id: str) -> User | None:
-    return session.get(User, user_id)
 
 
 HEALTH = "/health"

@@ -114,8 +114,8 @@ def restore_snapshot(session: Session, world: World, content: bytes) -> None:
     set_unknowns(settings[0], world, state.unknowns)
     session.flush()
     world.clock.offset = offset
-    world.known.any_fault_added = True
-    world.known.has_seed = settings[0].seed is not None
+    world.any_fault_added = True
+    world.has_seed = settings[0].seed is not None
 
 
 def _read(content: bytes) -> _State:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import (
@@ -37,7 +36,7 @@ def prepare_world(session: Session, world: World, beginning: StartOptions, *, is
     The transaction must be exclusive, since another process may be starting on the same database.
     """
     make_tables(session, is_new=is_new)
-    settings = None if is_new else session.execute(select(WorldSettings)).scalar_one_or_none()
+    settings = None if is_new else session.get(WorldSettings, 1)
     if settings is None:
         _begin(session, world, beginning)
         return
@@ -49,7 +48,7 @@ def prepare_world(session: Session, world: World, beginning: StartOptions, *, is
 
 def reset_world(session: Session, world: World) -> None:
     """Return to the start state. The transaction must be exclusive."""
-    settings = session.execute(select(WorldSettings)).scalar_one()
+    settings = session.get_one(WorldSettings, 1)
     beginning = StartOptions(settings.seed, settings.first_webhook_url)
     session.expunge_all()
     empty_tables(session)

@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.endpoints import (
-    Checkout,
     NewCheckout,
     page_url,
     store_checkout,
@@ -23,7 +22,7 @@ from flask_paycheckout.sandbox.control.accounts import find_account
 from flask_paycheckout.sandbox.control.message_calls import send_again
 from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
-from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, pick
+from flask_paycheckout.sandbox.deposits.transitions import find_checkout, pick
 from flask_paycheckout.sandbox.disbursements.fiat import disburse_v2
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import ITEMS, FiatPaymentV2, NewFiatDisbursementsV2
 from flask_paycheckout.sandbox.disbursements.tables import FAILED, Disbursement
@@ -114,8 +113,7 @@ def _make_checkout(asked: Trigger, *, pick_too: bool) -> str:
 
 def _pick(checkout_id: str, method: str | None) -> None:
     with transaction() as session:
-        if session.get(Checkout, checkout_id) is None:
-            raise NoSuchCheckout(checkout_id)
+        find_checkout(session, checkout_id)
         picked = session.get(Deposit, checkout_id) is not None
     if not picked or method is not None:
         customer.picks(checkout_id, method)
@@ -135,9 +133,7 @@ def _expire(checkout_id: str) -> None:
 
 def _tell_checkout(event: str, checkout_id: str) -> Triggered:
     with transaction() as session:
-        checkout, deposit = session.get(Checkout, checkout_id), session.get(Deposit, checkout_id)
-        if checkout is None:
-            raise NoSuchCheckout(checkout_id)
+        checkout, deposit = find_checkout(session, checkout_id), session.get(Deposit, checkout_id)
         unpicked = "not_picked" if checkout.expires_at > current_time() else "page_expired"
         account = session.scalars(select(Account.name).where(Account.user_id == checkout.user_id)).one()
         status = unpicked if deposit is None else deposit.status
@@ -163,7 +159,7 @@ def _payout(status: str | None) -> Event:
 def _disburse(session: Session, user_id: str, amount: Decimal, currency: str, reference: str | None) -> str:
     """Ask for a fiat disbursement to the account's oldest recipient in the currency, as the merchant would."""
     found = select(Recipient.id).where(Recipient.user_id == user_id, Recipient.currency == currency)
-    recipient_id = session.scalars(found.order_by(Recipient.number).limit(1)).one_or_none()
+    recipient_id = session.scalar(found.order_by(Recipient.number).limit(1))
     if recipient_id is None:
         raise FieldError(f"currency {currency} is that of no saved recipient of the account.")
     payment = FiatPaymentV2(amount, recipient_id=recipient_id, reference=reference)
@@ -178,8 +174,7 @@ def _refund(asked: Trigger) -> Triggered:
     """Ask for a disbursement of what a customer paid; its reference is `refund-` and the checkout's id."""
     checkout_id = str(asked.id)
     with transaction() as session:
-        if session.get(Checkout, checkout_id) is None:
-            raise NoSuchCheckout(checkout_id)
+        find_checkout(session, checkout_id)
         deposit = session.get(Deposit, checkout_id)
         if deposit is None or deposit.status != COMPLETED:
             raise NotPossible("the checkout is not paid")
@@ -190,7 +185,7 @@ def _refund(asked: Trigger) -> Triggered:
         used = select(Disbursement.id).where(
             Disbursement.user_id == deposit.user_id, Disbursement.reference == reference
         )
-        if session.scalars(used.limit(1)).one_or_none() is not None:
+        if session.scalar(used.limit(1)) is not None:
             raise NotPossible("the checkout was refunded already")
         refund = _disburse(session, deposit.user_id, amount, deposit.input_currency, reference)
     return _tell_disbursement(asked.event, refund)
@@ -206,7 +201,7 @@ def _webhook(asked: Trigger) -> Triggered:
     """Send a webhook again: the one with the id, or the newest about the deposit or disbursement with the id."""
     with transaction() as session:
         about = select(Webhook.id).where(Webhook.order_id == asked.id)
-        newest = session.scalars(about.order_by(Webhook.created_at.desc(), Webhook.id.desc()).limit(1)).one_or_none()
+        newest = session.scalar(about.order_by(Webhook.created_at.desc(), Webhook.id.desc()).limit(1))
     sent = send_again(newest or str(asked.id))
     return Triggered(asked.event, sent.id, sent.account, sent.state, None)
 

@@ -35,6 +35,14 @@ class NoSuchMethod(ValueError):
     """This checkout cannot be paid by that method."""
 
 
+def find_checkout(session: Session, checkout_id: str) -> Checkout:
+    """The checkout with an id. :raises NoSuchCheckout: there is none."""
+    checkout = session.get(Checkout, checkout_id)
+    if checkout is None:
+        raise NoSuchCheckout(checkout_id)
+    return checkout
+
+
 def find_deposit(session: Session, user_id: str, id_or_reference: str) -> Deposit | None:
     """Find an account's deposit by its id, else by its reference."""
     wanted = select(Deposit).where(or_(Deposit.id == id_or_reference, Deposit.reference == id_or_reference))
@@ -50,9 +58,7 @@ def pick(session: Session, checkout_id: str, method_code: str | None = None, ref
 
     :raises NoSuchMethod: the checkout cannot be paid by it.
     :raises NotPossible: another one was picked, the page has expired, or another deposit has the reference."""
-    checkout = session.get(Checkout, checkout_id)
-    if checkout is None:
-        raise NoSuchCheckout(checkout_id)
+    checkout = find_checkout(session, checkout_id)
     now = current_time()
     picked = rows_changed(
         session,

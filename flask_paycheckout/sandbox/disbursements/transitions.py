@@ -66,7 +66,7 @@ def _update(session: Session, account: Account, disbursement_id: str) -> Envelop
     if rule != "any" and status not in _ALLOWED[rule]:
         raise FieldError("status is none that a disbursement can be forced to; completed always is.")
     wanted = select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.user_id == account.user_id)
-    made = session.scalars(wanted).one_or_none()
+    made = session.scalar(wanted)
     if made is None:
         raise Refusal(400, "Disbursement not found")
     is_accepted = assumption("forced_update_of_settled") == "accepted"

@@ -10,7 +10,6 @@ from functools import wraps
 from typing import Any
 
 from flask import Response, request
-from sqlalchemy import select
 from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.control.accounts import NoSuchAccount, find_account
@@ -74,7 +73,7 @@ def show_control(status: int = 200, problem: str = "") -> Response:
 def show_reset() -> Response:
     """Ask for confirmation, because a reset cannot be undone."""
     with transaction() as session:
-        settings = session.execute(select(WorldSettings)).scalar_one()
+        settings = session.get_one(WorldSettings, 1)
     return show("reset", first_webhook_url=settings.first_webhook_url)
 
 

@@ -173,7 +173,7 @@ def show_detail(kind: str, id_: str) -> Response:
     model: Any = DETAILS[kind]
     with transaction() as session:
         _move_due(session)
-        made = session.scalars(select(model).where(model.id == id_)).one_or_none()
+        made = session.scalar(select(model).where(model.id == id_))
         if made is None:
             return show_missing(kind.removesuffix("s"))
         beside: dict[str, Any] = {"deposit": Deposit, "bank": BankTransfer, "wallet": WalletTransfer}
@@ -187,7 +187,7 @@ def show_detail(kind: str, id_: str) -> Response:
 def show_account(name: str) -> Response:
     """Show an account without its secrets, and its users."""
     with transaction() as session:
-        account = session.scalars(select(Account).where(Account.name == name)).one_or_none()
+        account = session.scalar(select(Account).where(Account.name == name))
         if account is None:
             return show_missing("account")
         users = select(User).where(User.account_id == account.user_id).order_by(User.created_at).limit(MAX_ROWS)

@@ -124,10 +124,10 @@ def plan_fault(session: Session, asked: NewFault, user_id: str | None) -> FaultR
     if user_id is not None and callers and set(callers.values()) == {Credentials.NONE}:
         raise FieldError("account can only be given for webhooks and for operations that need credentials.")
     fault = Fault(**vars(asked) | {"seconds": asked.seconds if asked.kind == "delay" else None}, user_id=user_id)
-    world().known.any_fault_added = True
+    world().any_fault_added = True
     session.add(fault)
     session.flush()
-    return msgspec.convert(fault, FaultRecord, from_attributes=True)
+    return FaultRecord.of(fault)
 
 
 def operations() -> list[str]:
@@ -148,7 +148,7 @@ def _callers() -> dict[str, Credentials]:
 
 def planned_faults(session: Session) -> list[FaultRecord]:
     """The faults that still apply, oldest first, as the control interface shows them."""
-    return msgspec.convert(active_faults(session), list[FaultRecord], from_attributes=True)
+    return FaultRecord.of_all(active_faults(session))
 
 
 def active_faults(session: Session) -> list[Fault]:

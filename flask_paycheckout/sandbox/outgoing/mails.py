@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import msgspec
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -65,4 +64,4 @@ def list_mails(session: Session, *conditions: ColumnElement[bool], to: str | Non
     wanted = select(Mail).where(*conditions).order_by(Mail.number.desc()).limit(KEPT)
     if to is not None:
         wanted = wanted.where(Mail.address == to.casefold())
-    return msgspec.convert(session.scalars(wanted).all(), list[MailRecord], from_attributes=True)
+    return MailRecord.of_all(session.scalars(wanted))

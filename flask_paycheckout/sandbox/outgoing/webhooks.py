@@ -69,7 +69,7 @@ class WebhookAddress(Table):
 
 
 def webhook_url(session: Session, user_id: str) -> str | None:
-    return session.execute(select(WebhookAddress.url).where(WebhookAddress.user_id == user_id)).scalar_one_or_none()
+    return session.scalar(select(WebhookAddress.url).where(WebhookAddress.user_id == user_id))
 
 
 def set_webhook_url(session: Session, user_id: str, url: str | None) -> None:

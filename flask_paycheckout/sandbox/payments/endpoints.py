@@ -103,8 +103,7 @@ def list_payments(session: Session, account: Account) -> Envelope[Page[PaymentRe
 def read_payment(session: Session, account: Account, payment_id: str) -> Envelope[DetailedPayment]:
     """Read one payment with its history (deprecated)."""
     progress_due(session)
-    found = session.scalars(select(Payment).where(Payment.id == payment_id, Payment.user_id == account.user_id))
-    payment = found.one_or_none()
+    payment = session.scalar(select(Payment).where(Payment.id == payment_id, Payment.user_id == account.user_id))
     if payment is None:
         raise unspecified_refusal("payment_not_found", "Payment not found")
     return success(represent_detail(session, payment))

@@ -181,21 +181,15 @@ def exchange(
         raise UnknownCode("inputCurrency")
     if currency not in CURRENCIES:
         raise UnknownCode("outputCurrency")
-    rate = check_exchangeable(token, currency)
+    rate = rate_of(token, currency)
+    if rate is None:
+        only = ", ".join(token.currencies)
+        raise unspecified_refusal("conversion_refused", f"{token.id} is exchanged for {only} only.")
     exact = in_units(amount_field, amount, input_currency)
     made = kind(token, currency, rate, exact, *fees_of(input_currency, exact))
     if made.total_received_amount <= 0 or made.output_amount <= 0:
         raise unspecified_refusal(400, f"{amount_field} is so small that nothing of it would arrive; send more.")
     return made
-
-
-def check_exchangeable(token: Token, currency: str) -> Decimal:
-    """The rate of a token in a currency. :raises Refusal: it is not exchanged for that currency."""
-    rate = rate_of(token, currency)
-    if rate is None:
-        only = ", ".join(token.currencies)
-        raise unspecified_refusal("conversion_refused", f"{token.id} is exchanged for {only} only.")
-    return rate
 
 
 def fees_of(code: str, amount: Decimal) -> tuple[Decimal, Decimal]:

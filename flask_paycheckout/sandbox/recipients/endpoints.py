@@ -125,7 +125,7 @@ def _removed(session: Session, account: Account, recipient_id: str) -> Envelope[
 def find_recipient(session: Session, user_id: str, recipient_id: str) -> Recipient | None:
     """Find an account's recipient by its id."""
     wanted = select(Recipient).where(Recipient.id == recipient_id, Recipient.user_id == user_id)
-    return session.scalars(wanted).one_or_none()
+    return session.scalar(wanted)
 
 
 def _get_recipient(session: Session, account: Account, recipient_id: str) -> Recipient:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
@@ -35,6 +35,11 @@ class Record(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
         """
         names = cls.__struct_fields__
         return cls(**{name: given[name] if name in given else _attribute(sources, name) for name in names})
+
+    @classmethod
+    def of_all(cls, sources: Iterable[object]) -> list[Self]:
+        """The record of each object."""
+        return [cls.of(source) for source in sources]
 
 
 def _attribute(sources: tuple[object, ...], name: str) -> Any:

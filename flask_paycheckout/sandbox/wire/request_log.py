@@ -164,7 +164,7 @@ class RequestRecord(Record):
 def logged_requests(session: Session, *conditions: ColumnElement[bool]) -> list[RequestRecord]:
     """The requests that fulfil the conditions, newest first."""
     wanted = select(LoggedRequest).where(*conditions).order_by(LoggedRequest.number.desc()).limit(KEPT)
-    return msgspec.convert(session.scalars(wanted).all(), list[RequestRecord], from_attributes=True)
+    return RequestRecord.of_all(session.scalars(wanted))
 
 
 Given = ParamSpec("Given")

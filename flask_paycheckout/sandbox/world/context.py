@@ -19,15 +19,6 @@ SendWebhook = Callable[[str, dict[str, str], bytes], int]
 
 
 @dataclass
-class Known:
-    """What this process knows about the database, which saves queries when no other process uses it."""
-
-    any_fault_added: bool = False
-    """Whether this process has added a fault."""
-    has_seed: bool = False
-
-
-@dataclass
 class World:
     """Settings and instruments of a sandbox."""
 
@@ -47,7 +38,10 @@ class World:
     """Has threads send webhooks and mails that are due; None when the call that causes them sends them."""
     loopback_webhooks_only: bool = True
     """Whether webhooks may be sent to this machine only."""
-    known: Known = field(default_factory=Known)
+    any_fault_added: bool = False
+    """Whether this process has added a fault. This and `has_seed` save queries where no other process has the database.
+    """
+    has_seed: bool = False
     name: str = ""
     """The name of this world among several in a process; empty for the operator's."""
     exists: Callable[[], bool] = lambda: True
@@ -56,12 +50,12 @@ class World:
     @property
     def may_have_faults(self) -> bool:
         """Whether there can be planned faults, so that a query for them is necessary."""
-        return self.shared_database or self.known.any_fault_added
+        return self.shared_database or self.any_fault_added
 
     @property
     def counts_ids(self) -> bool:
         """False when identifiers are random, so that they need not be counted."""
-        return self.shared_database or self.known.has_seed
+        return self.shared_database or self.has_seed
 
     def is_control_token(self, presented: str) -> bool:
         return hmac.compare_digest(presented.encode(), self.control_token.encode())

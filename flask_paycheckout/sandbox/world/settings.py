@@ -56,7 +56,7 @@ def change_unknowns(session: Session, world: World, asked: Mapping[str, str | No
     :param asked: values that exist, by name.
     """
     # Locked, so that two changes happen one after the other.
-    settings = session.execute(select(WorldSettings).with_for_update()).scalar_one()
+    settings = session.get_one(WorldSettings, 1, with_for_update=True)
     merged = json.loads(settings.changed_unknowns) | asked
     set_unknowns(settings, world, {name: value for name, value in merged.items() if value is not None})
     session.flush()
