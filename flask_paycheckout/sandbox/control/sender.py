@@ -75,7 +75,7 @@ def pass_time() -> None:
 
 SENDER = "paycheckout_sandbox_sender"
 """Key of the `WebhookSender` among an application's extensions."""
-TICK, WORLD_TICK = 1.0, 5.0
+TICK, WORLD_TICK = 1.0, 30.0
 """Seconds between two runs of what has become due while nobody sends requests; in a named world, of many, fewer."""
 MAX_SENDING = 8
 """The most webhooks that a process sends at the same time, beside those whose receivers hang."""
