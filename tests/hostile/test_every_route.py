@@ -39,6 +39,7 @@ USUAL: dict[str, tuple[str, list[str], dict[str, list[str]]]] = {
     "list_paybacks": ("", [], {}),
     "resolve": (RESOLVE, CHECKOUTS, {"decision": ["accept", "reject"], "why": ["seen"]}),
     "mark_paid_back": (RESOLVE, CHECKOUTS, {"became": ["done", "kept"], "why": ["seen"]}),
+    "erase": (RESOLVE, [*ORDERS, "chk-1"], {"why": ["seen"]}),
     "list_payouts": ("", [], LISTED),
     "show_payout": ("", [], {"reference": ["refund-1", "maker-1"]}),
     "give_proof": ("", [], {"reference": ["refund-1", "maker-1"]}),
