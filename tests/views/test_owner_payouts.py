@@ -112,10 +112,17 @@ def test_a_payout_that_is_not_stored_is_not_found(desk: Shop, reference: str) ->
 
 def test_a_payout_shows_what_a_person_needs_and_no_account_number(desk: Shop) -> None:
     pays_out(desk, to=ToBank("Bo <b>", ACCOUNT, "nwb", "NatWest"), note="jars", order_id="o-1", approve=True)
-    stands(desk, "maker-1", problem="the bank <i>slept", problem_since=desk.clock())
+    stands(desk, "maker-1", fee="0.58", problem="the bank <i>slept", problem_since=desk.clock())
     page = opens(desk, "/payout", reference="maker-1")
     shown = text_of(page)
-    for told in ("80.00 USD", "Bo <b>, NatWest, •••• 6819", "jars", "the bank <i>slept", "Made for 80.00 USD"):
+    for told in (
+        "80.00 USD",
+        "0.58 USD",
+        "Bo <b>, NatWest, •••• 6819",
+        "jars",
+        "the bank <i>slept",
+        "Made for 80.00 USD",
+    ):
         assert told in shown
     assert payout(desk, "maker-1").service_reference in shown
     for page_of in (page, opens(desk, "/payouts")):
