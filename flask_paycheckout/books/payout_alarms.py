@@ -40,24 +40,30 @@ def payouts_to_approve(look: Look) -> Iterator[Alarm]:
 
 @alarm(Severity.NOTE)
 def claimable_refunds(look: Look) -> Iterator[Alarm]:
-    """Refunds of which the customer has not said where the money goes."""
+    """Payouts and refunds of which the receiver has not said where the money goes."""
     c = look.models.payouts.c
     yield from _payouts(
         look,
         [c.status == PayoutStatus.CLAIMABLE.value, c.moved_at > look.now - _WEEK],
-        ("refund waits for the customer to say where", "refunds wait for the customer to say where"),
+        (
+            "payout or refund waits for its receiver to say where",
+            "payouts or refunds wait for their receivers to say where",
+        ),
     )
 
 
 @alarm(Severity.TODAY)
 def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
-    """Refunds of which the customer has not said for a week where the money goes."""
+    """Payouts and refunds of which the receiver has not said for a week where the money goes."""
     c = look.models.payouts.c
     yield from _payouts(
         look,
         [c.status == PayoutStatus.CLAIMABLE.value, c.moved_at <= look.now - _WEEK],
-        ("refund waits for the customer for a week", "refunds wait for the customer for a week"),
-        "Send the customer the link again; the owner's page of the refund shows it.",
+        (
+            "payout or refund waits for its receiver for a week",
+            "payouts or refunds wait for their receivers for a week",
+        ),
+        "Send the receiver the link again; the owner's page of the payout or refund shows it.",
         f"Or cancel one: flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
     )
 

@@ -189,9 +189,9 @@ def test_a_refund_that_nobody_claims_is_listed_and_needs_a_person_after_a_week(w
     made = refunds(shop, checkout_id).reference
     told = shop.runs("report")
     assert (told.exit_code, made in told.output) == (0, True)
-    assert "  1 refund waits for the customer to say where\n" in told.output
+    assert "  1 payout or refund waits for its receiver to say where\n" in told.output
     well.sandbox.advance(minutes=7 * 24 * 60)
-    named_by_both(well, "waits for the customer for a week", made)
+    named_by_both(well, "waits for its receiver for a week", made)
 
 
 def test_a_slow_transfer_is_told_after_a_week(well: Payer) -> None:
