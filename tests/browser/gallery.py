@@ -101,6 +101,9 @@ class Gallery:
             self.payouts["unknown"] = "thanks-to-puddle"
             paycheckout.pay_out(self.payouts["unknown"], 5, USDC, ToWallet(WALLET), order_id=self.orders["refunded"])
             db.session.commit()
+            paycheckout.pay_out("prize", 5, "USD", by="Ada")
+            self.claim_url, self.payouts["claimed-by-receiver"] = paycheckout.claim_url("prize"), "prize"
+            db.session.commit()
             self.tester.orders_fault("POST /v1/disbursement/crypto", "lose_response")
             paycheckout.send_payouts()
             failed = paycheckout.Payout.reference == self.payouts["failed"]
@@ -263,6 +266,7 @@ class Gallery:
             _opens(f"refund/claimable-{language}", self.refund_urls["claimable"], f"html[lang={language}]", language)
             for language in LANGUAGES
         ]
+        scenes.append(_opens("refund/payout", self.claim_url, "h1:text('Where should your money go?')"))
         return [*scenes, Scene("refund/refused", self._claim_without_an_account, "[role=alert]")]
 
     def _claim_without_an_account(self, page: Page) -> None:

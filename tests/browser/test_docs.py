@@ -1,0 +1,36 @@
+"""The documentation as a website: axe-core finds nothing on a page of each kind, and code fits a desk."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.looking import faults
+from tests.docs.pages import ROOT
+
+#: Prose with code, with wide tables, with a reference, with pictures; and what Sphinx makes by itself.
+PAGES = ("quickstart", "sandbox-control", "api-client", "owners-guide", "index", "genindex", "search")
+# Blocks of code with a line that is wider than its block.
+_WRAPPED = """() => [...document.querySelectorAll("div.highlight-python pre")].map((block) => {
+  const {lineHeight} = getComputedStyle(block), lines = block.textContent.trimEnd().split("\\n").length;
+  return block.clientHeight > (lines + 1) * parseFloat(lineHeight) + 20 ? block.textContent : "";
+}).filter(Boolean)"""
+
+
+@pytest.mark.slow("the documentation in a browser")
+def test_no_page_of_the_documentation_has_a_fault(new_page: Callable[..., Page], tmp_path: Path) -> None:
+    pytest.importorskip("sphinx")
+    subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "docs", str(tmp_path)], cwd=ROOT, check=True)
+    page = new_page(reduced_motion="reduce", viewport={"width": 1280, "height": 800})
+    found = {}
+    for name in PAGES:
+        page.goto((tmp_path / f"{name}.html").as_uri())
+        wrapped = page.evaluate(_WRAPPED)
+        if wrong := wrapped + faults(page):
+            found[name] = wrong
+    assert found == {}
