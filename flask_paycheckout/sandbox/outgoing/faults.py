@@ -157,6 +157,8 @@ def active_faults(session: Session) -> list[Fault]:
 
 
 def clear_faults(session: Session) -> None:
+    # Requests count faults in this order, each row locked: in another order both could wait for each other.
+    session.execute(select(Fault.number).order_by(Fault.number).with_for_update())
     session.execute(delete(Fault))
 
 
