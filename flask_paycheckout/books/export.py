@@ -11,7 +11,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
@@ -19,10 +19,11 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Engine, Select, func, select, text, tuple_
+from sqlalchemy import ColumnElement, Engine, Select, func, select, text
 
 from flask_paycheckout.books.audit.results import AuditResult, last_audit
 from flask_paycheckout.books.ledger import Line, LineKind
+from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period, month_period, months_until
 from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import as_utc
@@ -182,23 +183,15 @@ class Books:
 
         :param unreadable: gets the ids of bookings that cannot be read, which keep no other one from being read.
         """
-        c = self.parts.models.bookings.c
-        place: tuple[datetime, int] | None = None
-        paged = select(self.parts.models.bookings).order_by(c.booked_at, c.id).limit(PAGE)
-        while True:
-            # One lower bound: of two, SQLite could read each page from the beginning of the period.
-            after = [tuple_(c.booked_at, c.id) > place] if place else []
-            rows = self._rows(paged.where(*after, *self._within(period, since=place is None)))
-            for row in rows:
+        rows = select(self.parts.models.bookings).where(*self._within(replace(period, start=None)))
+        for page in pages(self._reading, rows, ["booked_at", "id"], PAGE, since=period.start):
+            for row in page:
                 try:
                     line = line_of(row)
                 except (ValueError, ArithmeticError):
                     unreadable.append(row["id"])
                 else:
                     yield line
-            if len(rows) < PAGE:
-                return
-            place = as_utc(rows[-1]["booked_at"]), rows[-1]["id"]
 
     def export(self, period: Period) -> Export:
         """An export of a period."""
@@ -215,7 +208,7 @@ class Books:
         :param account: only what is of this merchant account.
         """
         at = self.parts.models.bookings.c.booked_at
-        first = self._rows(select(at).where(*self._within(Period(None, None, account))).order_by(at).limit(1))
+        first = self._rows(select(at).where(*self._within(Period(account=account))).order_by(at).limit(1))
         return months_until(self.parts.clock(), as_utc(first[0]["booked_at"]) if first else None, self.zone_of(account))
 
     def month(self, name: str, account: str | None = None) -> Month:
@@ -269,11 +262,9 @@ class Books:
         with self._reading.connect() as connection:
             return list(connection.execute(statement).mappings())
 
-    def _within(self, period: Period, *, since: bool = True) -> list[ColumnElement[bool]]:
-        c = self.parts.models.bookings.c
-        start = [] if period.start is None or not since else [c.booked_at >= period.start]
-        end = [] if period.end is None else [c.booked_at < period.end]
-        return [*start, *end, *([] if period.account is None else [c.account == period.account])]
+    def _within(self, period: Period) -> list[ColumnElement[bool]]:
+        table = self.parts.models.bookings
+        return period.conditions(table, table.c.booked_at)
 
 
 @dataclass

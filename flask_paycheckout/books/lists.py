@@ -1,4 +1,4 @@
-"""The lists of orders with their attempts, and of payouts, in pages, from the stored rows alone.
+"""The lists of orders with their attempts, of payouts and of deeds, in pages, from the stored rows alone.
 
 Pages are addressed by the position of the last row (keyset pagination), not by an offset: every page costs the same,
 and orders that are added meanwhile shift none.
@@ -7,19 +7,20 @@ and orders that are added meanwhile shift none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, exists, select, union_all
+from sqlalchemy import ColumnElement, Connection, Engine, Select, exists, select, tuple_, union_all
 from sqlalchemy.orm import Session, load_only
 
-from flask_paycheckout.books.explain import total_text
+from flask_paycheckout.books.periods import ALWAYS, Period
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.checkouts.states import BEST_FIRST, Status
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.deeds import Deed
 from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.payouts.payout_states import WIPING, PayoutKind, PayoutStatus
 
@@ -27,50 +28,53 @@ if TYPE_CHECKING:
     from flask_paycheckout.models import Models
 
 OrderStatuses = Callable[[Sequence[str]], dict[str, str]]
-Days = tuple[datetime | None, datetime | None]
-"""A time from the first moment that is included to the first that is not any more; None without a bound."""
-
-ALL_DAYS: Days = (None, None)
+T = TypeVar("T")
 
 _PAGE = 25
+# The deeds that are read together.
+_DEEDS = 1000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Microseconds since the epoch and a row's id, with no more digits than databases and `datetime` accept.
 _PLACE = re.compile(r"(?:([0-9]{1,17})-)?([0-9]{1,18})")
 
 
-@dataclass(frozen=True)
-class ListedAttempt:
-    """One attempt at paying an order, with the few columns that a list shows."""
+class Page(NamedTuple, Generic[T]):
+    """One page of a list; `next_place` is the position of the next page, None on the last."""
 
-    checkout_id: str
-    account: str
-    """The merchant account's name; "" is the one of the settings."""
+    rows: tuple[T, ...]
+    next_place: str | None
 
-    status: str
-    reason: str | None
-    total: str
-    arrived: Amount | None
-    """The money that arrived, on the side that was asked for: what was paid, or what the shop receives."""
 
-    created_at: datetime
-    moved_at: datetime
+def pages(
+    engine: Engine, rows: Select[Any], order: Sequence[str], size: int, *, since: datetime | None = None
+) -> Iterator[Sequence[Mapping[Any, Any]]]:
+    """All rows of a statement in pages, the first one first, each read when it is asked for.
+
+    :param order: the names of the columns that order the rows, at last the id.
+    :param since: the least value of the first of two such columns, which is a time.
+    """
+    place: list[Any] = [rows.selected_columns[name] for name in order]
+    page = rows.order_by(*place).limit(size)
+    after: tuple[Any, ...] | None = None if since is None else (since, 0)
+    while True:
+        # One lower bound: of two, SQLite could read each page from the beginning.
+        following = page if after is None else page.where(tuple_(*place) > after)
+        with engine.connect() as connection:
+            found = connection.execute(following).mappings().all()
+        if found:
+            yield found
+        if len(found) < size:
+            return
+        after = tuple(as_utc(at) if isinstance(at := found[-1][name], datetime) else at for name in order)
 
 
 @dataclass(frozen=True)
 class ListedOrder:
-    """One order with its attempts, newest first."""
+    """One order with its attempts, newest first, of which only the columns are loaded that a list shows."""
 
     order_id: str
     status: str
-    attempts: tuple[ListedAttempt, ...]
-
-
-@dataclass(frozen=True)
-class OrderPage:
-    """One page of orders; `next_place` is the position of the next page, None on the last."""
-
-    orders: tuple[ListedOrder, ...]
-    next_place: str | None
+    attempts: Sequence[CheckoutMixin]
 
 
 def page_of_orders(
@@ -80,25 +84,24 @@ def page_of_orders(
     status: Status | None = None,
     place: str | None = None,
     limit: int = _PAGE,
-    account: str | None = None,
-    days: Days = ALL_DAYS,
-) -> OrderPage:
-    """One page of orders, newest first; with a status or days, by the time of the last change of status.
+    period: Period = ALWAYS,
+) -> Page[ListedOrder]:
+    """One page of orders, newest first; with a status or a time, by the time of the last change of status.
 
     :param order_statuses: gives the status of each order by its id.
     :param status: only orders with this status; for `held` and `rejected`, every order with such an attempt.
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
     :param limit: the most orders on the page.
-    :param account: only orders whose newest attempt, or attempt with this status, is of this merchant account.
-    :param days: only orders of which that attempt last changed its status in this time.
+    :param period: only orders whose newest attempt, or attempt with this status, last changed its status in this time,
+        and is of its merchant account.
     """
     with Session(engine) as session:
-        found = session.execute(rows_of_page(models, status, place, limit, account, days)).all()
+        found = session.execute(rows_of_page(models, status, place, limit, period)).all()
         order_ids = [row.order_id for row in found[:limit]]
         attempts = _attempts(session, models, order_ids)
     statuses = order_statuses(order_ids)
-    orders = tuple(ListedOrder(order_id, statuses[order_id], tuple(attempts[order_id])) for order_id in order_ids)
-    return OrderPage(orders, _next_place(found, limit, "moved_at" if _by_move(status, days) else None))
+    orders = tuple(ListedOrder(order_id, statuses[order_id], attempts[order_id]) for order_id in order_ids)
+    return Page(orders, _next_place(found, limit, "moved_at" if status or period.is_limited else None))
 
 
 def find_order_id(engine: Engine, models: Models, search: str) -> str | None:
@@ -115,26 +118,19 @@ def find_order_id(engine: Engine, models: Models, search: str) -> str | None:
 
 
 def rows_of_page(
-    models: Models,
-    status: Status | None,
-    place: str | None,
-    limit: int,
-    account: str | None = None,
-    days: Days = ALL_DAYS,
+    models: Models, status: Status | None, place: str | None, limit: int, period: Period = ALWAYS
 ) -> Select[Any]:
     """Select one row for each order of a page, and one more when there is a next page."""
     c = models.checkouts.c
-    columns = select(c.id, c.order_id, c.moved_at)
-    if account is not None:
-        columns = columns.where(c.account == account)
-    if not _by_move(status, days):
+    columns = select(c.id, c.order_id, c.moved_at).where(*period.conditions(models.checkouts, c.moved_at))
+    if not (status or period.is_limited):
         return _newest_first(columns.where(c.current_order_id.is_not(None)), None, place, limit)
     if status is None:
         # Every state by its name, since the index begins with it.
         latest = columns.where(c.status.in_([each.value for each in Status]), c.current_order_id.is_not(None))
     else:
         latest = columns.where(c.status == status.value, ~_is_outranked(models, status))
-    return _newest_first(latest.where(*_within(c.moved_at, days)), "moved_at", place, limit)
+    return _newest_first(latest, "moved_at", place, limit)
 
 
 def _newest_first(rows: Select[Any], time: str | None, place: str | None, limit: int) -> Select[Any]:
@@ -158,11 +154,6 @@ def _newest_first(rows: Select[Any], time: str | None, place: str | None, limit:
     return select(found).order_by(found.c[time].desc(), found.c.id.desc()).limit(limit + 1)
 
 
-def _within(time: ColumnElement[Any], days: Days) -> list[ColumnElement[bool]]:
-    since, until = days
-    return [*([] if since is None else [time >= since]), *([] if until is None else [time < until])]
-
-
 def _is_outranked(models: Models, status: Status) -> ColumnElement[bool]:
     """Whether another attempt of the order has a status of higher precedence, or the same status and is newer."""
     this, other = models.checkouts.c, models.checkouts.alias()
@@ -177,11 +168,6 @@ def _better_than(status: Status) -> Sequence[Status]:
         # Somebody else's money: listed even when another attempt paid the order.
         return ()
     return BEST_FIRST[: BEST_FIRST.index(status)]
-
-
-def _by_move(status: Status | None, days: Days) -> bool:
-    """Whether a page is ordered by the last change of status, and not by the order's beginning."""
-    return status is not None or days != ALL_DAYS
 
 
 def _next_place(rows: Sequence[Any], limit: int, time: str | None) -> str | None:
@@ -201,7 +187,7 @@ def _read_place(place: str | None, *, by_time: bool) -> tuple[datetime, int] | N
     return _EPOCH + timedelta(microseconds=int(match[1] or 0)), int(match[2])
 
 
-def _attempts(session: Session, models: Models, order_ids: Sequence[str]) -> dict[str, list[ListedAttempt]]:
+def _attempts(session: Session, models: Models, order_ids: Sequence[str]) -> dict[str, list[CheckoutMixin]]:
     """The attempts of each of these orders, newest first."""
     model = models.Checkout
     # Leave out the URL, with which anybody could pay, and the long history.
@@ -213,19 +199,10 @@ def _attempts(session: Session, models: Models, order_ids: Sequence[str]) -> dic
         raiseload=True,
     )
     of_page = select(model).options(shown).where(model.order_id.in_(order_ids)).order_by(model.id.desc())
-    attempts: dict[str, list[ListedAttempt]] = {}
+    attempts: dict[str, list[CheckoutMixin]] = {}
     for attempt in session.scalars(of_page):
-        attempts.setdefault(attempt.order_id, []).append(_listed(attempt))
+        attempts.setdefault(attempt.order_id, []).append(attempt)
     return attempts
-
-
-def _listed(attempt: CheckoutMixin) -> ListedAttempt:
-    payment, arrived = attempt.payment, None
-    if payment is not None:
-        arrived = payment.received if attempt.total_kind == "receive" else payment.paid
-    same = ("checkout_id", "account", "status", "reason", "created_at", "moved_at")
-    values = {name: getattr(attempt, name) for name in same}
-    return ListedAttempt(**values, total=total_text(attempt), arrived=arrived)
 
 
 # Payouts
@@ -266,14 +243,6 @@ class ListedPayout:
     """The time when the state last changed."""
 
 
-@dataclass(frozen=True)
-class PayoutPage:
-    """One page of payouts; `next_place` is the position of the next page, None on the last."""
-
-    payouts: tuple[ListedPayout, ...]
-    next_place: str | None
-
-
 def page_of_payouts(
     connection: Connection,
     models: Models,
@@ -281,23 +250,21 @@ def page_of_payouts(
     kind: PayoutKind | None = None,
     place: str | None = None,
     limit: int = _PAGE,
-    account: str | None = None,
-    days: Days = ALL_DAYS,
-) -> PayoutPage:
+    period: Period = ALWAYS,
+) -> Page[ListedPayout]:
     """A page of payouts, newest first.
 
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
-    :param account: only those of this merchant account; None: of all.
-    :param days: only those that were made in this time, its end excluded.
+    :param period: only those that were made in this time, for its merchant account.
     """
-    c, time = models.payouts.c, None if days == ALL_DAYS else "created_at"
-    equal = {"account": account, "status": status, "kind": kind}
-    wanted = [c[name] == value for name, value in equal.items() if value is not None]
-    columns = select(*(c[part.name] for part in fields(ListedPayout))).where(*wanted, *_within(c.created_at, days))
+    c, time = models.payouts.c, "created_at" if period.is_limited else None
+    wanted = [c[name] == value for name, value in {"status": status, "kind": kind}.items() if value is not None]
+    columns = select(*(c[part.name] for part in fields(ListedPayout)))
+    columns = columns.where(*wanted, *period.conditions(models.payouts, c.created_at))
     rows = connection.execute(_newest_first(columns, time, place, limit)).all()
     moments = [{name: as_utc(getattr(row, name)) for name in ("created_at", "moved_at")} for row in rows[:limit]]
     listed = (ListedPayout(**{**row._mapping, **times}) for row, times in zip(rows, moments, strict=False))
-    return PayoutPage(tuple(listed), _next_place(rows, limit, time))
+    return Page(tuple(listed), _next_place(rows, limit, time))
 
 
 def has_payouts(connection: Connection, models: Models) -> bool:
@@ -311,3 +278,26 @@ def has_account_numbers(connection: Connection, models: Models) -> bool:
     waiting = select(c.id).where(c.status.in_([each.value for each in PayoutStatus if each not in WIPING]))
     kept = waiting.where(c.to_kind == "bank", c.to_details.is_not(None))
     return connection.execute(kept.limit(1)).first() is not None
+
+
+# Deeds
+
+
+def deeds_of(engine: Engine, models: Models, period: Period) -> Iterator[Deed]:
+    """The deeds of a period, oldest first, read page by page."""
+    deeds = select(models.deeds).where(*period.conditions(models.deeds, models.deeds.c.at))
+    return (_deed_of(row) for page in pages(engine, deeds, ["at", "id"], _DEEDS) for row in page)
+
+
+def page_of_deeds(engine: Engine, models: Models, place: str | None, limit: int) -> Page[Deed]:
+    """A page of deeds, newest first.
+
+    :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
+    """
+    with engine.connect() as connection:
+        rows = connection.execute(_newest_first(select(models.deeds), None, place, limit)).all()
+    return Page(tuple(_deed_of(row._mapping) for row in rows[:limit]), _next_place(rows, limit, None))
+
+
+def _deed_of(row: Mapping[Any, Any]) -> Deed:
+    return Deed(as_utc(row["at"]), *(row[name] for name in Deed._fields[1:]))

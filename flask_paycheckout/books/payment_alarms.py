@@ -23,7 +23,7 @@ from flask_paycheckout.books.alarms import (
     together,
     waiting,
 )
-from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, payment_of, sums_of
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, arrived_of, payment_of, sums_of
 from flask_paycheckout.checkouts.states import OPEN, Status
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.troubles import READ_ONLY, takes_no_writes
@@ -230,7 +230,10 @@ def held_payments(look: Look) -> Iterator[Alarm]:
     rows = select(*(c[name] for name in (*names, *PAYMENT_COLUMNS)))
 
     def example(row: Any) -> Example:
-        arrived, due = _arrived(_like_asked(row)), f"{row.total_amount} {row.total_currency}"
+        arrived, due = (
+            _arrived(arrived_of(payment_of(row._mapping), row.total_kind)),
+            f"{row.total_amount} {row.total_currency}",
+        )
         return Example(
             f"{subject(row)}: {row.reason}, {arrived} of {due}, since {moment_text(row.moved_at)}",
             row.order_id,
@@ -246,13 +249,6 @@ def held_payments(look: Look) -> Iterator[Alarm]:
         "Look into one: flask paycheckout show ORDER_ID",
         "Decide: flask paycheckout resolve CHECKOUT_ID --accept (or --reject) --by YOU --why REASON",
     )
-
-
-def _like_asked(row: Any) -> Amount | None:
-    """The amount that arrived on the side that was asked for: what the customer paid, or what the shop receives."""
-    if (payment := payment_of(row._mapping)) is None:
-        return None
-    return payment.received if row.total_kind == "receive" else payment.paid
 
 
 def _arrived(paid: Amount | None) -> str:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING, Any
 
 from flask_paycheckout.text import moment_text
 
-__all__ = ["Period", "day_period", "earlier", "moment_of", "month_period", "months_until"]
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, Table
+
+__all__ = ["ALWAYS", "Period", "earlier", "moment_of", "month_period", "months_until"]
 
 _MONTHS = 120
 
@@ -17,10 +21,10 @@ _MONTHS = 120
 class Period:
     """The time, and the merchant account, whose movements are read. Both times are UTC."""
 
-    start: datetime | None
+    start: datetime | None = None
     """The first moment that is included; None for the beginning."""
 
-    end: datetime | None
+    end: datetime | None = None
     """The first moment that is not included any more; None for no end."""
 
     account: str | None = None
@@ -39,6 +43,23 @@ class Period:
         start = "the beginning" if self.start is None else moment_text(self.start)
         return f"{start} to {'now' if self.end is None else moment_text(self.end)}"
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether it has a beginning or an end."""
+        return self.start is not None or self.end is not None
+
+    def conditions(
+        self, table: Table, at: ColumnElement[Any], reach: timedelta = timedelta(0)
+    ) -> list[ColumnElement[bool]]:
+        """The conditions by which rows of a table belong to it.
+
+        :param at: the time of a row.
+        :param reach: how much earlier that may be.
+        """
+        start = [] if self.start is None else [at >= earlier(self.start, reach)]
+        end = [] if self.end is None else [at < self.end]
+        return [*start, *end, *([] if self.account is None else [table.c.account == self.account])]
+
     def contains(self, moment: datetime | None, margin: timedelta = timedelta(0)) -> bool:
         """Whether a time is in the period; one that nobody knows is.
 
@@ -48,6 +69,9 @@ class Period:
             return True
         begun = self.start is None or moment >= earlier(self.start, margin)
         return begun and (self.end is None or moment < self.end + margin)
+
+
+ALWAYS = Period()
 
 
 def earlier(moment: datetime, by: timedelta) -> datetime:
@@ -85,19 +109,6 @@ def month_period(month: str, zone: tzinfo = UTC, account: str | None = None) -> 
         return Period(moment_of(first, zone), moment_of(following, zone), account)
     except (ValueError, OverflowError):
         raise ValueError(f"{month!r} is no month; write it like 2026-01") from None
-
-
-def day_period(day: str, zone: tzinfo = UTC, account: str | None = None) -> Period:
-    """The period of a day, which has 23 or 25 hours when the clocks change.
-
-    :param day: like `2026-01-31`.
-    :raises ValueError: it is no day.
-    """
-    try:
-        first = date.fromisoformat(day)
-        return Period(moment_of(first, zone), moment_of(first + timedelta(days=1), zone), account)
-    except (ValueError, OverflowError):
-        raise ValueError(f"{day!r} is no day; write it like 2026-01-31") from None
 
 
 def months_until(now: datetime, first: datetime | None, zone: tzinfo = UTC) -> list[str]:

@@ -128,6 +128,13 @@ def payment_method(deposit: Deposit) -> str | None:
     return bank or ("crypto" if deposit.payment_crypto else None)
 
 
+def arrived_of(payment: Payment | None, total_kind: str) -> Amount | None:
+    """The amount that arrived on the side that was asked for: what the customer paid, or what the shop receives."""
+    if payment is None:
+        return None
+    return payment.received if total_kind == "receive" else payment.paid
+
+
 def payment_columns(deposit: Deposit, now: datetime) -> dict[str, str | datetime | None]:
     """The columns for the money of a completed deposit.
 

@@ -14,6 +14,7 @@ from flask.cli import with_appcontext
 
 from flask_paycheckout.books.alarms import number
 from flask_paycheckout.books.export import Export, Format, Totals, UnreadableBookings
+from flask_paycheckout.books.lists import deeds_of
 from flask_paycheckout.books.pruning import Pruned
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
@@ -26,7 +27,7 @@ from flask_paycheckout.cli.options import (
     usable,
     why_option,
 )
-from flask_paycheckout.database.deeds import read_deeds, record_deed
+from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import account_text, moment_text, plain, table_lines, visible
@@ -127,7 +128,7 @@ def deeds(start: str | None, end: str | None, as_json: bool) -> None:
     """
     period = read_period(start, end, None)
     shop = runtime().for_reading("the deeds")
-    found = read_deeds(shop.engine(), shop.models.deeds, period.start, period.end)
+    found = deeds_of(shop.engine(), shop.models, period)
     if as_json:
         between = "["
         for deed in found:

@@ -13,6 +13,7 @@ from flask.cli import with_appcontext
 
 from flask_paycheckout.books.lists import ListedPayout, page_of_payouts
 from flask_paycheckout.books.payout_alarms import missing_token_text
+from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     account_option,
@@ -86,13 +87,13 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
     shop = runtime().for_reading("the list of payouts")
     with shop.engine().connect() as connection:
         wanted = PayoutStatus(status) if status else None
-        page = page_of_payouts(connection, shop.models, wanted, limit=limit, account=known)
+        page = page_of_payouts(connection, shop.models, wanted, limit=limit, period=Period(account=known))
     if as_json:
-        click.echo(json.dumps([plain(asdict(one)) for one in page.payouts], indent=2))
+        click.echo(json.dumps([plain(asdict(one)) for one in page.rows], indent=2))
     else:
-        for line in _table(page.payouts):
+        for line in _table(page.rows):
             click.echo(line)
-        if not page.payouts:
+        if not page.rows:
             click.echo(f"No payout {payout_status_text(status)}." if status else "There are no payouts.")
     if page.next_place is not None:
         click.echo(f"There are more than {limit}; --limit lists more of them.", err=True)

@@ -5,20 +5,17 @@ A deed is stored in the transaction of what it tells of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import Column, Connection, DateTime, Engine, Index, String, Table, Text, select
+from sqlalchemy import Column, Connection, DateTime, Index, String, Table, Text
 
-from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.mapping import ROW_ID
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.shop_functions import present_door
 from flask_paycheckout.text import storable
 
 _NAME = "paycheckout_deed"
-_PAGE = 1000
 
 
 class Deed(NamedTuple):
@@ -81,36 +78,3 @@ def record_deed(
     texts = {"by": storable(by)[:MAX_ID], "deed": deed, "subject": subject[:MAX_ID], "why": storable(why or "")}
     values = texts | {"at": at, "through": present_door(), "order_id": order_id}
     connection.execute(deeds.insert().inline().values(values))
-
-
-def read_deeds(engine: Engine, deeds: Table, since: datetime | None, until: datetime | None) -> Iterator[Deed]:
-    """The deeds of a period, oldest first, read page by page.
-
-    :param until: the first time that is not included.
-    """
-    c = deeds.c
-    within = [*([] if since is None else [c.at >= since]), *([] if until is None else [c.at < until])]
-    place: tuple[Any, ...] = ()
-    while True:
-        after = [(c.at > place[0]) | (c.at == place[0]) & (c.id > place[1])] if place else []
-        with engine.connect() as connection:
-            rows = connection.execute(select(deeds).where(*within, *after).order_by(c.at, c.id).limit(_PAGE)).all()
-        yield from map(_deed_of, rows)
-        if len(rows) < _PAGE:
-            return
-        place = rows[-1].at, rows[-1].id
-
-
-def newest_deeds(engine: Engine, deeds: Table, before: int | None, limit: int) -> tuple[list[Deed], int | None]:
-    """One page of deeds, newest first, and the place of the next page; None on the last.
-
-    :param before: the place of the page; None for the first one.
-    """
-    newest = select(deeds).order_by(deeds.c.id.desc()).limit(limit + 1)
-    with engine.connect() as connection:
-        rows = connection.execute(newest if before is None else newest.where(deeds.c.id < before)).all()
-    return [_deed_of(row) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else None
-
-
-def _deed_of(row: Any) -> Deed:
-    return Deed(as_utc(row.at), row.by, row.deed, row.subject, row.why, row.through, row.order_id)

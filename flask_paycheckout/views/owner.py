@@ -15,14 +15,14 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response
 
-from flask_paycheckout.books.explain import explain
-from flask_paycheckout.books.lists import find_order_id, page_of_orders
+from flask_paycheckout.books.explain import explain, total_text
+from flask_paycheckout.books.lists import find_order_id, page_of_deeds, page_of_orders
 from flask_paycheckout.books.order_money import money_of, refunded_of
 from flask_paycheckout.books.report import find_alarms
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.decisions import accepting, rejecting
-from flask_paycheckout.checkouts.payments import sums_of
+from flask_paycheckout.checkouts.payments import Amount, arrived_of, sums_of
 from flask_paycheckout.checkouts.states import Status
-from flask_paycheckout.database.deeds import newest_deeds
 from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused
 from flask_paycheckout.runtime import runtime
@@ -45,7 +45,6 @@ from flask_paycheckout.views.owner_forms import (
 from flask_paycheckout.views.pages import answer_owner
 
 _LISTED = 100
-_MOST_ROWS = 2**63
 # The pages that list what these alarms count, the state in which it is, and the words of the link.
 _LISTS_OF_ALARMS: dict[str, tuple[str, str | None, str]] = {
     "held-payments": ("list_orders", "held", "See what is held"),
@@ -138,11 +137,13 @@ def list_orders() -> str | tuple[str, int] | Response:
             return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
     status, asked = chosen(Status, "status"), asked_for()
     page_of = partial(page_of_orders, shop.engine(), shop.models, shop.checkouts.order_statuses)
-    page = page_of(status, request.args.get("after"), account=asked.account, days=asked.days)
+    page = page_of(status, request.args.get("after"), period=asked.period)
     shown = owner_page(
         "orders",
         page=page,
-        arrived=sums_of(attempt.arrived for order in page.orders for attempt in order.attempts),
+        arrived=sums_of(_arrived(attempt) for order in page.rows for attempt in order.attempts),
+        arrived_of=_arrived,
+        total_of=total_text,
         sums=owner_books.sums_of_days(asked),
         alarms=find_alarms(shop.look(asked.account)),
         lists=_LISTS_OF_ALARMS,
@@ -154,6 +155,10 @@ def list_orders() -> str | tuple[str, int] | Response:
         not_found=search,
     )
     return (shown, 404) if search else shown
+
+
+def _arrived(attempt: CheckoutMixin) -> Amount | None:
+    return arrived_of(attempt.payment, attempt.total_kind)
 
 
 def show_order() -> str | tuple[str, int]:
@@ -169,10 +174,9 @@ def list_paybacks() -> str:
 
 def list_deeds() -> str:
     """List who decided, approved, refunded, exported and erased what, newest first."""
-    shop, before = runtime(), request.args.get("before", type=int)
-    place = before if before is not None and 0 < before < _MOST_ROWS else None
-    listed, next_place = newest_deeds(shop.engine(), shop.models.deeds, place, _LISTED)
-    return owner_page("deeds", listed=listed, next_place=next_place, first=place is None)
+    place = request.args.get("after")
+    page = page_of_deeds(runtime().engine(), runtime().models, place, _LISTED)
+    return owner_page("deeds", page=page, first=place is None)
 
 
 def resolve(token: str) -> str | tuple[str, int] | Response:

@@ -10,7 +10,7 @@ from flask import Response, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from flask_paycheckout.books.export import Export, Format, Sums
-from flask_paycheckout.books.periods import Period, month_period
+from flask_paycheckout.books.periods import month_period
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.runtime import runtime
@@ -65,8 +65,7 @@ def download_month() -> AnyResponse | tuple[str, int]:
 
 def sums_of_days(asked: Asked) -> Sums | None:
     """The sums of the days that a list is limited to; None where it is not."""
-    since, until = asked.days
-    return None if since is until is None else runtime().books.sums(Period(since, until, asked.account))
+    return runtime().books.sums(asked.period) if asked.period.is_limited else None
 
 
 def _parts(found: Export, form: Format) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from flask import abort, g, render_template, request, url_for
 
 from flask_paycheckout.books.payout_alarms import payout_name
-from flask_paycheckout.books.periods import moment_of
+from flask_paycheckout.books.periods import Period, moment_of
 from flask_paycheckout.checkouts.decisions import MAX_BY, MAX_WHY
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Person
@@ -51,11 +51,11 @@ class Asked:
     """The first and the last day."""
 
     @property
-    def days(self) -> tuple[datetime | None, datetime | None]:
-        """The time of these days in the shop's time zone; its end is excluded."""
+    def period(self) -> Period:
+        """The time of these days in the shop's time zone, which has 23 or 25 hours on a day when the clocks change."""
         zone, end = page_settings().time_zone, self.until and self.until + timedelta(days=1)
-        begins = (None if day is None else moment_of(day, zone) for day in (self.since, end))
-        return next(begins), next(begins)
+        start, until = (None if day is None else moment_of(day, zone) for day in (self.since, end))
+        return Period(start, until, self.account)
 
     @property
     def query(self) -> dict[str, str | date | None]:

@@ -105,11 +105,11 @@ def list_payouts() -> str:
     status, kind, asked = chosen(PayoutStatus, "status"), chosen(PayoutKind, "kind"), asked_for()
     with runtime().engine().connect() as connection:
         place = request.args.get("after")
-        page = page_of_payouts(connection, runtime().models, status, kind, place, _LISTED, asked.account, asked.days)
+        page = page_of_payouts(connection, runtime().models, status, kind, place, _LISTED, asked.period)
     return owner_page(
         "payouts",
         page=page,
-        listed=sums_of(Amount(Decimal(each.amount), each.currency) for each in page.payouts),
+        listed=sums_of(Amount(Decimal(each.amount), each.currency) for each in page.rows),
         sums=sums_of_days(asked),
         asked=asked,
         status=status,

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +16,8 @@ from sqlalchemy import event, select, update
 
 from flask_paycheckout import order_paid
 from flask_paycheckout.books import export
-from flask_paycheckout.books.periods import day_period, month_period, months_until
+from flask_paycheckout.books.periods import month_period, months_until
+from flask_paycheckout.views.owner_forms import Asked
 from tests.conftest import OpenShop
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import WALLET, Payer
@@ -320,11 +321,11 @@ def test_days_and_months_follow_the_time_zone_of_the_shop(open_shop: OpenShop) -
     assert line["booked_at"] == "2026-02-01T05:00:00.000000+00:00", "the file stays in UTC"
     with shop.app.app_context():
         assert [line.order_id for line in shop.paycheckout.books(end="2026-02-01")] == ["o-1"]
-    zone = books.zone_of(None)
-    for day, hours in (("2026-03-08", 23), ("2026-11-01", 25), ("2026-07-04", 24)):
-        period = day_period(day, zone)
-        assert period.start is not None
-        assert period.end == period.start + timedelta(hours=hours)
+    with shop.app.test_request_context():
+        for day, hours in ((date(2026, 3, 8), 23), (date(2026, 11, 1), 25), (date(2026, 7, 4), 24)):
+            period = Asked(None, [], day, day).period
+            assert period.start is not None
+            assert period.end == period.start + timedelta(hours=hours)
 
 
 @pytest.mark.on_each_database

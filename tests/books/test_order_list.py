@@ -11,7 +11,8 @@ import sqlalchemy as sa
 
 from flask_paycheckout import Pay
 from flask_paycheckout.books.alarms import Look
-from flask_paycheckout.books.lists import OrderPage, find_order_id, page_of_orders, rows_of_page
+from flask_paycheckout.books.lists import ListedOrder, Page, find_order_id, page_of_orders, rows_of_page
+from flask_paycheckout.books.periods import Period
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import as_utc
@@ -21,13 +22,13 @@ from tests.scripted import Shop
 pytestmark = pytest.mark.on_each_database
 
 
-def page(shop: Shop, status: Status | None = None, place: str | None = None, limit: int = 2) -> OrderPage:
+def page(shop: Shop, status: Status | None = None, place: str | None = None, limit: int = 2) -> Page[ListedOrder]:
     runtime = shop.runtime
     return page_of_orders(runtime.engine(), runtime.models, runtime.checkouts.order_statuses, status, place, limit)
 
 
-def names(found: OrderPage) -> list[str]:
-    return [order.order_id for order in found.orders]
+def names(found: Page[ListedOrder]) -> list[str]:
+    return [order.order_id for order in found.rows]
 
 
 def has_many(shop: Shop, *order_ids: str) -> None:
@@ -72,9 +73,9 @@ def test_an_order_with_several_attempts_is_one_order(shop: Shop) -> None:
     shop.clock.advance(minutes=16)
     shop.totals["o-1"] = Pay("13", "USD")
     second = shop.starts("o-1")
-    (order,) = page(shop).orders
+    (order,) = page(shop).rows
     assert [attempt.checkout_id for attempt in order.attempts] == [second, first]
-    assert [attempt.total for attempt in order.attempts] == ["13.00 USD", "12.50 USD"]
+    assert [str(attempt.total) for attempt in order.attempts] == ["13.00 USD", "12.50 USD"]
     assert names(page(shop, Status.CREATED)) == ["o-1"]
 
 
@@ -197,8 +198,8 @@ def test_a_page_of_some_days_reads_those_days_alone(shop: Shop) -> None:
         moved_at = models.checkouts.c.moved_at
         [middle] = connection.execute(sa.select(moved_at).where(models.checkouts.c.id == ROWS // 2)).scalars()
     middle = as_utc(middle)
-    days = middle, middle + timedelta(minutes=5)
-    costs_little(engine, rows_of_page(models, None, None, 25, days=days), rows=1500, instructions=40)
+    period = Period(middle, middle + timedelta(minutes=5))
+    costs_little(engine, rows_of_page(models, None, None, 25, period), rows=1500, instructions=40)
 
 
 def test_alarms_on_the_owners_page_read_few_of_many_rows(shop: Shop) -> None:

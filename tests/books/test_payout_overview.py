@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from flask_paycheckout.books.account_names import sending_accounts
 from flask_paycheckout.books.alarms import Look
 from flask_paycheckout.books.lists import has_payouts, page_of_payouts
+from flask_paycheckout.books.periods import Period
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
@@ -49,9 +50,10 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
         page_of_payouts(connection, models, kind=PayoutKind.REFUND)
         page_of_payouts(connection, models)
         begun = shop.clock() + 100 * DAY
-        page = page_of_payouts(connection, models, days=(begun, begun + 10 * DAY), limit=5)
-        rest = page_of_payouts(connection, models, days=(begun, begun + 10 * DAY), limit=5, place=page.next_place)
-        listed = [payout.reference for payout in (*page.payouts, *rest.payouts)]
+        period = Period(begun, begun + 10 * DAY)
+        page = page_of_payouts(connection, models, period=period, limit=5)
+        rest = page_of_payouts(connection, models, period=period, limit=5, place=page.next_place)
+        listed = [payout.reference for payout in (*page.rows, *rest.rows)]
         assert (listed, rest.next_place) == ([f"c-{number}" for number in range(110, 100, -1)], None)
         assert has_payouts(connection, models)
         assert sending_accounts(connection, models) == [""]

@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Engine, Select, Table, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Engine, Select, Table, func, or_, select
 
 from flask_paycheckout.books.account_names import stored_accounts
-from flask_paycheckout.books.periods import Period, earlier
+from flask_paycheckout.books.lists import pages
+from flask_paycheckout.books.periods import Period
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.autocommit import autocommit
 from flask_paycheckout.database.mapping import MOMENT
@@ -28,7 +29,6 @@ Conditions = list[ColumnElement[bool]]
 
 # The rows of a page, which are read together.
 _PAGE = 200
-_NONE = timedelta(0)
 # More accounts than any shop has: each is listed once.
 _MOST_ACCOUNTS = 1_000_000
 # The states in which a payout may be at the service, when it is not known when it was taken.
@@ -63,18 +63,19 @@ class AuditRows:
         """Checkouts without money for which some could have arrived in the period, by creation."""
         table, pending = self.models.checkouts, self.parts.settings.pending_for
         longest = pending if isinstance(pending, timedelta) else max(pending.values())
-        created = self._within(table, table.c.created_at, longest + self.parts.settings.watch_for)
+        reach = longest + self.parts.settings.watch_for
+        created = self.period.conditions(table, table.c.created_at, reach)
         return Source(table, [*created, table.c.payment_completed_at.is_(None)], "created_at")
 
     def paid(self) -> Source:
         """Checkouts whose money arrived in the period, by its time."""
         table = self.models.checkouts
-        return Source(table, self._within(table, table.c.payment_completed_at), "payment_completed_at")
+        return Source(table, self.period.conditions(table, table.c.payment_completed_at), "payment_completed_at")
 
     def paid_out(self) -> Source:
         """Payouts of the period."""
         table = self.models.payouts
-        taken = self._within(table, func.coalesce(table.c.taken_at, table.c.created_at, type_=MOMENT))
+        taken = self.period.conditions(table, func.coalesce(table.c.taken_at, table.c.created_at, type_=MOMENT))
         return Source(table, [*taken, or_(table.c.taken_at.is_not(None), table.c.status.in_(_TRACES))])
 
     def payouts(self, *, tokens: bool = False) -> Source:
@@ -88,7 +89,7 @@ class AuditRows:
     def lines(self) -> Source:
         """The lines of the books of the period."""
         table = self.models.bookings
-        return Source(table, self._within(table, table.c.booked_at), "booked_at")
+        return Source(table, self.period.conditions(table, table.c.booked_at), "booked_at")
 
     def count(self, *sources: Source) -> int:
         """The number of rows."""
@@ -98,15 +99,8 @@ class AuditRows:
 
     def pages(self, source: Source) -> Iterator[Sequence[Row]]:
         """The rows in pages, each read when it is asked for."""
-        c, after = source.table.c, None
-        place: list[Any] = [c[source.moment], c.id] if source.moment is not None else [c.id]
-        page = select(source.table).where(*source.wanted).order_by(*place).limit(_PAGE)
-        while True:
-            rows = self._read(page if after is None else page.where(tuple_(*place) > after))
-            if not rows:
-                return
-            yield rows
-            after = tuple(as_utc(at) if isinstance(at := rows[-1][column.name], datetime) else at for column in place)
+        rows = select(source.table).where(*source.wanted)
+        return pages(self._engine, rows, [*([source.moment] if source.moment else []), "id"], _PAGE)
 
     def accounts(self) -> list[str]:
         """The merchant accounts whose disbursements are listed, that of the settings among them."""
@@ -151,16 +145,6 @@ class AuditRows:
         if payout.taken_at is None and payout.status not in _TRACES:
             return False
         return self.period.contains(payout.taken_at or payout.created_at)
-
-    def _within(self, table: Table, at: ColumnElement[Any], reach: timedelta = _NONE) -> Conditions:
-        """The conditions of the period and the account.
-
-        :param reach: how much earlier the time may be.
-        """
-        period = self.period
-        since = [] if period.start is None else [at >= earlier(period.start, reach)]
-        of_account = [] if period.account is None else [table.c.account == period.account]
-        return [*since, at < period.end, *of_account]
 
     def _of(self, table: Table, column: str, values: Collection[Any]) -> Sequence[Row]:
         return self._read(select(table).where(table.c[column].in_(values))) if values else []
