@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-__all__ = ["Clock", "as_utc", "in_utc", "seconds_of", "utc_now"]
+__all__ = ["EPOCH", "Clock", "as_utc", "in_utc", "seconds_of", "utc_now"]
 
 Clock = Callable[[], datetime]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""A time before any that is stored."""
 
 
 def utc_now() -> datetime:

@@ -86,20 +86,26 @@ class Models:
             for model, mapper in mappers.items()
         }
 
-    @property
+    @cached_property
     def services(self) -> Table:
         """The table of failing calls, to which no class is mapped."""
         return service_table(self.checkouts)
 
-    @property
+    @cached_property
     def deeds(self) -> Table:
         """The table of deeds, to which no class is mapped."""
         return deed_table(self.checkouts)
 
-    @property
+    @cached_property
     def days(self) -> Table:
         """The table of what was sent in a day, to which no class is mapped."""
         return day_table(self.checkouts)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """All of them."""
+        mapped_to = self.checkouts, self.events, self.payouts, self.bookings
+        return *mapped_to, self.services, self.deeds, self.days
 
     @property
     def events(self) -> Table:
@@ -117,10 +123,8 @@ def make_models(database: ShopDatabase) -> Models:
         mapped(database, PayoutMixin, "PayCheckoutPayout", beside),
         mapped(database, BookingMixin, "PayCheckoutBooking", beside),
     )
-    service_table(models.checkouts)
-    deed_table(models.checkouts)
-    day_table(models.checkouts)
-    database.metadatas[None].info[__name__] = models
+    # Now, so that migrations and `create_all` include the tables to which no class is mapped.
+    database.metadatas[None].info[__name__], _ = models, models.tables
     return models
 
 

@@ -111,10 +111,10 @@ def open_accounts(connection: Connection, models: Models, limit: int) -> list[st
     return sorted({*read, *paid_out})[:limit]
 
 
-def sending_accounts(connection: Connection, models: Models, limit: int = LISTED_ACCOUNTS) -> list[str]:
-    """The accounts with payouts that are ready to be sent, sorted; `limit` at most."""
+def sending_accounts(connection: Connection, models: Models) -> list[str]:
+    """The accounts with payouts that are ready to be sent, sorted; 1,000 at most."""
     payouts = models.payouts
-    return sorted(_names(connection, _walk(payouts, payouts.c.status == PayoutStatus.READY.value), limit))
+    return sorted(_names(connection, _walk(payouts, payouts.c.status == PayoutStatus.READY.value), LISTED_ACCOUNTS))
 
 
 def count_by_status(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EXAMPLES",
     "PATIENCE",
+    "RECONCILE",
     "REGISTERED",
     "Alarm",
     "Example",
@@ -46,6 +47,9 @@ __all__ = [
 
 PATIENCE = timedelta(minutes=5)
 """In a healthy shop webhooks, reconcile rounds and second deliveries have happened by then."""
+
+RECONCILE = "Keep this running beside the shop: flask paycheckout reconcile --watch"
+"""The remedy for what only reconcile finds."""
 
 EXAMPLES = 100
 """The most examples of an alarm; its count covers all."""

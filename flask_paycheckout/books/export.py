@@ -27,7 +27,9 @@ from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period, month_period, months_until
 from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.text import csv_text
+from flask_paycheckout.database.deeds import record_deed
+from flask_paycheckout.database.lock_limit import begin_limited
+from flask_paycheckout.text import account_text, csv_text
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
@@ -275,6 +277,12 @@ class Export:
     period: Period
     asked_at: datetime
     sums: Sums = field(default_factory=Sums)
+
+    def record(self, by: str) -> None:
+        """Record the deed of the person who exports the period."""
+        parts, subject = self.books.parts, self.period.text + account_text(self.period.account or "")
+        with begin_limited(parts.engine()) as connection:
+            record_deed(connection, parts.models.deeds, self.asked_at, by, "exported", subject)
 
     def lines(self, progress: Progress | None = None) -> Iterator[Line]:
         """The lines, oldest first.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Engine, Select, exists, select, tuple_, union_all
@@ -19,7 +19,7 @@ from flask_paycheckout.books.periods import ALWAYS, Period
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.checkouts.states import BEST_FIRST, Status
-from flask_paycheckout.clock import as_utc
+from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.deeds import Deed
 from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.payouts.payout_states import WIPING, PayoutKind, PayoutStatus
@@ -33,7 +33,6 @@ T = TypeVar("T")
 _PAGE = 25
 # The deeds that are read together.
 _DEEDS = 1000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Microseconds since the epoch and a row's id, with no more digits than databases and `datetime` accept.
 _PLACE = re.compile(r"(?:([0-9]{1,17})-)?([0-9]{1,18})")
 
@@ -175,7 +174,7 @@ def _next_place(rows: Sequence[Any], limit: int, time: str | None) -> str | None
     if len(rows) <= limit:
         return None
     last = rows[limit - 1]
-    at = "" if time is None else f"{(as_utc(getattr(last, time)) - _EPOCH) // timedelta(microseconds=1)}-"
+    at = "" if time is None else f"{(as_utc(getattr(last, time)) - EPOCH) // timedelta(microseconds=1)}-"
     return f"{at}{last.id}"
 
 
@@ -184,7 +183,7 @@ def _read_place(place: str | None, *, by_time: bool) -> tuple[datetime, int] | N
     match = _PLACE.fullmatch(place or "")
     if match is None or (match[1] is None) is by_time:
         return None
-    return _EPOCH + timedelta(microseconds=int(match[1] or 0)), int(match[2])
+    return EPOCH + timedelta(microseconds=int(match[1] or 0)), int(match[2])
 
 
 def _attempts(session: Session, models: Models, order_ids: Sequence[str]) -> dict[str, list[CheckoutMixin]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, select
@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Select, func, select
 from flask_paycheckout.books.alarms import (
     EXAMPLES,
     PATIENCE,
+    RECONCILE,
     Alarm,
     Example,
     Group,
@@ -25,7 +26,7 @@ from flask_paycheckout.books.alarms import (
 )
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, arrived_of, payment_of, sums_of
 from flask_paycheckout.checkouts.states import OPEN, Status
-from flask_paycheckout.clock import as_utc
+from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.troubles import READ_ONLY, takes_no_writes
 from flask_paycheckout.events.receivers import NOBODY_LISTENS
 from flask_paycheckout.payouts.calls import PAYOUT
@@ -34,12 +35,9 @@ from flask_paycheckout.service.record import CLAIM, REFUSED, SLOW_RECEIVER, STAR
 from flask_paycheckout.text import account_text, moment_text
 
 _DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
-_RECONCILE = "Keep this running beside the shop: flask paycheckout reconcile --watch"
 # With so many paid orders in a row without a webhook, webhooks do not arrive at all.
 _SILENT = 5
 _RECENT = 400
-# Before any time that is stored.
-_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @alarm(Severity.NOW)
@@ -119,7 +117,7 @@ def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
         answered_at = _time_of(look, c.created_at, c.id == newest)
         if calls.operation == START:
             # Any signed call that is answered shows that service and keys work, unless starts fail all the time.
-            read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= _FIRST, c.failed_reads == 0)
+            read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= EPOCH, c.failed_reads == 0)
             read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID.value))
             if read > calls.last_failure_at and calls.last_failure_at <= look.now - PATIENCE:
                 return
@@ -136,7 +134,7 @@ def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
 
 def _time_of(look: Look, latest: ColumnElement[Any], *where: ColumnElement[bool]) -> datetime:
     found = [as_utc(row[0]) for row in look.rows(select(latest).where(*where)) if row[0]]
-    return found[0] if found else _FIRST
+    return found[0] if found else EPOCH
 
 
 @alarm(Severity.NOW)
@@ -215,7 +213,7 @@ def late_reads(look: Look) -> Iterator[Alarm]:
         f"Reconcile is behind: {number(count, 'read is', 'reads are')} overdue",
         *(since, count, groups[0].account if len(groups) == 1 else None),
         tuple(Example(f"{each.count}{each.text} since {moment_text(each.since)}") for each in groups if each.of),
-        (_RECONCILE,),
+        (RECONCILE,),
     )
 
 
@@ -318,7 +316,7 @@ def _events(look: Look, where: Sequence[ColumnElement[bool]], what: str, *remedi
     c, account = look.models.events.c, _event_account(look)
     columns = (c.name, c.order_id, account.label("account"), c.payout_reference, c.occurred_at, c.attempts)
     # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
-    waits = (c.next_attempt_at >= _FIRST, *where, *look.of_account(account))
+    waits = (c.next_attempt_at >= EPOCH, *where, *look.of_account(account))
     rows: Select[Any] = select(*columns, c.last_error)
     yield from waiting(
         look, rows.where(*waits), "occurred_at", (f"event is {what}", f"events are {what}"), _event_example, *remedies

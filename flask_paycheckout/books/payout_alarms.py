@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, or_, select
 
-from flask_paycheckout.books.alarms import PATIENCE, Alarm, Example, Group, Look, Severity, alarm, waiting
+from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, Alarm, Example, Group, Look, Severity, alarm, waiting
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
 from flask_paycheckout.text import account_text, moment_text, payout_status_text
 
@@ -18,7 +18,6 @@ _NAMED = 5
 # a refund goes has not seen the link, and a bank transfer without news for so long is worth a question.
 _WEEK = timedelta(days=7)
 _BY_WHY = "--by YOU --why REASON"
-_RECONCILE = "Keep this running beside the shop: flask paycheckout reconcile --watch"
 _COLUMNS = (
     *("id", "reference", "service_reference", "kind", "status", "amount", "currency", "order_id", "account"),
     *("destination", "revision", "problem", "moved_at"),
@@ -76,7 +75,7 @@ def unsent_payouts(look: Look) -> Iterator[Alarm]:
         look,
         [*_is_unsent(look), look.models.payouts.c.account.in_(accounts)],
         ("payout is ready and not sent", "payouts are ready and not sent"),
-        _RECONCILE,
+        RECONCILE,
         "If the service refuses the access token, set a new one in PAYCHECKOUT_ACCESS_TOKEN or in the account, or log"
         " in once: flask paycheckout payouts send --login",
     )
@@ -122,7 +121,7 @@ def payouts_not_followed(look: Look) -> Iterator[Alarm]:
             "payout was sent, or may have been, and is without news",
             "payouts were sent, or may have been, and are without news",
         ),
-        _RECONCILE,
+        RECONCILE,
         "If it runs, look for the reference in the service's dashboard.",
         f"If the service has paid another amount: flask paycheckout payouts resolve REFERENCE --sent {_BY_WHY}",
     )

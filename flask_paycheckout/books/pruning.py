@@ -108,8 +108,8 @@ class _Kind(NamedTuple):
 
     table: Table
     condition: Condition
-    removal: Callable[[Sequence[int]], _Removal]
-    """Returns the transaction that removes the rows of these ids."""
+    is_kept: Callable[[dict[str, Any]], bool] | None = None
+    """Whether an entry stays of the rows' histories, which are shortened; None for rows that go as a whole."""
 
 
 @dataclass(frozen=True)
@@ -132,13 +132,21 @@ class Pruning:
         before = now - min(older_than, _LONGEST)
         # As long as a link to its order's page may be valid, an abandoned checkout tells what became of it.
         readable = max(settings.watch_for, settings.token_max_age)
-        kinds = self._kinds(Prunable(self.parts.models, before, now - min(readable, _LONGEST)), now, dry_run=dry_run)
+        models = self.parts.models
+        prunable = Prunable(models, before, now - min(readable, _LONGEST))
+        kinds = (
+            _Kind("checkout_histories", models.checkouts, prunable.checkout_history(), _is_decision),
+            _Kind("payout_histories", models.payouts, prunable.payout_history(), _is_decision_or_money),
+            _Kind("checkouts", models.checkouts, prunable.checkout()),
+            # After the checkouts, whose events are told of nothing then.
+            _Kind("events", models.events, prunable.event(dry_run=dry_run)),
+        )
         ends = [self._last_id(kind.table) for kind in kinds]
         counts: Counter[str] = Counter()
         behind = 0
         for kind, end in zip(kinds, ends, strict=True):
             for ids, place in self._found(kind, end):
-                removed = len(ids) if dry_run else self._removed_each(kind, ids)
+                removed = len(ids) if dry_run else self._removed_each(kind, ids, now)
                 counts[kind.counted_as] += removed
                 counts["left"] += len(ids) - removed
                 if progress is not None:
@@ -146,32 +154,11 @@ class Pruning:
             behind += end
         return Pruned(before, dry_run, **counts)
 
-    def _kinds(self, prunable: Prunable, now: datetime, *, dry_run: bool) -> list[_Kind]:
-        models = self.parts.models
-
-        def history(name: str, table: Table, condition: Condition, is_kept: Callable[[dict[str, Any]], bool]) -> _Kind:
-            return _Kind(name, table, condition, lambda ids: self._shorten(table, condition, ids, is_kept, now))
-
-        def whole(name: str, table: Table, condition: Condition) -> _Kind:
-            return _Kind(name, table, condition, lambda ids: partial(_remove, table, condition, ids))
-
-        return [
-            history("checkout_histories", models.checkouts, prunable.checkout_history(), _is_decision),
-            history("payout_histories", models.payouts, prunable.payout_history(), _is_decision_or_money),
-            whole("checkouts", models.checkouts, prunable.checkout()),
-            # After the checkouts, whose events are told of nothing then.
-            whole("events", models.events, prunable.event(dry_run=dry_run)),
-        ]
-
-    def _shorten(
-        self,
-        table: Table,
-        condition: Condition,
-        ids: Sequence[int],
-        is_kept: Callable[[dict[str, Any]], bool],
-        now: datetime,
-    ) -> _Removal:
-        """Remove all entries of histories that are not kept."""
+    def _removal(self, kind: _Kind, ids: Sequence[int], now: datetime) -> _Removal:
+        """The transaction that removes rows, or all entries of their histories that are not kept."""
+        table, condition, is_kept = kind.table, kind.condition, kind.is_kept
+        if is_kept is None:
+            return partial(_remove, table, condition, ids)
         with self._single.connect() as connection:
             histories = connection.execute(select(table.c.id, table.c.history).where(table.c.id.in_(ids))).all()
         changes = [
@@ -215,7 +202,7 @@ class Pruning:
             place = last
         yield [], end
 
-    def _removed_each(self, kind: _Kind, ids: Sequence[int]) -> int:
+    def _removed_each(self, kind: _Kind, ids: Sequence[int], now: datetime) -> int:
         """Remove rows in one transaction, or one by one where some cannot be removed.
 
         A row of the shop's own may refer to one; any other reason is logged.
@@ -223,14 +210,14 @@ class Pruning:
         if not ids:
             return 0
         try:
-            return self._removed(kind.removal(ids))
+            return self._removed(self._removal(kind, ids, now))
         except Exception as error:
             if len(ids) == 1:
                 if not isinstance(error, IntegrityError):
                     text, told = "row %d of %s cannot be pruned: %s", (ids[0], kind.table.name, first_line(error))
                     self.parts.log.warning("rows that are pruned", text, *told, extra=about(), error=error)
                 return 0
-        return sum(self._removed_each(kind, [one]) for one in ids)
+        return sum(self._removed_each(kind, [one], now) for one in ids)
 
     def _removed(self, remove: _Removal) -> int:
         """Run one short transaction, and then let others have as much time; nothing when the database was too busy."""

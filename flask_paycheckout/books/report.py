@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -15,14 +15,12 @@ from flask_paycheckout.books import payment_alarms, payout_alarms  # noqa: F401 
 from flask_paycheckout.books.account_names import LISTED_ACCOUNTS, Counts, count_by_status, stored_accounts
 from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity
 from flask_paycheckout.checkouts.states import Status
-from flask_paycheckout.clock import as_utc
+from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.text import moment_text, plain, table_lines, visible
 
 __all__ = ["AccountCounts", "Gauges", "Report", "find_alarms", "read_gauges", "report", "report_lines"]
 
-# Before any time that is stored.
-_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 
 # What the text lists; JSON has more.
 _EXAMPLES, _ACCOUNTS = 10, 100
@@ -139,7 +137,7 @@ def read_gauges(look: Look, accounts: int | Sequence[str]) -> Gauges:
         checkouts = count_by_status(connection, models.checkouts, listed, Status)
         payouts = count_by_status(connection, models.payouts, listed, PayoutStatus)
         # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
-        waiting = select(func.count(), func.min(events.occurred_at)).where(events.next_attempt_at >= _FIRST)
+        waiting = select(func.count(), func.min(events.occurred_at)).where(events.next_attempt_at >= EPOCH)
         undelivered, since = connection.execute(waiting).one()
         due_at = connection.execute(select(func.min(due))).scalar()
     alarms = Counter({(kind, severity): 0 for kind, (severity, _) in REGISTERED.items()})

@@ -24,13 +24,13 @@ from flask_paycheckout.cli.options import (
     progress_bar,
     read_period,
     system_user,
+    tell,
+    time_options,
     usable,
     why_option,
 )
-from flask_paycheckout.database.deeds import record_deed
-from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import account_text, moment_text, plain, table_lines, visible
+from flask_paycheckout.text import moment_text, plain, table_lines, visible
 
 # A hundred years; no shop is older.
 _MOST_DAYS = 36_500
@@ -59,17 +59,8 @@ def export(start: str | None, end: str | None, account: str | None, form: str) -
     cannot be used.
     """
     period = read_period(start, end, account)
-    shop = runtime().for_reading("the export")
-    found = shop.books.export(period)
-    with begin_limited(shop.engine()) as connection:
-        record_deed(
-            connection,
-            shop.models.deeds,
-            shop.clock(),
-            system_user(),
-            "exported",
-            period.text + account_text(period.account or ""),
-        )
+    found = runtime().for_reading("the export").books.export(period)
+    found.record(system_user())
     unreadable = ""
     try:
         _write(found, Format(form))
@@ -117,8 +108,7 @@ def _notes(found: Export) -> Iterator[str]:
 
 
 @paycheckout.command(short_help="List who decided, approved, refunded, exported and erased what.")
-@click.option("--from", "start", metavar="D", help="The first date or time, in PAYCHECKOUT_TIME_ZONE.")
-@click.option("--to", "end", metavar="D", help="The first one not included; now if left out.")
+@time_options
 @json_option
 @with_appcontext
 def deeds(start: str | None, end: str | None, as_json: bool) -> None:
@@ -126,7 +116,7 @@ def deeds(start: str | None, end: str | None, as_json: bool) -> None:
 
     Exit code 0: listed. 2: the dates cannot be used.
     """
-    period = read_period(start, end, None)
+    period = read_period(start, end)
     shop = runtime().for_reading("the deeds")
     found = deeds_of(shop.engine(), shop.models, period)
     if as_json:
@@ -157,17 +147,13 @@ def erase(order_id: str, by: str, why: str, dry_run: bool, as_json: bool) -> Non
     """
     with usable(by="--by", why="--why", order_id="ORDER_ID"):
         erased = runtime().for_writing("erase()").erasing.erase(order_id, by, why, dry_run=dry_run)
-    if as_json:
-        click.echo(json.dumps(plain(asdict(erased))))
-    else:
-        counts = (
-            number(erased.checkouts, "checkout", "checkouts"),
-            number(erased.payouts, "payout or refund", "payouts and refunds"),
-            number(erased.recipients, "recipient at the service", "recipients at the service"),
-        )
-        click.echo(visible(f"{'Would erase' if dry_run else 'Erased'} the persons of {order_id}: {', '.join(counts)}."))
-        for subject, reason in erased.kept.items():
-            click.echo(visible(f"KEPT: {subject}: {reason}"))
+    counts = (
+        number(erased.checkouts, "checkout", "checkouts"),
+        number(erased.payouts, "payout or refund", "payouts and refunds"),
+        number(erased.recipients, "recipient at the service", "recipients at the service"),
+    )
+    verb, kept = "Would erase" if dry_run else "Erased", (f"KEPT: {one}: {why}" for one, why in erased.kept.items())
+    tell(as_json, asdict(erased), f"{verb} the persons of {order_id}: {', '.join(counts)}.", *kept)
     sys.exit(bool(erased.kept))
 
 
@@ -199,10 +185,10 @@ def prune(days: int | None, dry_run: bool, as_json: bool) -> None:
     with progress_bar("Pruning", lambda: _STEPS) as bar:
         progress = bar and (lambda place, end: bar.update(_STEPS * place // max(end, 1) - bar.pos))
         pruned = runtime().for_writing("prune()").pruning.run(age, dry_run=dry_run, progress=progress)
-    click.echo(json.dumps(plain(asdict(pruned))) if as_json else _text(pruned))
+    tell(as_json, asdict(pruned), *_lines(pruned))
 
 
-def _text(pruned: Pruned) -> str:
+def _lines(pruned: Pruned) -> Iterator[str]:
     counts = (
         number(pruned.checkout_histories, "history", "histories") + " of checkouts",
         f"{pruned.payout_histories} of payouts",
@@ -210,12 +196,11 @@ def _text(pruned: Pruned) -> str:
         number(pruned.checkouts, "abandoned checkout", "abandoned checkouts"),
     )
     verb = "Would remove" if pruned.dry_run else "Removed"
-    text = f"{verb} what ended before {moment_text(pruned.before)}: {', '.join(counts)}."
+    yield f"{verb} what ended before {moment_text(pruned.before)}: {', '.join(counts)}."
     if pruned.left:
         rows = number(
             pruned.left,
             "row that is in use, or that another table refers to",
             "rows that are in use, or that other tables refer to",
         )
-        text += f"\nLeft {rows}; run it again later."
-    return text
+        yield f"Left {rows}; run it again later."

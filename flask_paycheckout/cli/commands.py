@@ -15,6 +15,7 @@ from flask.cli import with_appcontext
 from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.explain import explain
 from flask_paycheckout.books.report import report as find_report, report_lines
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     account_option,
@@ -23,6 +24,8 @@ from flask_paycheckout.cli.options import (
     known_account,
     log_in,
     progress_bar,
+    require_one,
+    tell,
     until_stopped,
     usable,
     why_option,
@@ -32,7 +35,7 @@ from flask_paycheckout.database.troubles import trouble_of
 from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.rounds.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import moment_text, visible
+from flask_paycheckout.text import moment_text
 
 Round = Callable[[int | None, Progress | None], ReconcileReport]
 
@@ -99,12 +102,10 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
     with progress_bar("Delivering events", lambda: outbox.count_waiting(order_id)) as bar:
         done = outbox.deliver_waiting(order_id, now=now, progress=bar and (lambda delivered: bar.update(1)))
     waiting = outbox.count_waiting(order_id)
-    if as_json:
-        click.echo(json.dumps({"delivered": done.delivered, "failed": done.failed, "waiting": waiting}))
-    else:
-        click.echo(f"delivered {done.delivered}, failed {done.failed}, still waiting {waiting}")
-        if waiting and not now:
-            click.echo("To deliver those whose next try is due later: flask paycheckout deliver --now")
+    later = ["To deliver those whose next try is due later: flask paycheckout deliver --now"]
+    facts = {"delivered": done.delivered, "failed": done.failed, "waiting": waiting}
+    counts = f"delivered {done.delivered}, failed {done.failed}, still waiting {waiting}"
+    tell(as_json, facts, counts, *(later if waiting and not now else []))
     raise SystemExit(1 if waiting or done.failed else 0)
 
 
@@ -145,22 +146,20 @@ def resolve(checkout_id: str, accept: bool, reject: bool, by: str, why: str, as_
 
     Exit code 0: decided. 1: the checkout is not stored, or not held. 2: an option is missing or cannot be used.
     """
-    if accept is reject:
-        # Two options instead of an on-off switch, which would have a default when it is left out.
-        raise click.UsageError("Give either --accept or --reject.")
+    require_one(accept, reject, "--accept or --reject")
     with usable(by="--by", why="--why"):
         shop = runtime().for_writing(f"resolve({checkout_id!r})")
         checkout = shop.resolutions.resolve(checkout_id, accept, by, why)
     said = f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}"
-    _tell(checkout, "reason", said, as_json)
+    tell(as_json, _facts(checkout, "reason"), said)
 
 
 @paycheckout.command(short_help="Record that money was paid back, or is kept.")
 @click.argument("checkout_id")
 @click.option("--done", is_flag=True, help="The money was paid back.")
 @click.option("--kept", is_flag=True, help="The money is kept.")
-@click.option("--by", required=True, metavar="NAME", help="The person who records it.")
-@click.option("--why", required=True, metavar="TEXT", help="How it was paid back, or why it is kept, for the record.")
+@by_option
+@why_option
 @json_option
 @with_appcontext
 def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str, as_json: bool) -> None:
@@ -171,19 +170,16 @@ def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str, as_json
     Exit code 0: recorded. 1: the checkout is not stored, or not in that list. 2: an option is missing or cannot be
     used.
     """
-    if done is kept:
-        raise click.UsageError("Give either --done or --kept.")
+    require_one(done, kept, "--done or --kept")
     with usable(by="--by", why="--why"):
         shop = runtime().for_writing(f"mark_paid_back({checkout_id!r})")
         checkout = shop.paybacks.mark(checkout_id, by, why, kept)
     money = f"the money of checkout {checkout.checkout_id} of order {checkout.order_id}"
-    _tell(checkout, "payback", f"{money} is marked as {'kept' if kept else 'paid back'}", as_json)
+    tell(as_json, _facts(checkout, "payback"), f"{money} is marked as {'kept' if kept else 'paid back'}")
 
 
-def _tell(checkout: Any, fact: str, said: str, as_json: bool) -> None:
-    """Print a decision, as a sentence or with its facts."""
-    facts = {name: getattr(checkout, name) for name in ("checkout_id", "order_id", "status", fact)}
-    click.echo(json.dumps(facts) if as_json else visible(said))
+def _facts(checkout: CheckoutMixin, decided: str) -> dict[str, Any]:
+    return {name: getattr(checkout, name) for name in ("checkout_id", "order_id", "status", decided)}
 
 
 @paycheckout.command(short_help="Report the state of all payments, and what needs a person.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import signal
 import sys
 import threading
@@ -18,7 +19,7 @@ from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.signing import header_value
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import visible
+from flask_paycheckout.text import plain, visible
 
 __all__ = [
     "account_option",
@@ -29,7 +30,10 @@ __all__ = [
     "period_options",
     "progress_bar",
     "read_period",
+    "require_one",
     "system_user",
+    "tell",
+    "time_options",
     "until_stopped",
     "usable",
     "why_option",
@@ -45,14 +49,19 @@ by_option = click.option("--by", required=True, metavar="NAME", help="The person
 why_option = click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
 
 
-def period_options(command: F) -> F:
-    """Give a command the options that `read_period` reads."""
+def time_options(command: F) -> F:
+    """Give a command the options of the times that `read_period` reads."""
     since = click.option("--from", "start", metavar="D", help="The first date or time, in PAYCHECKOUT_TIME_ZONE.")
     until = click.option("--to", "end", metavar="D", help="The first one not included; now if left out.")
-    return since(until(account_option(command)))
+    return since(until(command))
 
 
-def read_period(start: str | None, end: str | None, account: str | None) -> Period:
+def period_options(command: F) -> F:
+    """Give a command the options that `read_period` reads."""
+    return time_options(account_option(command))
+
+
+def read_period(start: str | None, end: str | None, account: str | None = None) -> Period:
     """The period that the options --from, --to and --account give.
 
     :raises click.UsageError: one of them cannot be used, or the period ends before it begins.
@@ -101,6 +110,21 @@ def usable(only: str | None = None, /, **options: str) -> Iterator[None]:
         message = visible(str(error))
         option = only or options.get(str(error).partition(" ")[0])
         raise click.BadParameter(message, param_hint=option) if option else click.UsageError(message) from None
+
+
+def require_one(one: bool, other: bool, names: str) -> None:
+    """Require exactly one of two options, instead of an on-off switch, which has a default when it is left out.
+
+    :raises click.UsageError: both are given, or none.
+    """
+    if one is other:
+        raise click.UsageError(f"Give either {names}.")
+
+
+def tell(as_json: bool, facts: object, *lines: str) -> None:
+    """Print facts as JSON for programs, or lines for people."""
+    for line in [json.dumps(plain(facts))] if as_json else map(visible, lines):
+        click.echo(line)
 
 
 def log_in(email: str, *, never_expires: bool = False) -> str:

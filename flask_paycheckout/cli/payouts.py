@@ -22,6 +22,8 @@ from flask_paycheckout.cli.options import (
     known_account,
     log_in,
     progress_bar,
+    require_one,
+    tell,
     usable,
     why_option,
 )
@@ -60,13 +62,12 @@ def refund(checkout_id: str, amount: str | None, by: str, why: str, as_json: boo
     if made is None:
         raise click.ClickException("Nothing was stored. Try again.")
     url = refund_url(made.reference)
-    if as_json:
-        click.echo(json.dumps(_facts(made) | {"refund_url": url}))
-        return
-    click.echo(
-        visible(f"refund {made.reference} of {made.exact_amount} {made.currency} {payout_status_text(made.status)}")
+    tell(
+        as_json,
+        _facts(made) | {"refund_url": url},
+        f"refund {made.reference} of {made.exact_amount} {made.currency} {payout_status_text(made.status)}",
+        f"Send the customer this link, to say where the money goes: {url}",
     )
-    click.echo(f"Send the customer this link, to say where the money goes: {url}")
 
 
 @paycheckout.group(invoke_without_command=True, short_help="List payouts and refunds, send them, decide on them.")
@@ -126,10 +127,7 @@ def send(login: bool, as_json: bool) -> None:
     token = log_in(click.prompt("E-mail", err=True)) if login else None
     report = _send(token)
     facts = asdict(report)
-    if as_json:
-        click.echo(json.dumps(facts))
-    else:
-        click.echo(", ".join(f"{name} {count}" for name, count in facts.items()))
+    tell(as_json, facts, ", ".join(f"{name} {count}" for name, count in facts.items()))
     if not report.clean:
         click.echo("What to do about it: flask paycheckout report", err=True)
         raise SystemExit(1)
@@ -205,9 +203,7 @@ def resolve(reference: str, sent: bool, not_sent: bool, by: str, why: str, as_js
 
     Exit code 0: recorded. 1: not stored, or its state does not allow it. 2: the command is incomplete.
     """
-    if sent is not_sent:
-        # Two options instead of an on-off switch, which would have a default when it is left out.
-        raise click.UsageError("Give either --sent or --not-sent.")
+    require_one(sent, not_sent, "--sent or --not-sent")
     _decide(as_json, lambda: _decisions("resolve").resolve(reference, sent, by, why))
 
 
@@ -226,10 +222,8 @@ def proof(reference: str, file: Path, as_json: bool) -> None:
         file.write_bytes(document)
     except (PaymentsError, OSError) as error:
         raise click.ClickException(visible(str(error))) from None
-    if as_json:
-        click.echo(json.dumps({"reference": reference, "file": str(file), "bytes": len(document)}))
-    else:
-        click.echo(visible(f"the transfer proof of {reference} is in {file}"))
+    facts = {"reference": reference, "file": str(file), "bytes": len(document)}
+    tell(as_json, facts, f"the transfer proof of {reference} is in {file}")
 
 
 def _send(token: str | None) -> PayoutReport:
@@ -255,14 +249,10 @@ def _decisions(call: str) -> PayoutDecisions:
 def _decide(as_json: bool, decision: Callable[[], PayoutMixin]) -> None:
     with usable(by="--by", why="--why"):
         payout = decision()
-    if as_json:
-        click.echo(json.dumps(_facts(payout)))
-    else:
-        click.echo(visible(f"{payout.kind} {payout.reference} is {payout.status}"))
+    tell(as_json, _facts(payout), f"{payout.kind} {payout.reference} is {payout.status}")
 
 
 def _facts(payout: PayoutMixin) -> dict[str, Any]:
     """A payout as the list shows it, without its account number."""
     values = {part.name: getattr(payout, part.name) for part in fields(ListedPayout) if part.name != "amount"}
-    facts: dict[str, Any] = plain(values | {"amount": payout.exact_amount})
-    return facts
+    return values | {"amount": payout.exact_amount}

@@ -40,14 +40,10 @@ class Deed(NamedTuple):
 
 
 def deed_table(beside: Table) -> Table:
-    """Define the table in the metadata of another one of ours, so that migrations and `create_all` include it."""
-    metadata, schema = beside.metadata, beside.schema
-    found = metadata.tables.get(f"{schema}.{_NAME}" if schema else _NAME)
-    if found is not None:
-        return found
-    made = Table(
+    """The table in the metadata of another one of ours, defined by the first call, for migrations and `create_all`."""
+    return Table(
         _NAME,
-        metadata,
+        beside.metadata,
         Column("id", ROW_ID, primary_key=True),
         Column("at", DateTime(timezone=True), nullable=False),
         Column("by", String(MAX_ID), nullable=False),
@@ -57,11 +53,11 @@ def deed_table(beside: Table) -> Table:
         Column("through", String(16), nullable=False),
         # The order that it is about, if any.
         Column("order_id", String(MAX_ID)),
-        schema=schema,
+        Index("ix_paycheckout_deed_at", "at", "id"),
+        Index("ix_paycheckout_deed_order_id", "order_id"),
+        schema=beside.schema,
+        keep_existing=True,
     )
-    Index("ix_paycheckout_deed_at", made.c.at, made.c.id)
-    Index("ix_paycheckout_deed_order_id", made.c.order_id)
-    return made
 
 
 def record_deed(

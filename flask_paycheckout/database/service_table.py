@@ -18,18 +18,14 @@ _NAME = "paycheckout_service"
 
 
 def service_table(beside: Table) -> Table:
-    """Define the table in the metadata of another one of ours, so that migrations and `create_all` include it.
+    """The table in the metadata of another one of ours, defined by the first call, for migrations and `create_all`.
 
     `failing_since` is NULL once a call of the operation was answered.
     """
-    metadata, schema = beside.metadata, beside.schema
-    found = metadata.tables.get(f"{schema}.{_NAME}" if schema else _NAME)
-    if found is not None:
-        return found
     moment = DateTime(timezone=True)
     return Table(
         _NAME,
-        metadata,
+        beside.metadata,
         # The merchant account's name; "" is the one of the settings.
         Column("account", String(255), primary_key=True),
         # The operation: "start" creates checkouts, "read" reads deposits.
@@ -43,7 +39,8 @@ def service_table(beside: Table) -> Table:
         Column("words", Text),
         # The number of failures since `failing_since`.
         Column("count", Integer, nullable=False, server_default="0"),
-        schema=schema,
+        schema=beside.schema,
+        keep_existing=True,
     )
 
 

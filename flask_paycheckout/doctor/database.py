@@ -12,7 +12,6 @@ from sqlalchemy import (
     Column,
     Connection,
     DateTime,
-    Engine,
     Inspector,
     Integer,
     String,
@@ -30,6 +29,7 @@ from flask_paycheckout.doctor.checks import Check, failure, ok, warning
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.models import Models
 from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.runtime import Runtime
 
 __all__ = ["check_database"]
 
@@ -37,8 +37,9 @@ _MIGRATE = "Bring the tables up to date: flask db migrate and flask db upgrade, 
 _TIMEOUT = 5000
 
 
-def check_database(engine: Engine, models: Models) -> Iterator[Check]:
+def check_database(shop: Runtime) -> Iterator[Check]:
     """Check connection, tables, settings and a trial write, up to the first failure; every write is rolled back."""
+    engine, models = shop.engine(), shop.models
     try:
         with engine.connect() as connection:
             yield ok("database", f"{engine.dialect.name} answers")
@@ -65,15 +66,7 @@ def database_text(error: SQLAlchemyError) -> str:
 
 
 def _tables(inspector: Inspector, models: Models) -> Iterator[Check]:
-    for table in (
-        models.checkouts,
-        models.events,
-        models.payouts,
-        models.bookings,
-        models.services,
-        models.deeds,
-        models.days,
-    ):
+    for table in models.tables:
         if not inspector.has_table(table.name, schema=table.schema):
             yield failure("tables", f"{table.name} does not exist", _MIGRATE)
             continue

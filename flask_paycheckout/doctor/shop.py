@@ -72,7 +72,7 @@ def examine(shop: Runtime, account: str | None = None, progress: Progress = lamb
         _forks,
         _configuration,
         _public_address,
-        _database,
+        check_database,
         _web_calls,
         _pool,
         partial(check_service, account=account),
@@ -144,10 +144,6 @@ def _public_address(shop: Runtime) -> Iterator[Check]:
         yield warning("address", "plain http: an eavesdropper can use the links to pay and to status pages", remedy)
     else:
         yield ok("address", f"{address.scheme}://{address.netloc}")
-
-
-def _database(shop: Runtime) -> Iterator[Check]:
-    return check_database(shop.engine(), shop.models)
 
 
 def _order_total(shop: Runtime) -> Iterator[Check]:

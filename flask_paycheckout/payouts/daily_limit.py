@@ -19,14 +19,10 @@ _NAME = "paycheckout_day"
 
 
 def day_table(beside: Table) -> Table:
-    """Define the table in the metadata of another one of ours, so that migrations and `create_all` include it."""
-    metadata, schema = beside.metadata, beside.schema
-    found = metadata.tables.get(f"{schema}.{_NAME}" if schema else _NAME)
-    if found is not None:
-        return found
+    """The table in the metadata of another one of ours, defined by the first call, for migrations and `create_all`."""
     return Table(
         _NAME,
-        metadata,
+        beside.metadata,
         # The merchant account whose money pays; "" is the one of the settings.
         Column("account", String(MAX_ID), primary_key=True),
         Column("currency", String(72), primary_key=True),
@@ -34,7 +30,8 @@ def day_table(beside: Table) -> Table:
         Column("day", String(10), primary_key=True),
         # The exact sum of what was taken to be sent.
         Column("amount", String(64), nullable=False),
-        schema=schema,
+        schema=beside.schema,
+        keep_existing=True,
     )
 
 

@@ -34,10 +34,11 @@ def _make_blueprint() -> Blueprint:
         root_path=str(_PACKAGE),
         template_folder="templates",
     )
+    # Always answered with JSON, which names no amount and no id.
+    blueprint.add_url_rule("/orders/<token>/status", "order_status", order.order_page, merge_slashes=False)
     for rule, view, method in (
         ("/orders/<token>/checkout", order.create_checkout, "POST"),
         ("/orders/<token>", order.order_page, "GET"),
-        ("/orders/<token>/status", order.order_status, "GET"),
         ("/refunds/<token>", refund.refund, "GET"),
         ("/refunds/<token>", refund.refund, "POST"),
         # Always both, so that the answer to another method does not reveal whether a secret is set.

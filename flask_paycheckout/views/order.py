@@ -66,11 +66,6 @@ def order_page(token: str) -> Answer:
     return Answer(partial(_status_page, link, current, token), lambda: facts)
 
 
-def order_status(token: str) -> BaseResponse:
-    """Give the order's status as JSON, without amounts or ids."""
-    return order_page(token)
-
-
 def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
     settled = current.status in (Status.PAID, Status.HELD)
     total, failed = (None, False) if settled else _ask_total(link.order_id)

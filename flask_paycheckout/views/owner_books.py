@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from datetime import date
 
 from flask import Response, request
 from werkzeug.wrappers import Response as AnyResponse
 
-from flask_paycheckout.books.export import Export, Format, Sums
+from flask_paycheckout.books.export import Format, Sums
 from flask_paycheckout.books.periods import month_period
-from flask_paycheckout.database.deeds import record_deed
-from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import account_text
-from flask_paycheckout.views.owner_forms import Asked, asked_for, owner, owner_page
+from flask_paycheckout.views.owner_forms import Asked, asked_for, file_name, owner, owner_page
 
 _MOST_MOVEMENTS = 250_000
 """The most movements of one download, which takes a thread of the server; the command has no such limit."""
 
 _MIMETYPES = {Format.CSV: "text/csv", Format.JSONL: "application/jsonl"}
 _NAMES = {Format.CSV.value: "CSV", Format.JSONL.value: "JSON lines"}
-_FILE_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 
 
 def show_month() -> tuple[str, int]:
@@ -47,18 +41,9 @@ def download_month() -> AnyResponse | tuple[str, int]:
             f" flask paycheckout export {period.options}",
             413,
         )
-    shop = runtime()
-    with begin_limited(shop.engine()) as connection:
-        record_deed(
-            connection,
-            shop.models.deeds,
-            shop.clock(),
-            owner(),
-            "exported",
-            period.text + account_text(period.account or ""),
-        )
-    response = Response(_parts(found, form), mimetype=_MIMETYPES[form])
-    of_account = f"-{_FILE_NAME.sub('-', asked.account).strip('-.')[:60]}" if asked.account else ""
+    found.record(owner())
+    response = Response(found.text(form), mimetype=_MIMETYPES[form])
+    of_account = f"-{file_name(asked.account)}" if asked.account else ""
     response.headers["Content-Disposition"] = f'attachment; filename="books-{month}{of_account}.{form.value}"'
     return response
 
@@ -66,11 +51,6 @@ def download_month() -> AnyResponse | tuple[str, int]:
 def sums_of_days(asked: Asked) -> Sums | None:
     """The sums of the days that a list is limited to; None where it is not."""
     return runtime().books.sums(asked.period) if asked.period.is_limited else None
-
-
-def _parts(found: Export, form: Format) -> Iterator[bytes]:
-    for part in found.text(form):
-        yield part.encode()
 
 
 def _page(asked: Asked, fault: str | None = None, code: int = 200) -> tuple[str, int]:

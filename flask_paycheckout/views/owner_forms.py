@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -24,6 +25,7 @@ from flask_paycheckout.views.language import page_settings, use_settings
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 _ALL_ACCOUNTS = "*"
+_NO_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 
 
 class Folded(NamedTuple):
@@ -158,6 +160,11 @@ def subject_of_form(purpose: str, token: str) -> str:
     if not subject or who != person().name:
         abort(403, "This form is not yours, or too old. Open the page again.")
     return subject
+
+
+def file_name(text: str) -> str:
+    """A text as part of a file's name."""
+    return _NO_NAME.sub("-", text).strip("-.")[:60]
 
 
 def why_given() -> str:

@@ -38,6 +38,7 @@ from flask_paycheckout.views.owner_books import sums_of_days
 from flask_paycheckout.views.owner_forms import (
     asked_for,
     chosen,
+    file_name,
     form_url,
     owner,
     owner_page,
@@ -47,7 +48,6 @@ from flask_paycheckout.views.owner_forms import (
 
 _Page = str | tuple[str, int] | Response
 
-_FILE_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 # Programs may write an amount so; a person who does has made a mistake.
 _EXPONENT = re.compile(r"[0-9]e", re.IGNORECASE)
 _COSTS = {
@@ -176,7 +176,7 @@ def give_proof() -> _Page:
         return _shown(payout, f"The service gave no transfer proof: {visible(str(error))}. Try again later.", 502)
     response = make_response(document)
     response.mimetype = "application/pdf"
-    name = _FILE_NAME.sub("-", payout.reference).strip("-.")[:80] or "payout"
+    name = file_name(payout.reference) or "payout"
     response.headers["Content-Disposition"] = f'attachment; filename="transfer-proof-{name}.pdf"'
     return response
 

@@ -1501,7 +1501,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "of movements of one moment the next page leaves some out": (
             f"{_EXPORT}::test_pages_lose_and_double_nothing_where_times_are_equal[sqlite]",
-            Swap("books.export:Books.read", "tuple_(c.booked_at, c.id) > place", "c.booked_at > place[0]"),
+            Swap("books.lists:pages", "tuple_(*place) > after", "place[0] > after[0]"),
         ),
     },
     "A database that fails loses nothing, and people are told.": {
