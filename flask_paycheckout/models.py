@@ -54,22 +54,15 @@ class Models:
     def bookings(self) -> Table:
         return cast("Table", self.Booking.__table__)
 
-    def checkout_of_row(self, row: Mapping[Any, Any]) -> CheckoutMixin:
-        """Make a detached checkout from a row, which is much cheaper than loading it through a session.
-
-        :param row: every column of the table by its name.
-        """
-        return self._loaded(self.Checkout, row)
-
-    def payout_of_row(self, row: Mapping[Any, Any]) -> PayoutMixin:
-        """Make a detached payout from a row, every column of the table by its name."""
-        return self._loaded(self.Payout, row)
-
-    def row_of(self, subject: CheckoutMixin | PayoutMixin) -> dict[str, Any]:
+    def row_of(self, subject: object) -> dict[str, Any]:
         """The values of a checkout or payout, by the names of the table's columns."""
         return {column: vars(subject)[attribute] for column, attribute in self._attributes[type(subject)]}
 
-    def _loaded(self, model: type[Row], row: Mapping[Any, Any]) -> Row:
+    def of_row(self, model: type[Row], row: Mapping[Any, Any]) -> Row:
+        """Make a detached checkout or payout from a row, which is much cheaper than loading it through a session.
+
+        :param row: every column of the table by its name.
+        """
         manager = manager_of_class(model)
         made: Row = manager.new_instance()
         vars(made).update({attribute: row[column] for column, attribute in self._attributes[model]})

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import Connection, Table, and_, bindparam, case, exists, func, literal_column, or_, select
+from sqlalchemy import Connection, and_, bindparam, case, exists, func, literal_column, or_, select
 
 from flask_paycheckout.checkouts.checkout_model import FIXED_COLUMNS, CheckoutMixin
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.checkouts.states import LIVE, OPEN, Status, best_of
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.database.parameters import is_of, parameter
 from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.errors import UnknownCheckout
@@ -43,19 +42,14 @@ class CheckoutSummary(NamedTuple):
 class Checkouts(StateTable[CheckoutMixin]):
     """The stored checkouts of one app's orders."""
 
+    key = "checkout_id"
     unmoved = ("id", "status", "revision")
     parameters = (*unmoved, "webhooks")
     fixed = FIXED_COLUMNS
 
     @property
-    def table(self) -> Table:
-        return self.models.checkouts
-
-    def made(self, row: Mapping[Any, Any]) -> CheckoutMixin:
-        return self.models.checkout_of_row(row)
-
-    def row_of(self, subject: CheckoutMixin) -> dict[str, Any]:
-        return self.models.row_of(subject)
+    def model(self) -> type[CheckoutMixin]:
+        return self.models.Checkout
 
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
         """The new values of these columns; the earlier read that a newer webhook asked for is kept.
@@ -81,12 +75,6 @@ class Checkouts(StateTable[CheckoutMixin]):
             values["webhook_due_at"] = case((hinted, c.webhook_due_at), else_=values["webhook_due_at"])
         return values
 
-    def find(self, checkout_id: str) -> CheckoutMixin | None:
-        """The checkout of this id, detached from any session."""
-        if not is_order_id(checkout_id):
-            return None
-        return next(iter(self.of("checkout_id", checkout_id)), None)
-
     def require(self, checkout_id: str) -> CheckoutMixin:
         """The checkout of this id, detached from any session.
 
@@ -100,10 +88,6 @@ class Checkouts(StateTable[CheckoutMixin]):
     def current(self, order_id: str) -> CheckoutMixin | None:
         """The order's current checkout, detached from any session."""
         return next(iter(self.of("current_order_id", order_id)), None)
-
-    def of_order(self, order_id: str) -> Sequence[CheckoutMixin]:
-        """Every checkout of an order, oldest first."""
-        return self.of("order_id", order_id)
 
     def hinted(self, checkout_id: str) -> CheckoutMixin | None:
         """The checkout of this id if a webhook about it says anything new, detached from any session.
@@ -158,11 +142,6 @@ class Checkouts(StateTable[CheckoutMixin]):
         return bool(self.rows(self._exists_paid, connection, of_paid_order_id=order_id)[0][0])
 
     # Inside a transaction of the caller
-
-    def find_in(self, connection: Connection, checkout_id: str) -> CheckoutMixin:
-        """The checkout of this id as this transaction sees it, detached from any session."""
-        (found,) = self.of("checkout_id", checkout_id, connection)
-        return found
 
     def lock_order(self, connection: Connection, order_id: str) -> bool:
         """Lock the checkouts of an order until the transaction ends; returns whether one of them paid the order.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, Table, bindparam, select, update
 from sqlalchemy.exc import OperationalError
@@ -18,6 +18,7 @@ from sqlalchemy.exc import OperationalError
 from flask_paycheckout.database.autocommit import autocommit
 from flask_paycheckout.database.database_errors import is_lost_race
 from flask_paycheckout.database.history import appended
+from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.database.parameters import is_of, new_values
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ class StateTable(ABC, Generic[Subject]):
     engine: Callable[[], Engine]
     models: Models
 
+    key: ClassVar[str]
+    """The column of the id or reference by which others name a row."""
+
     unmoved: ClassVar[tuple[str, ...]]
     """The columns that a change requires as they were loaded."""
 
@@ -62,15 +66,21 @@ class StateTable(ABC, Generic[Subject]):
 
     @property
     @abstractmethod
-    def table(self) -> Table: ...
+    def model(self) -> type[Subject]:
+        """The mapped class of the objects."""
 
-    @abstractmethod
+    @property
+    def table(self) -> Table:
+        model: Any = self.model
+        return cast("Table", model.__table__)
+
     def made(self, row: Row) -> Subject:
         """Make the object of a row, every column by its name."""
+        return self.models.of_row(self.model, row)
 
-    @abstractmethod
     def row_of(self, subject: Subject) -> dict[str, Any]:
         """The values of an object by column."""
+        return self.models.row_of(subject)
 
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
         """The new values of columns, of which each has a parameter `new_...`."""
@@ -102,6 +112,22 @@ class StateTable(ABC, Generic[Subject]):
         if column not in self._changes:
             self._changes[column] = select(self.table).where(is_of(self.table, column)).order_by(self.table.c.id)
         return self.loaded(self._changes[column], connection, **{f"of_{column}": value})
+
+    def find(self, name: str, connection: Connection | None = None) -> Subject | None:
+        """The object of this id or reference, detached from any session.
+
+        :param connection: the connection of the caller's transaction; None for one of its own.
+        """
+        return next(iter(self.of(self.key, name, connection)), None) if is_order_id(name) else None
+
+    def find_in(self, connection: Connection, name: str) -> Subject:
+        """The object of this id or reference as this transaction sees it, detached from any session."""
+        (found,) = self.of(self.key, name, connection)
+        return found
+
+    def of_order(self, order_id: str) -> Sequence[Subject]:
+        """All objects of an order, the oldest first."""
+        return self.of("order_id", order_id)
 
     # Changes
 

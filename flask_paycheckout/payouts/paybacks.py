@@ -206,7 +206,7 @@ class Paybacks:
                 self._refuse(connection, checkout_id)
             deeds = self.parts.models.deeds
             record_deed(connection, deeds, self.parts.clock(), by, to, checkout_id, why, row["order_id"])
-        return self.parts.models.checkout_of_row(row)
+        return self.parts.models.of_row(self.parts.models.Checkout, row)
 
     def _require_no_open_refund(self, connection: Connection, checkout_id: str) -> None:
         """Lock the checkout, as a new refund does, and refuse while a refund could still pay its money back."""

@@ -156,7 +156,7 @@ class PayoutRequests:
         """Reject a held payment in the transaction of its refund, so that nobody can accept it any more."""
         if refundable.row["status"] != Status.HELD:
             return
-        held = self.parts.models.checkout_of_row(refundable.row)
+        held = self.parts.models.of_row(self.parts.models.Checkout, refundable.row)
         entry = line(now, Entry.RESOLVED, to=Status.REJECTED, by=by, why=why, rule=Evidence.REJECTED)
         rejection = Move(Status.REJECTED, entry, held.reason, Decision(False, by, why), {"next_read_at": None})
         if self.moves.move_in(transaction, held, rejection, now) is None:

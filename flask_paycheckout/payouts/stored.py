@@ -13,12 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import Connection, func, select
 
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.lock_limit import begin_limited
-from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.database.parameters import is_of
 from flask_paycheckout.database.state_table import StateTable, lost_races_ignored
 from flask_paycheckout.events.event_writer import EventWriter
@@ -82,41 +81,20 @@ class MovedPayout(msgspec.Struct, frozen=True):
 class Payouts(StateTable[PayoutMixin]):
     """The stored payouts of one app."""
 
+    key = "reference"
     # A change requires the lease as it was loaded too, so that a process which lost its lease changes nothing.
     unmoved = parameters = ("id", "status", "changes")
 
     @property
-    def table(self) -> Table:
-        return self.models.payouts
-
-    def made(self, row: Mapping[Any, Any]) -> PayoutMixin:
-        return self.models.payout_of_row(row)
-
-    def row_of(self, subject: PayoutMixin) -> dict[str, Any]:
-        return self.models.row_of(subject)
+    def model(self) -> type[PayoutMixin]:
+        return self.models.Payout
 
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
         return super().planned(columns) | {"changes": self.table.c.changes + 1}
 
-    def find(self, reference: str, connection: Connection | None = None) -> PayoutMixin | None:
-        """The payout with this reference, detached from any session.
-
-        :param connection: the connection of the caller's transaction; None for one of its own.
-        """
-        return next(iter(self.of("reference", reference, connection)), None) if is_order_id(reference) else None
-
-    def find_in(self, connection: Connection, reference: str) -> PayoutMixin:
-        """The payout with this reference as this transaction sees it, detached from any session."""
-        (found,) = self.of("reference", reference, connection)
-        return found
-
     def of_checkout(self, checkout_id: str) -> Sequence[PayoutMixin]:
         """The refunds of a checkout, oldest first."""
         return self.of("refund_of", checkout_id)
-
-    def of_order(self, order_id: str) -> Sequence[PayoutMixin]:
-        """The payouts and refunds of an order, oldest first."""
-        return self.of("order_id", order_id)
 
     def refund_states(self, order_id: str) -> Sequence[RefundState]:
         """The states of an order's refunds, each once for each payment and amount; without cancelled ones.

@@ -57,7 +57,7 @@ def payouts(shop: Shop) -> list[Any]:
     table = shop.runtime.models.payouts
     with shop.app.app_context(), shop.db.engine.connect() as connection:
         rows = connection.execute(table.select().order_by(table.c.id)).mappings().all()
-    return [shop.runtime.models.payout_of_row(row) for row in rows]
+    return [shop.runtime.payouts.made(row) for row in rows]
 
 
 def stands(shop: Shop, reference: str, **columns: Any) -> None:

@@ -111,7 +111,7 @@ class AuditRows:
 
     def of_row(self, table: Table, row: Row) -> Any:
         """The checkout or payout of a row."""
-        return (self.models.payout_of_row if table is self.models.payouts else self.models.checkout_of_row)(row)
+        return self.models.of_row(self.models.Payout if table is self.models.payouts else self.models.Checkout, row)
 
     def find(self, table: Table, column: str, values: Collection[Any]) -> dict[Any, Any]:
         """Checkouts or payouts as they are now, by a column that names each."""
