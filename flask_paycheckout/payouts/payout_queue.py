@@ -17,6 +17,7 @@ import msgspec
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    case,
     exists,
     func,
     not_,
@@ -32,6 +33,7 @@ from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.state_table import lost_races_ignored
 from flask_paycheckout.payouts.daily_limit import DailySum, day_of, next_day
 from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_schedule import QUESTIONS
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import installation_key
 from flask_paycheckout.payouts.stored import Payouts
@@ -203,6 +205,7 @@ class PayoutQueue:
             taken_at=func.coalesce(c.taken_at, now),
             missed_at=None,
             refused=False,
+            next_attempt_at=case((c.earlier.is_not(None), now + QUESTIONS), else_=now + self.parts.claim),
             paid_by=func.coalesce(c.paid_by, paid_by),
             client_id=func.coalesce(c.client_id, client_id),
             history=appended(c.history, entry, always=False),

@@ -13,6 +13,9 @@ FIRST_READ = timedelta(seconds=30)
 SECOND_LOOK_UP = timedelta(seconds=60)
 """The least time between two look-ups that miss a payout, by the database's clock, before it is sent again."""
 
+QUESTIONS = timedelta(minutes=15)
+"""The time for which a payout is claimed that is tried again: each question about its earlier tries may read a list."""
+
 LOOK_BACK = timedelta(hours=1)
 """The audit's list goes back this far before its period, as the service's clock may differ from ours."""
 
