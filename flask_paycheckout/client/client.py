@@ -47,7 +47,7 @@ Transport = TypeVar("Transport")
 AccessToken = str | Callable[[], str] | Signer
 
 # Sent once: a second answer would say nothing about the time of the first request.
-_PROBED = Operation("GET", "/v1/deposit/{id}", Deposit)
+_PROBED = Operation("GET", "/v1/deposit/{id}", Deposit, again=False)
 _PATH = re.compile(r"(/(?!\.{0,2}(/|$))[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 

@@ -45,7 +45,7 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
     :ivar method: the HTTP verb.
     :ivar path: the path below the base URL; an id's place is written as `{id}`.
     :ivar answer: the record, or kind of records, in a success's `data`.
-    :ivar repeatable: sending it twice does no more harm than once, so failed attempts are repeated; a GET always is.
+    :ivar again: whether sending it twice does no more harm than once; by default a GET does none.
     :ivar may_move_money: when its answer is lost, the caller gets `OutcomeUnknown`.
     :ivar access: the credentials it carries.
     :ivar max_bytes: the largest answer that is read.
@@ -58,7 +58,7 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
     method: str
     path: str
     answer: type[R]
-    repeatable: bool = False
+    again: bool | None = None
     may_move_money: bool = False
     access: Access = Access.SIGNED
     max_bytes: int = MEBIBYTE
@@ -67,10 +67,13 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
     lookup: str | None = None
 
     def __post_init__(self) -> None:
-        if self.method == "GET":
-            msgspec.structs.force_setattr(self, "repeatable", True)
         if self.repeatable and self.may_move_money:
             raise ValueError(f"{self}: a call that may move money must not be repeated")
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether failed attempts are repeated."""
+        return self.method == "GET" if self.again is None else self.again
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"

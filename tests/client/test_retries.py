@@ -110,4 +110,4 @@ def test_what_retry_after_asks_for(header: str | None, seconds: float | None) ->
 
 def test_what_may_move_money_cannot_be_repeatable() -> None:
     with pytest.raises(ValueError, match="must not be repeated"):
-        Operation("POST", "/v2/disbursement/fiat", Deposit, repeatable=True, may_move_money=True)
+        Operation("POST", "/v2/disbursement/fiat", Deposit, again=True, may_move_money=True)

@@ -38,7 +38,7 @@ class CheckoutLink(Record, frozen=True):
 
 
 # Repeatable: nobody holds the URL of a checkout whose answer was lost, so it is never paid.
-_CREATE = Operation("POST", "/v1/checkout", CheckoutLink, repeatable=True)
+_CREATE = Operation("POST", "/v1/checkout", CheckoutLink, again=True)
 
 
 class Checkouts(Resource[W]):
