@@ -106,7 +106,7 @@ class PayCheckout:
             raise ConfigurationError(
                 f"app must be a flask.Flask, not {type(app).__module__}.{type(app).__name__}. A Quart app cannot have"
                 " this extension; a Flask app can have async def views (pip install 'flask[async]') and be served by"
-                " an ASGI server through asgiref.wsgi.WsgiToAsgi, as docs/hosts.md shows."
+                " an ASGI server through a2wsgi.WSGIMiddleware, as docs/hosts.md shows."
             )
         database = database_of(db, metadata, app.app_context)
         if KEY in app.extensions:

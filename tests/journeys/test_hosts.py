@@ -247,5 +247,5 @@ def test_anything_else_is_refused_with_what_to_write(arguments: Any, message: st
 
 def test_an_app_that_is_not_flasks_is_refused() -> None:
     app: Any = Quart()
-    with pytest.raises(ConfigurationError, match=r"must be a flask\.Flask, not .*Quart.*WsgiToAsgi"):
+    with pytest.raises(ConfigurationError, match=r"must be a flask\.Flask, not .*Quart.*a2wsgi"):
         PayCheckout().init_app(app, LiteSQLAlchemy(), metadata=MetaData())

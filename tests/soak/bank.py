@@ -55,12 +55,14 @@ class Bookkeeper:
         self._service = service
 
     def works(self) -> None:
-        """Decide everything that is unknown, and retry whatever has failed."""
+        """Decide everything that is unknown, and retry what failed on its way."""
         for payout in self._rows("unknown"):
             known = self._service.count("disbursement", "reference = :of", of=payout["service_reference"])
             self._decides(payout, "resolve", {"sent": bool(known)})
         for payout in self._rows("failed"):
-            self._decides(payout, "retry", {})
+            # What the service refused it would refuse again.
+            if "400 Bad Request" not in (payout["problem"] or ""):
+                self._decides(payout, "retry", {})
 
     def _rows(self, status: str) -> list[dict[str, Any]]:
         return self._shop.rows("SELECT * FROM paycheckout_payout WHERE status = :status", status=status)

@@ -81,5 +81,7 @@ def end_faults(sandbox: Sandbox) -> dict[str, int]:
     for fault in pull(sandbox, "GET", "faults").json():
         name = f"{fault['operation']} {fault['kind']}"
         struck[name] = struck.get(name, 0) + _NO_END - int(fault["times"])
-    pull(sandbox, "DELETE", "faults")
+    answer = pull(sandbox, "DELETE", "faults")
+    if answer.status_code != 200:
+        raise RuntimeError(f"the faults go on: {answer.text}")
     return struck

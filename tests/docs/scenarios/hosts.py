@@ -27,8 +27,8 @@ def plain_shop(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox:
 
 
 def async_views(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox: Sandbox) -> None:
-    """Behind `WsgiToAsgi` a view starts two payments, and each way of settling runs the coroutine receiver."""
-    pytest.importorskip("asgiref")
+    """Behind an ASGI server a view starts two payments, and each way of settling runs the coroutine receiver."""
+    pytest.importorskip("a2wsgi")
     shop = make_shop(scene.code())
     shop.paycheckout.session.add(shop.Order(id="2", total="12.50"))
     shop.paycheckout.session.commit()
