@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PAY = "paycheckout.pay"
 STATUS = "paycheckout.status"
 RESOLVE = "paycheckout.resolve"
+ERASE = "paycheckout.erase"
 REFUND = "paycheckout.refund"
 PAYOUT = "paycheckout.payout"
 
@@ -35,7 +36,7 @@ _CLOCK_SKEW = timedelta(seconds=30)
 # Fernet's decoder skips other characters; refuse them, so that each token has exactly one spelling.
 _LETTERS = re.compile(r"[A-Za-z0-9_-]+")
 
-_FORMS = frozenset({RESOLVE, PAYOUT})
+_FORMS = frozenset({RESOLVE, ERASE, PAYOUT})
 _SIGNER = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 
 

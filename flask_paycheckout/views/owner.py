@@ -27,7 +27,7 @@ from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
-from flask_paycheckout.security.signed_links import RESOLVE
+from flask_paycheckout.security.signed_links import ERASE, RESOLVE
 from flask_paycheckout.shop_functions import through
 from flask_paycheckout.text import visible
 from flask_paycheckout.views import owner_books, owner_payouts
@@ -205,7 +205,7 @@ def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
 
 def erase(token: str) -> str | tuple[str, int] | Response:
     """Erase the persons of an order, with name and reason; the page names what must stay for now."""
-    order_id, why = subject_of_form(RESOLVE, token), why_given()
+    order_id, why = subject_of_form(ERASE, token), why_given()
     if not why:
         return _story(order_id, "Say why the persons of this order are erased.", 400)
     erased = runtime().for_writing(f"erase({order_id!r})").erasing.erase(order_id, owner(), why)
@@ -268,5 +268,5 @@ def _story(order_id: str, fault: str | None = None, code: int = 200) -> tuple[st
     if story is None or not story.attempts:
         abort(404, "No payment of such an order was ever started.")
     facts = {"accepting": accepting, "rejecting": rejecting, "refunded_of": partial(refunded_of, story)}
-    action = partial(form_url, purpose=RESOLVE)
-    return owner_page("order", story=story, money=money_of(story), fault=fault, action=action, **facts), code
+    urls = {"action": partial(form_url, purpose=RESOLVE), "erase_url": form_url("erase", ERASE, order_id)}
+    return owner_page("order", story=story, money=money_of(story), fault=fault, **facts, **urls), code

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from flask.testing import FlaskClient
 
-from flask_paycheckout.security.signed_links import PAY, PAYOUT, REFUND, RESOLVE, STATUS
+from flask_paycheckout.security.signed_links import ERASE, PAY, PAYOUT, REFUND, RESOLVE, STATUS
 from tests.chance import seed_of, soak_count, stream
 from tests.hostile.test_webhook import shop
 from tests.payouts.claiming import FORM
@@ -39,7 +39,7 @@ USUAL: dict[str, tuple[str, list[str], dict[str, list[str]]]] = {
     "list_paybacks": ("", [], {}),
     "resolve": (RESOLVE, CHECKOUTS, {"decision": ["accept", "reject"], "why": ["seen"]}),
     "mark_paid_back": (RESOLVE, CHECKOUTS, {"became": ["done", "kept"], "why": ["seen"]}),
-    "erase": (RESOLVE, [*ORDERS, "chk-1"], {"why": ["seen"]}),
+    "erase": (ERASE, [*ORDERS, "chk-1"], {"why": ["seen"]}),
     "list_payouts": ("", [], LISTED),
     "show_payout": ("", [], {"reference": ["refund-1", "maker-1"]}),
     "give_proof": ("", [], {"reference": ["refund-1", "maker-1"]}),
