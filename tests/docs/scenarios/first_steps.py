@@ -77,7 +77,7 @@ def _check(words: list[str]) -> None:
     elif "/" in program:
         assert program.startswith(".venv/") or (ROOT / program).is_file(), program
     else:
-        assert program in ("cd", "curl", "python", "python3", "sphinx-build"), program
+        assert program in ("cd", "curl", "python", "python3", "sha256sum", "sphinx-build", "twine"), program
     for path in arguments:
         if path.startswith(("tests/", "docs/", ".ci/")) and "build" not in path:
             assert (ROOT / path).exists(), path
