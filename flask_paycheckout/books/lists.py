@@ -60,10 +60,10 @@ def pages(
         following = page if after is None else page.where(tuple_(*place) > after)
         with engine.connect() as connection:
             found = connection.execute(following).mappings().all()
-        if found:
-            yield found
-        if len(found) < size:
+        # Not where a page is short: rows may have come meanwhile.
+        if not found:
             return
+        yield found
         after = tuple(as_utc(at) if isinstance(at := found[-1][name], datetime) else at for name in order)
 
 
