@@ -1,4 +1,4 @@
-"""The system's Chromium, started once in a process: two of its drivers in one do not get on."""
+"""The system's Chromium, one at a time in a process: two of its drivers in one do not get on."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ def opened(playwright: Playwright, path: Path) -> Iterator[Browser]:
     browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """A browser for a module's tests: its driver's event loop is in the thread where other modules may run their own."""
     path = chromium()
     with sync_playwright() as playwright, opened(playwright, path) as browser:
         yield browser
