@@ -37,7 +37,7 @@ def opened(playwright: Playwright, path: Path) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A browser for a module's tests: its driver's event loop is in the thread where other modules may run their own."""
+    """A browser for a module's tests: its driver's event loop is in the thread where others may run their own."""
     path = chromium()
     with sync_playwright() as playwright, opened(playwright, path) as browser:
         yield browser
