@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import ConfigurationError, Person
-from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
+from flask_paycheckout.security.signed_links import ERASE, PAYOUT, RESOLVE
 from tests.payouts.shop import pays_out, refunds, stands
 from tests.scripted import SAME_SITE, Shop
 from tests.views.test_owner import ROOT, opens_view
@@ -25,7 +25,7 @@ WANTED = {
     "POST /held/{resolve}": "decide",
     "POST /paybacks/{resolve}": "decide",
     "POST /payouts/{payout}": "approve",
-    "POST /erase/{resolve}": "erase",
+    "POST /erase/{erase}": "erase",
 }
 
 
@@ -36,6 +36,7 @@ def test_a_person_does_only_what_it_may(shop: Shop, may: str) -> None:
     pays_out(shop, approve=True)
     sign = shop.runtime.signed_links.sign
     tokens = {"checkout": checkout_id, "resolve": sign(RESOLVE, f"{checkout_id}\nBo")}
+    tokens["erase"] = sign(ERASE, f"{checkout_id}\nBo")
     tokens["payout"] = sign(PAYOUT, "maker-1\nBo")
     for request, ability in WANTED.items():
         method, _, path = request.partition(" ")
