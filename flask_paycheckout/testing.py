@@ -195,6 +195,7 @@ class SandboxControl:
         self.base_url = base_url.rstrip("/")
         """The value for PAYCHECKOUT_BASE_URL."""
         self._token = control_token
+        self._webhook_url = _WEBHOOK_URL
 
     @property
     def config(self) -> dict[str, Any]:
@@ -214,7 +215,7 @@ class SandboxControl:
         if status == 200:
             shown = json.loads(answer)
         else:
-            shown = self.control("POST", "accounts", name=name, webhook_url=_WEBHOOK_URL)
+            shown = self.control("POST", "accounts", name=name, webhook_url=self._webhook_url)
         return SandboxAccount(
             name=shown["name"],
             client_id=shown["clientId"],
@@ -357,8 +358,10 @@ class SandboxControl:
         return RequestLog(reversed(self.control("GET", "requests")))
 
     def deliver_to(self, url: str) -> None:
-        """Send this address all undelivered webhooks of the default account now, and every later one at once."""
-        self.control("PUT", "webhook-endpoint", url=url)
+        """Send this address all undelivered webhooks of every account now, and every later one at once."""
+        self._webhook_url = url
+        for account in self.control("GET", "accounts"):
+            self.control("PUT", f"accounts/{account['name']}/webhook-endpoint", url=url)
         self._deliver()
 
     def _deliver(self) -> None:
@@ -422,7 +425,7 @@ class SandboxControl:
 
     def _taken(self, method: str, path: str, given: Mapping[str, Any] | bytes) -> bytes:
         status, answer = self._ask(method, path, given)
-        if status != 200:
+        if status not in (200, 201):
             raise AssertionError(f"{method} /_sandbox/{path}: {status} {answer.decode(errors='replace')}")
         return answer
 

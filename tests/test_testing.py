@@ -356,6 +356,10 @@ def test_the_control_client_does_what_the_fixture_does(paycheckout_sandbox_serve
     assert remote.advance(minutes=5) >= before + timedelta(minutes=5)
     remote.fault(OPERATION, "error", statusCode=500)
     assert remote.account("second").client_id != remote.account("default").client_id
+    made = remote.control("POST", "worlds", name="anna")
+    world_of_anna = SandboxControl(made["baseUrl"], made["controlToken"])
+    assert world_of_anna.config["PAYCHECKOUT_CLIENT_ID"] == made["clientId"]
+    assert world_of_anna.control("POST", "trigger", event="paid")["status"] == "completed"
     assert remote.restore(kept) < before + timedelta(minutes=5)
     with pytest.raises(AssertionError, match="POST /_sandbox/faults: 4"):
         remote.fault(OPERATION, "earthquake")
@@ -372,14 +376,15 @@ def test_a_shop_on_a_socket_gets_its_webhooks(paycheckout_sandbox_server: Sandbo
         got.append(request.get_json())
         return ""
 
-    sandbox = paycheckout_sandbox_server
-    first = client(sandbox).checkouts.create(Pay("12.50", "USD")).id
-    sandbox.pay(first)
+    sandbox = SandboxControl(paycheckout_sandbox_server.base_url, "in-process-control")
+    sandbox.account("anna")
+    paid = [sandbox.control("POST", "trigger", event="paid", account=name)["id"] for name in ("default", "anna")]
     with served(shop) as address:
         sandbox.deliver_to(f"{address}/hook")
-        second = client(sandbox).checkouts.create(Pay("7.95", "USD")).id
-        sandbox.pay(second)
-    assert [webhook["orderId"] for webhook in got] == [first, second]
+        for name in ("default", "anna", "bo"):
+            sandbox.account(name)
+            paid.append(sandbox.control("POST", "trigger", event="paid", account=name)["id"])
+    assert [webhook["orderId"] for webhook in got] == paid
 
 
 def test_what_was_asked_is_expected_and_what_came_is_named(paycheckout_sandbox: Sandbox) -> None:

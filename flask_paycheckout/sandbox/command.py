@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -30,7 +29,7 @@ from flask_paycheckout.sandbox.hooks import CONTROL, MAX_BODY_BYTES
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.terminal.parameters import TOKEN_VARIABLE
 from flask_paycheckout.sandbox.wire.envelope import to_wire
-from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
+from flask_paycheckout.sandbox.world.assumptions import AssumptionError
 from flask_paycheckout.sandbox.world.clock import ClockError
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
@@ -54,11 +53,9 @@ class ServerMissing(Exception):
 
 
 def serve(given: Mapping[str, Any]) -> int:
-    """Serve a sandbox with the options of the command line until it is stopped, or list the unknowns."""
+    """Serve a sandbox with the options of the command line until it is stopped."""
     options = SimpleNamespace(**given)
     options.database = options.database or os.environ.get(DATABASE) or "sqlite://"
-    if options.list_unknowns:
-        return _show(assumptions_as_json() if options.json else assumptions_as_text())
     try:
         return _serve(options)
     except (
@@ -68,20 +65,6 @@ def serve(given: Mapping[str, Any]) -> int:
     ) as wrong:
         print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
         return 2
-
-
-def _show(text: str) -> int:
-    """Print the text, also to a program that reads only its beginning, such as `head`."""
-    try:
-        print(text, flush=True)  # noqa: T201 - this is the output
-    except BrokenPipeError:
-        # The interpreter would complain when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
-
-
-def assumptions_as_json() -> str:
-    return json.dumps([asdict(unknown) for unknown in ASSUMPTIONS], indent=2)
 
 
 def _serve(options: SimpleNamespace) -> int:

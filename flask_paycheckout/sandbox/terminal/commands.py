@@ -42,7 +42,7 @@ from flask_paycheckout.sandbox.terminal.parameters import (
     option,
 )
 from flask_paycheckout.sandbox.terminal.printing import event, fields, plain, table, value_of
-from flask_paycheckout.sandbox.world.assumptions import did_you_mean
+from flask_paycheckout.sandbox.world.assumptions import assumptions_as_json, assumptions_as_text, did_you_mean
 
 PROGRAM = "python -m flask_paycheckout.sandbox"
 MAX_STEPS = 10_000
@@ -337,14 +337,26 @@ def _click_command(name: str, declared: Command) -> click.Command:
 
     def callback(**given: Any) -> int:
         outer = click.get_current_context().find_root().params
-        return _perform(
-            declared, {**given, **{key: given[key] or outer.get(key) for key in ("url", "control_token", "json")}}
-        )
+        common = {key: given[key] or outer.get(key) for key in ("url", "control_token", "json")}
+        return _printed(lambda: _perform(declared, given | common))
 
     return click.Command(name, params=[*parameters, *COMMON, FIELD], callback=callback, help=declared.help)
 
 
-def _perform(command: Command, given: Given) -> int:
+def _printed(tell: Callable[[], str | int]) -> int:
+    """Print a text, also to a program that reads only its beginning, such as `head`; or return the exit code."""
+    try:
+        told = tell()
+        if isinstance(told, int):
+            return told
+        click.echo(told)
+    except BrokenPipeError:
+        # The interpreter would complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _perform(command: Command, given: Given) -> str | int:
     token = given["control_token"] or os.environ.get(TOKEN_VARIABLE, "")
     if not token and not command.is_local:
         raise CommandFailed(
@@ -352,18 +364,13 @@ def _perform(command: Command, given: Given) -> int:
             NOT_ALLOWED,
         )
     sandbox = Connection(given["url"] or os.environ.get(URL_VARIABLE) or DEFAULT_URL, token)
-    try:
-        told = _carry_out(command, sandbox, given)
-        if isinstance(told, int):
-            return told
-        answer, text = told
-        if given["field"] is not None:
-            text = value_of(answer, given["field"])
-        click.echo(json.dumps(answer) if given["json"] else text)
-    except BrokenPipeError:
-        # The interpreter would complain when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    told = _carry_out(command, sandbox, given)
+    if isinstance(told, int):
+        return told
+    answer, text = told
+    if given["field"] is not None:
+        text = value_of(answer, given["field"])
+    return json.dumps(answer) if given["json"] else text
 
 
 class CommandLine(click.Group):
@@ -381,6 +388,8 @@ class CommandLine(click.Group):
 def _serve(context: click.Context, /, **given: Any) -> int:
     if context.invoked_subcommand is not None:
         return 0
+    if given["list_unknowns"]:
+        return _printed(lambda: assumptions_as_json() if given["json"] else assumptions_as_text())
     # Imported here: what serves a sandbox takes a second, which no command needs.
     from flask_paycheckout.sandbox.command import serve
 

@@ -5,11 +5,12 @@ The code asks `assumption(name)` wherever the interface is silent. A program und
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 
 
@@ -220,6 +221,11 @@ def assumptions_as_text(indent: str = "") -> str:
     return textwrap.indent(_TABLE.strip("\n"), indent)
 
 
+def assumptions_as_json() -> str:
+    """All switches for a program."""
+    return json.dumps([asdict(unknown) for unknown in ASSUMPTIONS], indent=2)
+
+
 UNKNOWNS_VARIABLE = "SANDBOX_UNKNOWNS"
 """Variable of the environment with values of switches: `NAME=VALUE`, separated by blanks."""
 
@@ -239,7 +245,13 @@ def choose(chosen: Mapping[str, str] | None = None) -> dict[str, str]:
     """All switches with their values: those of `chosen`, else the defaults."""
     table = {unknown.name: unknown for unknown in ASSUMPTIONS}
     for name, value in (chosen or {}).items():
-        _check(table, name, value)
+        if name not in table:
+            similar = did_you_mean(name, table)
+            raise AssumptionError(f"There is no unknown named {name!r}.{similar} The names are: {', '.join(table)}.")
+        if value not in table[name].values:
+            raise AssumptionError(
+                f"The unknown {name!r} has no value {value!r}. Its values are: {', '.join(table[name].values)}."
+            )
     return {name: unknown.default for name, unknown in table.items()} | dict(chosen or {})
 
 
@@ -247,16 +259,6 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     """The words that are like one that does not exist, as a further sentence; empty when none is."""
     found = get_close_matches(word, list(words))
     return f" Did you mean {' or '.join(found)}?" if found else ""
-
-
-def _check(table: Mapping[str, Assumption], name: str, value: str) -> None:
-    if name not in table:
-        similar = did_you_mean(name, table)
-        raise AssumptionError(f"There is no unknown named {name!r}.{similar} The names are: {', '.join(table)}.")
-    if value not in table[name].values:
-        raise AssumptionError(
-            f"The unknown {name!r} has no value {value!r}. Its values are: {', '.join(table[name].values)}."
-        )
 
 
 _ALTERNATIVES = {unknown.name: unknown.values for unknown in ASSUMPTIONS}

@@ -126,9 +126,13 @@ def test_a_file_of_triggers_and_calls_brings_a_sandbox_into_a_state(run: Run, tm
     assert "no JSON" in run("run", str(file), code=2)
 
 
-def test_a_command_imports_nothing_of_the_server() -> None:
-    program = "import flask_paycheckout.sandbox.__main__, sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+@pytest.mark.parametrize("command", ["--list-unknowns", "try-unknowns --only http_status -- true", "clock --help"])
+def test_a_command_imports_nothing_of_the_server(command: str) -> None:
+    program = "import sys; from flask_paycheckout.sandbox.terminal.commands import main; main(sys.argv[1:])"
+    program += "; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", program, *command.split()], capture_output=True, text=True, check=True)
+    loaded = ran.stdout.splitlines()[-1].split()
+    assert "click" in loaded
     assert not {"flask", "sqlalchemy", "werkzeug", "flask_paycheckout.sandbox.app"} & set(loaded)
 
 
