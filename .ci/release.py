@@ -1,7 +1,8 @@
-"""Builds sdist and wheel twice, refuses a difference, and writes their hashes and an SBOM (CycloneDX) beside them.
+"""Builds the release: sdist and wheel, a file with their hashes, and an SBOM (a bill of materials, as CycloneDX).
 
-Needs nothing that `pip install -e '.[dev]'` has not installed. The SBOM lists what an installation without extras
-brings, in the versions of this environment, and what others have made among our own files.
+Everything is built twice, and the build fails when the two results differ. `pip install -e '.[dev]'` installs all that
+is needed. The SBOM lists the packages that an installation without extras brings, in the versions of this environment,
+and the files of other projects that are copied into ours.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def built(folder: Path, seconds: str) -> dict[str, str]:
 
 
 def required(name: str, found: dict[str, Distribution]) -> dict[str, Distribution]:
-    """Add a distribution, and what it requires without extras in this environment, by their names."""
+    """Add a distribution to `found`, and everything that it requires here without extras; returns `found`."""
     name = canonicalize_name(name)
     if name not in found:
         found[name] = distribution(name)

@@ -91,7 +91,7 @@ class Models:
 
     @cached_property
     def days(self) -> Table:
-        """The table of what was sent in a day, to which no class is mapped."""
+        """The table of the sums sent in each day, to which no class is mapped."""
         return day_table(self.checkouts)
 
     @property

@@ -82,7 +82,7 @@ def storable(text: str) -> str:
 
 
 def csv_text(text: str) -> str:
-    """A text for a cell of a CSV file: visible, and no formula wherever a spreadsheet splits the line."""
+    """A text for a cell of a CSV file, with control characters escaped, which no spreadsheet takes for a formula."""
     return _FORMULA.sub(r"\1'", visible(text))
 
 

@@ -177,6 +177,6 @@ def test_optional_libraries_are_loaded_when_used() -> None:
 
 
 def test_the_http_library_is_loaded_at_one_place() -> None:
-    """There, httpx2 takes the place of httpx in an environment without it."""
+    """That module imports httpx2 where httpx is not installed, so no other may import either."""
     at_work = {file for file in FILES if {"httpx", "httpx2"} & foreign(imports(file, typing_only=False))}
     assert at_work == {PACKAGE / "client" / "transport.py"}

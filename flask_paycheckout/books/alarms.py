@@ -126,7 +126,7 @@ class Alarm:
 
     severity: Severity = Severity.NOTE
     is_note: bool = False
-    """Whether this alarm of a more severe kind is a mere note: what was wrong may have passed."""
+    """Whether this alarm of a more severe kind is a mere note: it may have passed, or an alarm tells its cause."""
 
     @property
     def key(self) -> str:

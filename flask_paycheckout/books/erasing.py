@@ -134,7 +134,7 @@ class Erasing:
     # Recipients
 
     def _delete_recipients(self, payout: PayoutMixin, dry_run: bool) -> tuple[int, dict[str, str]]:
-        """Delete the recipients that the service made of what a customer typed.
+        """Delete the recipients that the service keeps of a customer's bank account.
 
         :returns: how many were deleted, and those that the service keeps with the reason.
         """

@@ -38,10 +38,11 @@ _PLACE = re.compile(r"(?:([0-9]{1,17})-)?([0-9]{1,18})")
 
 
 class Page(NamedTuple, Generic[T]):
-    """One page of a list; `next_place` is the position of the next page, None on the last."""
+    """Some rows of a long list, and where the list goes on."""
 
     rows: tuple[T, ...]
     next_place: str | None
+    """The `place` argument that gives the next page; None on the last page."""
 
 
 def pages(
@@ -60,7 +61,7 @@ def pages(
         following = page if after is None else page.where(tuple_(*place) > after)
         with engine.connect() as connection:
             found = connection.execute(following).mappings().all()
-        # Not where a page is short: rows may have come meanwhile.
+        # Only an empty page is the end. Rows may have been added since a short one was read.
         if not found:
             return
         yield found
@@ -69,7 +70,7 @@ def pages(
 
 @dataclass(frozen=True)
 class ListedOrder:
-    """One order with its attempts, newest first, of which only the columns are loaded that a list shows."""
+    """One order with its attempts, newest first; only the columns that a list shows are loaded."""
 
     order_id: str
     status: str

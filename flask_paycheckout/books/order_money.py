@@ -30,7 +30,7 @@ class OrderMoney(NamedTuple):
 
     paid_out: Sums
     left: Sums
-    """The part of what arrived that no refund takes."""
+    """The part of the money that arrived which no refund takes."""
 
 
 def money_of(story: Explanation) -> OrderMoney:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, Select, Table, func, select
 
 from flask_paycheckout.books.alarms import (
     EXAMPLES,
@@ -29,15 +29,38 @@ from flask_paycheckout.checkouts.states import OPEN, Status
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.troubles import READ_ONLY, takes_no_writes
 from flask_paycheckout.events.receivers import NOBODY_LISTENS
-from flask_paycheckout.payouts.calls import PAYOUT
 from flask_paycheckout.payouts.paybacks import MoneyToPayBack, money_of, select_to_pay_back
-from flask_paycheckout.service.record import CLAIM, REFUSED, SLOW_RECEIVER, START, UNTRIED, WEB_CALL, FailingCalls
+from flask_paycheckout.service.record import (
+    CLAIM,
+    KEYS,
+    PAYOUT,
+    READS,
+    REFUSED,
+    SLOW_RECEIVER,
+    START,
+    UNTRIED,
+    WEB_CALL,
+    FailingCalls,
+    began_in_outage,
+)
 from flask_paycheckout.text import account_text, moment_text
 
+_LOG_IN = (
+    "Set a new access token in PAYCHECKOUT_ACCESS_TOKEN or in the account, or log in once:"
+    " flask paycheckout payouts send --login"
+)
 _DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
 # With so many paid orders in a row without a webhook, webhooks do not arrive at all.
 _SILENT = 5
 _RECENT = 400
+# What stands still while calls of an operation fail, and the name of many such calls.
+_WORDS = {
+    START: ("nobody can start a payment", "starts"),
+    CLAIM: ("no customer can say where a refund goes", "claims"),
+    PAYOUT: ("no payout can be sent", "payouts"),
+    READS: ("payments cannot be read", "reads"),
+    WEB_CALL: ("customers are refused although the service answers", "web requests"),
+}
 
 
 @alarm(Severity.NOW)
@@ -52,74 +75,109 @@ def read_only_database(look: Look) -> Iterator[Alarm]:
 
 
 @alarm(Severity.NOW)
-def failing_starts(look: Look) -> Iterator[Alarm]:
-    """Accounts with which nobody can pay, since the service does not answer, fails, or refuses the keys."""
-    yield from _failing(look, START, "Nobody can start a payment", "starts")
+def failing_service(look: Look) -> Iterator[Alarm]:
+    """A service that does not answer, or fails: one trouble, whatever calls and accounts it keeps from working."""
+    if failing := _failing(look, START, CLAIM, PAYOUT, READS):
+        accounts = {calls.account for calls in failing}
+        account = accounts.pop() if len(accounts) == 1 else None
+        yield _alarm_of(look, failing, account, "", "the service failed")
+
+
+@alarm(Severity.NOW)
+def refused_keys(look: Look) -> Iterator[Alarm]:
+    """Accounts of which the service refuses the keys, or for which the shop gives none."""
+    yield from _by_account(look, "the keys were refused", START + KEYS, CLAIM + KEYS, READS + KEYS)
+
+
+@alarm(Severity.NOW)
+def refused_tokens(look: Look) -> Iterator[Alarm]:
+    """Accounts of which the service refuses the access token, or the shop gives none that can be used."""
+    yield from _by_account(look, "the access token was refused", PAYOUT + KEYS, remedy=_LOG_IN)
 
 
 @alarm(Severity.NOW)
 def refused_starts(look: Look) -> Iterator[Alarm]:
     """Accounts with which nobody can pay, since the service refuses what is asked for."""
-    yield from _failing(look, START + REFUSED, "Nobody can start a payment", "starts")
-
-
-@alarm(Severity.NOW)
-def failing_payouts(look: Look) -> Iterator[Alarm]:
-    """Accounts of which no payout can be sent."""
-    yield from _failing(look, PAYOUT, "No payout can be sent", "payouts")
-
-
-@alarm(Severity.NOW)
-def failing_claims(look: Look) -> Iterator[Alarm]:
-    """Accounts of which no customer can say where a refund goes."""
-    yield from _failing(look, CLAIM, "No customer can say where a refund goes", "claims")
+    yield from _by_account(look, "the service refused it", START + REFUSED)
 
 
 @alarm(Severity.TODAY)
 def refused_customers(look: Look) -> Iterator[Alarm]:
     """Customers who were refused although the service answers, until an hour after the last one."""
-    what, why = "Customers are refused although the service answers", "too many web requests waited for it"
     remedy = "Raise PAYCHECKOUT_WEB_CALLS, or run more processes of the shop"
-    yield from _failing(look, WEB_CALL, what, "web requests", why, remedy)
+    yield from _by_account(look, "too many web requests waited for it", WEB_CALL, remedy=remedy)
 
 
-def _failing(
-    look: Look, operation: str, what: str, tries: str, why: str = "the service failed", remedy: str = _DOCTOR
-) -> Iterator[Alarm]:
-    """Calls that have failed more than once, and for more than five minutes, since they were last answered.
+def _by_account(look: Look, why: str, *operations: str, remedy: str = _DOCTOR) -> Iterator[Alarm]:
+    """One alarm for each account with failing calls; a single one for many."""
+    failing = _failing(look, *operations)
+    names = list(dict.fromkeys(calls.account for calls in failing))
+    for group in together([Group(name, 1, look.now) for name in names]):
+        of = [calls for calls in failing if group.account in (None, calls.account)]
+        yield _alarm_of(look, of, group.account, group.of, why, remedy)
 
-    A mere note when nobody has tried for an hour: the service may have recovered since.
+
+def _alarm_of(
+    look: Look, failing: Sequence[FailingCalls], account: str | None, of: str, why: str, remedy: str = _DOCTOR
+) -> Alarm:
+    """The alarm for failing calls; a mere note when nobody has tried for an hour, as they may be possible again."""
+    count, last = sum(calls.count for calls in failing), max(calls.last_failure_at for calls in failing)
+    untried = last <= look.now - UNTRIED
+    where = {None: " with several accounts", "": ""}.get(account, f" with account {account}")
+    words = {calls: _WORDS[calls.operation.removesuffix(KEYS).removesuffix(REFUSED)] for calls in failing}
+    what = ", and ".join(dict.fromkeys(stands_still for stands_still, _ in words.values()))
+    tries = " and ".join(dict.fromkeys(tries for _, tries in words.values()))
+    failed = f"The last {count} {tries}{where} failed, the last at {moment_text(last)}; none was tried since"
+    fails = f"{what[0].upper()}{what[1:]}{where}: {why} at least {count} times, the last {moment_text(last)}"
+    return Alarm(
+        failed if untried else fails,
+        *(min(calls.since for calls in failing), count, account),
+        tuple(
+            Example(f"{calls.count} {tries}{account_text(calls.account)}", problem=calls.words)
+            for calls, (_, tries) in words.items()
+        ),
+        (remedy,),
+        of=of,
+        is_note=untried,
+    )
+
+
+def _failing(look: Look, *operations: str) -> list[FailingCalls]:
+    """Calls that have failed more than once, and for more than five minutes, since they were last answered."""
+    failing = [calls for calls in look.failing_calls if calls.operation in operations]
+    failing.sort(key=lambda calls: operations.index(calls.operation))
+    return [found for calls in failing for found in _since_answer(look, calls)]
+
+
+def own_troubles(
+    look: Look, table: Table, since: ColumnElement[Any], where: Sequence[ColumnElement[bool]], *operations: str
+) -> list[Group]:
+    """By account, the rows whose trouble is not that of a failing service, or of refused keys.
+
+    Those have an alarm of their own; what they keep waiting is a mere note beside it.
+
+    :param operations: the calls that the rows wait for.
     """
-    failing = [calls for calls in look.failing_calls if calls.operation == operation]
-    still = [found for calls in failing for found in _since_answer(look, calls)]
-    for group in together([Group(calls.account, calls.count, calls.since) for calls in still]):
-        of = [calls for calls in still if group.account in (None, calls.account)]
-        last = max(calls.last_failure_at for calls in of)
-        untried = last <= look.now - UNTRIED
-        where = {None: " with several accounts", "": ""}.get(group.account, f" with account {group.account}")
-        failed = f"The last {group.count} {tries}{where} failed, the last at {moment_text(last)}; none was tried since"
-        fails = f"{what}{where}: {why} at least {group.count} times, the last {moment_text(last)}"
-        yield Alarm(
-            failed if untried else fails,
-            *(group.since, group.count, group.account),
-            tuple(Example(f"{calls.count}{account_text(calls.account)}", problem=calls.words) for calls in of),
-            (remedy,),
-            of=group.of,
-            is_note=untried,
-        )
+    names = [operation + cause for operation in operations for cause in ("", KEYS)]
+    failing = {calls.account for calls in _failing(look, *names)}
+    in_outage = began_in_outage(look.models.services, table.c.account, since, look.now, names, failing)
+    return look.by_account(table, since, *where, ~in_outage)
 
 
 def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
-    """Leave out starts that are answered again, whichever process made the call that proves it."""
-    if calls.operation.startswith(START):
+    """Leave out calls that are answered again, whichever process made the call that proves it."""
+    if calls.operation not in (PAYOUT + KEYS, WEB_CALL):
         c, of_account = look.models.checkouts.c, look.models.checkouts.c.account == calls.account
         newest = select(func.max(c.id)).where(of_account).scalar_subquery()
-        answered_at = _time_of(look, c.created_at, c.id == newest)
-        if calls.operation == START:
-            # Any signed call that is answered shows that service and keys work, unless starts fail all the time.
-            read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= EPOCH, c.failed_reads == 0)
-            read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID.value))
-            if read > calls.last_failure_at and calls.last_failure_at <= look.now - PATIENCE:
+        started = _time_of(look, c.created_at, c.id == newest)
+        read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= EPOCH, c.failed_reads == 0)
+        read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID.value))
+        answered_at = started if calls.operation.startswith(START) else EPOCH
+        if calls.operation.startswith(READS):
+            answered_at = read
+        elif not calls.operation.endswith(REFUSED):
+            # Any signed call that is answered shows that service and keys work, unless these fail all the time.
+            if max(read, started) > calls.last_failure_at and calls.last_failure_at <= look.now - PATIENCE:
                 return
             if read > calls.since and calls.resumed_at:
                 if calls.resumed_at == calls.last_failure_at:
@@ -166,13 +224,14 @@ def _with_problem(look: Look, where: ColumnElement[bool], what: tuple[str, str],
 
 @alarm(Severity.NOW)
 def unread_payments(look: Look) -> Iterator[Alarm]:
-    """Other checkouts whose reads have failed for over five minutes, by the last success: each try sets a new time."""
+    """Other checkouts whose reads have failed for over five minutes; a note where none of its account can be read."""
     c = look.models.checkouts.c
     failing = (c.failed_reads > 0, ~_is_completed(look))
     where = (*_has_problem(look), c.problem_since <= look.now - PATIENCE, *failing)
     groups = together(look.by_account(look.models.checkouts, c.problem_since, *where))
     if not groups:
         return
+    own = {group.account for group in own_troubles(look, look.models.checkouts, c.problem_since, where, READS)}
     since = func.min(c.problem_since)
     by_problem = select(c.account, func.count().label("count"), since.label("since"), c.problem).where(*where)
     rows = look.rows(by_problem.group_by(c.account, c.problem).order_by(since).limit(EXAMPLES))
@@ -187,6 +246,7 @@ def unread_payments(look: Look) -> Iterator[Alarm]:
             )[: EXAMPLES if group.account is None else 10],
             (_DOCTOR,),
             of=group.of,
+            is_note=not own & ({group.account} if group.account is not None else own),
         )
 
 
@@ -205,7 +265,8 @@ def _is_completed(look: Look) -> ColumnElement[bool]:
 def late_reads(look: Look) -> Iterator[Alarm]:
     """Reads that reconcile should have made more than five minutes ago."""
     c = look.models.checkouts.c
-    groups = look.by_account(look.models.checkouts, c.next_read_at, c.next_read_at <= look.now - PATIENCE)
+    late = (c.next_read_at <= look.now - PATIENCE,)
+    groups = look.by_account(look.models.checkouts, c.next_read_at, *late)
     if not groups:
         return
     count, since = sum(each.count for each in groups), min(each.since for each in groups)
@@ -214,6 +275,7 @@ def late_reads(look: Look) -> Iterator[Alarm]:
         *(since, count, groups[0].account if len(groups) == 1 else None),
         tuple(Example(f"{each.count}{each.text} since {moment_text(each.since)}") for each in groups if each.of),
         (RECONCILE,),
+        is_note=not own_troubles(look, look.models.checkouts, c.next_read_at, late, READS),
     )
 
 

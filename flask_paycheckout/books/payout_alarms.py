@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 
 from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, Alarm, Example, Group, Look, Severity, alarm, waiting
+from flask_paycheckout.books.payment_alarms import own_troubles
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
+from flask_paycheckout.service.record import PAYOUT, READS
 from flask_paycheckout.text import account_text, moment_text, payout_status_text
 
 # The accounts that one sentence names.
@@ -76,8 +79,7 @@ def unsent_payouts(look: Look) -> Iterator[Alarm]:
         [*_is_unsent(look), look.models.payouts.c.account.in_(accounts)],
         ("payout is ready and not sent", "payouts are ready and not sent"),
         RECONCILE,
-        "If the service refuses the access token, set a new one in PAYCHECKOUT_ACCESS_TOKEN or in the account, or log"
-        " in once: flask paycheckout payouts send --login",
+        calls=True,
     )
 
 
@@ -124,6 +126,7 @@ def payouts_not_followed(look: Look) -> Iterator[Alarm]:
         RECONCILE,
         "If it runs, look for the reference in the service's dashboard.",
         f"If the service has paid another amount: flask paycheckout payouts resolve REFERENCE --sent {_BY_WHY}",
+        calls=True,
     )
 
 
@@ -170,15 +173,22 @@ def failed_payouts(look: Look) -> Iterator[Alarm]:
 
 
 def _payouts(
-    look: Look, where: Sequence[ColumnElement[bool]], what: tuple[str, str], *remedies: str, more: str = ""
+    look: Look,
+    where: Sequence[ColumnElement[bool]],
+    what: tuple[str, str],
+    *remedies: str,
+    more: str = "",
+    calls: bool = False,
 ) -> Iterator[Alarm]:
     """One alarm for all payouts that fulfil the conditions.
 
     :param what: the words for one and for many of them.
     :param more: a form with which each example ends, filled with its row.
+    :param calls: whether they wait for calls of the service; in an outage that is a mere note.
     """
     c = look.models.payouts.c
-    rows = select(*(c[name] for name in _COLUMNS)).where(*where, *look.of_account(c.account))
+    where = *where, *look.of_account(c.account)
+    rows = select(*(c[name] for name in _COLUMNS)).where(*where)
 
     def example(row: Any) -> Example:
         to = f" to {row.destination}" if row.destination else ""
@@ -186,7 +196,9 @@ def _payouts(
         text = payout_text(row) + (f" ({more.format(row)})" if more else "")
         return Example(text, row.order_id, row.reference, name=name)
 
-    yield from waiting(look, rows, "moved_at", what, example, *remedies)
+    for found in waiting(look, rows, "moved_at", what, example, *remedies):
+        since = func.coalesce(c.problem_since, c.next_attempt_at)
+        yield replace(found, is_note=calls and not own_troubles(look, look.models.payouts, since, where, PAYOUT, READS))
 
 
 def missing_token_text(accounts: Sequence[str]) -> str:

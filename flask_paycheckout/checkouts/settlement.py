@@ -33,6 +33,7 @@ from flask_paycheckout.events.shop_transaction import ShopTransaction
 from flask_paycheckout.service.calls import READ, Permit, Service, ServiceCheckout
 from flask_paycheckout.service.logs import about_checkout
 from flask_paycheckout.service.observations import Observed
+from flask_paycheckout.service.record import READS
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
@@ -168,7 +169,7 @@ class Settlement:
         try:
             return self.service.reading(checkout)
         except Exception as error:
-            # Whatever it is: the reads of other accounts go on.
+            # Any error ends this read only, so that the reads of other accounts go on.
             return partial(_raise, error)
 
     def apply(
@@ -198,7 +199,8 @@ class Settlement:
         self, checkout: CheckoutMixin, read: Callable[[], Deposit | None], via: FoundBy, hint: WebhookHint
     ) -> Settled:
         try:
-            deposit = read()
+            with self.service.record.call(READS, checkout.account):
+                deposit = read()
             self._require_own(checkout, deposit)
         except Exception as error:
             self._note_failure(checkout, Entry.NO_ANSWER, error, hint.values, hint)

@@ -92,7 +92,7 @@ class Sender(Generic[W]):
         try:
             return await self.waiting.send(request)
         except (httpx.RequestError, OSError, ValueError, TypeError) as error:
-            # Whatever a transport or hook raises after the request was built may come after it was sent.
+            # When a transport or hook raises, the request may have been sent already.
             # A transport of the caller's own may quote what it could not send.
             text = hide(_error_text(error), credentials_of(request))
             failure = TransportFailed(str(operation), text, None, not isinstance(error, _UNSENT))

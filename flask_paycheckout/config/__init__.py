@@ -120,7 +120,7 @@ class Settings:
     """The seconds for which links to payment and status pages are valid."""
 
     prune_after: timedelta | None = setting(checks.check_retention, None)
-    """The seconds after which `flask paycheckout prune` removes what has ended, unless it is told another time."""
+    """The age, in seconds, from which on `flask paycheckout prune` removes ended orders when no other age is given."""
 
     defer_webhooks: bool = setting(checks.check_switch, False)
     """Whether the webhook only stores and answers, so that a task or reconcile reads the deposit."""

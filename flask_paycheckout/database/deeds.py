@@ -70,7 +70,7 @@ def record_deed(
     why: str | None = None,
     order_id: str | None = None,
 ) -> None:
-    """Store a deed in the transaction of what it tells of."""
+    """Store a deed in the transaction that does it."""
     texts = {"by": storable(by)[:MAX_ID], "deed": deed, "subject": subject[:MAX_ID], "why": storable(why or "")}
     values = texts | {"at": at, "through": present_door(), "order_id": order_id}
     connection.execute(deeds.insert().inline().values(values))

@@ -20,7 +20,7 @@ _NAME = "paycheckout_service"
 def service_table(beside: Table) -> Table:
     """The table in the metadata of another one of ours, defined by the first call, for migrations and `create_all`.
 
-    `failing_since` is NULL once a call of the operation was answered.
+    `count` is 0 once a call of the operation was answered.
     """
     moment = DateTime(timezone=True)
     return Table(
@@ -28,8 +28,9 @@ def service_table(beside: Table) -> Table:
         beside.metadata,
         # The merchant account's name; "" is the one of the settings.
         Column("account", String(255), primary_key=True),
-        # The operation: "start" creates checkouts, "read" reads deposits.
+        # The operation: "start" creates checkouts, "read" reads deposits; " keys" follows where the keys are refused.
         Column("operation", String(32), primary_key=True),
+        # The first failure of the newest series.
         Column("failing_since", moment),
         Column("last_failure_at", moment),
         # The first failure after an hour without any; NULL while there was no such pause since `failing_since`.
@@ -37,7 +38,7 @@ def service_table(beside: Table) -> Table:
         Column("last_answer_at", moment),
         # The last failure's error message, for people.
         Column("words", Text),
-        # The number of failures since `failing_since`.
+        # The number of failures since `failing_since`; 0 when the series is over.
         Column("count", Integer, nullable=False, server_default="0"),
         schema=beside.schema,
         keep_existing=True,

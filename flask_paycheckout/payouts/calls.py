@@ -35,7 +35,7 @@ from flask_paycheckout.payouts.sealing import Sealing, Unreadable
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.accounts import SETTINGS, Accounts, AccountUnavailable
 from flask_paycheckout.service.calls import PROOF, Service
-from flask_paycheckout.service.record import ServiceRecord
+from flask_paycheckout.service.record import PAYOUT, READS, ServiceRecord
 from flask_paycheckout.text import visible
 
 if TYPE_CHECKING:
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 
 Made = FiatDisbursement | CryptoDisbursement
 """A payout as the service has it."""
-
-PAYOUT = "payout"
-"""The operation of calls that send payouts, in the record of failing calls."""
 
 AccessToken = str | Callable[[], str]
 Result = TypeVar("Result")
@@ -174,7 +171,7 @@ class PayoutCalls:
             if made.amount is not None and made.amount != payout.amount:
                 return "amount"
         except ArithmeticError:
-            # Another program has stored what is no number.
+            # Another program has stored an amount that is no number.
             return "amount"
         currency = made.token if isinstance(made, CryptoDisbursement) else made.currency
         if currency is not None and currency != payout.currency:
@@ -195,12 +192,10 @@ class PayoutCalls:
             if isinstance(error, Unauthorized):
                 self.accounts.refused(account)
             # The refusal of a single payout says nothing about the others.
-            if is_refusal(error) and not isinstance(error, Unauthorized):
-                self.record.on_answer(PAYOUT, account)
-            else:
-                self.record.on_failure(PAYOUT, error_text(error, batch), account)
+            refused = is_refusal(error) and not isinstance(error, Unauthorized)
+            self.record.on_outcome(PAYOUT, account, None if refused else error, error_text(error, batch))
             raise
-        self.record.on_answer(PAYOUT, account)
+        self.record.on_outcome(PAYOUT, account)
         return made
 
     def find(self, payouts: Sequence[PayoutMixin]) -> LookedUp:
@@ -241,7 +236,8 @@ class PayoutCalls:
 
         def run() -> Result:
             try:
-                return call(keys.client)
+                with self.record.call(READS, keys.account):
+                    return call(keys.client)
             except Unauthorized:
                 self.accounts.refused(keys.account, keys.client)
                 raise

@@ -157,7 +157,7 @@ class RefundClaims:
 
 
 def _recipient(values: Any, payout: PayoutMixin) -> dict[str, Any]:
-    """The arguments of the call that makes a recipient of what a customer typed."""
+    """The arguments of the call that makes a recipient from the fields of the customer's form."""
     # The service has a field of its own for an IBAN, and customers have one or the other.
     iban = iban_of(values[ACCOUNT_NUMBER])
     number = {"account_number": values[ACCOUNT_NUMBER]} if iban is None else {"iban_number": iban}

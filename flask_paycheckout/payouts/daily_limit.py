@@ -28,7 +28,7 @@ def day_table(beside: Table) -> Table:
         Column("currency", String(72), primary_key=True),
         # The UTC day, like 2026-01-31.
         Column("day", String(10), primary_key=True),
-        # The exact sum of what was taken to be sent.
+        # The exact sum of the payouts that were taken to be sent.
         Column("amount", String(64), nullable=False),
         schema=beside.schema,
         keep_existing=True,

@@ -126,7 +126,7 @@ def locked(connection: Connection, checkouts: Table, checkout_id: str) -> bool:
 
 
 def rest_of(arrived: Decimal, refunded: str | None) -> Decimal:
-    """The part of what arrived that was not refunded."""
+    """The part of the payment that was not refunded."""
     return EXACT.subtract(arrived, Decimal(refunded or 0))
 
 

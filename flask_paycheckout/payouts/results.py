@@ -114,7 +114,7 @@ class PayoutResults:
         return PayoutReport(**counts, left=left, failed_calls=self.failed_calls)
 
     def deliver(self) -> None:
-        """Deliver the events of what was stored; called outside of all transactions."""
+        """Deliver the events that were stored; called outside of all transactions."""
         events, self._events = self._events, []
         self.delivery += self.outbox.deliver(events)
 

@@ -13,7 +13,6 @@ from flask_paycheckout.client import PaymentsClient, PaymentsError, ServiceFault
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.payouts.calls import (
-    PAYOUT,
     AccessToken,
     Addressed,
     Made,
@@ -31,7 +30,7 @@ from flask_paycheckout.payouts.results import PayoutReport, PayoutResults, due_m
 from flask_paycheckout.payouts.sealing import Unreadable
 from flask_paycheckout.payouts.stored import PayoutMoves
 from flask_paycheckout.service.logs import about, about_payout
-from flask_paycheckout.service.record import ServiceRecord
+from flask_paycheckout.service.record import KEYS, PAYOUT, ServiceRecord
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
@@ -108,7 +107,7 @@ class Sending:
             # Without its message, which the shop's own function may have made of the token.
             problem = f"no access token: PAYCHECKOUT_ACCESS_TOKEN raised {type(error).__name__}"
         self.parts.log.warning(_SENDS, "payouts are not sent: %s", problem, extra=about(account=account))
-        self.record.on_failure(PAYOUT, problem, account)
+        self.record.on_failure(PAYOUT + KEYS, problem, account)
         results.failed_calls += 1
         return None
 

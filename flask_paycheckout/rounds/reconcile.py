@@ -148,6 +148,7 @@ class Reconciler:
                 report += settled
                 if progress is not None:
                     progress(report)
+        self.settlement.service.record.write()
         self.parts.log.tell_left_out()
         return report
 

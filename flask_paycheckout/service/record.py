@@ -1,7 +1,7 @@
 """The record of calls that the service fails to answer, so that the report can say since when, and with which error.
 
-It covers calls that belong to no checkout yet, such as the one that creates it. An unreadable deposit is recorded in
-its checkout, as its `problem`.
+Failures in a row of one operation of an account are a series, which the next answer ends. The report tells by it an
+outage, or wrong keys, from a single payment that cannot be read, whose error is its checkout's `problem`.
 
 Outcomes are collected in memory. Rows are written only when calls begin to fail, when they are answered again, and at
 most once a minute while they fail, so a service that answers costs no statement.
@@ -9,7 +9,7 @@ most once a minute while they fail, so a service that answers costs no statement
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import Engine, Table, case, func, select, update
+from sqlalchemy import ColumnElement, Engine, Exists, Table, case, func, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused, ServiceFault, Unauthorized
@@ -28,6 +28,7 @@ from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.service_table import store_row
 from flask_paycheckout.errors import UnsafeCheckoutUrl
+from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.text import visible
 
@@ -39,6 +40,12 @@ START = "start"
 
 CLAIM = "claim"
 """The operation of calls that make a recipient of a customer's bank account."""
+
+READS = "read"
+"""The operation of calls that read deposits, or look for payouts that were sent."""
+
+PAYOUT = "payout"
+"""The operation of calls that send payouts; they are made with the access token."""
 
 WEB_CALL = "web call"
 """The operation of calls that web requests may not make, since too many others wait for a service that answers."""
@@ -52,10 +59,18 @@ SLOW_FOR = timedelta(days=1)
 UNTRIED = timedelta(hours=1)
 """Calls that failed, and that nobody has tried again for so long, may be possible again."""
 
+KEYS = " keys"
+"""Ends the name of an operation of which the service refuses the account's keys, or for which the shop gives none."""
+
 REFUSED = " refused"
 """Ends the name of an operation that the service answers, and always with a refusal of what is asked for."""
 
+CAUSES = "", KEYS, REFUSED
+"""The endings of an operation's name, in the order in which a call gets past them; "" is the service itself."""
+
 _MINUTE = timedelta(minutes=1)
+# In an outage, and after it, everything is tried again within this time: the longest pause between tries is 10 minutes.
+_ALL_TRIED = timedelta(minutes=15)
 _MAX_WORDS = 500
 
 
@@ -114,6 +129,9 @@ class _Noted(msgspec.Struct):
     """The outcomes that one process has collected."""
 
     calls: dict[tuple[str, str], _Calls] = msgspec.field(default_factory=dict)
+    loaded: bool = False
+    """Whether `calls` has the series that earlier processes have written."""
+
     noting: Lock = msgspec.field(default_factory=Lock)
     """Protects `calls`; never held while a statement runs."""
 
@@ -134,13 +152,23 @@ class ServiceRecord:
         try:
             yield
         except (PaymentsError, UnsafeCheckoutUrl) as error:
-            if _is_answer(error):
-                self.on_answer(operation, account)
-                operation += REFUSED
-            self.on_failure(operation, str(error), account)
+            self.on_outcome(operation, account, error)
             raise
-        self.on_answer(operation, account)
-        self.on_answer(operation + REFUSED, account)
+        self.on_outcome(operation, account)
+
+    def on_outcome(
+        self, operation: str, account: str, error: Exception | None = None, words: str | None = None
+    ) -> None:
+        """Record the outcome of a call, in memory only; thread-safe.
+
+        :param words: the error message for people, without secrets, where the error's own may have some.
+        """
+        failed = None if error is None else _cause(error)
+        for cause in CAUSES:
+            if cause == failed:
+                self.on_failure(operation + cause, str(error) if words is None else words, account)
+                return
+            self.on_answer(operation + cause, account)
 
     def on_failure(self, operation: str, words: str, account: str = "") -> None:
         """Record a failure, in memory only; thread-safe.
@@ -182,6 +210,8 @@ class ServiceRecord:
         if not here.calls or not here.writing.acquire(blocking=False):
             return
         try:
+            if not here.loaded:
+                self._load(here)
             for (account, operation), calls in list(here.calls.items()):
                 self._write_one({"account": account, "operation": operation}, calls)
         except SQLAlchemyError as error:
@@ -189,6 +219,16 @@ class ServiceRecord:
             self.parts.log.warning("records of failing calls", text, words, extra=about(), error=error)
         finally:
             here.writing.release()
+
+    def _load(self, here: _Noted) -> None:
+        """Take over the series of earlier processes, so that this one's answers end them."""
+        c = self.parts.models.services.c
+        with self.parts.engine().connect() as connection:
+            rows = connection.execute(select(c.account, c.operation).where(c["count"] > 0)).all()
+        with here.noting:
+            for account, operation in rows:
+                here.calls.setdefault((account, operation), _Calls()).failing = True
+            here.loaded = True
 
     def _write_one(self, row: dict[str, str], calls: _Calls) -> None:
         with self._here().noting:
@@ -218,13 +258,13 @@ class ServiceRecord:
         c = self.parts.models.services.c
         cleared = update(self.parts.models.services).where(*self._is(row), c.last_failure_at <= answered_at)
         with begin_limited(self.parts.engine()) as connection:
-            connection.execute(cleared.values(failing_since=None, resumed_at=None, last_answer_at=answered_at, count=0))
+            connection.execute(cleared.values(resumed_at=None, last_answer_at=answered_at, count=0))
 
     def _store_failures(self, row: dict[str, str], noted: _Calls) -> None:
         c = self.parts.models.services.c
         values = {"last_failure_at": noted.last_failure_at, "words": noted.words}
         first = values | {"failing_since": noted.first_failure_at, "count": noted.failures}
-        since = func.coalesce(c.failing_since, noted.first_failure_at, type_=c.failing_since.type)
+        since = case((c["count"] > 0, c.failing_since), else_=noted.first_failure_at)
         began = noted.first_failure_at or self.parts.clock()
         resumed = case((c.last_failure_at <= began - UNTRIED, began), else_=c.resumed_at)
         more: dict[str, Any] = {"failing_since": since, "resumed_at": resumed, "count": c["count"] + noted.failures}
@@ -236,11 +276,34 @@ class ServiceRecord:
         return [self.parts.models.services.c[name] == value for name, value in row.items()]
 
 
-def _is_answer(error: Exception) -> bool:
-    """Whether the service takes the account's keys and works, and refuses only what this call asked for."""
-    if isinstance(error, RequestRefused):
-        return not isinstance(error, (Unauthorized, RateLimited, ServiceFault))
-    return isinstance(error, UnsafeCheckoutUrl)
+def _cause(error: Exception) -> str:
+    """The cause of a failure, one of `CAUSES`; `REFUSED` where the service refuses only what this call asked for."""
+    if isinstance(error, (Unauthorized, AccountUnavailable)):
+        return KEYS
+    answered = isinstance(error, RequestRefused) and not isinstance(error, (RateLimited, ServiceFault))
+    return REFUSED if answered or isinstance(error, UnsafeCheckoutUrl) else ""
+
+
+def began_in_outage(
+    services: Table,
+    account: ColumnElement[Any],
+    since: ColumnElement[Any],
+    now: datetime,
+    operations: Collection[str],
+    failing: Collection[str],
+) -> Exists:
+    """Whether a trouble began in an outage that lasts, or has ended so lately that not everything was tried again.
+
+    :param account: the column of the row in trouble with its account.
+    :param since: that with the time when its trouble began.
+    :param operations: the operations that fail in such an outage.
+    :param failing: the accounts of which such operations fail.
+    """
+    c = services.c
+    lasts = (c["count"] > 0) & c.account.in_(failing) & (c.last_failure_at > now - _ALL_TRIED)
+    is_over = (c["count"] == 0) & (since <= c.last_answer_at) & (c.last_answer_at > now - _ALL_TRIED)
+    series = (c.account == func.coalesce(account, ""), c.operation.in_(operations), c.failing_since <= since)
+    return select(c.account).where(*series, lasts | is_over).exists()
 
 
 def failing_calls(engine: Engine, table: Table, now: datetime, account: str | None = None) -> Sequence[FailingCalls]:
@@ -250,7 +313,7 @@ def failing_calls(engine: Engine, table: Table, now: datetime, account: str | No
     of_account = [] if account is None else [c.account == account]
     lasts = (c.operation != WEB_CALL) | (c.last_failure_at >= now - UNTRIED)
     lasts &= ~c.operation.startswith(SLOW_RECEIVER) | (c.last_failure_at > now - SLOW_FOR)
-    failing = columns.where(c.failing_since.is_not(None), lasts, *of_account)
+    failing = columns.where(c["count"] > 0, lasts, *of_account)
     with engine.connect() as connection:
         rows = connection.execute(failing.order_by(c.account, c.operation).limit(100)).all()
     return [

@@ -40,13 +40,13 @@ class Folded(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """What a list is limited to, as its address says."""
+    """The filters in a list's address: account and days."""
 
     account: str | None
-    """Only this merchant account; None: all."""
+    """The merchant account; None for all."""
 
     accounts: list[str]
-    """The names of all when the shop has more than one, else empty."""
+    """The names of the shop's accounts; empty when it has only one."""
 
     since: date | None = None
     until: date | None = None
@@ -54,19 +54,19 @@ class Asked:
 
     @property
     def period(self) -> Period:
-        """The time of these days in the shop's time zone, which has 23 or 25 hours on a day when the clocks change."""
+        """The time of these days in the shop's time zone, where the day on which clocks change has 23 or 25 hours."""
         zone, end = page_settings().time_zone, self.until and self.until + timedelta(days=1)
         start, until = (None if day is None else moment_of(day, zone) for day in (self.since, end))
         return Period(start, until, self.account)
 
     @property
     def query(self) -> dict[str, str | date | None]:
-        """The part of an address that says the same."""
+        """The query of an address with these filters."""
         return {"account": self.account, "from": self.since, "to": self.until}
 
 
 def asked_for() -> Asked:
-    """What the address of this request limits a list to."""
+    """Read the filters of this request's address."""
     names, asked = runtime().merchants.names(), request.args.get("account")
     days = _day("from"), _day("to")
     if len(names) < 2:

@@ -99,7 +99,7 @@ def refund(token: str) -> Answer:
 
 
 def _typed() -> Mapping[str, str]:
-    """The fields that were sent, as a form or as JSON; what is no text is left out."""
+    """The fields that were sent, as a form or as JSON; only those whose values are texts."""
     request.max_content_length = _MAX_BODY
     if not request.is_json:
         return request.form

@@ -25,6 +25,7 @@ class SigningService(Service):
         super().__init__()
         self.signed: list[tuple[str, str]] = []
         self.refused: set[str] = set()
+        self.down: Answer | None = None
         self.keeps_answers = False
         self.paid_out: dict[str, str] = {}
         """The token by each reference of a disbursement: only the keys of the token's account can read it."""
@@ -36,6 +37,10 @@ class SigningService(Service):
         client_id = request.headers.get("X-Client-ID") or request.headers["Authorization"].removeprefix("Bearer ")
         self.before(client_id)
         self.signed.append((client_id, request.url.path.rsplit("/", 1)[1]))
+        if isinstance(self.down, Exception):
+            raise self.down
+        if isinstance(self.down, httpx.Response):
+            return httpx.Response(self.down.status_code, headers=self.down.headers, content=self.down.content)
         return refusal(401, "Unknown client") if client_id in self.refused else super().__call__(request)
 
     def _create(self, request: httpx.Request) -> Answer:
@@ -68,6 +73,12 @@ class SigningService(Service):
         if OWNERS.get(self.paid_out.get(found.removeprefix("of-"), "")) not in (None, reader):
             return refusal(404, "Disbursement not found")
         return success({"disbursementId": found, "status": "completed", "reference": found.removeprefix("of-")})
+
+
+@pytest.fixture
+def no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client's own repetitions take time and are tested elsewhere."""
+    monkeypatch.setattr("flask_paycheckout.client.retries._WORTH_REPEATING", ())
 
 
 @pytest.fixture

@@ -18,11 +18,6 @@ CHECKOUTS = 50
 KINDS = 3
 
 
-@pytest.fixture
-def no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flask_paycheckout.client.retries._WORTH_REPEATING", ())
-
-
 def stores_many(shop: Shop, seller: str, checkout_id: str) -> None:
     """Store due checkouts of a seller, like one that was really started."""
     own = {"account": seller, "next_read_at": shop.clock.now}

@@ -82,6 +82,7 @@ def test_every_alarm_of_another_account_is_left_out(market: Sellers, service: Si
     whole, of_ada = told(shop, "report"), told(shop, "report", "--account", "ada")
     of_bo = told(shop, "report", "--account", "")
     assert {one["key"]: one["account"] for one in of_ada["alarms"]} == {
+        "refused-keys:ada": "ada",
         "unread-payments:ada": "ada",
         "money-to-pay-back": "ada",
     }
@@ -116,8 +117,8 @@ def test_starts_of_one_account_that_fail_are_told_while_another_one_sells(
         market.add("bo", f"b-{place}")
         market.shop.starts(f"b-{place}")
         market.shop.clock.advance(minutes=1)
-    failing = told(market.shop, "report")["alarms"][0]
-    assert (failing["key"], failing["account"]) == ("failing-starts:ada", "ada")
+    [failing] = told(market.shop, "report", "--account", "ada")["alarms"]
+    assert (failing["key"], failing["account"]) == ("refused-keys:ada", "ada")
     assert "with account ada" in runs(market.shop, "report")[1]
     assert {one["key"] for one in told(market.shop, "report", "--account", "bo")["alarms"]} == {"late-reads"}
 
@@ -129,7 +130,7 @@ def an_outage(market: Sellers, service: SigningService) -> None:
         with pytest.raises(Exception, match="Unknown client"):
             market.shop.starts("o-1")
         market.shop.clock.advance(minutes=3)
-    assert "failing-starts:ada" in urgent(market.shop)
+    assert "refused-keys:ada" in urgent(market.shop)
     service.refused = set()
 
 
@@ -146,7 +147,7 @@ def test_a_read_that_is_answered_ends_the_alarm_that_nobody_can_start_a_payment(
     service.refused = {"id-ada"}
     with pytest.raises(Exception, match="Unknown client"):
         market.shop.starts("o-1")
-    assert urgent(market.shop) == {"failing-starts:ada"}, "a start that fails after it begins it again"
+    assert urgent(market.shop) == {"refused-keys:ada"}, "a start that fails after it begins it again"
     service.refused = set()
     market.shop.clock.advance(days=1)
     market.shop.reconciles()
@@ -161,7 +162,7 @@ def test_starts_that_nobody_tries_again_are_a_note_after_an_hour(market: Sellers
     an_outage(market, service)
     market.shop.clock.advance(minutes=57)
     [note] = alarms_of(market.shop).values()
-    assert (note.key, note.severity, note.since) == ("failing-starts:ada", "note", began)
+    assert (note.key, note.severity, note.since) == ("refused-keys:ada", "note", began)
     assert note.what == (
         "The last 3 starts with account ada failed, the last at 2026-01-01 12:06:00Z; none was tried since"
     )

@@ -188,12 +188,13 @@ def test_reads_that_fail_for_minutes_are_told_though_none_is_overdue(shop: Shop)
     for _ in range(8):
         shop.clock.advance(minutes=1)
         shop.reconciles()
-    [unread] = told(shop).alarms
-    assert (unread.key, unread.severity, unread.count, unread.since.minute) == ("unread-payments", "now", 2, 0)
+    refused, unread = told(shop).alarms
+    assert (refused.key, refused.severity, refused.since.minute) == ("refused-keys", "now", 0)
+    assert (unread.key, unread.severity, unread.count, unread.since.minute) == ("unread-payments", "note", 2, 0)
     assert told(shop).exit_code == 2
     assert str(unread.examples[0]).startswith("2 since 2026-01-01 12:00:00Z: ")
     assert "bad signature" in str(unread.examples[0])
-    assert "NOW    2026-01-01 12:00:00Z       2  2 payments could not be read or settled" in text_of(shop)
+    assert "NOTE   2026-01-01 12:00:00Z       2  2 payments could not be read or settled" in text_of(shop)
     assert "Nothing needs a person" not in text_of(shop)
     shop.service.deposits.clear()
     shop.clock.advance(minutes=10)
@@ -229,7 +230,7 @@ def test_starts_that_fail_are_told_until_one_succeeds(shop: Shop) -> None:
         fails_to_start(shop)
         shop.clock.advance(seconds=10)
     [failing] = told(shop).alarms
-    assert (failing.key, failing.severity, failing.since.minute) == ("failing-starts", "now", 0)
+    assert (failing.key, failing.severity, failing.since.minute) == ("failing-service", "now", 0)
     assert "Nobody can start a payment: the service failed at least" in text_of(shop)
     assert "closed for" in text_of(shop)
     assert "\x1b" not in text_of(shop)
@@ -246,7 +247,7 @@ def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, o
         fails_to_start(shop)
     shop.clock.advance(minutes=6)
     other = open_shop(SQLALCHEMY_DATABASE_URI=shop.app.config["SQLALCHEMY_DATABASE_URI"])
-    assert urgent(other) == {"failing-starts"}
+    assert urgent(other) == {"failing-service"}
     other.starts("o-2")
     assert urgent(shop) == set()
     shop.clock.advance(minutes=1)
@@ -254,7 +255,7 @@ def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, o
     assert urgent(shop) == set(), "not for five minutes since the other's success"
     shop.clock.advance(minutes=6)
     fails_to_start(shop)
-    assert "failing-starts" in urgent(shop)
+    assert "failing-service" in urgent(shop)
 
 
 def test_failures_are_written_down_at_most_once_a_minute(shop: Shop) -> None:

@@ -114,7 +114,7 @@ class World:
         due = self.due.get(account, deque())
         return [due.popleft() for _ in range(0 if failing else min(limit, len(due)))]
 
-    # The queue of what is finished
+    # The queue of finished reads
 
     def put(self, done: Future[Any]) -> None:
         self._done.append(done)

@@ -1,4 +1,4 @@
-"""Whatever hooks into httpx sees the client's calls: tracing, mocks, and a transport of one's own."""
+"""Programs that hook into httpx see the client's calls: tracing, mocks, and a transport of one's own."""
 
 from __future__ import annotations
 

@@ -363,7 +363,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Never("payouts.claims:RefundClaims._make_recipient", "wait"),
         ),
         "the report judges by the next read, which whoever tries in vain puts off": (
-            f"{_TROUBLE}[wrong secret]",
+            f"{_TROUBLE}[one deposit fails]",
             Swap(
                 "books.payment_alarms:unread_payments",
                 "c.problem_since <= look.now - PATIENCE",
@@ -396,19 +396,23 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "starts that another process makes do not take back that starts fail": (
             "books/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed",
-            Never("books.payment_alarms:_since_answer", "START"),
+            Swap("books.payment_alarms:_since_answer", "calls.operation.startswith(START)", "False"),
         ),
         "only a start that succeeds ends the alarm that nobody can start a payment": (
             f"{_PEOPLE}::test_a_read_that_is_answered_ends_the_alarm_that_nobody_can_start_a_payment",
-            Swap("books.payment_alarms:_since_answer", "read > calls.last_failure_at", "False"),
+            Swap("books.payment_alarms:_since_answer", "max(read, started) > calls.last_failure_at", "False"),
         ),
         "a read that is answered makes starts possible that the service refuses": (
             f"{_PEOPLE}::test_starts_that_the_service_refuses_are_not_made_possible_by_its_answers_to_reads",
-            Swap("service.record:_is_answer", "isinstance(error, RequestRefused)", "False"),
+            Swap("service.record:_cause", "isinstance(error, RequestRefused)", "False"),
         ),
         "starts that nobody tries again stay an alarm for ever": (
             f"{_PEOPLE}::test_starts_that_nobody_tries_again_are_a_note_after_an_hour",
-            Swap("books.payment_alarms:_failing", "last <= look.now - UNTRIED", "False"),
+            Swap("books.payment_alarms:_alarm_of", "last <= look.now - UNTRIED", "False"),
+        ),
+        "one outage is an alarm for each thing that waits in it": (
+            "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
+            Swap("books.payment_alarms:own_troubles", "~in_outage", "True"),
         ),
         "a log that writes a line for each checkout of an outage": (
             "accounts/test_outage.py::test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account",

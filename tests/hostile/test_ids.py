@@ -1,4 +1,4 @@
-"""Whatever stands in an id, one request goes out for exactly one resource: looked at as the server got it."""
+"""Any text may stand in an id: the server gets exactly one request, for exactly that resource."""
 
 from __future__ import annotations
 

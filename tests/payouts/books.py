@@ -27,7 +27,7 @@ NO_ANSWER = httpx.ReadTimeout("no answer")
 
 
 class Paper(Protocol):
-    """Whatever keeps lines."""
+    """Keeps lines."""
 
     def add(self, what: str, **facts: Any) -> None: ...
 

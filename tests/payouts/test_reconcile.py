@@ -137,7 +137,7 @@ def test_failing_calls_are_recorded_until_one_is_answered(payer: Payer) -> None:
     payer.owes()
     payer.sandbox.fault(FIAT, "error", statusCode=401)
     payer.sends()
-    assert failing() == ["payout"]
+    assert failing() == ["payout keys"]
     payer.sandbox.advance(minutes=2)
     payer.sends()
     assert failing() == []

@@ -1,4 +1,4 @@
-"""The command line, as far as it needs no socket."""
+"""The parts of the command line that need no socket."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Attacks on the extension's routes, tokens, pages and settings, and the table of what stands against each."""
+"""Attacks on the extension's routes, tokens, pages and settings, and the table of the guard against each."""

@@ -168,7 +168,7 @@ def fails(error: Exception) -> Trouble:
 
 
 def repeats(status: int, **headers: str) -> Trouble:
-    """Answers what is no envelope and holds the whole request."""
+    """Answers with a body that is no envelope and quotes the whole request."""
     return lambda request: httpx.Response(
         status,
         headers=headers,

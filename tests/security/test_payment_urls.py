@@ -1,4 +1,4 @@
-"""Whatever URL the service answers with, no customer leaves the allowed origins, and no header is added."""
+"""No URL in the service's answer takes a customer out of the allowed origins, or adds a header."""
 
 from __future__ import annotations
 

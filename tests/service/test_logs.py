@@ -123,7 +123,7 @@ def breaks(app: Flask, **facts: Any) -> None:
 def test_each_line_of_a_journey_has_its_ids_as_fields(
     open_shop: OpenShop, paycheckout_sandbox: Sandbox, written: list[dict[str, Any]]
 ) -> None:
-    """Whatever id a line's text names is a field too; a handler needs no pattern for our sentences."""
+    """Every id in a line's text is a field of the record too, so that a handler need not parse our sentences."""
     sandbox = paycheckout_sandbox
     payer = Payer(open_shop(sandbox=sandbox), sandbox)
     shop = payer.shop

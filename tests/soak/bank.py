@@ -47,7 +47,7 @@ class Bank:
 
 
 class Bookkeeper:
-    """The person who looks into the service's books for what the shop cannot know, and sends again what failed."""
+    """A person who decides unknown payouts by the service's own records, and retries those that failed."""
 
     def __init__(self, shop_url: str, shop: Reader, service: Reader) -> None:
         self._shop_url = shop_url
@@ -55,12 +55,12 @@ class Bookkeeper:
         self._service = service
 
     def works(self) -> None:
-        """Decide everything that is unknown, and retry what failed on its way."""
+        """Decide each unknown payout, and retry each failed one unless the service refused it."""
         for payout in self._rows("unknown"):
             known = self._service.count("disbursement", "reference = :of", of=payout["service_reference"])
             self._decides(payout, "resolve", {"sent": bool(known)})
         for payout in self._rows("failed"):
-            # What the service refused it would refuse again.
+            # The service would refuse it again.
             if "400 Bad Request" not in (payout["problem"] or ""):
                 self._decides(payout, "retry", {})
 

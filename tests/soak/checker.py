@@ -286,7 +286,7 @@ def second_payments_are_noticed(facts: Facts) -> Violations:
 
 
 def every_location_is_stored(facts: Facts) -> Violations:
-    """Whatever page a browser was sent to is a checkout of that order in the shop's database."""
+    """Each page that a browser was sent to is a checkout of that order in the shop's database."""
     for sent in facts.locations:
         stored = facts.checkout.get(sent["checkout_id"])
         if stored is None or (stored["order_id"], stored["url"]) != (sent["order_id"], sent["url"]):

@@ -72,7 +72,7 @@ class Machine(RuleBasedStateMachine):
         )
         if not hears:
             self.stop_webhooks()
-        # Most of what can happen needs a page to pay on.
+        # Most events need a payment page.
         self.press_pay("o-1")
 
     # The shop

@@ -21,10 +21,11 @@ from flask_paycheckout.books.audit.rechecks import ReadDeposit, Recheck, deposit
 from flask_paycheckout.books.audit.rows import AuditRows
 from flask_paycheckout.books.periods import Period, earlier
 from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsError, Unauthorized
-from flask_paycheckout.payouts.calls import PAYOUT, PayoutCalls, error_text
+from flask_paycheckout.payouts.calls import PayoutCalls, error_text
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import LOOK_BACK
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
+from flask_paycheckout.service.record import PAYOUT
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts

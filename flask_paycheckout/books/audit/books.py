@@ -76,7 +76,7 @@ def _judge(rows: AuditRows, subjects: Collection[Subject]) -> dict[Subject, Find
                 else:
                     expected, agrees = _judge_checkout(row, booked)
             except (ValueError, ArithmeticError):
-                # Another program wrote what is no amount, or no kind.
+                # Another program has stored an amount or a kind that cannot be read.
                 agrees = False
             if not agrees:
                 found[is_payout, name] = _finding(is_payout, name, row, booked, expected)
@@ -91,9 +91,9 @@ def _judge_checkout(row: Row, lines: Sequence[Row]) -> tuple[list[Line], bool]:
     here, there = _sums(expected, _BASE), _sums(lines, _BASE)
     agrees = all(line[name] == about[name] for line in lines for name in about)
     if any(line["kind"] == LineKind.PAYMENT_RETURNED for line in lines):
-        # What did not come back with the payment: the fee, and the time of the first arrival.
+        # The returned line brings back neither the fee nor the time of the first arrival.
         return expected, agrees and _without_fees(here) == _without_fees(there)
-    # The times are of hosts whose clocks differ, so a later change may have an earlier one.
+    # The clocks of hosts differ, so a later change may have an earlier time.
     in_time = all(
         line["booked_at"] == row["payment_completed_at" if line["change"] == lines[0]["change"] else "moved_at"]
         for line in lines

@@ -82,7 +82,7 @@ class AuditRows:
         """Payouts of the period that the service may have: to bank accounts, or in tokens, which it does not show."""
         c = self.models.payouts.c
         token = c.currency.contains("-")
-        # The service knows nothing of what a person gave back by hand.
+        # The service does not know refunds that a person has paid by hand.
         asked = c.to_kind.is_distinct_from("hand")
         return Source(self.models.payouts, [*self.paid_out().wanted, asked, token if tokens else ~token])
 

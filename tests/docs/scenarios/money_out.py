@@ -94,8 +94,8 @@ def erased(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> N
 
 
 def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    pages = [scene[name] for name in ("refunds.py", "claimed.py", "told.py", "by_hand.py")]
-    shop = make_shop(TASKS, MAILS, *pages, change=_with_email)
+    pages = [scene[name] for name in ("refunds.py", "heard.py", "claimed.py", "told.py", "by_hand.py")]
+    shop = make_shop(TASKS, MAILS, *pages, change=_with_email, above=scene["unheard.py"])
     checkout_id = _pays(shop, paycheckout_sandbox)
     shop.record_cash(checkout_id, "1.00")
     assert list(_statuses(shop).values()) == ["completed"]
@@ -118,6 +118,7 @@ def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> 
         paycheckout_sandbox.finish(asked, "completed")
     _waits(shop, paycheckout_sandbox)
     assert set(_statuses(shop).values()) == {"completed"}
+    assert "nobody listens" not in _runs(shop, "paycheckout report").output
     _runs(shop, proves, REFERENCE=references[0])
     assert Path("proof.pdf").read_bytes().startswith(b"%PDF")
 

@@ -1,4 +1,4 @@
-"""Switches of what answers and webhooks look like."""
+"""Switches for the form of answers and webhooks."""
 
 from __future__ import annotations
 
