@@ -123,7 +123,7 @@ class PayoutView(_ReadOnlyView):
     )
     column_details_list = (
         *column_list,
-        *("refund_of", "note", "revision", "service_reference", "disbursement_id"),
+        *("refund_of", "counts", "counts_currency", "note", "revision", "service_reference", "disbursement_id"),
         *("problem", "problem_since", "next_attempt_at"),
     )
 

@@ -392,6 +392,7 @@ class PayCheckout:
         by: str,
         why: str,
         to: Destination | ByHand | None = None,
+        send: tuple[Decimal | int | str, str] | None = None,
     ) -> PayoutMixin:
         """Pay a customer's money back, in the currency that was paid; added to `db.session` like `pay_out`.
 
@@ -402,6 +403,8 @@ class PayCheckout:
         :param why: the reason; 1,000 characters at most.
         :param to: the destination; by default the customer says it. `ByHand()` records that the money was given back
             outside of the service: the refund is completed at once.
+        :param send: the amount and currency that are paid out in place of the currency that was paid, such as
+            `("12.40", "usdc-polygon")`; `amount` is then what that counts of the payment.
         :raises UnknownCheckout: no such checkout is stored.
         :raises NothingToRefund: no money of it arrived.
         :raises RefundTooLarge: with the other refunds it would be more than what arrived.
@@ -409,7 +412,7 @@ class PayCheckout:
         :raises TypeError: the amount is a float, or another argument has the wrong type.
         :raises ValueError: an argument cannot be used; the message names it.
         """
-        return runtime().payout_requests.refund(checkout_id, amount, by, why, to)
+        return runtime().payout_requests.refund(checkout_id, amount, by, why, to, send)
 
     def approve_payout(
         self, reference: str, *, by: str, why: str | None = None, seen: int | None = None, over_limit: bool = False

@@ -19,6 +19,7 @@ __all__ = [
     "csv_text",
     "moment_text",
     "payout_status_text",
+    "payout_sum_text",
     "plain",
     "storable",
     "table_lines",
@@ -64,6 +65,14 @@ _PAYOUT_STATUS = {
 def payout_status_text(status: str) -> str:
     """The state of a payout for people, with its verb."""
     return _PAYOUT_STATUS.get(status, f"is {status}")
+
+
+def payout_sum_text(payout: Any) -> str:
+    """The sum that a payout sends, given its columns, and what that counts of a payment in another currency."""
+    sent = f"{Decimal(payout.amount):f} {payout.currency}"
+    if payout.counts_currency in (None, payout.currency):
+        return sent
+    return f"{sent} for {Decimal(payout.counts):f} {payout.counts_currency}"
 
 
 def trimmed(text: str) -> str:

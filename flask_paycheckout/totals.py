@@ -126,16 +126,17 @@ def _without_zeros(exact: Decimal, places: int) -> Decimal:
     return exact if dropped <= 0 else Decimal((sign, digits[:-dropped], exponent + dropped))
 
 
-def positive_amount(amount: Decimal | int | str, currency: str) -> Decimal:
+def positive_amount(amount: Decimal | int | str, currency: str, name: str = "amount") -> Decimal:
     """The amount as an exact, positive Decimal with the currency's own number of decimals.
 
+    :param name: of the argument, for the errors.
     :raises TypeError: the amount is a float or another type.
     :raises ValueError: zero, negative, not finite, more decimals than the currency has, or an unknown currency.
     """
     places = decimals_of(currency)
-    exact = exact_decimal("amount", amount, currency, places)
+    exact = exact_decimal(name, amount, currency, places)
     if exact == 0:
-        raise NothingToPay(f"amount {str(exact)[:40]} in {currency} is not positive: there is nothing to pay")
+        raise NothingToPay(f"{name} {str(exact)[:40]} in {currency} is not positive: there is nothing to pay")
     if places is None:
         return Decimal(format(exact, "f"))
     return exact.quantize(Decimal(1).scaleb(-places), context=_EXACT)

@@ -49,10 +49,20 @@ def test_refund_commits_a_refund_and_prints_its_reference_and_link(shop: Shop) -
     assert facts["reference"] == payouts(shop)[1].reference
 
 
+def test_refund_sends_another_currency(shop: Shop) -> None:
+    facts = told(shop, "refund", shop.has_paid(), "--amount", "2.50", "--send", "2.4", "usdc-polygon", *SAID)
+    assert (facts["amount"], facts["currency"]) == ("2.4", "usdc-polygon")
+    assert (facts["counts"], facts["counts_currency"]) == ("2.50", "USD")
+    [listed] = told(shop, "payouts")
+    assert listed["counts"] == "2.50"
+    assert "2.4 usdc-polygon for 2.50 USD" in runs(shop, "payouts").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "said"),
     [
         (["chk-1", "--why", "x"], 2, "--by"),
+        (["chk-1", "--send", "0", "usdc-polygon", *SAID], 2, "--send: send 0 in usdc-polygon is not positive"),
         (["chk-1", "--by", "Ada"], 2, "--why"),
         (["chk-1", "--by", " ", "--why", "x"], 2, "--by: by must not be empty"),
         (["chk-1", "--by", "Ada", "--why", ""], 2, "--why: why must not be empty"),
@@ -97,6 +107,8 @@ def test_payouts_are_listed_for_people_and_programs(shop: Shop) -> None:
         "status": "waiting",
         "amount": "80.00",
         "currency": "USD",
+        "counts": None,
+        "counts_currency": None,
         "order_id": "o-1",
         "refund_of": None,
         "account": "",

@@ -34,7 +34,21 @@ if TYPE_CHECKING:
 _FINAL = frozenset({PayoutStatus.COMPLETED, PayoutStatus.FAILED, PayoutStatus.CANCELLED})
 # What nobody typed: times, states, amounts, ids, and the names of staff.
 _FACTS = frozenset(
-    {"at", "what", "to", "rule", "by", "total", "replaces", "replaced", "via", "deposit", "reason", "compared"}
+    {
+        "at",
+        "what",
+        "to",
+        "rule",
+        "by",
+        "total",
+        "counts",
+        "replaces",
+        "replaced",
+        "via",
+        "deposit",
+        "reason",
+        "compared",
+    }
     | {"revision", "result", "missed", "received", "fee", "disbursement_id"}
 )
 _CHANGED = "it changed at the same moment; erase again"

@@ -28,6 +28,7 @@ from flask_paycheckout.text import (
     PRUNED_TEXT,
     account_text,
     moment_text,
+    payout_sum_text,
     plain,
     visible,
 )
@@ -200,6 +201,10 @@ class PayoutStory:
     """The number by which people name a refund."""
 
     order_id: str | None = None
+    counts: Decimal | None = None
+    """The amount that a refund takes of the payment, in `counts_currency`; None for what is no refund."""
+
+    counts_currency: str | None = None
 
 
 @dataclass(frozen=True)
@@ -410,7 +415,9 @@ _CHECKOUT_TEXT: dict[str, Callable[[Facts], str]] = {
 }
 
 _PAYOUT_TEXT: dict[str, Callable[[Facts], str]] = {
-    "created": lambda facts: f"Made for {facts['total']}{_if_any(' by {by}: {why}', facts)}",
+    "created": lambda facts: (
+        f"Made for {facts['total']}{_if_any(' in place of {counts}', facts)}{_if_any(' by {by}: {why}', facts)}"
+    ),
     "moved": _payout_moved_text,
     "read": lambda facts: f"Looked up: {facts['result']}",
     "no answer": lambda facts: f"No reliable answer: {facts['problem']}",
@@ -449,7 +456,7 @@ def _payout_lines(story: PayoutStory) -> Iterator[str]:
     of = f" of checkout {story.refund_of}" if story.refund_of is not None else ""
     about = f"{story.reference}{of}{account_text(story.account)}"
     fee = f", fee {story.fee:f}" if story.fee is not None else ""
-    yield f"{story.kind.capitalize()} {about}, {story.amount:f} {story.currency}{fee}: {story.status}"
+    yield f"{story.kind.capitalize()} {about}, {payout_sum_text(story)}{fee}: {story.status}"
     yield f"  To: {story.destination or 'not said yet'}"
     if story.note:
         yield f"  Note: {story.note}"

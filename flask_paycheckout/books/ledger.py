@@ -298,7 +298,7 @@ def _fee_of(payout: Row) -> Decimal:
 def _counted(payout: Row, sign: int) -> Amount | None:
     """The amount that a refund counts of the payment that it pays back, where it is sent in another currency."""
     counts, currency = payout.get("counts"), payout.get("counts_currency")
-    if counts is None or currency is None or (counts, currency) == (payout["amount"], payout["currency"]):
+    if counts is None or currency is None or currency == payout["currency"]:
         return None
     return Amount(EXACT.multiply(Decimal(counts), Decimal(sign)), currency)
 

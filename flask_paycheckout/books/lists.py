@@ -220,9 +220,13 @@ class ListedPayout:
     kind: str
     status: str
     amount: str
-    """The exact amount."""
+    """The exact amount that is sent."""
 
     currency: str
+    counts: str | None
+    """The exact amount that a refund takes of the payment; None for what is no refund."""
+
+    counts_currency: str | None
     order_id: str | None
     refund_of: str | None
     """The id of the checkout whose money a refund pays back."""

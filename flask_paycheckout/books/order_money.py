@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from flask_paycheckout.books.explain import AttemptStory, Explanation
+from flask_paycheckout.books.explain import AttemptStory, Explanation, PayoutStory
 from flask_paycheckout.books.ledger import MONEY_OUT
 from flask_paycheckout.checkouts.payments import Amount, sums_of
 from flask_paycheckout.payouts.paybacks import PAID_BACK
@@ -15,7 +15,10 @@ Sums = tuple[Amount, ...]
 
 
 class OrderMoney(NamedTuple):
-    """The sums of an order. Those of money out leave out what failed or was cancelled."""
+    """The sums of an order. Those of money out leave out what failed or was cancelled.
+
+    Refunds are in the currency that was paid, also where another one is sent, so that the sums come to what is left.
+    """
 
     arrived: Sums
     fees: Sums
@@ -41,27 +44,33 @@ def money_of(story: Explanation) -> OrderMoney:
     out = [each for each in story.payouts if each.status in MONEY_OUT]
     arrived = sums_of(payment.paid for payment in payments)
     by_hand = [rest for attempt in story.attempts if attempt.payback == PAID_BACK for rest in _rest(story, attempt)]
-    taken = [Amount(each.amount, each.currency) for each in refunds] + by_hand
+    taken = [*map(_counted, refunds), *by_hand]
     return OrderMoney(
         arrived,
         sums_of(Amount(fee.amount, fee.currency) for fee in fees if fee.amount is not None and fee.currency),
         sums_of(payment.received for payment in payments),
-        sums_of([Amount(each.amount, each.currency) for each in out if each in refunds] + by_hand),
-        sums_of(Amount(each.amount, each.currency) for each in refunds if each not in out),
+        sums_of([*(_counted(each) for each in out if each in refunds), *by_hand]),
+        sums_of(_counted(each) for each in refunds if each not in out),
         sums_of(Amount(each.amount, each.currency) for each in out if each not in refunds),
         less(arrived, taken),
     )
 
 
 def refunded_of(story: Explanation, checkout_id: str) -> Sums:
-    """The refunds of one payment that were sent or completed."""
+    """The sums that the refunds of one payment take of it, of those that were sent or completed."""
     out = [each for each in story.payouts if each.refund_of == checkout_id and each.status in MONEY_OUT]
-    return sums_of(Amount(each.amount, each.currency) for each in out)
+    return sums_of(map(_counted, out))
 
 
-def less(amounts: Iterable[Amount], taken: Iterable[Amount]) -> Sums:
+def less(amounts: Iterable[Amount], taken: Iterable[Amount | None]) -> Sums:
     """These amounts less those that were taken of them."""
-    return sums_of([*amounts, *(Amount(-each.amount, each.currency) for each in taken)])
+    return sums_of([*amounts, *(each and Amount(-each.amount, each.currency) for each in taken)])
+
+
+def _counted(refund: PayoutStory) -> Amount | None:
+    """The sum that a refund takes of its payment."""
+    counts, currency = refund.counts, refund.counts_currency
+    return None if counts is None or currency is None else Amount(counts, currency)
 
 
 def _rest(story: Explanation, attempt: AttemptStory) -> Sums:

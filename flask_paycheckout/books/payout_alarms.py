@@ -13,7 +13,7 @@ from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, Alarm, Example, 
 from flask_paycheckout.books.payment_alarms import own_troubles
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
 from flask_paycheckout.service.record import PAYOUT, READS
-from flask_paycheckout.text import account_text, moment_text, payout_status_text
+from flask_paycheckout.text import account_text, moment_text, payout_status_text, payout_sum_text
 
 # The accounts that one sentence names.
 _NAMED = 5
@@ -23,7 +23,7 @@ _WEEK = timedelta(days=7)
 _BY_WHY = "--by YOU --why REASON"
 _COLUMNS = (
     *("id", "reference", "service_reference", "kind", "status", "amount", "currency", "order_id", "account"),
-    *("destination", "revision", "problem", "moved_at"),
+    *("counts", "counts_currency", "destination", "revision", "problem", "moved_at"),
 )
 
 
@@ -192,7 +192,7 @@ def _payouts(
 
     def example(row: Any) -> Example:
         to = f" to {row.destination}" if row.destination else ""
-        name = f"{payout_name(row)}: {row.amount} {row.currency}{to}"
+        name = f"{payout_name(row)}: {payout_sum_text(row)}{to}"
         text = payout_text(row) + (f" ({more.format(row)})" if more else "")
         return Example(text, row.order_id, row.reference, name=name)
 
@@ -230,4 +230,4 @@ def payout_text(payout: Any) -> str:
     to = f" to {payout.destination}" if payout.destination else ""
     problem = f": {' '.join(payout.problem.split())}" if payout.problem else ""
     status = f"{payout_status_text(payout.status)} since {moment_text(payout.moved_at)}"
-    return f"{payout.reference}: {payout.kind}{about}, {payout.amount} {payout.currency}{to}, {status}{problem}"
+    return f"{payout.reference}: {payout.kind}{about}, {payout_sum_text(payout)}{to}, {status}{problem}"

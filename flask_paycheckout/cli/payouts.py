@@ -34,7 +34,15 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.results import PayoutReport
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import account_text, moment_text, payout_status_text, plain, table_lines, visible
+from flask_paycheckout.text import (
+    account_text,
+    moment_text,
+    payout_status_text,
+    payout_sum_text,
+    plain,
+    table_lines,
+    visible,
+)
 from flask_paycheckout.views.order_urls import refund_url
 
 _LISTED = 100
@@ -45,11 +53,19 @@ _LISTED = 100
 @click.option(
     "--amount", metavar="AMOUNT", help="The amount, in the currency that was paid; all that is left by default."
 )
+@click.option(
+    "--send",
+    nargs=2,
+    metavar="AMOUNT CURRENCY",
+    help="Pay out this instead, such as 12.40 usdc-polygon; --amount is what it counts.",
+)
 @by_option
 @why_option
 @json_option
 @with_appcontext
-def refund(checkout_id: str, amount: str | None, by: str, why: str, as_json: bool) -> None:
+def refund(
+    checkout_id: str, amount: str | None, send: tuple[str, str] | None, by: str, why: str, as_json: bool
+) -> None:
     """Pay the money of a checkout back, all of it or a part; print the refund's reference and its link.
 
     Send the link to the customer, who says on its page where the money goes. Then a person approves it. A held payment
@@ -57,15 +73,15 @@ def refund(checkout_id: str, amount: str | None, by: str, why: str, as_json: boo
 
     Exit code 0: stored. 1: there is no such money, or less of it is left. 2: an argument cannot be used.
     """
-    with usable(amount="--amount", checkout_id="CHECKOUT_ID", by="--by", why="--why"):
-        made = runtime().for_writing(f"refund({checkout_id!r})").refunds.make(checkout_id, amount, by, why, None)
+    with usable(amount="--amount", send="--send", currency="--send", checkout_id="CHECKOUT_ID", by="--by", why="--why"):
+        made = runtime().for_writing(f"refund({checkout_id!r})").refunds.make(checkout_id, amount, by, why, send=send)
     if made is None:
         raise click.ClickException("Nothing was stored. Try again.")
     url = refund_url(made.reference)
     tell(
         as_json,
         _facts(made) | {"refund_url": url},
-        f"refund {made.reference} of {made.exact_amount} {made.currency} {payout_status_text(made.status)}",
+        f"refund {made.reference} of {payout_sum_text(made)} {payout_status_text(made.status)}",
         f"Send the customer this link, to say where the money goes: {url}",
     )
 
@@ -107,7 +123,7 @@ def _table(listed: Sequence[ListedPayout]) -> Iterator[str]:
         seen = f" (--seen {one.revision})" if one.status == PayoutStatus.WAITING else ""
         status = payout_status_text(one.status) + seen
         about = [one.reference + account_text(one.account), one.kind, one.order_id or "", one.destination or ""]
-        rows.append([*map(visible, about), status, moment_text(one.moved_at), f"{one.amount} {one.currency}"])
+        rows.append([*map(visible, about), status, moment_text(one.moved_at), payout_sum_text(one)])
     problems = [None, *(one.problem for one in listed)]
     for line, problem in zip(table_lines(rows, left=6) if listed else (), problems, strict=False):
         yield line
@@ -254,5 +270,5 @@ def _decide(as_json: bool, decision: Callable[[], PayoutMixin]) -> None:
 
 def _facts(payout: PayoutMixin) -> dict[str, Any]:
     """A payout as the list shows it, without its account number."""
-    values = {part.name: getattr(payout, part.name) for part in fields(ListedPayout) if part.name != "amount"}
-    return values | {"amount": payout.exact_amount}
+    values = {part.name: getattr(payout, part.name) for part in fields(ListedPayout)}
+    return values | {"amount": payout.exact_amount, "counts": payout.exact_counts}

@@ -139,7 +139,9 @@ class PayoutDecisions:
         if evidence is PayoutEvidence.RETRIED:
             return HEALED | self._next_try(payout) | at_once
         if evidence is PayoutEvidence.AMENDED:
-            return HEALED | {"amount": payout.reported_amount, "reported_amount": None} | never
+            # A refund in another currency counts what a person said, whatever of that was sent.
+            same = ("amount", "counts") if payout.counts_currency == payout.currency else ("amount",)
+            return HEALED | dict.fromkeys(same, payout.reported_amount) | {"reported_amount": None} | never
         if evidence is PayoutEvidence.RETURNED:
             return HEALED | {"problem": evidence.value, "problem_since": now} | never
         if evidence is PayoutEvidence.SEEN_UNSENT:

@@ -78,6 +78,10 @@ class PayoutMixin:
     currency: Mapped[str] = mapped_column(String(72))
     """An ISO 4217 code for a bank, a token id for a wallet."""
 
+    exact_counts: Mapped[str | None] = mapped_column("counts", String(64))
+    counts_currency: Mapped[str | None] = mapped_column(String(72))
+    """The currency of `counts`, in which the customer paid; NULL for what is no refund."""
+
     exact_fee: Mapped[str | None] = mapped_column("fee", String(64))
 
     reported_amount: Mapped[str | None] = mapped_column(String(64))
@@ -160,8 +164,13 @@ class PayoutMixin:
 
     @property
     def amount(self) -> Decimal:
-        """The amount, exactly."""
+        """The amount that is sent, exactly, in `currency`."""
         return Decimal(self.exact_amount)
+
+    @property
+    def counts(self) -> Decimal | None:
+        """The amount that a refund takes of the payment, exactly, in `counts_currency`; None for what is no refund."""
+        return None if self.exact_counts is None else Decimal(self.exact_counts)
 
     @property
     def fee(self) -> Decimal | None:

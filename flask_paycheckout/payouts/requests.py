@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
 
+Number = Decimal | int | str
+
 _MAX_NOTE = 255
 
 
@@ -78,7 +80,7 @@ class PayoutRequests:
             "asked_by": None if by is None else stored_name(who_and_why(by, "-")[0]),
         }
         session = self.parts.sessions.of_context()
-        status = PayoutStatus.CLAIMABLE if to is None else self._status(exact, currency, approve)
+        status = PayoutStatus.CLAIMABLE if to is None else self._status(approve, Amount(exact, currency))
         end = self._end_of_claim(to, expires)
         stored = self._insert(session, wanted, exact, to, status, end, by=wanted["asked_by"])
         if stored is not None:
@@ -95,7 +97,13 @@ class PayoutRequests:
         return cast("PayoutMixin", known)
 
     def refund(
-        self, checkout_id: str, amount: Decimal | int | str | None, by: str, why: str, to: Destination | ByHand | None
+        self,
+        checkout_id: str,
+        amount: Number | None,
+        by: str,
+        why: str,
+        to: Destination | ByHand | None = None,
+        send: tuple[Number, str] | None = None,
     ) -> PayoutMixin:
         """Add a refund to `db.session`, and reject the payment if it is held. One by hand is completed at once."""
         by, why = who_and_why(by, why)
@@ -107,9 +115,11 @@ class PayoutRequests:
         exact = refundable.rest if amount is None else positive_amount(amount, currency)
         if exact <= 0:
             raise RefundTooLarge(checkout_id, refundable.arrived.amount, refundable.rest, currency)
+        counted = Amount(exact, currency)
+        sent = counted if send is None else _sum_to_send(send, currency)
         by_hand = isinstance(to, ByHand)
         if to is not None and not isinstance(to, ByHand):
-            require_destination(to, currency)
+            require_destination(to, sent.currency)
         self.limits.take(transaction.connection, refundable, exact)
         now = self.parts.clock()
         self._reject_held(transaction, refundable, by, why, now)
@@ -117,7 +127,9 @@ class PayoutRequests:
         row = {
             "reference": self._refund_reference(transaction.connection, checkout_id),
             "kind": PayoutKind.REFUND.value,
-            "currency": currency,
+            "currency": sent.currency,
+            "exact_counts": f"{exact:f}",
+            "counts_currency": currency,
             "order_id": refundable.row["order_id"],
             "refund_of": checkout_id,
             "account": refundable.row["account"],
@@ -125,8 +137,9 @@ class PayoutRequests:
         }
         status = PayoutStatus.CLAIMABLE
         if to is not None:
-            status = self._status(exact, currency, False if by_hand else None)
-        stored = self._insert(session, row, exact, to, status, by=by, why=why)
+            status = self._status(False if by_hand else None, counted, sent)
+        counts = None if send is None else str(counted)
+        stored = self._insert(session, row, sent.amount, to, status, counts=counts, by=by, why=why)
         if stored is None:
             raise PayoutConflict(row["reference"], "content")
         self._record(transaction.connection, stored, "refunded", checkout_id, why)
@@ -177,11 +190,14 @@ class PayoutRequests:
             )
         return account
 
-    def _status(self, amount: Decimal, currency: str, approve: bool | None) -> PayoutStatus:
-        """The first state of a payout whose destination is known."""
+    def _status(self, approve: bool | None, *sums: Amount) -> PayoutStatus:
+        """The first state of a payout whose destination is known.
+
+        :param sums: what is sent, and what it counts; a person approves it when either reaches its currency's limit.
+        """
         if approve is None:
-            limit = self.parts.settings.approve_over.get(currency)
-            approve = limit is not None and amount >= limit
+            limits = self.parts.settings.approve_over
+            approve = any(each.currency in limits and each.amount >= limits[each.currency] for each in sums)
         return PayoutStatus.WAITING if approve else PayoutStatus.READY
 
     def _insert(
@@ -258,6 +274,17 @@ def destination_columns(to: Destination | ByHand, sealing: Sealing) -> dict[str,
     return columns | {"to_details": sealing.seal(to), "fingerprint": sealing.fingerprint(to)}
 
 
+def _sum_to_send(send: Any, paid_in: str) -> Amount:
+    """The sum that is sent in place of the currency that was paid."""
+    if not isinstance(send, (tuple, list)) or len(send) != 2:
+        raise TypeError("send must be an amount and a currency, such as ('12.40', 'usdc-polygon')")
+    amount, currency = send
+    exact = positive_amount(amount, currency, "send")
+    if currency == paid_in:
+        raise ValueError(f"send must be in another currency than {paid_in}, which was paid; else leave it out")
+    return Amount(exact, currency)
+
+
 def _checked_note(note: str | None) -> str | None:
     if note is None:
         return None
@@ -306,7 +333,13 @@ class Refunds:
         return RefundablePayment(checkout, paid, left, tuple(self.payouts.of_checkout(checkout_id)))
 
     def make(
-        self, checkout_id: str, amount: Decimal | int | str | None, by: str, why: str, seen: str | None
+        self,
+        checkout_id: str,
+        amount: Number | None,
+        by: str,
+        why: str,
+        seen: str | None = None,
+        send: tuple[Number, str] | None = None,
     ) -> PayoutMixin | None:
         """Make a refund and commit it; arguments and errors as for `PayCheckout.refund`.
 
@@ -315,7 +348,7 @@ class Refunds:
         """
         with self.parts.sessions.own() as session:
             try:
-                made = self.requests.refund(checkout_id, amount, by, why, None)
+                made = self.requests.refund(checkout_id, amount, by, why, send=send)
                 # The checkout's row is locked by now, so nobody else can add a refund before the commit.
                 if seen is not None and self._seen_before(session, made) != seen:
                     session.rollback()

@@ -189,7 +189,7 @@ class PayoutMoves:
         row = self.payouts.change(connection, payout, values, entry, always=move.evidence not in _ROUTINE)
         if row is None:
             return None
-        self._count_refund(connection, payout, to, row["amount"])
+        self._count_refund(connection, payout, to, row["counts"])
         if deed := DEED_OF.get(move.evidence):
             by, why = str(move.facts["by"]), cast("str | None", move.facts["why"])
             deeds = self.payouts.models.deeds
@@ -211,15 +211,15 @@ class PayoutMoves:
         )
         return MovedPayout(cast("PayoutMixin", event.subject), (event,))
 
-    def _count_refund(self, connection: Connection, payout: PayoutMixin, to: PayoutStatus, amount: str) -> None:
+    def _count_refund(self, connection: Connection, payout: PayoutMixin, to: PayoutStatus, counts: str) -> None:
         """Keep the sum of the checkout's refunds.
 
-        :param amount: the payout's after the move.
+        :param counts: the amount that the payout counts after the move.
         """
         if payout.refund_of is None:
             return
-        before = None if payout.status in RELEASING else payout.amount
-        after = None if to in RELEASING else Decimal(amount)
+        before = None if payout.status in RELEASING else payout.counts
+        after = None if to in RELEASING else Decimal(counts)
         if before == after:
             return
         if before is not None:

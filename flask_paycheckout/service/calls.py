@@ -88,12 +88,23 @@ def read_deposit(client: PaymentsClient, checkout: ServiceCheckout) -> Deposit |
     return None
 
 
-__all__ = ["CREATE", "PROOF", "READ", "RECIPIENT", "AccountUnavailable", "NotAsked", "Permit", "Service", "is_answer"]
+__all__ = [
+    "CREATE",
+    "ESTIMATE",
+    "PROOF",
+    "READ",
+    "RECIPIENT",
+    "AccountUnavailable",
+    "NotAsked",
+    "Permit",
+    "Service",
+    "is_answer",
+]
 
 T = TypeVar("T")
 
 CREATE, READ, RECIPIENT = "POST /v1/checkout", "GET /v1/deposit/{id}", "POST /v1/recipient"
-PROOF = "GET /v1/disbursement/fiat/{id}/report"
+PROOF, ESTIMATE = "GET /v1/disbursement/fiat/{id}/report", "GET /v1/disbursement/crypto/estimate"
 
 # Seconds that a request waits for a slot while the service is quick; too short to slow down the shop's other pages.
 _MOMENT = 0.15
@@ -133,7 +144,7 @@ class Service:
         self.slow_after = _SLOW * self.web_timeout
         # Twice the time of a call, to allow for what happens between permission and call.
         self.breaker = Breaker(2 * self.web_timeout + _MOMENT, elapsed)
-        most, seldom = settings.web_calls or MOST_WEB_CALLS, (RECIPIENT, PROOF)
+        most, seldom = settings.web_calls or MOST_WEB_CALLS, (RECIPIENT, PROOF, ESTIMATE)
         self.slots = ConcurrencyLimit(most, self.slow_after, self.parts.several_accounts, seldom, elapsed)
 
     def client_id_of(self, account: str) -> str | None:
@@ -165,7 +176,7 @@ class Service:
     def permit(self, operation: str, account: str = "") -> Iterator[Permit]:
         """Take permission for one call, before anything is written to the database for it.
 
-        :param operation: `READ`, which waits for no slot, or `CREATE`, `RECIPIENT` or `PROOF`, which wait a moment.
+        :param operation: `READ`, which waits for no slot, or one of the others, which wait a moment.
         :param account: the name of the merchant account whose keys sign the call.
         :raises NotAsked: the service may not be called now.
         :raises AccountUnavailable: the shop gives no keys for the account.

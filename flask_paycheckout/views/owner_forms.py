@@ -18,7 +18,7 @@ from flask_paycheckout.books.periods import Period, moment_of
 from flask_paycheckout.checkouts.decisions import MAX_BY, MAX_WHY
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Person
-from flask_paycheckout.text import moment_text, payout_status_text, trimmed, visible
+from flask_paycheckout.text import moment_text, payout_status_text, payout_sum_text, trimmed, visible
 from flask_paycheckout.views.headers import nonce
 from flask_paycheckout.views.language import page_settings, use_settings
 
@@ -124,6 +124,7 @@ def owner_page(template: str, **facts: object) -> str:
         visible=visible,
         state=state_text,
         name_of=payout_name,
+        sum_of=payout_sum_text,
         folded=folded,
         who=person().name,
         nonce=nonce(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple
 
 from flask import abort, make_response, redirect, request, url_for
@@ -24,14 +24,16 @@ from flask_paycheckout.errors import (
     UnknownCheckout,
     UnknownPayout,
 )
+from flask_paycheckout.payouts.calls import error_text
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.requests import RefundablePayment
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
+from flask_paycheckout.service.calls import ESTIMATE
 from flask_paycheckout.text import payout_status_text, trimmed, visible
-from flask_paycheckout.totals import positive_amount
+from flask_paycheckout.totals import is_token, positive_amount
 from flask_paycheckout.views import language
 from flask_paycheckout.views.order_urls import claim_url
 from flask_paycheckout.views.owner_books import sums_of_days
@@ -47,6 +49,7 @@ from flask_paycheckout.views.owner_forms import (
 )
 
 _Page = str | tuple[str, int] | Response
+_Sum = tuple[Decimal, str]
 
 # Programs may write an amount so; a person who does has made a mistake.
 _EXPONENT = re.compile(r"[0-9]e", re.IGNORECASE)
@@ -190,22 +193,21 @@ def refund(token: str) -> _Page:
     """Refund a payment, or a part of it, once for each form that was shown."""
     checkout_id = subject_of_form(RESOLVE, token)
     payment = _require_refundable(checkout_id)
-    # A comma is a decimal mark, never one of thousands, whatever the language: too many decimals are refused.
-    amount, why = trimmed(request.form.get("amount", ""))[:_MAX_AMOUNT].replace(",", "."), why_given()
-    faults = {
-        "Say how much.": ("amount", not amount),
-        "Write the amount without an exponent, like 12.50.": ("amount", _EXPONENT.search(amount)),
-        "Say why, for the record.": ("why", not why),
-    }
-    for fault, (wrong, is_so) in faults.items():
-        if is_so:
-            return _refund_form(payment, fault, 400, wrong)
+    amount, why, wrong = _typed_number("amount"), why_given(), "send_amount"
     try:
-        seen = request.form.get("seen", "")
-        made = runtime().for_writing(f"refund({checkout_id!r})").refunds.make(checkout_id, amount, owner(), why, seen)
+        send = _sum_to_send()
+        if "estimate" in request.form:
+            return _refund_form(payment, send=send)
+        wrong = "amount"
+        faults = {"Say how much.": ("amount", not amount), "Say why, for the record.": ("why", not why)}
+        for fault, (missing, is_so) in faults.items():
+            if is_so:
+                return _refund_form(payment, fault, 400, missing)
+        refunds, seen = runtime().for_writing(f"refund({checkout_id!r})").refunds, request.form.get("seen", "")
+        made = refunds.make(checkout_id, _plain(amount), owner(), why, seen, send)
     except ValueError as error:
         fault = visible(str(error))
-        return _refund_form(payment, f"{fault[:1].upper()}{fault[1:]}.", 400, wrong="amount")
+        return _refund_form(payment, f"{fault[:1].upper()}{fault[1:]}.", 400, wrong)
     except RefundTooLarge as refused:
         left = f"Only {refused.rest} {refused.currency} of it are left."
         return _refund_form(_require_refundable(checkout_id), left, 409, wrong="amount")
@@ -251,7 +253,12 @@ def _allowed(payout: PayoutMixin) -> list[str]:
     return [name for name in _ALLOWED.get(PayoutStatus(payout.status), ()) if name not in refused]
 
 
-def _refund_form(payment: RefundablePayment, fault: str | None = None, code: int = 200, wrong: str = "") -> _Page:
+def _refund_form(
+    payment: RefundablePayment, fault: str | None = None, code: int = 200, wrong: str = "", send: _Sum | None = None
+) -> _Page:
+    money, given = payment.checkout.payment, request.values
+    received = money and money.received
+    token = received.currency if received and is_token(received.currency) else ""
     shown = owner_page(
         "refund",
         payment=payment,
@@ -259,10 +266,54 @@ def _refund_form(payment: RefundablePayment, fault: str | None = None, code: int
         wrong=wrong,
         costs=_COSTS[runtime().settings.payout_fees],
         amount=request.form.get("amount", _proposed(payment.left)),
+        # Who paid from a wallet can be paid back to one.
+        offers_tokens=(money and money.method == "crypto") or given.get("send_amount"),
+        send={"amount": given.get("send_amount", ""), "currency": given.get("send_currency", token)},
+        estimate=send and _estimate(payment, *send),
         why=request.form.get("why", ""),
         action=form_url("refund", RESOLVE, payment.checkout.checkout_id),
     )
     return shown, code
+
+
+def _typed_number(name: str) -> str:
+    """A number that a person typed, with a comma as a decimal mark, never one of thousands, whatever the language."""
+    return trimmed(request.form.get(name, ""))[:_MAX_AMOUNT].replace(",", ".")
+
+
+def _plain(number: str) -> str:
+    """The number.
+
+    :raises ValueError: it has an exponent.
+    """
+    if _EXPONENT.search(number):
+        raise ValueError("write the amount without an exponent, like 12.50")
+    return number
+
+
+def _sum_to_send() -> _Sum | None:
+    """The sum in the posted form that is sent in place of the currency that was paid; None without one.
+
+    :raises ValueError: it cannot be sent.
+    """
+    if not (amount := _typed_number("send_amount")):
+        return None
+    currency = trimmed(request.form.get("send_currency", ""))
+    return positive_amount(_plain(amount), currency, "send"), currency
+
+
+def _estimate(payment: RefundablePayment, amount: Decimal, currency: str) -> str:
+    """The service's estimate of the fee, for people, or why there is none; asked outside of any transaction."""
+    if not is_token(currency):
+        return "The service estimates fees for tokens only."
+    # It estimates whole numbers only.
+    whole = amount.to_integral_value(ROUND_CEILING)
+    try:
+        with runtime().service.permit(ESTIMATE, payment.checkout.account) as permit:
+            told = permit.ask(lambda client: client.crypto_disbursements.estimate(currency, whole))
+    except PaymentsError as error:
+        return f"The service gave no estimate of the fee: {error_text(error)}"
+    return f"The service estimates a fee of {told.fee.normalize():f} {currency} for sending {whole:f}."
 
 
 def _proposed(left: Amount) -> str:

@@ -32,7 +32,10 @@ class RefundText(msgspec.Struct, frozen=True):
     title: str
     sentence: str
     amount: str = ""
-    """The amount that is paid back."""
+    """The amount that is sent."""
+
+    counts: str = ""
+    """How much of the payment that pays back, where it is in another currency; else empty."""
 
     destination: str = ""
     """Where the money goes, as the customer said it last, without an account number; empty until then."""
@@ -230,9 +233,18 @@ def refund_text(
     return msgspec.structs.replace(
         translated(text, language),
         amount=format_amount(payout.amount, payout.currency, language.tag),
+        counts=_counted(payout, language),
         destination=shown,
         about=[messages.gettext(each) for each in about],
     )
+
+
+def _counted(payout: PayoutMixin, language: Language) -> str:
+    counts, currency = payout.counts, payout.counts_currency
+    if counts is None or currency is None or currency == payout.currency:
+        return ""
+    text = catalogue(language.code).gettext("This pays %(amount)s of your payment back.")
+    return text % {"amount": format_amount(counts, currency, language.tag)}
 
 
 def problem_text(problem: Problem, language: Language, *, token: bool) -> str:

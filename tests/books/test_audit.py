@@ -26,7 +26,7 @@ from flask_paycheckout.sandbox.world.database import transaction
 from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
 from tests.conftest import OpenShop
 from tests.payouts.conftest import OpenPayer, open_payer as open_payer, payer as payer
-from tests.payouts.paying import ADA, BANK, LIST, WALLET, Payer
+from tests.payouts.paying import ADA, BANK, LIST, TOKEN, WALLET, Payer
 from tests.payouts.shop import pays_out, refunds, sends
 from tests.plans import plans
 from tests.scripted import Shop, number, refusal
@@ -213,11 +213,13 @@ def here(payer: Payer, statement: Any) -> None:
     payer.shop.executes(statement)
 
 
-def stands_there(payer: Payer, model: type[Disbursement | BankTransfer] = Disbursement, /, **values: Any) -> None:
-    """Changes the disbursement of the payout p-1 at the service."""
+def stands_there(
+    payer: Payer, model: type[Disbursement | BankTransfer] = Disbursement, reference: str = "p-1", /, **values: Any
+) -> None:
+    """Changes the disbursement of a payout at the service."""
     of = Disbursement.id if model is Disbursement else BankTransfer.disbursement_id
     with payer.sandbox.app.app_context(), transaction() as session:
-        session.execute(sa.update(model).where(of == payer.payout().disbursement_id).values(values))
+        session.execute(sa.update(model).where(of == payer.payout(reference).disbursement_id).values(values))
 
 
 def strangers(payer: Payer, count: int) -> None:
@@ -284,6 +286,10 @@ PLANTS: dict[str, Plant] = {
     "held money booked as a payment": books_row("held", kind="payment"),
     "a booking whose amount is no number": books_row("payout", gross="8o"),
     "a payout's row whose amount is no number": row_of("payouts", "payout", amount="8o"),
+    "a refund's booking counted otherwise": books_row("refund", received="-1.01"),
+    "a refund's booking counted in another currency": books_row("refund", received_currency="EUR"),
+    "a refund that counts otherwise": row_of("payouts", "in tokens", counts="1.01"),
+    "a payment that counts its refunds otherwise": row_of("checkouts", "paid", refunded_amount="3.49"),
     "a disbursement of another amount": there(amount=Decimal("80.01")),
     "a disbursement with another fee": there(fee_amount=Decimal("9.99")),
     "a disbursement in another currency": there(currency="EUR"),
@@ -304,6 +310,7 @@ def test_each_kind_of_difference_is_found_when_it_is_planted_alone(open_payer: O
     with payer.shop.app.app_context():
         payer.shop.paycheckout.refund(ids["paid"], "2.50", by="Ada", why="broken", to=ADA)
         payer.shop.db.session.commit()
+    ids["in tokens"] = refunds(payer.shop, ids["paid"], "1.00", to=WALLET, send=("1.02", TOKEN)).reference
     payer.sends()
     assert audits(payer.shop) == (0, ANY)
     PLANTS[kind](payer, ids)
@@ -349,6 +356,33 @@ def test_what_people_corrected_hours_later_is_borne_out(payer: Payer) -> None:
         payer.sandbox.advance(minutes=2)
     assert (payer.status("p-2"), len(payer.at_service)) == ("completed", 2)
     assert runs(payer.shop, "audit").stdout.startswith("compared 2: agreed 2,")
+
+
+def test_a_refund_in_another_currency_has_both_sums_also_after_a_correction(payer: Payer) -> None:
+    payer.shop.totals["o-1"] = Pay("12.5", TOKEN)
+    checkout_id = payer.shop.starts("o-1")
+    payer.sandbox.pay(checkout_id)
+    payer.shop.settles(checkout_id)
+    reference = refunds(payer.shop, checkout_id, "5", to=ADA, send=("4.90", "USD")).reference
+    payer.sends()
+    stands_there(payer, Disbursement, reference, amount=Decimal("4.80"))
+    payer.sandbox.finish(payer.payout(reference), "completed")
+    payer.sandbox.advance(minutes=120)
+    payer.sends()
+    payer.decides("resolve_payout", True, reference=reference)
+    refund = payer.payout(reference)
+    assert (str(refund.amount), str(refund.counts), refund.status) == ("4.80", "5", "completed")
+    assert payer.shop.attempt(checkout_id).refunded_amount == "5.000000"
+    with payer.shop.app.app_context():
+        lines = [line for line in payer.shop.paycheckout.books() if line.reference]
+    assert [
+        (line.kind, f"{line.gross} {line.currency}", f"{line.received} {line.received_currency}") for line in lines
+    ] == [
+        ("refund", "-4.90 USD", "-5 usdc-polygon"),
+        ("refund_returned", "4.90 USD", "5 usdc-polygon"),
+        ("refund", "-4.80 USD", "-5 usdc-polygon"),
+    ]
+    assert audits(payer.shop) == (0, ANY)
 
 
 def test_money_that_a_host_behind_applies_after_one_ahead_has_seen_it_is_borne_out(shop: Shop) -> None:

@@ -1265,6 +1265,63 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "by_hand or self.limits.take(transaction.connection, refundable, exact)",
             ),
         ),
+        "the limit of refunds counts what is sent": (
+            f"{_REFUNDS}::test_another_currency_is_sent_and_what_was_paid_is_counted",
+            Swap(
+                "payouts.requests:PayoutRequests.refund",
+                "self.limits.take(transaction.connection, refundable, exact)",
+                "self.limits.take(transaction.connection, refundable, sent.amount)",
+            ),
+        ),
+        "a refund that fails gives back what was sent": (
+            f"{_REFUNDS}::test_no_history_refunds_more_than_what_arrived",
+            Swap("payouts.stored:PayoutMoves._count_refund", "payout.counts", "payout.amount"),
+        ),
+        "the amount that the service reports of a refund in another currency is counted": (
+            f"{_AUDIT}::test_a_refund_in_another_currency_has_both_sums_also_after_a_correction",
+            Swap(
+                "payouts.decisions:PayoutDecisions._values",
+                "payout.counts_currency == payout.currency",
+                "payout.counts",
+            ),
+        ),
+        "the books miss what a refund in another currency counts": (
+            f"{_AUDIT}::test_a_refund_in_another_currency_has_both_sums_also_after_a_correction",
+            Swap("books.ledger:payout_line", "_counted(payout, -1)", "None"),
+        ),
+        "an audit does not compare what refunds count with the payment": (
+            f"{_ALONE}[sqlite-a payment that counts its refunds otherwise]",
+            Swap("books.audit.books:_judge", "agrees and _is_counted(row, more)", "agrees"),
+        ),
+        "an audit does not compare what the books count": (
+            f"{_ALONE}[sqlite-a refund's booking counted otherwise]",
+            Swap("books.audit.books:_without_net", "[gross, fee, received]", "[gross, fee]"),
+        ),
+        "a refund in another currency goes to a wallet of another network": (
+            f"{_REFUND}::test_a_refund_in_another_currency_asks_for_what_that_needs_and_says_both_sums",
+            Swap("views.refund:refund", "found.currency", '"usdc-polygon"'),
+        ),
+        "only the currency that was paid decides whether a person approves a refund": (
+            f"{_REFUNDS}::test_a_person_approves_what_reaches_the_limit_of_either_currency[limits1]",
+            Swap(
+                "payouts.requests:PayoutRequests.refund",
+                "self._status(False if by_hand else None, counted, sent)",
+                "self._status(False if by_hand else None, counted)",
+            ),
+        ),
+        "the daily limit counts what a refund takes of the payment": (
+            f"{_DAILY}::test_of_a_refund_in_another_currency_what_is_sent_counts",
+            Swap(
+                "payouts.payout_queue:PayoutQueue._take_within",
+                '("id", "amount", "counted_on", "over_limit")',
+                '("id", "counts", "counted_on", "over_limit")',
+            ),
+            Swap("payouts.payout_queue:PayoutQueue._take_within", "one.amount", "one.counts"),
+        ),
+        "an estimate that the service does not give keeps the owner from refunding": (
+            f"{_DESK}::test_a_service_that_is_away_gives_no_estimate_and_keeps_nobody_from_refunding",
+            Swap("views.owner_payouts:_estimate", "PaymentsError", "KeyError"),
+        ),
         "the token of the settings pays for an account without one": (
             f"{_SELLERS}::test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pay",
             Swap(

@@ -8,7 +8,8 @@ import pytest
 
 from tests.payouts.claiming import Customer
 from tests.payouts.conftest import OpenPayer
-from tests.payouts.paying import WALLET, Payer
+from tests.payouts.paying import TOKEN, WALLET, Payer
+from tests.payouts.shop import refunds
 from tests.races.crowds import crowd
 from tests.scripted import SAME_SITE
 from tests.views.test_owner import opens_view
@@ -104,3 +105,13 @@ def test_the_claim_page_changes_nothing_of_what_was_approved_and_waits_for_the_d
     assert limited.payout("prize").waits_for_day
     assert receiver.sends(**bank).status_code == 409
     assert limited.payout("prize").revision == 1
+
+
+def test_of_a_refund_in_another_currency_what_is_sent_counts(open_payer: OpenPayer) -> None:
+    payer = open_payer(PAYCHECKOUT_DAILY_LIMIT={"USD": "1.00", "usdc-polygon": "5"})
+    checkout_id = payer.shop.starts("o-1")
+    payer.sandbox.pay(checkout_id)
+    payer.shop.settles(checkout_id)
+    first, second = (refunds(payer.shop, checkout_id, "2.00", to=WALLET, send=(3, TOKEN)).reference for _ in range(2))
+    payer.sends()
+    assert (payer.status(first), payer.status(second), sent(payer)) == ("sent", "waiting", Decimal(3))

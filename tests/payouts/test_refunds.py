@@ -25,9 +25,10 @@ from flask_paycheckout.payouts.payout_states import PayoutEvidence
 from flask_paycheckout.payouts.stored import PayoutMove
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
-from tests.payouts.shop import ADA, MAKER, committing, payout, payouts, refunds, stands
+from tests.payouts.shop import ADA, MAKER, TOKEN, WALLET, committing, payout, payouts, refunds, stands
 from tests.races.crowds import crowd
 from tests.scripted import Shop, number
+from tests.test_cli import runs
 
 BANK = ToBank("Bo", "DE12500105170648489890", "b1", "Bank")
 HISTORIES, STEPS = 15, 25
@@ -47,6 +48,30 @@ def test_where_the_merchant_says_it_is_ready_or_waits_for_approval(open_shop: Op
     checkout_id = shop.has_paid()
     assert refunds(shop, checkout_id, "4.99", to=BANK).status == "ready"
     assert refunds(shop, checkout_id, "5.00", to=MAKER).status == "waiting"
+
+
+@pytest.mark.parametrize("limits", [{"USD": "5"}, {TOKEN: "4"}])
+def test_a_person_approves_what_reaches_the_limit_of_either_currency(open_shop: OpenShop, limits: Any) -> None:
+    shop = open_shop(PAYCHECKOUT_APPROVE_OVER=limits)
+    checkout_id = shop.has_paid()
+    assert refunds(shop, checkout_id, "4.90", to=WALLET, send=("3.99", TOKEN)).status == "ready"
+    assert refunds(shop, checkout_id, "5.00", to=WALLET, send=("4.00", TOKEN)).status == "waiting"
+
+
+def test_another_currency_is_sent_and_what_was_paid_is_counted(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    refund = refunds(shop, checkout_id, "12.00", send=("99.5", TOKEN))
+    assert (str(refund.amount), refund.currency) == ("99.5", TOKEN)
+    assert (str(refund.counts), refund.counts_currency) == ("12.00", "USD")
+    with pytest.raises(RefundTooLarge, match=r"0\.50 USD are left"):
+        refunds(shop, checkout_id, "0.51", send=("0.1", TOKEN))
+    rest = refunds(shop, checkout_id, send=("3", TOKEN), to=ByHand())
+    assert (rest.counts, rest.status, shop.attempt(checkout_id).payback) == (Decimal("0.50"), "completed", "refunded")
+    plain = refunds(shop, shop.has_paid("o-2"), "1")
+    assert (plain.counts, plain.counts_currency) == (plain.amount, plain.currency) == (1, "USD")
+    shown = runs(shop, "show", "o-1").stdout
+    assert "99.5 usdc-polygon for 12.00 USD: claimable" in shown
+    assert "Made for 99.5 usdc-polygon in place of 12.00 USD by Ada" in shown
 
 
 @pytest.mark.on_each_database
@@ -74,6 +99,13 @@ def test_money_given_back_by_hand_is_completed_counted_booked_and_told(open_shop
         ({"amount": "0.001"}, "more decimals than USD has"),
         ({"by": " "}, "by must not be empty"),
         ({"why": ""}, "why must not be empty"),
+        ({"send": "12.40"}, "send must be an amount and a currency"),
+        ({"send": (12.4, TOKEN)}, "send must be Decimal, int or str"),
+        ({"send": ("0", TOKEN)}, "send 0 in usdc-polygon is not positive"),
+        ({"send": ("1", "polygon")}, "neither an ISO 4217 code"),
+        ({"send": ("1.00", "USD")}, "another currency than USD"),
+        ({"send": ("1", TOKEN), "to": MAKER}, "only a wallet takes"),
+        ({"send": ("1", "usdc-stellar"), "to": WALLET}, "no wallet of usdc-stellar"),
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_stored(shop: Shop, given: dict[str, Any], fault: str) -> None:
@@ -244,7 +276,9 @@ def act(shop: Shop, checkout_id: str, oracle: Oracle, chance: Random) -> None:
             cents, amount = oracle.rest, None
         allowed = 0 < cents <= oracle.rest
         try:
-            oracle.counting[refunds(shop, checkout_id, amount, to=MAKER).reference] = cents
+            # Whatever is sent instead, the limit counts what was paid.
+            sent: dict[str, Any] = chance.choice([{"to": MAKER}, {"to": WALLET, "send": (chance.randint(1, 9), TOKEN)}])
+            oracle.counting[refunds(shop, checkout_id, amount, **sent).reference] = cents
             assert allowed, (cents, oracle.rest)
         except RefundTooLarge:
             assert not allowed, (cents, oracle.rest)

@@ -252,6 +252,79 @@ def test_a_payment_is_refunded_in_part_and_whole(desk: Shop) -> None:
     assert 'class="decide"' not in page.text
 
 
+@pytest.fixture
+def wallet_desk(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> tuple[Shop, str]:
+    """Ada's shop, with the checkout of a customer who has paid 12.50 USD from a wallet."""
+    shop = opens_view(open_shop(sandbox=paycheckout_sandbox))
+    checkout_id = shop.starts("o-1")
+    paycheckout_sandbox.pick(checkout_id, "us_usdc_polygon")
+    paycheckout_sandbox.pay(checkout_id)
+    shop.settles(checkout_id)
+    return shop, checkout_id
+
+
+def test_who_paid_from_a_wallet_is_paid_back_to_one(wallet_desk: tuple[Shop, str]) -> None:
+    shop, checkout_id = wallet_desk
+    page = opens(shop, "/refund", checkout=checkout_id)
+    typed = {"amount": "5", "send_amount": "6,5", "send_currency": "usdc-polygon"}
+    asked = sends(shop, page, **typed, estimate="1")
+    assert "a fee of 0.124 usdc-polygon for sending 7" in text_of(asked)
+    assert (payouts(shop), 'value="6,5"' in asked.text) == ([], True)
+    assert sends(shop, page, **typed, why="one jar broke").status_code == 303
+    [made] = payouts(shop)
+    assert (str(made.amount), made.currency, str(made.counts)) == ("6.5", "usdc-polygon", "5.00")
+    for path, query in (
+        ("/payouts", {}),
+        ("/refund", {"checkout": checkout_id}),
+        ("/payout", {"reference": made.reference}),
+    ):
+        assert "6.5 usdc-polygon for 5.00 USD" in opens(shop, path, **query).text
+    money = re.sub(r"<[^>]+>", " ", text_of(opens(shop, "/order", id="o-1")))
+    assert "To be refunded 5.00 USD Left for refunds 7.50 USD" in " ".join(money.split())
+    stands(shop, made.reference, status="failed")
+    again = opens(shop, "/payout", reference=made.reference)
+    link = re.search(r'href="([^"]*/refund\?[^"]*send_amount[^"]*)"', again.text)
+    assert link is not None
+    assert form_of(shop.browser.get(html.unescape(link[1])))[1]["amount"] == "5.00"
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "told"),
+    [
+        ({"send_currency": "usdc-polygon", "estimate": "1"}, 200, "Send another currency instead"),
+        ({"send_amount": "7", "send_currency": "EUR", "estimate": "1"}, 200, "for tokens only"),
+        ({"send_amount": "7", "send_currency": "gone-polygon", "estimate": "1"}, 200, "gave no estimate of the fee"),
+        ({"send_amount": "7"}, 400, "neither an ISO 4217 code"),
+        ({"send_amount": "1e3", "send_currency": "usdc-polygon"}, 400, "without an exponent"),
+        ({"send_amount": "7", "send_currency": "USD"}, 400, "in another currency than USD"),
+    ],
+)
+def test_an_estimate_that_cannot_be_had_and_a_sum_that_cannot_be_sent_are_told(
+    wallet_desk: tuple[Shop, str], typed: dict[str, str], code: int, told: str
+) -> None:
+    shop, checkout_id = wallet_desk
+    page = opens(shop, "/refund", checkout=checkout_id)
+    answer = sends(shop, page, **{"amount": "5", "why": "one jar broke"} | typed)
+    assert (answer.status_code, payouts(shop)) == (code, [])
+    assert told in text_of(answer)
+
+
+def test_a_service_that_is_away_gives_no_estimate_and_keeps_nobody_from_refunding(
+    wallet_desk: tuple[Shop, str], paycheckout_sandbox: Sandbox
+) -> None:
+    shop, checkout_id = wallet_desk
+    page = opens(shop, "/refund", checkout=checkout_id)
+    paycheckout_sandbox.fault("GET /v1/disbursement/crypto/estimate", "drop", times=9)
+    typed = {"amount": "5", "send_amount": "7", "send_currency": "usdc-polygon"}
+    answer = sends(shop, page, **typed, estimate="1")
+    assert "gave no estimate of the fee" in answer.text
+    assert sends(shop, answer, **typed, why="one jar broke").status_code == 303
+
+
+def test_no_other_currency_is_offered_where_a_bank_paid(desk: Shop) -> None:
+    assert "send_amount" not in opens(desk, "/refund", checkout=desk.has_paid()).text
+
+
 def test_a_form_that_is_sent_twice_makes_one_refund(desk: Shop) -> None:
     page = opens(desk, "/refund", checkout=desk.has_paid())
     assert sends(desk, page, amount="2", why="one jar broke").status_code == 303

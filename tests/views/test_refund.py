@@ -227,6 +227,18 @@ def test_a_wallet_of_the_wrong_form_is_told_and_kept(shop: Shop, address: str) -
     assert customer.refund.status == "claimable"
 
 
+def test_a_refund_in_another_currency_asks_for_what_that_needs_and_says_both_sums(shop: Shop) -> None:
+    made = refunds(shop, shop.has_paid(), "5", send=("4.9", "usdc-stellar"))
+    customer = Customer(shop, made.reference)
+    page = customer.opens("de").text
+    assert ('name="wallet_address"' in page, "account_number" in page) == (True, False)
+    assert "4,9\u00a0usdc-stellar" in page
+    assert "5,00\u00a0$ Ihrer Zahlung" in page
+    assert customer.names_wallet(WALLET).status_code == 422, "a wallet of another network"
+    assert customer.names_wallet("G" + "A" * 55).status_code == 303
+    assert (customer.refund.status, customer.refund.destination) == ("waiting", f"wallet G{'A' * 55}")
+
+
 @pytest.mark.parametrize(
     ("data", "content_type", "status"),
     [

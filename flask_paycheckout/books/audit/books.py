@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
@@ -13,6 +14,7 @@ from flask_paycheckout.books.ledger import LineKind, arrival_lines, booked_kind,
 from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.config.checks import PayoutFees
+from flask_paycheckout.payouts.payout_states import RELEASING
 
 __all__ = ["books_findings"]
 
@@ -54,7 +56,7 @@ def _subjects(rows: AuditRows) -> Iterator[set[Subject]]:
     for page in rows.pages(rows.paid()):
         yield {(False, row["checkout_id"]) for row in page}
     for page in rows.pages(rows.paid_out()):
-        yield {(True, row["reference"]) for row in page}
+        yield {(True, row["reference"]) for row in page} | {(False, row["refund_of"]) for row in page} - {(False, None)}
     for page in rows.pages(rows.lines()):
         yield {(row["reference"] is not None, row["reference"] or row["subject"]) for row in page}
 
@@ -64,17 +66,18 @@ def _judge(rows: AuditRows, subjects: Collection[Subject]) -> dict[Subject, Find
     found: dict[Subject, Finding] = {}
     for is_payout in (False, True):
         names = [name for of_payout, name in subjects if of_payout is is_payout]
-        stored, lines, sent = rows.with_lines(names, payouts=is_payout)
+        stored, lines, others = rows.with_lines(names, payouts=is_payout)
         for name in names:
-            row, booked = stored.get(name), lines.get(name, [])
+            row, booked, more = stored.get(name), lines.get(name, []), others.get(name, [])
             expected: list[Line] = []
             try:
                 if row is None:
                     agrees = not booked
                 elif is_payout:
-                    expected, agrees = _judge_payout(row, booked, sent.get(name, ()))
+                    expected, agrees = _judge_payout(row, booked, more)
                 else:
                     expected, agrees = _judge_checkout(row, booked)
+                    agrees = agrees and _is_counted(row, more)
             except (ValueError, ArithmeticError):
                 # Another program has stored an amount or a kind that cannot be read.
                 agrees = False
@@ -101,11 +104,20 @@ def _judge_checkout(row: Row, lines: Sequence[Row]) -> tuple[list[Line], bool]:
     return expected, agrees and here == there and in_time
 
 
-def _judge_payout(row: Row, lines: Sequence[Row], sent: Collection[datetime]) -> tuple[list[Line], bool]:
+def _is_counted(checkout: Row, refunds: Sequence[Row]) -> bool:
+    """Whether the sum that a checkout keeps of its refunds is what they count, in the currency that was paid."""
+    live = [refund for refund in refunds if refund["status"] not in RELEASING]
+    counted = reduce(EXACT.add, (Decimal(refund["counts"]) for refund in live), Decimal(0))
+    paid_in = {refund["counts_currency"] for refund in live} <= {checkout["payment_paid_currency"]}
+    return paid_in and counted == Decimal(checkout["refunded_amount"] or 0)
+
+
+def _judge_payout(row: Row, lines: Sequence[Row], events: Sequence[Row]) -> tuple[list[Line], bool]:
     """The line that a payout should have at the end, and whether those that it has come to it.
 
-    :param sent: the times of its events `payout_sent`, until they are pruned.
+    :param events: of the payout, until they are pruned.
     """
+    sent = {as_utc(event["occurred_at"]) for event in events if event["name"] == "payout_sent"}
     kind, present = money_out(row["kind"], row["status"]), row["service_reference"]
     about = {"order_id": row["order_id"], "checkout_id": row["refund_of"], "currency": row["currency"]}
     account = row["account"] if row.get("paid_by") is None else row["paid_by"]
@@ -113,13 +125,15 @@ def _judge_payout(row: Row, lines: Sequence[Row], sent: Collection[datetime]) ->
     if kind is not None:
         expected = [{**payout_line(kind, row, PayoutFees.ON_TOP), "subject": present, "account": account}]
     bases = {**_BASE, LineKind.FEE: LineKind(row["kind"])}
-    here, there = ({key: sums[:2] for key, sums in _sums(side, bases).items()} for side in (expected, lines))
+    here, there = (_without_net(_sums(side, bases, ("currency",))) for side in (expected, lines))
+    counted_in = None if row["counts_currency"] == row["currency"] else row["counts_currency"]
     # A corrected amount is booked in one change with the line that takes the other one back, and nothing is sent.
     corrections = {line["change"] for line in lines if line["kind"] in _BASE}
     agrees = here == there and all(
         all(line[name] == about[name] for name in about)
         and (line["account"] == account or line["subject"] != present)
         and _is_net(line)
+        and line["received_currency"] == (None if line["kind"] == LineKind.FEE else counted_in)
         and _is_in_time(row, line, () if line["change"] in corrections else sent, is_last=line is lines[-1])
         for line in lines
     )
@@ -142,15 +156,24 @@ def _is_in_time(payout: Row, line: Row, sent: Collection[datetime], *, is_last: 
     return since - _CLOCKS <= booked_at <= as_utc(payout["moved_at"]) + _CLOCKS
 
 
-def _sums(lines: Sequence[Line], bases: Mapping[LineKind, LineKind]) -> dict[tuple[Any, ...], list[Decimal]]:
+def _sums(
+    lines: Sequence[Line],
+    bases: Mapping[LineKind, LineKind],
+    currencies: Sequence[str] = ("currency", "received_currency"),
+) -> dict[tuple[Any, ...], list[Decimal]]:
     """The sums of the numbers by subject, kind and currencies, without those that came back."""
     sums: dict[tuple[Any, ...], list[Decimal]] = {}
     for line in lines:
         kind = LineKind(line["kind"])
-        key = line["subject"], bases.get(kind, kind), line["currency"], line["received_currency"]
+        key = line["subject"], bases.get(kind, kind), *(line[name] for name in currencies)
         before = sums.get(key, [Decimal(0)] * len(_NUMBERS))
         sums[key] = [EXACT.add(one, Decimal(line[name] or 0)) for one, name in zip(before, _NUMBERS, strict=True)]
     return {key: numbers for key, numbers in sums.items() if numbers[0] or key[1] is LineKind.FEE}
+
+
+def _without_net(sums: dict[tuple[Any, ...], list[Decimal]]) -> dict[tuple[Any, ...], list[Decimal]]:
+    """The sums but for the net amount, which PAYCHECKOUT_PAYOUT_FEES changes."""
+    return {key: [gross, fee, received] for key, (gross, fee, _, received) in sums.items()}
 
 
 def _without_fees(sums: dict[tuple[Any, ...], list[Decimal]]) -> dict[tuple[Any, ...], Decimal]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from sqlalchemy import ColumnElement, Engine, Select, Table, func, or_, select
 from flask_paycheckout.books.account_names import stored_accounts
 from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period
-from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.autocommit import autocommit
 from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -126,19 +125,20 @@ class AuditRows:
 
     def with_lines(
         self, names: Collection[str], *, payouts: bool
-    ) -> tuple[dict[str, Row], dict[str, list[Row]], dict[str, set[datetime]]]:
-        """Checkouts or payouts by id or reference, their lines in the order of changes, and when they were sent."""
-        models, lines, sent = self.models, dict[str, list[Row]](), dict[str, set[datetime]]()
-        table, name, subject = (
-            (models.payouts, "reference", "reference") if payouts else (models.checkouts, "checkout_id", "subject")
+    ) -> tuple[dict[str, Row], dict[str, list[Row]], dict[str, list[Row]]]:
+        """Checkouts or payouts by id or reference, their lines in the order of changes, and their refunds or events."""
+        models, lines, others = self.models, dict[str, list[Row]](), dict[str, list[Row]]()
+        table, name, subject, other, owner = (
+            (models.payouts, "reference", "reference", models.events, "payout_reference")
+            if payouts
+            else (models.checkouts, "checkout_id", "subject", models.payouts, "refund_of")
         )
         stored = {row[name]: row for row in self._of(table, name, names)}
         for line in sorted(self._of(models.bookings, subject, names), key=lambda line: (line["change"], line["id"])):
             lines.setdefault(line[subject], []).append(line)
-        for event in self._of(models.events, "payout_reference", names) if payouts else ():
-            if event["name"] == "payout_sent":
-                sent.setdefault(event["payout_reference"], set()).add(as_utc(event["occurred_at"]))
-        return stored, lines, sent
+        for row in self._of(other, owner, names):
+            others.setdefault(row[owner], []).append(row)
+        return stored, lines, others
 
     def is_in_period(self, payout: PayoutMixin) -> bool:
         """Whether a payout is one of `paid_out`."""

@@ -94,7 +94,7 @@ def erased(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> N
 
 
 def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    pages = [scene[name] for name in ("refunds.py", "heard.py", "claimed.py", "told.py", "by_hand.py")]
+    pages = [scene[name] for name in ("refunds.py", "heard.py", "claimed.py", "told.py", "by_hand.py", "wallet.py")]
     shop = make_shop(TASKS, MAILS, *pages, change=_with_email, above=scene["unheard.py"])
     checkout_id = _pays(shop, paycheckout_sandbox)
     shop.record_cash(checkout_id, "1.00")
@@ -121,6 +121,9 @@ def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> 
     assert "nobody listens" not in _runs(shop, "paycheckout report").output
     _runs(shop, proves, REFERENCE=references[0])
     assert Path("proof.pdf").read_bytes().startswith(b"%PDF")
+    link = shop.refund_to_wallet(checkout_id)
+    assert shop.app.test_client().post(link, data={"wallet_address": "0x" + "a" * 40}).status_code == 303
+    assert "waiting" in _statuses(shop).values()
 
 
 def marketplace(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
