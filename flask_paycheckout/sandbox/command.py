@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from threading import current_thread, main_thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -40,12 +39,6 @@ if TYPE_CHECKING:
 
 DATABASE = "SANDBOX_DATABASE"
 """Variable of the environment with the database's URL."""
-MAX_SECRET = 200
-"""The most characters of the control token."""
-
-
-class SecretUnreadable(ValueError):
-    """A file with a secret cannot be read."""
 
 
 class ServerMissing(Exception):
@@ -59,9 +52,8 @@ def serve(given: Mapping[str, Any]) -> int:
     try:
         return _serve(options)
     except (
-        *(SecretUnreadable, AssumptionError, ClockError),
-        *(EndpointError, DatabaseUnusable, ServerMissing),
-        OSError,
+        *(AssumptionError, ClockError, EndpointError),
+        *(DatabaseUnusable, ServerMissing, OSError),
     ) as wrong:
         print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
         return 2
@@ -90,13 +82,6 @@ def _server_at(host: str, port: int) -> Server:
     return Server(host, port)
 
 
-def _open(options: SimpleNamespace, server: Server) -> Flask:
-    try:
-        return _build(options, server)
-    except (SQLAlchemyError, ImportError) as wrong:
-        raise explain_failure(options.database, wrong) from None
-
-
 #: Options of the command line that have the names and values of `create_sandbox`'s.
 _PASSED_ON = [
     "database",
@@ -110,32 +95,17 @@ _PASSED_ON = [
 ]
 
 
-def _build(options: SimpleNamespace, server: Server) -> Flask:
-    return create_sandbox(
-        **{name: getattr(options, name) for name in _PASSED_ON},
-        control_token=options.control_token or read_secret(TOKEN_VARIABLE, options.control_token_file),
-        unknowns=dict(options.unknown),
-        base_url=options.base_url or address_of(options.host, server.port),
-        allow_hosts=options.allow_host,
-    )
-
-
-def read_secret(variable: str, file: str | None) -> str | None:
-    """The secret in a file, else in a variable of the environment: neither shows in lists of processes.
-
-    :raises SecretUnreadable: the file cannot be read, or holds none.
-    """
-    if file is None:
-        return os.environ.get(variable) or None
+def _open(options: SimpleNamespace, server: Server) -> Flask:
     try:
-        with Path(file).open(encoding="utf-8") as opened:
-            # Without the line break that editors leave behind it.
-            secret = opened.read(MAX_SECRET + 2).rstrip("\r\n")
-    except (OSError, UnicodeError) as wrong:
-        raise SecretUnreadable(f"{file!r} cannot be read: {getattr(wrong, 'strerror', 'it is no UTF-8')}.") from None
-    if not secret:
-        raise SecretUnreadable(f"{file!r} is empty.")
-    return secret
+        return create_sandbox(
+            **{name: getattr(options, name) for name in _PASSED_ON},
+            control_token=options.control_token or os.environ.get(TOKEN_VARIABLE),
+            unknowns=dict(options.unknown),
+            base_url=options.base_url or address_of(options.host, server.port),
+            allow_hosts=options.allow_host,
+        )
+    except (SQLAlchemyError, ImportError) as wrong:
+        raise explain_failure(options.database, wrong) from None
 
 
 def address_of(host: str, port: int) -> str:

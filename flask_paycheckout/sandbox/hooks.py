@@ -18,13 +18,13 @@ from werkzeug.exceptions import BadRequest, HTTPException, MethodNotAllowed, Not
 from flask_paycheckout.sandbox.auth.access import find_caller
 from flask_paycheckout.sandbox.control.calls import refuse, refuse_http
 from flask_paycheckout.sandbox.control.customer import pays
-from flask_paycheckout.sandbox.control.hosted_page import HEALTH, refusal_page
+from flask_paycheckout.sandbox.control.hosted_page import HEALTH, page
 from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MAX_SECONDS_OF_DELAY, Fault, take_fault
 from flask_paycheckout.sandbox.outgoing.webhooks import send_first
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host
 from flask_paycheckout.sandbox.wire.connection import TooManyHeld, drop_connection, holding
 from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, is_noise, isolate, preflight
-from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, failure, refusal_from, unspecified_refusal
+from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, failure, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import allowed_methods, check_form
 from flask_paycheckout.sandbox.wire.rate_limits import check_rate
 from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_request
@@ -33,6 +33,7 @@ from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.database_problems import is_disk_full
 from flask_paycheckout.sandbox.world.settings import follow
+from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 MAX_BODY_BYTES = 1024 * 1024
 """The largest request body, 1 MiB."""
@@ -52,6 +53,7 @@ def install_hooks(app: Flask) -> None:
     app.register_error_handler(Refusal, failure)
     app.register_error_handler(CallRefused, _refused)
     app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal("field_error", str(wrong))))
+    app.register_error_handler(NotPossible, lambda wrong: failure(unspecified_refusal(400, f"{wrong}.")))
     app.register_error_handler(ClockAtItsEnd, _refused_by_clock)
     app.register_error_handler(TooManyHeld, lambda _: failure(unspecified_refusal(503, _TOO_MANY_HELD)))
     app.register_error_handler(DBAPIError, _refused_by_database)
@@ -194,5 +196,5 @@ def _worded(error: HTTPException) -> Response:
     if request.path.startswith(CONTROL):
         return refuse_http(error)
     if _is_of_service():
-        return failure(refusal_from(error))
-    return refusal_page(error.code or 500, error.name, error.description or "")
+        return failure(unspecified_refusal(error.code or 500, error.description or error.name))
+    return page("refused.html", error.code or 500, heading=error.name, words=error.description or "")

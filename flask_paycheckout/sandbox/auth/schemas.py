@@ -11,35 +11,19 @@ import msgspec
 
 from flask_paycheckout.sandbox.auth.start_state import INVITATION_LASTS
 from flask_paycheckout.sandbox.auth.tables import Account, User
-from flask_paycheckout.sandbox.wire.envelope import FieldError, Record, Timestamp
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import (
     EmailAddress,
     Flag,
+    Matching,
     OptionalFreeText,
     OptionalText,
     RequiredFreeText,
     RequiredText,
-    Schema,
-    SchemaOf,
     Text,
 )
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.settings import derived
-
-
-@dataclass(frozen=True)
-class TwoLetters(Text):
-    """A code of two letters."""
-
-    maximum: int = 2
-
-    def read(self, name: str, value: object) -> str:
-        if not isinstance(value, str) or len(value) != self.maximum or not (value.isascii() and value.isalpha()):
-            raise FieldError(f"{name} must be a code of two letters, such as US.")
-        return value
-
-    def schema(self, schema_of: SchemaOf) -> Schema:
-        return {"type": "string", "pattern": "^[A-Za-z]{2}$"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +35,7 @@ class NewUser:
     full_name: RequiredFreeText
     national_id: OptionalText = field(default=None, metadata={"name": "nationalID"})
     country: OptionalFreeText = None
-    country_code: Annotated[str | None, TwoLetters()] = None
+    country_code: Annotated[str | None, Matching("[A-Za-z]{2}", "a code of two letters, such as US")] = None
 
 
 @dataclass(frozen=True)

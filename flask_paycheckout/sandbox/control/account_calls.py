@@ -22,7 +22,6 @@ from flask_paycheckout.sandbox.control.accounts import (
     list_accounts,
     make_account,
     remove_account,
-    without_secrets,
 )
 from flask_paycheckout.sandbox.control.calls import call
 from flask_paycheckout.sandbox.outgoing.webhook_sender import WebhookUrl
@@ -106,7 +105,7 @@ class Switches(Record):
 
 @call("GET /accounts", "lists the accounts: the first one, then the others by name")
 def read_accounts(session: Session) -> list[AccountRecord]:
-    return [without_secrets(shown) for shown in list_accounts(session)]
+    return AccountRecord.of_all(list_accounts(session))
 
 
 @call("POST /accounts", "makes an account", exclusive=True)
@@ -130,7 +129,7 @@ def delete_account(session: Session, name: str) -> AccountRecord:
         raise CallRefused(409, "name", "is that of the first account, which always exists", "Name another account.")
     shown = describe_account(session, name)
     remove_account(session, find_account(session, name))
-    return without_secrets(shown)
+    return AccountRecord.of(shown)
 
 
 @call(

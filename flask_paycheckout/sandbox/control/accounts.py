@@ -178,11 +178,6 @@ def describe_account(session: Session, name: str) -> AccountWithSecrets:
     raise NoSuchAccount
 
 
-def without_secrets(shown: AccountRecord) -> AccountRecord:
-    """An account as a list shows it."""
-    return AccountRecord.of(shown)
-
-
 def remove_account(session: Session, account: Account) -> None:
     """Remove an account with all that it has; the request log keeps its lines. The transaction must be exclusive."""
     for table in reversed(Table.metadata.sorted_tables):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
+from typing import Any
 
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
 from flask_paycheckout.sandbox.control.sender import run_due, send_and_wait
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import (
@@ -38,12 +41,17 @@ def picks(checkout_id: str, method_code: str | None = None, reference: str | Non
         return pick(session, checkout_id, method_code, reference)
 
 
-def pays(checkout_id: str, amount: Decimal | None = None) -> Deposit:
-    """Pay a checkout, after picking the first usable method unless one was picked."""
+def ensure_picked(checkout_id: str, method_code: str | None = None) -> None:
+    """Pick a method, unless one was picked and none is named."""
     with transaction() as session:
         find_checkout(session, checkout_id)
-        if session.get(Deposit, checkout_id) is None:
-            pick(session, checkout_id)
+        if method_code is not None or session.get(Deposit, checkout_id) is None:
+            pick(session, checkout_id, method_code)
+
+
+def pays(checkout_id: str, amount: Decimal | None = None) -> Deposit:
+    """Pay a checkout, after picking the first usable method unless one was picked."""
+    ensure_picked(checkout_id)
     return pays_what_was_picked(checkout_id, amount)
 
 
@@ -77,11 +85,21 @@ def pays_more(checkout_id: str) -> None:
 
 def leaves(checkout_id: str) -> None:
     """Leave the page without paying: the clock advances to just after its expiry."""
+    _wait_past(checkout_id, lambda checkout, _: checkout.expires_at)
+
+
+def lets_expire(checkout_id: str) -> None:
+    """Let the time pass until which the picked method may be paid."""
+    _picked(checkout_id)
+    _wait_past(checkout_id, lambda _, deposit: deposit.expired_at)
+
+
+def _wait_past(checkout_id: str, end: Callable[[Checkout, Any], datetime]) -> None:
     with transaction() as session:
         checkout, deposit = find_checkout(session, checkout_id), session.get(Deposit, checkout_id)
         if deposit is not None and deposit.status == COMPLETED:
             raise NotPossible("the checkout is paid")
-        left = checkout.expires_at - current_time()
+        left = end(checkout, deposit) - current_time()
         if left > timedelta():
             advance_clock(session, world().clock, left + MOMENT)
     run_due()

@@ -217,11 +217,6 @@ def page(template: str, status: int = 200, **context: object) -> Response:
     return response
 
 
-def refusal_page(status: int, heading: str, words: str) -> Response:
-    """A page that explains why a request was refused."""
-    return page("refused.html", status, heading=heading, words=words)
-
-
 def money(amount: Decimal, currency: str) -> str:
     """Format an amount, with a no-break space: `1,250.00 USD`."""
     return f"{amount:,f}{_NO_BREAK}{currency}"

@@ -20,7 +20,7 @@ from flask_paycheckout.sandbox.outgoing.mails import Mail, MailRecord, list_mail
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt, redeliver
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
-from flask_paycheckout.sandbox.wire.field_types import FieldType, Integer, OptionalText, Schema, SchemaOf
+from flask_paycheckout.sandbox.wire.field_types import MAX_ADDRESS, Integer, OptionalText, Text
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest, RequestRecord, logged_requests
 from flask_paycheckout.sandbox.world.database import transaction
 
@@ -28,21 +28,11 @@ MAX_SHOWN = 1000
 """The most webhooks that are shown."""
 
 
-class Sought(FieldType):
-    """A text that is looked for, without NUL characters, which PostgreSQL cannot compare."""
-
-    def read(self, name: str, value: str) -> str:
-        return value.replace("\0", "")
-
-    def schema(self, schema_of: SchemaOf) -> Schema:
-        return {"type": "string"}
-
-
 @dataclass(frozen=True)
 class OfAccount:
     """A query for what belongs to one account."""
 
-    account: Annotated[str | None, Sought()] = None
+    account: OptionalText = None
 
     def conditions(self, session: Session, column: InstrumentedAttribute[str]) -> list[ColumnElement[bool]]:
         return [] if self.account is None else [column == find_account(session, self.account).user_id]
@@ -50,7 +40,7 @@ class OfAccount:
 
 @dataclass(frozen=True)
 class MailQuery(OfAccount):
-    to: Annotated[str | None, Sought()] = None
+    to: Annotated[str | None, Text(MAX_ADDRESS)] = None
 
 
 @dataclass(frozen=True)

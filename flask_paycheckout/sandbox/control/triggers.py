@@ -20,7 +20,6 @@ from flask_paycheckout.sandbox.checkouts.endpoints import (
 from flask_paycheckout.sandbox.control import customer
 from flask_paycheckout.sandbox.control.accounts import find_account
 from flask_paycheckout.sandbox.control.message_calls import send_again
-from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import find_checkout, pick
 from flask_paycheckout.sandbox.disbursements.fiat import disburse_v2
@@ -35,9 +34,8 @@ from flask_paycheckout.sandbox.wire.field_types import (
     OptionalText,
     declared_fields,
 )
-from flask_paycheckout.sandbox.world.context import current_time, world
+from flask_paycheckout.sandbox.world.context import current_time
 from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.settings import advance_clock
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 _AMOUNT, _CURRENCY = Decimal("12.50"), "USD"
@@ -89,7 +87,7 @@ def _checkout(then: Callable[[str], object] | None, *, picked: bool = True) -> E
         if checkout_id is None:
             checkout_id = _make_checkout(asked, pick_too=picked)
         elif picked:
-            _pick(checkout_id, asked.payment_method)
+            customer.ensure_picked(checkout_id, asked.payment_method)
         if then is not None:
             then(checkout_id)
         return _tell_checkout(asked.event, checkout_id)
@@ -109,26 +107,6 @@ def _make_checkout(asked: Trigger, *, pick_too: bool) -> str:
             # Together, so that a method that cannot be picked leaves no checkout behind.
             pick(session, checkout_id, asked.payment_method)
         return checkout_id
-
-
-def _pick(checkout_id: str, method: str | None) -> None:
-    with transaction() as session:
-        find_checkout(session, checkout_id)
-        picked = session.get(Deposit, checkout_id) is not None
-    if not picked or method is not None:
-        customer.picks(checkout_id, method)
-
-
-def _expire(checkout_id: str) -> None:
-    """Advance the clock past the time until which the picked method may be paid."""
-    with transaction() as session:
-        deposit = session.get_one(Deposit, checkout_id)
-        if deposit.status == COMPLETED:
-            raise NotPossible("the checkout is paid")
-        left = deposit.expired_at - current_time()
-        if left > -customer.MOMENT:
-            advance_clock(session, world().clock, left + customer.MOMENT)
-    run_due()
 
 
 def _tell_checkout(event: str, checkout_id: str) -> Triggered:
@@ -215,7 +193,7 @@ EVENTS = {
     "overpaid": _checkout(customer.pays_more),
     "paid-late": _checkout(customer.pays_late),
     "failed": _checkout(customer.fails),
-    "expired": _checkout(_expire),
+    "expired": _checkout(customer.lets_expire),
     "payout": _payout(None),
     "payout-completed": _payout(COMPLETED),
     "payout-failed": _payout(FAILED),

@@ -18,7 +18,6 @@ from flask_paycheckout.sandbox.outgoing.webhooks import send_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import StatusUpdate
 from flask_paycheckout.sandbox.wire.operations import operation, read_body
-from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 deposits = Blueprint("deposits", __name__)
 
@@ -52,10 +51,7 @@ def _update(session: Session, account: Account, deposit_id: str) -> Envelope[Dep
     status = read_body(StatusUpdate).status
     if not may_be_forced_to(status):
         raise unspecified_refusal(400, "status is none that the service knows.")
-    try:
-        deposit = force_deposit(session, account.user_id, deposit_id, status)
-    except NotPossible as refused:
-        raise unspecified_refusal(400, f"{refused}.") from None
+    deposit = force_deposit(session, account.user_id, deposit_id, status)
     if deposit is None:
         raise unspecified_refusal(400, "Deposit not found")
     return success(represent(session, deposit), "Deposit updated successfully")

@@ -24,31 +24,9 @@ from flask_paycheckout.sandbox.wire.envelope import Envelope, FieldError, Refusa
 from flask_paycheckout.sandbox.wire.field_types import UnknownCode, in_units
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.money import Token, find_token
+from flask_paycheckout.sandbox.world.money import TOKENS_BY_ID, Token
 
-_PERCENTAGE = "0.2"
-# Flat fee of a stablecoin.
-_FLAT = "0.10"
-_NETWORK = {
-    "ethereum": "1.50",
-    "optimism": "0.02",
-    "bsc": "0.05",
-    "polygon": "0.01",
-    "base": "0.02",
-    "arbitrum": "0.03",
-    "avalanche": "0.04",
-    "stellar": "0.0001",
-}
-# Flat and network fee of a network's own coin, by token id; about as much as the fees above.
-_COINS = {
-    "eth-ethereum": ("0.00003", "0.0004"),
-    "eth-base": ("0.00003", "0.000006"),
-    "eth-arbitrum": ("0.00003", "0.00001"),
-    "pol-polygon": ("0.4", "0.04"),
-    "avax-avalanche": ("0.005", "0.002"),
-    "bnb-bsc": ("0.0002", "0.0001"),
-    "xlm-stellar": ("0.5", "0.00001"),
-}
+_PERCENTAGE = Decimal("0.2")
 
 _FIELD = "receivers"
 
@@ -56,8 +34,7 @@ crypto_disbursements = Blueprint("crypto_disbursements", __name__)
 
 
 def fees_of(token: Token) -> FeeTerms:
-    flat, network = _COINS[token.id] if token.is_native else (_FLAT, _NETWORK[token.network])
-    return FeeTerms(Decimal(flat), Decimal(_PERCENTAGE), Decimal(network))
+    return FeeTerms(token.fee_flat, _PERCENTAGE, token.fee_network)
 
 
 @crypto_disbursements.post("/v1/disbursement/crypto")
@@ -67,7 +44,7 @@ def create_crypto_disbursements(session: Session, account: Account) -> Envelope[
     """Send a token to wallets, all of them or none."""
     wanted = read_body(NewCryptoDisbursements)
     check_size(_FIELD, wanted.receivers)
-    token = find_token(wanted.token)
+    token = TOKENS_BY_ID.get(wanted.token)
     if token is None:
         # The interface shows this combination: the statusCode of a bad request with the name of another error.
         raise Refusal(400, "Payment method not found", "Not Found")
@@ -102,7 +79,7 @@ def _item(user_id: str, token: Token, field: str, receiver: Receiver) -> BatchIt
 def estimate_crypto_fee(session: Session, account: Account) -> Envelope[FeeEstimate]:
     """Estimate the fee for sending an amount of a token to one wallet, by the formula that disbursements use."""
     wanted = read_query(WantedEstimate)
-    token = find_token(wanted.token)
+    token = TOKENS_BY_ID.get(wanted.token)
     if token is None:
         raise UnknownCode("token")
     if assumption("estimate_amount") == "integer" and wanted.amount != wanted.amount.to_integral_value():

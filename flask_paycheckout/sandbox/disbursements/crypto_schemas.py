@@ -21,7 +21,7 @@ from flask_paycheckout.sandbox.wire.field_types import (
     RequiredText,
     Text,
 )
-from flask_paycheckout.sandbox.world.money import find_token
+from flask_paycheckout.sandbox.world.money import TOKENS_BY_ID
 from flask_paycheckout.sandbox.world.transitions import histories_of
 
 MAX_ADDRESS = 100
@@ -109,9 +109,7 @@ def represent_crypto(session: Session, disbursements: Sequence[Disbursement]) ->
 
 
 def _record(made: Disbursement, transfer: WalletTransfer, history: list[Activity]) -> CryptoDisbursement:
-    token = find_token(made.currency)
-    if token is None:
-        raise LookupError(f"{made.currency!r} is a token that the sandbox does not know any more")
+    token = TOKENS_BY_ID[made.currency]
     return CryptoDisbursement.of(
         *(made, transfer, token),
         disbursement_id=made.id,

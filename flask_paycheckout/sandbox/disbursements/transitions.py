@@ -33,12 +33,11 @@ from flask_paycheckout.sandbox.wire.envelope import (
     Refusal,
     empty_success,
     to_wire,
-    unspecified_refusal,
 )
 from flask_paycheckout.sandbox.wire.field_types import StatusUpdate
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status, move_due, note
+from flask_paycheckout.sandbox.world.transitions import force_status, move_due, note
 
 TRANSFER_TIME = timedelta(minutes=10)
 """How long a disbursement is pending before it changes by itself, if the unknown `disbursement_progress` says so."""
@@ -70,10 +69,7 @@ def _update(session: Session, account: Account, disbursement_id: str) -> Envelop
     if made is None:
         raise Refusal(400, "Disbursement not found")
     is_accepted = assumption("forced_update_of_settled") == "accepted"
-    try:
-        _move(session, made, status, true() if is_accepted else Disbursement.status == PENDING)
-    except NotPossible as refused:
-        raise unspecified_refusal(400, f"{refused}.") from None
+    _move(session, made, status, true() if is_accepted else Disbursement.status == PENDING)
     _enqueue_webhook(session, made)
     return empty_success("Disbursement updated successfully")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from decimal import Decimal
 from functools import wraps
 from typing import Any
@@ -12,9 +11,7 @@ from typing import Any
 from flask import Response, request
 from werkzeug import Response as AnyResponse
 
-from flask_paycheckout.sandbox.control.accounts import NoSuchAccount, find_account
-from flask_paycheckout.sandbox.control.sender import run_due
-from flask_paycheckout.sandbox.control.start_state import reset_world
+from flask_paycheckout.sandbox.control import message_calls, state_calls
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, redirect_to, show
 from flask_paycheckout.sandbox.outgoing.faults import (
     OPERATION_KINDS,
@@ -23,17 +20,16 @@ from flask_paycheckout.sandbox.outgoing.faults import (
     NewFault,
     clear_faults,
     operations,
-    plan_fault,
     planned_faults,
 )
-from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
+from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import FieldError, to_wire
 from flask_paycheckout.sandbox.wire.field_types import load_object
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, choose
 from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.settings import WorldSettings, advance_clock, change_unknowns
+from flask_paycheckout.sandbox.world.settings import WorldSettings, change_unknowns
 
 STEPS = {60: "1 minute", 960: "16 minutes", 3600: "1 hour", 90000: "25 hours"}
 """Seconds that the clock's buttons advance by, with their labels."""
@@ -103,7 +99,7 @@ def change(path: str, page: str, done: str) -> Callable[[Change], Change]:
         def carry_out(**of_path: str) -> AnyResponse:
             try:
                 return redirect_to(page, function(**of_path) or done)
-            except (FieldError, AssumptionError) as wrong:
+            except (FieldError, CallRefused) as wrong:
                 return (show_unknowns if page == "unknowns" else show_control)(400, str(wrong))
 
         return function
@@ -118,20 +114,14 @@ def advance() -> None:
     seconds = Decimal(amount) * UNITS[unit] if unit in UNITS and _NUMBER.fullmatch(amount) else None
     if seconds is None or seconds > MAX_SECONDS:
         raise FieldError(f"Give a number, of at most {MAX_SECONDS // 86400} days; the clock cannot go back.")
-    with transaction() as session:
-        advance_clock(session, world().clock, timedelta(seconds=float(seconds)))
-    run_due()
+    state_calls.advance(state_calls.Advance(seconds))
 
 
 @change("faults", "control", "ordered")
 def order_fault() -> None:
     asked = load_object(NewFault, _order(request.form))
     with transaction() as session:
-        try:
-            user_id = None if asked.account is None else find_account(session, asked.account).user_id
-        except NoSuchAccount:
-            raise FieldError("account is no name of an account.") from None
-        plan_fault(session, asked, user_id)
+        message_calls.order_fault(session, asked)
 
 
 def _order(form: Mapping[str, str]) -> dict[str, Any]:
@@ -150,16 +140,17 @@ def forget_faults() -> None:
 
 @change("webhooks/<webhook_id>", "webhooks", "resent")
 def resend(webhook_id: str) -> str | None:
-    with transaction() as session:
-        was_found = redeliver(session, webhook_id)
-    run_due()
-    return None if was_found else "not-resent"
+    try:
+        message_calls.send_again(webhook_id)
+    except CallRefused:
+        return "not-resent"
+    return None
 
 
 @change("reset", "", "reset")
 def reset() -> None:
     with transaction(exclusive=True) as session:
-        reset_world(session, world())
+        state_calls.reset(session)
 
 
 @change("unknowns", "unknowns", "switched")
@@ -177,4 +168,4 @@ def change_one() -> None:
 @change("unknowns/start", "unknowns", "switched-back")
 def return_to_start() -> None:
     with transaction() as session:
-        change_unknowns(session, world(), dict.fromkeys(world().unknowns))
+        state_calls.return_unknowns(session)

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from flask import current_app
@@ -77,19 +77,6 @@ class FaultRecord(Record):
     share: Decimal | None = None
 
 
-class _Share(types.Amount):
-    """A number above 0, and at most 1."""
-
-    def read(self, name: str, value: Any) -> Any:
-        share = super().read(name, value)
-        if share > 1:
-            raise FieldError(f"{name} must be a number above 0, and at most 1.")
-        return share
-
-    def schema(self, schema_of: types.SchemaOf) -> types.Schema:
-        return super().schema(schema_of) | {"maximum": 1}
-
-
 @dataclass(frozen=True)
 class NewFault:
     """A fault as a tester asks for it."""
@@ -101,7 +88,7 @@ class NewFault:
     message: types.OptionalText = None
     seconds: Annotated[Decimal | None, types.Range(0, _MAX_WEBHOOK_DELAY)] = None
     retry_after: Annotated[int | None, types.Integer(0, 3600)] = None
-    share: Annotated[Decimal | None, _Share()] = None
+    share: Annotated[Decimal | None, types.Range(0, 1)] = None
     account: types.OptionalText = None
 
 
@@ -121,6 +108,8 @@ def plan_fault(session: Session, asked: NewFault, user_id: str | None) -> FaultR
     maximum = _MAX_WEBHOOK_DELAY if is_webhook else MAX_SECONDS_OF_DELAY
     if asked.kind == "delay" and (asked.seconds is None or asked.seconds > maximum):
         raise FieldError(f"seconds must be a number from 0 to {maximum} for a delay.")
+    if asked.share == 0:
+        raise FieldError("share must be above 0, or the fault would never strike.")
     if user_id is not None and callers and set(callers.values()) == {Credentials.NONE}:
         raise FieldError("account can only be given for webhooks and for operations that need credentials.")
     fault = Fault(**vars(asked) | {"seconds": asked.seconds if asked.kind == "delay" else None}, user_id=user_id)

@@ -11,11 +11,11 @@ import ssl
 from collections.abc import Callable
 from contextlib import closing
 from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPException
-from ipaddress import ip_address
 from threading import Event, Timer
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from flask_paycheckout.sandbox.wire.callers import is_loopback
 from flask_paycheckout.sandbox.wire.envelope import FieldError
 from flask_paycheckout.sandbox.wire.field_types import FieldType, Schema, SchemaOf
 from flask_paycheckout.sandbox.world.context import world
@@ -119,7 +119,7 @@ def _resolve(parts: SplitResult, *, loopback_only: bool) -> tuple[str, int]:
     except UnicodeError:
         raise ConnectionError(f"{parts.hostname!r} cannot be looked up") from None
     addresses = [str(info[4][0]) for info in found]
-    allowed = [address for address in addresses if not loopback_only or ip_address(address).is_loopback]
+    allowed = [address for address in addresses if not loopback_only or is_loopback(address)]
     if not allowed:
         raise ConnectionRefusedError(f"{parts.hostname} is not this machine")
     # IPv4 first, because development servers seldom listen on ::1.
@@ -148,9 +148,4 @@ def _is_name(host: str | None) -> bool:
 
 
 def _names_this_machine(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return host == "localhost" or host.endswith(".localhost") or is_loopback(host)

@@ -26,28 +26,18 @@ from flask_paycheckout.sandbox.references.data import CURRENCIES
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import UnknownCode, in_units
 from flask_paycheckout.sandbox.world.context import assumption, current_time
-from flask_paycheckout.sandbox.world.money import EXACT, Token, find_token, rounded
-
-PRICES = {
-    "usd-coin": Decimal("0.9979"),
-    "tether": Decimal("0.9985"),
-    "dai": Decimal("0.9992"),
-    "euro-coin": Decimal("1.0815"),
-    "ethereum": Decimal("2695.42"),
-    "polygon-ecosystem-token": Decimal("0.4118"),
-    "avalanche-2": Decimal("27.15"),
-    "binancecoin": Decimal("597.3"),
-    "stellar": Decimal("0.0942"),
-}
-"""USD per token, by its name in price lists."""
+from flask_paycheckout.sandbox.world.money import EXACT, TOKENS_BY_ID, Token, rounded, rows_of
 
 PER_DOLLAR = {
-    "USD": Decimal(1),
-    "EUR": Decimal("0.9217"),
-    "GBP": Decimal("0.7872"),
-    "IDR": Decimal(16310),
-    "INR": Decimal("84.42"),
-    "SGD": Decimal("1.3431"),
+    currency: Decimal(units)
+    for currency, units in rows_of("""
+USD | 1
+EUR | 0.9217
+GBP | 0.7872
+IDR | 16310
+INR | 84.42
+SGD | 1.3431
+""")
 }
 """Units of the currency per USD."""
 
@@ -56,7 +46,7 @@ def rate_of(token: Token, currency: str) -> Decimal | None:
     """Units of a currency per token; None when the token cannot be exchanged for it."""
     if currency not in token.currencies:
         return None
-    return EXACT.multiply(PRICES[token.price_id], PER_DOLLAR[currency])
+    return EXACT.multiply(token.price, PER_DOLLAR[currency])
 
 
 # More than any token has, and so few that the largest amount can still be stored.
@@ -118,7 +108,7 @@ class Exchange:
 
     @property
     def dollars(self) -> Decimal:
-        return EXACT.multiply(self.amount, PRICES[self.token.price_id])
+        return EXACT.multiply(self.amount, self.token.price)
 
     @property
     def cents(self) -> int:
@@ -173,7 +163,10 @@ def exchange(
     :raises FieldError: a code is in no reference list, or the amount has more decimals than the token.
     :raises Refusal: the token is not exchanged for that currency, or the amount is so small that nothing would arrive.
     """
-    token, bought = find_token(input_currency), find_token(output_currency) if input_currency in CURRENCIES else None
+    token, bought = (
+        TOKENS_BY_ID.get(input_currency),
+        TOKENS_BY_ID.get(output_currency) if input_currency in CURRENCIES else None,
+    )
     kind, currency = Exchange, output_currency
     if buys and bought is not None and assumption("onramp_payments") == "accepted":
         kind, token, currency = Purchase, bought, input_currency

@@ -138,26 +138,23 @@ def progress_due(session: Session) -> int:
     return max((_make(session, *transition) for transition in TRANSITIONS[assumption("payment_progress")]), default=0)
 
 
+_STEPS = {
+    PROCESSED: (
+        ("Converted to", "{0.output_amount:f} {0.output_currency}.", COMPLETED),
+        ("Sent to receipient account", "The transfer to the bank is on its way.", PENDING),
+    ),
+    COMPLETED: (("Received by recipient account", "The money has arrived.", COMPLETED),),
+    FAILED: (("Sent to receipient account", "The bank refused the transfer.", FAILED),),
+}
+"""The history's entries of each transition: activity, description and status."""
+
+
 def _make(session: Session, source: str, target: str, age: timedelta) -> int:
     moved = move_due(session, Payment, source, target, age)
     for payment in moved:
-        _NOTES[target](session, payment)
+        if target == PROCESSED:
+            payment.transaction_hash = f"0x{derived(f'transaction:{payment.id}', _HASH_BYTES)}"
+        for activity, description, status in _STEPS[target]:
+            note(session, payment, activity, description.format(payment), status)
     session.flush()
     return len(moved)
-
-
-def _note_processed(session: Session, payment: Payment) -> None:
-    payment.transaction_hash = f"0x{derived(f'transaction:{payment.id}', _HASH_BYTES)}"
-    note(session, payment, "Converted to", f"{payment.output_amount:f} {payment.output_currency}.", COMPLETED)
-    note(session, payment, "Sent to receipient account", "The transfer to the bank is on its way.", PENDING)
-
-
-def _note_completed(session: Session, payment: Payment) -> None:
-    note(session, payment, "Received by recipient account", "The money has arrived.")
-
-
-def _note_failed(session: Session, payment: Payment) -> None:
-    note(session, payment, "Sent to receipient account", "The bank refused the transfer.")
-
-
-_NOTES = {PROCESSED: _note_processed, COMPLETED: _note_completed, FAILED: _note_failed}

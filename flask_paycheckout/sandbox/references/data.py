@@ -10,21 +10,17 @@ from flask_paycheckout.sandbox.checkouts.methods import payment_methods
 from flask_paycheckout.sandbox.disbursements.banks import METHODS
 from flask_paycheckout.sandbox.world.money import rows_of
 
-BANK_NAME = "bank name"
-"""Details that a transfer can need besides the account holder's name."""
-ACCOUNT_NUMBER = "account number"
-IBAN = "IBAN"
-IFSC = "IFSC"
-ACH_OR_WIRE = "ACH or Fedwire number"
-
-# What a transfer needs, by the last column of the table.
 _NEEDS = {
-    "us": frozenset({BANK_NAME, ACCOUNT_NUMBER, ACH_OR_WIRE}),
-    "india": frozenset({BANK_NAME, ACCOUNT_NUMBER, IFSC}),
-    "europe": frozenset({IBAN}),
-    "gulf": frozenset({BANK_NAME, IBAN}),
-    "local": frozenset({BANK_NAME, ACCOUNT_NUMBER}),
+    kind: frozenset(needs.split())
+    for kind, needs in rows_of("""
+us     | bank_name account_number ach_or_wire
+india  | bank_name account_number ifsc
+europe | iban
+gulf   | bank_name iban
+local  | bank_name account_number
+""")
 }
+"""Details that a transfer needs besides the account holder's name, by the last column of the countries."""
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,8 @@ from flask import Blueprint, Response, abort
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, as_switched
 from flask_paycheckout.sandbox.references.data import (
-    ACCOUNT_NUMBER,
-    ACH_OR_WIRE,
-    BANK_NAME,
     BANKS,
     COUNTRIES,
-    IBAN,
-    IFSC,
     ONRAMP_METHODS,
     Bank,
     Country,
@@ -88,6 +83,9 @@ class CurrencyRecord(Record):
     require_account_number: bool
 
 
+_NEEDED = ("bank_name", "ifsc", "iban", "ach_or_wire", "account_number")
+
+
 class CryptoRecord(Record):
     own_id: str = msgspec.field(name="_id")
     symbol: str
@@ -139,21 +137,17 @@ def list_currencies() -> Envelope[list[CurrencyRecord]]:
 
 def _currency(country: Country) -> CurrencyRecord:
     identifier = derived(f"currency:{country.code}")
-    return CurrencyRecord(
+    needs = {f"require_{one}": one in country.needs for one in _NEEDED}
+    return CurrencyRecord.of(
+        country,
         own_id=identifier,
         id=identifier,
         value=country.name.upper(),
-        currency=country.currency,
         country_code=country.code,
         logo=_picture(country.code),
         name=country.currency_name,
         country=country.name,
-        symbol=country.symbol,
-        require_bank_name=BANK_NAME in country.needs,
-        require_ifsc=IFSC in country.needs,
-        require_iban=IBAN in country.needs,
-        require_ach_or_wire=ACH_OR_WIRE in country.needs,
-        require_account_number=ACCOUNT_NUMBER in country.needs,
+        **needs,
     )
 
 
@@ -233,18 +227,13 @@ def _picture(name: str) -> str:
 
 pictures = Blueprint("pictures", __name__)
 
-_DRAWN = frozenset(
-    {country.code.lower() for country in COUNTRIES}
-    | {token.symbol.lower() for token in TOKENS}
-    | {method.group for method in (*ONRAMP_METHODS, *METHODS.values())}
-)
 _LONGEST = 4
 
 
 @pictures.get("/pictures/<name>.svg")
 def draw(name: str) -> Response:
     """Draw a round badge with the first letters of the name."""
-    if name not in _DRAWN:
+    if not name.isidentifier():
         abort(404)
     text = name[:_LONGEST].upper()
     svg = (

@@ -158,10 +158,6 @@ def _content(what: str, file: str) -> bytes:
         raise CommandFailed(f"The {what} cannot be read: {wrong}.", WRONG_USE) from None
 
 
-def _reset(sandbox: Connection, given: Given) -> Told:
-    return sandbox.call("POST", "reset"), "The sandbox is in its start state."
-
-
 def _run(sandbox: Connection, given: Given) -> Told:
     """Carry out the steps of a file: triggers, such as `{"event": "paid", "amount": 5, "as": "order"}`, and calls.
 
@@ -321,7 +317,7 @@ COMMANDS = {
     "run": Command("carry out the triggers and calls of a file", "file", carry_out=_run),
     "snapshot": Command("save the whole state as a file, which holds secrets", "file", carry_out=_snapshot),
     "restore": Command("return to the state of a snapshot", "file", carry_out=_restore),
-    "reset": Command("return to the start state", carry_out=_reset),
+    "reset": Command("return to the start state", call="POST reset"),
     "try-unknowns": Command(
         "run a shop's tests under each value of the switches", "only program", carry_out=_try_unknowns, is_local=True
     ),
@@ -409,7 +405,6 @@ cli = CommandLine(
         option("--port", type=int, default=8790, show_default=True, help="Port to listen on; 0 takes a free one."),
         option("--database", metavar="URL", help="SQLite in memory unless given, here or in SANDBOX_DATABASE."),
         option("--webhook-url", metavar="URL", help="Where webhooks are sent."),
-        option("--control-token-file", metavar="FILE", help="A file that holds the control token."),
         option("--clock", default="running", metavar="CLOCK", help="running, frozen, or frozen@2026-01-01T00:00:00Z."),
         option("--worlds", type=int, default=200, show_default=True, help="The most worlds below /w/."),
         option("--seed", metavar="N", help="Makes identifiers repeatable."),

@@ -53,7 +53,7 @@ def check_host() -> None:
 
 def is_local() -> bool:
     """Whether the caller is on this machine, and not a proxy or tunnel for callers elsewhere."""
-    return _is_loopback(request.remote_addr or "") and not any(name in request.headers for name in _PROXIES)
+    return is_loopback(request.remote_addr or "") and not any(name in request.headers for name in _PROXIES)
 
 
 def may_control() -> bool:
@@ -120,7 +120,7 @@ def _host_of(url: str) -> str:
         return ""
 
 
-def _is_loopback(address: str) -> bool:
+def is_loopback(address: str) -> bool:
     try:
         return ip_address(address).is_loopback
     except ValueError:

@@ -79,10 +79,6 @@ class SandboxApp(Flask):
         except BadRequest:
             return self.url_map.bind("localhost")
 
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function unchanged: no view and no hook of a sandbox is asynchronous."""
-        return func
-
     def handle_exception(self, e: Exception) -> Response:
         if isinstance(e, ConnectionDropped):
             raise e

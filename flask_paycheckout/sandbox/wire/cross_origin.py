@@ -22,7 +22,6 @@ _PICTURES = "/pictures/"
 _QUOTES = "/v2/payment/quote"
 _HEADERS_OF_QUOTES = "X-Client-ID, X-Timestamp, X-Signature, Authorization, Content-Type"
 _PREFLIGHT_SECONDS = "600"
-_PRIVATE = "Access-Control-{}-Private-Network"
 
 
 def is_cross_site() -> bool:
@@ -65,9 +64,6 @@ def preflight() -> Response | None:
     allowed.headers["Access-Control-Allow-Methods"] = "GET"
     allowed.headers["Access-Control-Allow-Headers"] = _HEADERS_OF_QUOTES
     allowed.headers["Access-Control-Max-Age"] = _PREFLIGHT_SECONDS
-    if request.headers.get(_PRIVATE.format("Request")) == "true":
-        # Chromium asks this of pages on the internet that call this machine.
-        allowed.headers[_PRIVATE.format("Allow")] = "true"
     return allowed
 
 

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Generic, Self, TypeVar
 import msgspec
 from flask import Response, request
 from msgspec.structs import FieldInfo, fields
-from werkzeug.exceptions import HTTPException
 
 from flask_paycheckout.sandbox.world.context import assumption
 
@@ -169,12 +168,6 @@ def failure(refusal: Refusal) -> Envelope[Any]:
 def _answer(body: dict[str, Any], status_code: int) -> Envelope[Any]:
     status = 200 if assumption("http_status") == "always_200" else status_code
     return Envelope(encode(body), status, content_type="application/json")
-
-
-def refusal_from(error: HTTPException) -> Refusal:
-    """Convert an error of Werkzeug, such as an unknown path, to a refusal of the service."""
-    code = error.code or 500
-    return unspecified_refusal(code, error.description or error.name)
 
 
 def answer(body: dict[str, Any] | list[dict[str, Any]], status: int = 200) -> Response:

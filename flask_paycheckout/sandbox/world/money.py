@@ -14,25 +14,10 @@ NO_CONTRACT = "0x0000000000000000000000000000000000000000"
 """The address that represents a network's own coin."""
 
 
-@dataclass(frozen=True)
-class Network:
-    """A chain: its name in token ids, its title for people, and its number."""
-
-    name: str
-    title: str
-    chain_id: int
-    """The EIP-155 number; 0 for Stellar, which has none."""
-    blockchain_type: str
-
-
-ETHEREUM = Network("ethereum", "Ethereum", 1, EVM)
-OPTIMISM = Network("optimism", "OP Mainnet", 10, EVM)
-BSC = Network("bsc", "BNB Smart Chain", 56, EVM)
-POLYGON = Network("polygon", "Polygon", 137, EVM)
-BASE = Network("base", "Base", 8453, EVM)
-ARBITRUM = Network("arbitrum", "Arbitrum One", 42161, EVM)
-AVALANCHE = Network("avalanche", "Avalanche C-Chain", 43114, EVM)
-PUBNET = Network("stellar", "Stellar", 0, STELLAR)
+def rows_of(table: str) -> Iterator[list[str]]:
+    """The rows of a table that is written as text: a line each, with a bar between the cells."""
+    for line in table.strip().splitlines():
+        yield [cell.strip() for cell in line.split("|")]
 
 
 @dataclass(frozen=True)
@@ -41,35 +26,41 @@ class Token:
 
     symbol: str
     name: str
-    chain: Network
-    address: str
-    """The contract; on Stellar the issuing account, empty for the network's own coin."""
-    decimal: int
     price_id: str
     """Its name in price lists, the same on every network."""
+    price: Decimal
+    """In USD."""
     currencies: tuple[str, ...]
     """Fiat currencies that it can be exchanged for."""
-    is_native: bool = False
+    network: str
+    """Its name in token ids."""
+    chain: str
+    """The network's title for people."""
+    chain_id: int
+    """The EIP-155 number; 0 for Stellar, which has none."""
+    blockchain_type: str
+    decimal: int
+    fee_flat: Decimal
+    fee_network: Decimal
+    """Of a disbursement, in the token; a network's own coin costs about as much as the others on it."""
+    contract: str
+    """On Stellar the issuing account; empty for the network's own coin."""
 
     @property
     def id(self) -> str:
-        return f"{self.symbol.lower()}-{self.chain.name}"
+        return f"{self.symbol.lower()}-{self.network}"
 
     @property
     def label(self) -> str:
-        return f"{self.symbol} ({self.chain.title})"
+        return f"{self.symbol} ({self.chain})"
 
     @property
-    def network(self) -> str:
-        return self.chain.name
+    def is_native(self) -> bool:
+        return not self.contract
 
     @property
-    def chain_id(self) -> int:
-        return self.chain.chain_id
-
-    @property
-    def blockchain_type(self) -> str:
-        return self.chain.blockchain_type
+    def address(self) -> str:
+        return self.contract or (NO_CONTRACT if self.blockchain_type == EVM else "")
 
     @property
     def uses_smart_contract(self) -> bool:
@@ -77,77 +68,71 @@ class Token:
         return self.blockchain_type == EVM and not self.is_native
 
 
-_DOLLAR = ("USD", "EUR", "GBP", "IDR", "INR", "SGD")
-_EURO = ("EUR", "USD", "GBP")
-_COIN = ("USD", "EUR")
-
-
-def _usdc(chain: Network, address: str, decimal: int = 6) -> Token:
-    return Token("USDC", "USD Coin", chain, address, decimal, "usd-coin", _DOLLAR)
-
-
-def _usdt(chain: Network, address: str, decimal: int = 6) -> Token:
-    return Token("USDT", "Tether USD", chain, address, decimal, "tether", _DOLLAR)
-
-
-def _dai(chain: Network, address: str) -> Token:
-    return Token("DAI", "Dai Stablecoin", chain, address, 18, "dai", _DOLLAR)
-
-
-def _eurc(chain: Network, address: str, decimal: int = 6) -> Token:
-    return Token("EURC", "Euro Coin", chain, address, decimal, "euro-coin", _EURO)
-
-
-def _coin(symbol: str, name: str, chain: Network, price_id: str) -> Token:
-    return Token(symbol, name, chain, NO_CONTRACT, 18, price_id, _COIN, is_native=True)
-
-
-TOKENS = (
-    _usdc(ETHEREUM, "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"),
-    _usdt(ETHEREUM, "0xdAC17F958D2ee523a2206206994597C13D831ec7"),
-    _dai(ETHEREUM, "0x6B175474E89094C44Da98b954EedeAC495271d0F"),
-    _eurc(ETHEREUM, "0x1aBaEA1f7C830bD89Acc67eC4af516284b1bC33c"),
-    _coin("ETH", "Ether", ETHEREUM, "ethereum"),
-    _usdc(POLYGON, "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"),
-    _usdt(POLYGON, "0xc2132D05D31c914a87C6611C10748AEb04B58e8F"),
-    _dai(POLYGON, "0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063"),
-    _coin("POL", "Polygon Ecosystem Token", POLYGON, "polygon-ecosystem-token"),
-    _usdc(BASE, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
-    _eurc(BASE, "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42"),
-    _coin("ETH", "Ether", BASE, "ethereum"),
-    _usdc(ARBITRUM, "0xaf88d065e77c8cC2239327C5EDb3A432268e5831"),
-    _usdt(ARBITRUM, "0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9"),
-    _coin("ETH", "Ether", ARBITRUM, "ethereum"),
-    _usdc(OPTIMISM, "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85"),
-    _usdc(AVALANCHE, "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E"),
-    _coin("AVAX", "Avalanche", AVALANCHE, "avalanche-2"),
-    # On this network, both have as many decimals as its own coin.
-    _usdc(BSC, "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d", decimal=18),
-    _usdt(BSC, "0x55d398326f99059fF775485246999027B3197955", decimal=18),
-    _coin("BNB", "BNB", BSC, "binancecoin"),
-    _usdc(PUBNET, "GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN", decimal=7),
-    _eurc(PUBNET, "GDHU6WRG4IEQXM5NZ4BMPKOXHW76MZM4Y2IEMFDVXBSDP6SJY4ITNPP2", decimal=7),
-    Token("XLM", "Stellar Lumens", PUBNET, "", 7, "stellar", _COIN, is_native=True),
+_NETWORKS = {
+    name: (name, title, int(chain_id), blockchain_type)
+    for name, title, chain_id, blockchain_type in rows_of("""
+ethereum  | Ethereum          | 1     | EVM
+optimism  | OP Mainnet        | 10    | EVM
+bsc       | BNB Smart Chain   | 56    | EVM
+polygon   | Polygon           | 137   | EVM
+base      | Base              | 8453  | EVM
+arbitrum  | Arbitrum One      | 42161 | EVM
+avalanche | Avalanche C-Chain | 43114 | EVM
+stellar   | Stellar           | 0     | STELLAR
+""")
+}
+_COINS = {
+    symbol: (symbol, name, price_id, Decimal(price), tuple(currencies.split()))
+    for symbol, name, price_id, price, currencies in rows_of("""
+USDC | USD Coin                | usd-coin                | 0.9979  | USD EUR GBP IDR INR SGD
+USDT | Tether USD              | tether                  | 0.9985  | USD EUR GBP IDR INR SGD
+DAI  | Dai Stablecoin          | dai                     | 0.9992  | USD EUR GBP IDR INR SGD
+EURC | Euro Coin               | euro-coin               | 1.0815  | EUR USD GBP
+ETH  | Ether                   | ethereum                | 2695.42 | USD EUR
+POL  | Polygon Ecosystem Token | polygon-ecosystem-token | 0.4118  | USD EUR
+AVAX | Avalanche               | avalanche-2             | 27.15   | USD EUR
+BNB  | BNB                     | binancecoin             | 597.3   | USD EUR
+XLM  | Stellar Lumens          | stellar                 | 0.0942  | USD EUR
+""")
+}
+TOKENS = tuple(
+    # The fees: flat, and the network's. On BSC all have as many decimals as its own coin.
+    Token(*_COINS[symbol], *_NETWORKS[network], int(decimal), Decimal(flat), Decimal(of_network), contract)
+    for symbol, network, decimal, flat, of_network, contract in rows_of("""
+USDC | ethereum  | 6  | 0.10    | 1.50     | 0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48
+USDT | ethereum  | 6  | 0.10    | 1.50     | 0xdAC17F958D2ee523a2206206994597C13D831ec7
+DAI  | ethereum  | 18 | 0.10    | 1.50     | 0x6B175474E89094C44Da98b954EedeAC495271d0F
+EURC | ethereum  | 6  | 0.10    | 1.50     | 0x1aBaEA1f7C830bD89Acc67eC4af516284b1bC33c
+ETH  | ethereum  | 18 | 0.00003 | 0.0004   |
+USDC | polygon   | 6  | 0.10    | 0.01     | 0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359
+USDT | polygon   | 6  | 0.10    | 0.01     | 0xc2132D05D31c914a87C6611C10748AEb04B58e8F
+DAI  | polygon   | 18 | 0.10    | 0.01     | 0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063
+POL  | polygon   | 18 | 0.4     | 0.04     |
+USDC | base      | 6  | 0.10    | 0.02     | 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913
+EURC | base      | 6  | 0.10    | 0.02     | 0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42
+ETH  | base      | 18 | 0.00003 | 0.000006 |
+USDC | arbitrum  | 6  | 0.10    | 0.03     | 0xaf88d065e77c8cC2239327C5EDb3A432268e5831
+USDT | arbitrum  | 6  | 0.10    | 0.03     | 0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9
+ETH  | arbitrum  | 18 | 0.00003 | 0.00001  |
+USDC | optimism  | 6  | 0.10    | 0.02     | 0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85
+USDC | avalanche | 6  | 0.10    | 0.04     | 0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E
+AVAX | avalanche | 18 | 0.005   | 0.002    |
+USDC | bsc       | 18 | 0.10    | 0.05     | 0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d
+USDT | bsc       | 18 | 0.10    | 0.05     | 0x55d398326f99059fF775485246999027B3197955
+BNB  | bsc       | 18 | 0.0002  | 0.0001   |
+USDC | stellar   | 7  | 0.10    | 0.0001   | GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN
+EURC | stellar   | 7  | 0.10    | 0.0001   | GDHU6WRG4IEQXM5NZ4BMPKOXHW76MZM4Y2IEMFDVXBSDP6SJY4ITNPP2
+XLM  | stellar   | 7  | 0.5     | 0.00001  |
+""")
 )
 
-_BY_ID = {token.id: token for token in TOKENS}
-
-
-def find_token(token_id: str) -> Token | None:
-    """Find a token by its id."""
-    return _BY_ID.get(token_id)
+TOKENS_BY_ID = {token.id: token for token in TOKENS}
 
 
 EXACT = Context(prec=120, rounding=ROUND_UP)
 """Decimal context in which sums and products are exact, because amounts in requests have at most 60 digits, and rates
 and percentages far fewer. Only divisions are rounded, up, in the 120th digit.
 """
-
-
-def rows_of(table: str) -> Iterator[list[str]]:
-    """The rows of a table that is written as text: a line each, with a bar between the cells."""
-    for line in table.strip().splitlines():
-        yield [cell.strip() for cell in line.split("|")]
 
 
 def rounded(amount: Decimal, currency: str, rounding: str = ROUND_UP) -> Decimal:
