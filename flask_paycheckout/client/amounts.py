@@ -8,8 +8,6 @@ import msgspec
 
 from flask_paycheckout.totals import decimals_of, exact_decimal
 
-__all__ = ["Amount", "as_number", "exact_amount", "exact_number", "whole_amount"]
-
 Amount = Decimal | int | str
 """Types that callers may give as money; never a float."""
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from flask_paycheckout.client.retries import Pace
 
-__all__ = ["Awaited"]
-
 R = TypeVar("R")
 
 # A moment more than httpx has for connecting, so that a connection that was never made is told as such.

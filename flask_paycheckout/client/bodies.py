@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from flask_paycheckout.client.envelope import JsonObject
 
-__all__ = ["Fields", "batch", "fields_of", "needed", "query_string", "query_text", "text", "texts"]
-
 T = TypeVar("T")
 
 
@@ -131,31 +129,34 @@ def texts(**values: str | None) -> JsonObject:
     return {_wire_name(name): text(name, value) for name, value in values.items() if value is not None}
 
 
-def batch(name: str, items: Iterable[T], kind: type[T]) -> tuple[T, ...]:
-    """The items of a batch: at least one, all of one kind.
+def batch(
+    name: str, items: Iterable[T], kind: type[T], currency: str | None = None
+) -> tuple[list[JsonObject], tuple[str, ...]]:
+    """The objects of a batch's items, at least one and all of one kind, and the references that they carry.
 
-    :raises TypeError: an item is of another kind.
-    :raises ValueError: there are none.
+    :param currency: of the amounts, where an item has no currency of its own.
+    :raises TypeError: an item is of another kind, or a field of it has the wrong type; the text names it.
+    :raises ValueError: there are none, or one cannot be sent; the text names it.
     """
     if isinstance(items, (str, bytes, dict, kind)):
         raise TypeError(f"{name} must be a list of {kind.__name__}, not {type(items).__name__}")
-    taken = tuple(items)
+    taken: tuple[Any, ...] = tuple(items)
     if not taken:
         raise ValueError(f"{name} is empty")
+    declared: Any = kind
+    written = []
     for index, item in enumerate(taken):
         if not isinstance(item, kind):
             raise TypeError(f"{name}[{index}] must be a {kind.__name__}, not {type(item).__name__}")
-    return taken
-
-
-def query_string(values: Mapping[str, str]) -> str:
-    """A query string with its question mark, or nothing when there are no values."""
-    return "?" + urlencode(values, safe="", quote_via=quote) if values else ""
+        of_amount = getattr(item, "currency", currency)
+        written.append(fields_of(declared).body(item, f"{name}[{index}].", of_amount))
+    return written, tuple(item.reference for item in taken if item.reference is not None)
 
 
 def query_text(values: Mapping[str, object]) -> str:
-    """A query string of values of any kind; None leaves one out."""
-    return query_string({name: _spelled(value) for name, value in values.items() if value is not None})
+    """A query string with its question mark, of values of any kind; nothing without values, and None leaves one out."""
+    written = {name: _spelled(value) for name, value in values.items() if value is not None}
+    return "?" + urlencode(written, safe="", quote_via=quote) if written else ""
 
 
 def _spelled(value: object) -> str:

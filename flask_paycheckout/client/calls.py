@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.sending import Sender
     from flask_paycheckout.client.signing import RenewedToken
 
-__all__ = ["Caller", "Observe"]
-
 _log = logging.getLogger("flask_paycheckout.client")
 
 T = TypeVar("T")

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.resources.recipients import Recipients
     from flask_paycheckout.client.resources.references import References
 
-__all__ = ["AsyncPaymentsClient", "PaymentsClient", "Probe"]
-
 T = TypeVar("T")
 Transport = TypeVar("Transport")
 
@@ -153,7 +151,7 @@ class _Client(Resource[W], Generic[W, Transport]):
         """
         client_secret, access_token = concealed(client_secret), concealed(access_token)
         signers = _signers(client_id, client_secret, access_token, signer)
-        return self._sharing(self._caller.sender.lent_to(signers), self._caller.retries, client_id)
+        return self._sharing(self._caller.sender.signed_by(signers, lent=True), self._caller.retries, client_id)
 
     def _sharing(self, sender: Sender[W], retries: Retries, client_id: str | None) -> Self:
         other = type(self).__new__(type(self))
@@ -231,6 +229,12 @@ class _Client(Resource[W], Generic[W, Transport]):
         # The seconds by which the interval from sent to received misses the second that begins at the date.
         return Probe(refusal, max(0.0, sent - (date + 1)) or min(0.0, received - date))
 
+    @method
+    async def close(self) -> None:
+        """Closes the connections; a call after that is a `RuntimeError`."""
+        if self._caller.sender.owns_connections:
+            await self._caller.waiting.close()
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._caller.sender.base_url}>"
 
@@ -281,11 +285,6 @@ class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
         """
         return None if (reading := _following(page)) is None else self._caller.waiting.run(reading)
 
-    def close(self) -> None:
-        """Closes the connections; a call after that is a `RuntimeError`."""
-        if self._caller.sender.owns_connections:
-            self._caller.waiting.close()
-
     def __enter__(self) -> Self:
         return self
 
@@ -313,11 +312,6 @@ class AsyncPaymentsClient(_Client["Awaited", httpx.AsyncBaseTransport]):
         :raises PaymentsError: see `errors`.
         """
         return None if (reading := _following(page)) is None else await reading
-
-    async def close(self) -> None:
-        """Closes the connections; a call after that is a `RuntimeError`."""
-        if self._caller.sender.owns_connections:
-            await self._caller.waiting.close()
 
     async def __aenter__(self) -> Self:
         return self

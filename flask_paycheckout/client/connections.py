@@ -15,8 +15,6 @@ from flask_paycheckout.client.transport import LIMITS, Limits, httpx, read_whole
 if TYPE_CHECKING:
     import httpcore
 
-__all__ = ["Connections"]
-
 _MOST_IDLE = 100
 # Many servers drop an idle connection after five seconds; ours must be the first to let go.
 _KEPT_FOR = 4.0

@@ -12,8 +12,6 @@ from typing import Any, TypeGuard
 
 from flask_paycheckout.client.amounts import exact_number
 
-__all__ = ["Ambiguous", "JsonObject", "Unreadable", "data_of", "envelope_of", "error_text", "status_code_of"]
-
 JsonObject = dict[str, Any]
 
 

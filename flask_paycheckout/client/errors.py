@@ -50,20 +50,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from flask_paycheckout.client.records import ResponseHeaders
 
-__all__ = [
-    "CarriedOut",
-    "Invalid",
-    "NotFound",
-    "OutcomeUnknown",
-    "PaymentsError",
-    "RateLimited",
-    "RequestRefused",
-    "ServiceFault",
-    "TransportFailed",
-    "Unauthorized",
-    "refusal_for",
-]
-
 CarriedOut = Literal["no", "unknown"]
 """Whether a call that failed may have been carried out."""
 

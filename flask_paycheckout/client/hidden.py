@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-__all__ = ["AccountNumber", "Hidden", "Sealed", "concealed", "hidden_in", "hide"]
-
 T = TypeVar("T")
 
 _MASK = "***"

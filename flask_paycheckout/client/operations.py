@@ -13,8 +13,6 @@ import msgspec
 
 from flask_paycheckout.client.records import Record
 
-__all__ = ["MEBIBYTE", "Access", "Forms", "Operation", "PaymentsPath", "RecipientDelete", "deprecated", "segment"]
-
 MEBIBYTE = 1024 * 1024
 
 _MAX_ID = 500

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.operations import Operation
     from flask_paycheckout.client.records import Sort
 
-__all__ = ["DEFAULT_LIMIT", "Listing", "Page", "attach_reading", "page_of", "page_of_array", "walk"]
-
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
 

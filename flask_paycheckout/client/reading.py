@@ -21,8 +21,6 @@ from flask_paycheckout.client.amounts import exact_number
 from flask_paycheckout.client.envelope import Ambiguous, JsonObject, Unreadable
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 
-__all__ = ["RecordReader", "reader_of"]
-
 R = TypeVar("R", bound=msgspec.Struct)
 _Read = Callable[[Any], Any]
 

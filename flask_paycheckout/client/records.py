@@ -11,24 +11,6 @@ import msgspec
 from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.transport import httpx
 
-__all__ = [
-    "Activity",
-    "BlockchainType",
-    "DepositStatus",
-    "DisbursementStatus",
-    "PaymentStatus",
-    "PaymentType",
-    "RecipientType",
-    "Record",
-    "ResponseHeaders",
-    "ResponseInfo",
-    "Sort",
-    "UsNetwork",
-    "attach_response",
-    "hidden",
-    "plain",
-]
-
 # The words that the interface names for a field; a record's field may hold another one all the same.
 DepositStatus = Literal["pending", "completed"]
 DisbursementStatus = Literal["pending", "failed", "completed"]

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.awaited import Awaited
     from flask_paycheckout.client.waiting import Blocking
 
-__all__ = ["SHORTEST_ATTEMPT", "Pace", "Retries", "moment_of", "seconds", "seconds_to_wait"]
-
 T = TypeVar("T")
 
 _log = logging.getLogger("flask_paycheckout.client")

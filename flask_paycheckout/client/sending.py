@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
-__all__ = ["Sender", "checked_base_url", "credentials_of", "user_agent"]
-
 # The signature's id and time are no secrets; every other header that a signer adds may be one.
 _HARMLESS = {
     "accept",
@@ -58,16 +56,13 @@ class Sender(Generic[W]):
         self._path = httpx.URL(base_url).raw_path.decode("ascii").rstrip("/")
         self._signers = signers
 
-    def signed_by(self, signers: Mapping[Access, Signer]) -> Self:
-        """A sender through the same connections, with other signers for these kinds of access."""
-        other = copy(self)
-        other._signers = {**self._signers, **signers}
-        return other
+    def signed_by(self, signers: Mapping[Access, Signer], *, lent: bool = False) -> Self:
+        """A sender through the same connections, with other signers for these kinds of access.
 
-    def lent_to(self, signers: Mapping[Access, Signer]) -> Self:
-        """A sender for another account, with its signers alone; closing it leaves the connections open."""
+        :param lent: for another account, with these signers alone; closing it leaves the connections open.
+        """
         other = copy(self)
-        other._signers, other.owns_connections = signers, False
+        other._signers, other.owns_connections = signers if lent else {**self._signers, **signers}, not lent
         return other
 
     def renewable(self, operation: Operation[Any]) -> RenewedToken | None:

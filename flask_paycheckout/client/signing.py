@@ -19,17 +19,6 @@ from flask_paycheckout.client.per_process import PerProcess
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = [
-    "BearerToken",
-    "HmacSigner",
-    "RenewedToken",
-    "Signer",
-    "WebhookRefused",
-    "header_value",
-    "signed_headers",
-    "verify_webhook",
-]
-
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 _LONGEST_WAIT = 60.0
 _LONGEST_TIMESTAMP = 12

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.calls import Caller
     from flask_paycheckout.client.retries import Pace
 
-__all__ = ["Blocking", "Resource", "W", "each", "method", "no_cookies"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 W = TypeVar("W", bound="Blocking | Awaited")
@@ -63,7 +61,7 @@ class Blocking:
         finally:
             _result(records.aclose())
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close the connections."""
         self.http.close()
 

@@ -38,7 +38,7 @@ class Shop:
             self.closed.append(account.client_secret)
             closing()
 
-        client.close = close  # type: ignore[method-assign]
+        client.close = close
         return client
 
 

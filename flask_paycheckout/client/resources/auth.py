@@ -13,8 +13,6 @@ from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records import Record, hidden
 from flask_paycheckout.client.waiting import Resource, W, method
 
-__all__ = ["Auth", "Login", "Organization", "User", "Verification"]
-
 
 class Organization(Record, frozen=True):
     """Whom a user belongs to."""

@@ -16,8 +16,6 @@ from flask_paycheckout.totals import Pay, Receive, Total
 if TYPE_CHECKING:
     from flask_paycheckout.client.envelope import JsonObject
 
-__all__ = ["CheckoutLink", "Checkouts"]
-
 
 class CheckoutLink(Record, frozen=True):
     """A checkout that the service accepted. Its page is valid for 15 minutes.

@@ -7,15 +7,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.client.amounts import Amount, whole_amount
-from flask_paycheckout.client.bodies import batch, fields_of, needed, query_string, text
+from flask_paycheckout.client.bodies import batch, needed, query_text, text
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records import Activity, BlockchainType, DisbursementStatus, Record
 from flask_paycheckout.client.waiting import Resource, W, method
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-__all__ = ["CryptoBatch", "CryptoDisbursement", "CryptoDisbursements", "CryptoReceiver", "FeeConfig", "FeeEstimate"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,14 +128,8 @@ class CryptoDisbursements(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         text("token", token)
-        taken = batch("receivers", receivers, CryptoReceiver)
-        body = {
-            "token": token,
-            "receivers": [
-                fields_of(CryptoReceiver).body(receiver, f"receivers[{index}].") for index, receiver in enumerate(taken)
-            ],
-        }
-        references = tuple(receiver.reference for receiver in taken if receiver.reference is not None)
+        sent, references = batch("receivers", receivers, CryptoReceiver)
+        body = {"token": token, "receivers": sent}
         return await self._caller.record(_CREATE, body=body, references=references, timeout=timeout)
 
     @method
@@ -150,4 +142,4 @@ class CryptoDisbursements(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         values = needed(token=token) | {"amount": f"{whole_amount('amount', amount):f}"}
-        return await self._caller.record(_ESTIMATE, query=query_string(values), timeout=timeout)
+        return await self._caller.record(_ESTIMATE, query=query_text(values), timeout=timeout)

@@ -10,8 +10,6 @@ from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.records import Activity, DepositStatus, Record
 from flask_paycheckout.client.waiting import Resource, W, method
 
-__all__ = ["Deposit", "Deposits", "ExchangeInfo", "Fee", "PaymentFiat"]
-
 _MAX_NAME = 500
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from flask_paycheckout.client.bodies import Fields, batch, fields_of, needed, query_string, text, texts
+from flask_paycheckout.client.bodies import Fields, batch, needed, query_text, text, texts
 from flask_paycheckout.client.errors import Invalid
 from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation, deprecated
 from flask_paycheckout.client.paging import Listing, walk
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from flask_paycheckout.client.paging import Page
 
-
-__all__ = ["FiatDisbursementFilters", "FiatDisbursements"]
 
 _HOW = "look with fiat_disbursements.find(references); without references, compare recipients and amounts in iterate"
 
@@ -194,14 +192,13 @@ class FiatDisbursements(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         text("currency", currency)
-        taken = batch("items", items, FiatItem)
-        for index, item in enumerate(taken):
-            if (item.recipient_id is None) == (item.recipient is None):
+        sent, references = batch("items", items, FiatItem, currency)
+        for index, item in enumerate(sent):
+            if ("recipientId" in item) == ("recipient" in item):
                 place = f"items[{index}].recipient"
                 raise ValueError(f"{place}_id or {place} must be given, and not both")
-        sent = [fields_of(FiatItem).body(item, f"items[{index}].", currency) for index, item in enumerate(taken)]
         body = {"currency": currency, "disburseData": sent}
-        return await self._caller.record(_CREATE, body=body, references=_references(taken), timeout=timeout)
+        return await self._caller.record(_CREATE, body=body, references=references, timeout=timeout)
 
     @deprecated("client.fiat_disbursements.create")
     @method
@@ -211,10 +208,10 @@ class FiatDisbursements(Resource[W]):
         :raises OutcomeUnknown: the answer was lost, money may move: look the `references` up with `find`.
         :raises PaymentsError: see `errors`. The others are those of `create`.
         """
-        taken = batch("items", items, FiatItemV1)
-        write = fields_of(FiatItemV1).body
-        body = {"disburseData": [write(item, f"items[{index}].", item.currency) for index, item in enumerate(taken)]}
-        return await self._caller.record(_CREATE_V1, body=body, references=_references(taken), timeout=timeout)
+        sent, references = batch("items", items, FiatItemV1)
+        return await self._caller.record(
+            _CREATE_V1, body={"disburseData": sent}, references=references, timeout=timeout
+        )
 
     @method
     async def payment_methods(
@@ -224,7 +221,7 @@ class FiatDisbursements(Resource[W]):
 
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.records(_METHODS, query=query_string(texts(currency=currency)), timeout=timeout)
+        return await self._caller.records(_METHODS, query=query_text(texts(currency=currency)), timeout=timeout)
 
     @method
     async def report(self, disbursement_id: str, *, timeout: float | None = None) -> bytes:
@@ -281,7 +278,3 @@ class FiatDisbursements(Resource[W]):
             if len(found) == len(wanted):
                 break
         return found
-
-
-def _references(items: tuple[FiatItem, ...] | tuple[FiatItemV1, ...]) -> tuple[str, ...]:
-    return tuple(item.reference for item in items if item.reference is not None)

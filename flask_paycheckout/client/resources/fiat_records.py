@@ -10,20 +10,6 @@ from flask_paycheckout.client.amounts import Amount
 from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.client.records import Activity, DisbursementStatus, Record
 
-__all__ = [
-    "CurrencySum",
-    "FiatBank",
-    "FiatBatch",
-    "FiatBatchV1",
-    "FiatDisbursement",
-    "FiatItem",
-    "FiatItemV1",
-    "FiatPaymentMethod",
-    "FiatRecipient",
-    "NewRecipient",
-    "PayoutBank",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayoutBank:

@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 
     from flask_paycheckout.client.paging import Page
 
-__all__ = [
-    "NewPayment",
-    "Payment",
-    "PaymentActivity",
-    "PaymentFilters",
-    "PaymentReceiver",
-    "PaymentSender",
-    "Payments",
-    "Quote",
-    "QuoteFields",
-]
-
 
 class PaymentSender(Record, frozen=True):
     """The payer, who pays in crypto from a wallet."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 import msgspec
 
-from flask_paycheckout.client.bodies import Fields, query_string
+from flask_paycheckout.client.bodies import Fields, query_text
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 from flask_paycheckout.client.operations import Operation, segment
 from flask_paycheckout.client.paging import Listing
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from flask_paycheckout.client.paging import Page
-
-__all__ = ["BankDetails", "Recipient", "RecipientBank", "RecipientFields", "RecipientFilters", "Recipients"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +228,5 @@ class Recipients(Resource[W]):
         if self._caller.forms.recipient_delete == "query":
             # Checked as one that stands in a path, so that both forms take the same ids.
             segment(recipient_id)
-            return await self._caller.record(
-                _DELETE_BY_QUERY, query=query_string({"id": recipient_id}), timeout=timeout
-            )
+            return await self._caller.record(_DELETE_BY_QUERY, query=query_text({"id": recipient_id}), timeout=timeout)
         return await self._caller.record(_DELETE, ids={"id": recipient_id}, timeout=timeout)

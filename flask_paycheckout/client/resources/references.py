@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from flask_paycheckout.client.paging import Page
 
-__all__ = ["Bank", "BankFilters", "Crypto", "CryptoFilters", "Currency", "PaymentMethod", "References"]
-
 
 class Currency(Record, frozen=True):
     """A country's currency, and what a bank account in it needs.
