@@ -22,14 +22,12 @@ def deletes_by_query(merchant: Merchant, recipient_id: str) -> Answer:
 
 
 @pytest.mark.parametrize("delete", [deletes, deletes_by_query])
-# One number that reads as such, and one that would lose its zeros.
-@pytest.mark.parametrize(("number", "written"), [("4000123412", 4000123412), ("007", "007")])
-def test_every_operation_answers_every_field(merchant: Merchant, number: str, written: object, delete: Any) -> None:
-    given = bank(**{name: f"{name} 1" for name in TEXTS_OF_BANK}, accountType="Savings", accountNumber=number)
+def test_every_operation_answers_every_field(merchant: Merchant, delete: Any) -> None:
+    given = bank(**{name: f"{name} 1" for name in TEXTS_OF_BANK}, accountType="Savings", accountNumber="007")
     made = creates(merchant, name="Somebody Rare", bank=given, **OWN).data
     assert {name: made[name] for name in OWN} == OWN
     (account,) = made["bank"]
-    assert account == given | {"_id": account["_id"], "accountNumber": written}
+    assert account == given | {"_id": account["_id"]}
     assert reads(merchant, made["id"]).data == made
     assert merchant.calls("GET", "/v1/recipient?search=somebody%20rare").data["docs"] == [made]
     changed = changes(merchant, made["id"], name="Somebody Rare").data
@@ -46,7 +44,7 @@ def test_a_recipient_belongs_to_the_callers_user_and_organization(merchant: Merc
 
 @pytest.mark.parametrize(
     ("number", "written"),
-    [("DE12", "DE12"), ("12 34", "12 34"), ("٣", "٣"), ("0", "0"), ("9" * 34, int("9" * 34))],
+    [("4000123412", 4000123412), ("12 34", "12 34"), ("٣", "٣"), ("0", "0"), ("9" * 34, int("9" * 34))],
 )
 def test_an_account_number_is_answered_as_a_number_where_nothing_is_lost(
     merchant: Merchant, number: str, written: object
