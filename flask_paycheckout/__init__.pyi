@@ -8,6 +8,7 @@ from .checkouts.payments import (
     Payment as Payment,
     PaymentFee as PaymentFee,
 )
+from .checkouts.requests import RequestMixin as RequestMixin
 from .database.hosts import Host as Host
 from .errors import (
     ConfigurationError as ConfigurationError,
@@ -25,6 +26,7 @@ from .errors import (
     UncommittedChanges as UncommittedChanges,
     UnknownCheckout as UnknownCheckout,
     UnknownPayout as UnknownPayout,
+    UnknownRequest as UnknownRequest,
     UnsafeCheckoutUrl as UnsafeCheckoutUrl,
 )
 from .events.event_model import EventMixin as EventMixin

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-__all__ = ["EPOCH", "Clock", "as_utc", "in_utc", "seconds_of", "utc_now"]
+__all__ = ["EPOCH", "Clock", "as_utc", "in_utc", "moment_after", "seconds_of", "utc_now"]
 
 Clock = Callable[[], datetime]
 
@@ -31,3 +31,20 @@ def seconds_of(clock: Clock) -> Callable[[], float]:
 def as_utc(value: datetime) -> datetime:
     """Convert a time to aware UTC; a naive one counts as UTC, as SQLite returns stored times without a zone."""
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def moment_after(now: datetime, expires: datetime | timedelta) -> datetime:
+    """The time that a caller gives as `expires`: an aware time, or the time from now.
+
+    :raises TypeError: it is neither.
+    :raises ValueError: it has no time zone, or is later than every date.
+    """
+    try:
+        end: object = now + expires if isinstance(expires, timedelta) else expires
+    except OverflowError:
+        raise ValueError("expires is later than any date") from None
+    if not isinstance(end, datetime):
+        raise TypeError(f"expires must be a datetime or a timedelta, not {type(end).__name__}")
+    if end.tzinfo is None:
+        raise ValueError("expires must have a time zone, such as datetime.now(UTC) has")
+    return end.astimezone(UTC)

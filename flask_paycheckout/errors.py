@@ -166,6 +166,14 @@ class UnknownPayout(PayCheckoutError):
         super().__init__(f"no payout {reference!r} is stored here. 'flask paycheckout payouts' lists them.")
 
 
+class UnknownRequest(PayCheckoutError):
+    """No payment request with this reference is stored."""
+
+    def __init__(self, reference: str) -> None:
+        self.reference = reference
+        super().__init__(f"no payment request {reference!r} is stored here. 'flask paycheckout requests' lists them.")
+
+
 class PayoutConflict(PayCheckoutError):
     """The reference belongs to a payout with another amount, currency, destination or account."""
 
@@ -203,6 +211,16 @@ class PayoutRefused(TransitionRefused):
         self.remedy = remedy
         cannot = _CANNOT.get(evidence, f"'{evidence}' does not apply")
         Exception.__init__(self, f"payout {reference!r}: {cannot}, since it {payout_status_text(status)}. {remedy}")
+
+
+class WithdrawalRefused(TransitionRefused):
+    """The payment request is paid or withdrawn already, so that it cannot be withdrawn."""
+
+    def __init__(self, reference: str, status: str) -> None:
+        self.reference = reference
+        self.status = status
+        remedy = " Refund it instead." if status == "paid" else ""
+        Exception.__init__(self, f"payment request {reference!r} cannot be withdrawn: it is {status} already.{remedy}")
 
 
 class NothingToRefund(PayCheckoutError):

@@ -14,12 +14,12 @@ from sqlalchemy import MetaData
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.requests import RequestMixin
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import load_settings
 from flask_paycheckout.database.hosts import Host, database_of
-from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_model import EventMixin
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.books.ledger import Line
     from flask_paycheckout.rounds.reconcile import ReconcileReport
     from flask_paycheckout.security.permission import Permission
+    from flask_paycheckout.totals import Total
 
 __all__ = ["PayCheckout"]
 
@@ -224,6 +225,7 @@ class PayCheckout:
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
         """
         shop = runtime().for_writing(f"start({order_id!r})", only_if_blocking=False)
+        shop.requests.require_order(order_id)
         return shop.starter.start(order_id).checkout
 
     def settle(self, checkout_id: str) -> CheckoutMixin:
@@ -280,6 +282,49 @@ class PayCheckout:
         """
         return runtime().for_writing(f"mark_paid_back({checkout_id!r})").paybacks.mark(checkout_id, by, why, kept)
 
+    # Payment requests
+
+    def request(
+        self,
+        total: Total,
+        *,
+        title: str,
+        note: str | None = None,
+        expires: datetime | timedelta | None = None,
+        account: str = "",
+        by: str | None = None,
+    ) -> RequestMixin:
+        """Ask for money without an order: add a payment request to `db.session`; it exists if the shop commits.
+
+            request = paycheckout.request(Pay("250.00", "USD"), title="Logo, two drafts", expires=timedelta(days=14))
+            db.session.commit()
+            send(paycheckout.request_url(request.reference))
+
+        It is paid like an order with the id `request.order_id`, and the same signals fire. `order_total` and
+        `account_of` are not asked for it.
+
+        :param title: what is paid for, in one line; 255 characters at most.
+        :param note: a further sentence, in one line; 1,000 characters at most.
+        :param expires: the aware time, or the time from now, from which on it cannot be paid any more.
+        :param account: the merchant account that is paid; the one of the settings by default.
+        :param by: the person who makes it, for the record; 255 characters at most.
+        :raises TypeError: `total` is neither `Pay` nor `Receive`, or another argument has the wrong type.
+        :raises ValueError: an argument cannot be used; the message names it.
+        """
+        return runtime().requests.add(total, title, note, expires, account, by)
+
+    def withdraw_request(self, reference: str, *, by: str, why: str) -> RequestMixin:
+        """Withdraw a payment request: it cannot be paid any more, and money that still comes is held.
+
+        :param by: who withdraws it; 255 characters at most.
+        :param why: the reason; 1,000 characters at most.
+        :raises UnknownRequest: no such request is stored.
+        :raises TransitionRefused: it is paid, or withdrawn already.
+        :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
+        :raises ValueError: `by` or `why` is blank or too long.
+        """
+        return runtime().for_writing(f"withdraw_request({reference!r})").requests.withdraw(reference, by, why)
+
     # Orders
 
     def order_status(self, order_id: str) -> str:
@@ -304,7 +349,7 @@ class PayCheckout:
                 f"order_ids must be several order ids, not one {type(order_ids).__name__};"
                 " for a single order call order_status(order_id)"
             )
-        wanted = [require_order_id(order_id) for order_id in order_ids]
+        wanted = [runtime().requests.require_order(order_id) for order_id in order_ids]
         found = runtime().order_statuses(wanted)
         if has_request_context():
             # For the pay buttons of this request, so that a list of orders needs this query alone.
@@ -320,8 +365,8 @@ class PayCheckout:
         # Late, like all reports: a web process seldom makes one, and would load them at its start.
         from flask_paycheckout.books.explain import explain
 
-        require_order_id(order_id)
         shop = runtime().for_reading(f"explain({order_id!r})")
+        shop.requests.require_order(order_id)
         return explain(shop.engine(), shop.models, shop.checkouts, shop.payouts, order_id)
 
     def books(
@@ -381,6 +426,8 @@ class PayCheckout:
         :raises TypeError: the amount is a float, or another argument has the wrong type.
         :raises ValueError: an argument cannot be used; the message names it.
         """
+        if order_id is not None:
+            runtime().requests.require_order(order_id)
         wanted = amount, currency, to, note, order_id, account, approve, by, expires
         return runtime().payout_requests.pay_out(reference, *wanted)
 
@@ -495,6 +542,8 @@ class PayCheckout:
     def stored_about(self, order_id: str) -> dict[str, Any]:
         """Everything that is stored about an order: rows of checkouts, payouts, bookings, events and deeds.
 
+        Of a payment request also its own row.
+
         :returns: lists of dictionaries by the names of the tables, with values that JSON has.
         :raises ValueError: the id is empty, too long, or holds control characters.
         """
@@ -531,6 +580,14 @@ class PayCheckout:
         :raises ValueError: it was made with its destination.
         """
         return order_urls.claim_url(reference)
+
+    def request_url(self, reference: str) -> str:
+        """Absolute URL of a payment request's page, to be sent to the person who pays; it carries a sealed token.
+
+        :param reference: `reference` of what `request` returned.
+        :raises UnknownRequest: no such request is stored; one that `db.session` has not committed yet counts.
+        """
+        return order_urls.request_url(reference)
 
     def webhook_url(self) -> str:
         """Absolute URL to register in the service's dashboard."""
@@ -611,6 +668,11 @@ class PayCheckout:
     def Payout(self) -> type[PayoutMixin]:  # noqa: N802 - a class
         """The mapped class of `paycheckout_payout` on the shop's database."""
         return self._models().Payout
+
+    @property
+    def Request(self) -> type[RequestMixin]:  # noqa: N802 - a class
+        """The mapped class of `paycheckout_request` on the shop's database."""
+        return self._models().Request
 
     def _models(self) -> Models:
         if has_app_context() and KEY in current_app.extensions:

@@ -1,4 +1,4 @@
-"""The mapped classes on one shop's database: checkouts, the events about them, payouts, and their bookings."""
+"""The mapped classes on one shop's database: checkouts, events, payouts, their bookings, and payment requests."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sqlalchemy.orm.attributes import instance_state, manager_of_class
 
 from flask_paycheckout.books.booking_model import BookingMixin
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.requests import RequestMixin
 from flask_paycheckout.database.deeds import deed_table
 from flask_paycheckout.database.hosts import ShopDatabase
 from flask_paycheckout.database.mapping import mapped
@@ -35,6 +36,7 @@ class Models:
     Event: type[EventMixin]
     Payout: type[PayoutMixin]
     Booking: type[BookingMixin]
+    Request: type[RequestMixin]
 
     @property
     def bind_key(self) -> str | None:
@@ -51,15 +53,19 @@ class Models:
         return cast("Table", self.Payout.__table__)
 
     @property
+    def requests(self) -> Table:
+        return cast("Table", self.Request.__table__)
+
+    @property
     def bookings(self) -> Table:
         return cast("Table", self.Booking.__table__)
 
     def row_of(self, subject: object) -> dict[str, Any]:
-        """The values of a checkout or payout, by the names of the table's columns."""
+        """The values of a checkout, payout or request, by the names of the table's columns."""
         return {column: vars(subject)[attribute] for column, attribute in self._attributes[type(subject)]}
 
     def of_row(self, model: type[Row], row: Mapping[Any, Any]) -> Row:
-        """Make a detached checkout or payout from a row, which is much cheaper than loading it through a session.
+        """Make a detached object from a row, which is much cheaper than loading it through a session.
 
         :param row: every column of the table by its name.
         """
@@ -72,8 +78,8 @@ class Models:
 
     @cached_property
     def _attributes(self) -> dict[type[Any], list[tuple[str, str]]]:
-        """The columns of the tables of checkouts and payouts, each with the name of its attribute."""
-        mappers = {model: class_mapper(model) for model in (self.Checkout, self.Payout)}
+        """The columns of the tables of these classes, each with the name of its attribute."""
+        mappers = {model: class_mapper(model) for model in (self.Checkout, self.Payout, self.Request)}
         return {
             model: [(column.name, mapper.get_property_by_column(column).key) for column in mapper.local_table.c]
             for model, mapper in mappers.items()
@@ -97,7 +103,7 @@ class Models:
     @property
     def tables(self) -> tuple[Table, ...]:
         """All of them."""
-        mapped_to = self.checkouts, self.events, self.payouts, self.bookings
+        mapped_to = self.checkouts, self.events, self.payouts, self.bookings, self.requests
         return *mapped_to, self.services, self.deeds, self.days
 
     @property
@@ -115,6 +121,7 @@ def make_models(database: ShopDatabase) -> Models:
         mapped(database, EventMixin, "PayCheckoutEvent"),
         mapped(database, PayoutMixin, "PayCheckoutPayout", beside),
         mapped(database, BookingMixin, "PayCheckoutBooking", beside),
+        mapped(database, RequestMixin, "PayCheckoutRequest", beside),
     )
     # Now, so that migrations and `create_all` include the tables to which no class is mapped.
     database.metadatas[None].info[__name__], _ = models, models.tables
@@ -140,11 +147,11 @@ def require_one_database(models: Models, config: Mapping[str, Any], *, separate:
     :raises ConfigurationError: the tables are in another database than the shop's, or in two.
     """
     key = models.bind_key
-    others_of = (models.events, models.Event), (models.payouts, models.Payout), (models.bookings, models.Booking)
-    for table, other in others_of:
-        if (others := getattr(other, "__bind_key__", None)) != key:
+    others = (models.events, models.Event), (models.payouts, models.Payout), (models.bookings, models.Booking)
+    for table, other in (*others, (models.requests, models.Request)):
+        if (another := getattr(other, "__bind_key__", None)) != key:
             raise ConfigurationError(
-                f"{models.checkouts.name} has the __bind_key__ {key!r} and {table.name} {others!r}: no transaction"
+                f"{models.checkouts.name} has the __bind_key__ {key!r} and {table.name} {another!r}: no transaction"
                 " could store a payment together with its event. Give the classes the same one."
             )
     binds = set(config.get("SQLALCHEMY_BINDS") or ())

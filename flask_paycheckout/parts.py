@@ -15,7 +15,7 @@ from flask_paycheckout.config import Settings
 from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.models import Models
-from flask_paycheckout.service.accounts import Account
+from flask_paycheckout.service.accounts import Account, require_account_name
 from flask_paycheckout.service.logs import FailureLog
 from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.shop_functions import CallShop
@@ -100,6 +100,20 @@ class Parts:
     def several_accounts(self) -> bool:
         """Whether the shop has several merchant accounts."""
         return self.callbacks.account is not None
+
+    def require_account(self, name: str) -> str:
+        """Return the name of a merchant account that the shop may have.
+
+        :raises TypeError: it is not a string.
+        :raises ValueError: it cannot be a name, or the shop has only the account of the settings.
+        """
+        require_account_name(name)
+        if name and not self.several_accounts():
+            raise ValueError(
+                f"account {name[:80]!r} is not known, since no @paycheckout.account function gives its keys;"
+                " '' is the account of the PAYCHECKOUT_ settings"
+            )
+        return name
 
     def web_request(self) -> dict[str, Any] | None:
         """A dictionary that lives as long as the current web request; None outside of one."""

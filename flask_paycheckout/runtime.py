@@ -18,6 +18,7 @@ from flask_paycheckout.checkouts.decisions import Resolutions
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.moves import Moves
 from flask_paycheckout.checkouts.order_status import OrderStatuses
+from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.shop_answers import OrderTotals, ShopAnswers
 from flask_paycheckout.checkouts.start import Starter
@@ -161,7 +162,7 @@ class Runtime:
 
     @made_once
     def answers(self) -> ShopAnswers:
-        return ShopAnswers(self.parts, self.shop_transactions)
+        return ShopAnswers(self.parts, self.shop_transactions, self.requests)
 
     @made_once
     def signed_links(self) -> SignedLinks:
@@ -243,6 +244,10 @@ class Runtime:
         return Checkouts(self.engine, self.models)
 
     @made_once
+    def requests(self) -> PaymentRequests:
+        return PaymentRequests(self.engine, self.models, self.parts)
+
+    @made_once
     def due_reads(self) -> DueReads:
         return DueReads(self.parts, self.checkouts, self.bookings)
 
@@ -300,7 +305,8 @@ class Runtime:
     def erasing(self) -> Erasing:
         from flask_paycheckout.books.erasing import Erasing
 
-        return Erasing(self.parts, self.checkouts, self.payouts, self.sealing, self.service)
+        collaborators = self.checkouts, self.requests, self.payouts, self.sealing, self.service
+        return Erasing(self.parts, *collaborators)
 
     def look(self, account: str | None = None) -> Look:
         """What alarms are found in.

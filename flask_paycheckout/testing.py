@@ -34,7 +34,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from threading import Thread
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from flask import Flask
     from flask.testing import FlaskClient
 
-    from flask_paycheckout import CheckoutMixin, PayCheckout, PayoutMixin
+    from flask_paycheckout import CheckoutMixin, Pay, PayCheckout, PayoutMixin, Receive, RequestMixin
     from flask_paycheckout.rounds.reconcile import ReconcileReport
 
 __all__ = [
@@ -279,6 +279,25 @@ class SandboxControl:
         """
         self.control("POST", f"checkouts/{checkout_id}/leave")
         return self.advance(minutes=2)
+
+    def request(
+        self,
+        paycheckout: PayCheckout,
+        total: Pay | Receive,
+        *,
+        title: str = "A payment request",
+        note: str | None = None,
+        expires: datetime | timedelta | None = None,
+        account: str = "",
+        by: str | None = None,
+    ) -> RequestMixin:
+        """Make a payment request of the shop and commit it; it is started and paid like an order, by its `order_id`.
+
+        :param paycheckout: the shop's extension; needs an application context. Other parameters as for its `request`.
+        """
+        made = paycheckout.request(total, title=title, note=note, expires=expires, account=account, by=by)
+        paycheckout.session.commit()
+        return made
 
     def reconcile(self, paycheckout: PayCheckout) -> ReconcileReport:
         """Run `paycheckout.reconcile()` until nothing is due and nothing changes, without moving the clock.

@@ -18,6 +18,7 @@ __all__ = [
     "account_text",
     "csv_text",
     "moment_text",
+    "one_line",
     "payout_status_text",
     "payout_sum_text",
     "plain",
@@ -73,6 +74,23 @@ def payout_sum_text(payout: Any) -> str:
     if payout.counts_currency in (None, payout.currency):
         return sent
     return f"{sent} for {Decimal(payout.counts):f} {payout.counts_currency}"
+
+
+def one_line(name: str, text: str, longest: int) -> str | None:
+    """A text that people typed, for one line of a page, without blanks at its ends; None for an empty one.
+
+    :param name: of the argument, for the errors.
+    :raises TypeError: it is not a string.
+    :raises ValueError: it is too long, or has characters that are not printed: line breaks, marks of direction.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a string, not {type(text).__name__}")
+    if len(text) > longest or not text.isprintable():
+        raise ValueError(
+            f"{name} must have {longest} characters at most, in one line without control characters and marks of"
+            " direction"
+        )
+    return trimmed(text) or None
 
 
 def trimmed(text: str) -> str:

@@ -54,6 +54,8 @@ NAMES = {
     "Account",
     # Money out.
     "PayoutMixin",
+    "RequestMixin",
+    "UnknownRequest",
     "PayoutReport",
     "ToBank",
     "ToRecipient",

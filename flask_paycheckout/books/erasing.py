@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Table, or_, select, update
 
 from flask_paycheckout.checkouts.decisions import who_and_why
+from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import NotFound, PaymentsError
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import lines, reduced
 from flask_paycheckout.database.lock_limit import begin_limited
-from flask_paycheckout.database.order_ids import require_order_id
+from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.payouts.destinations import ToRecipient
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
@@ -82,6 +83,7 @@ class Erasing:
 
     parts: Parts
     checkouts: Checkouts
+    requests: PaymentRequests
     payouts: Payouts
     sealing: Sealing
     service: Service
@@ -89,7 +91,7 @@ class Erasing:
     def erase(self, order_id: str, by: str, why: str, *, dry_run: bool = False) -> Erased:
         """Erase the persons of an order; arguments and result as for `PayCheckout.erase`."""
         by, why = who_and_why(by, why)
-        require_order_id(order_id)
+        self.requests.require_order(order_id)
         kept: dict[str, str] = {}
         ended: list[PayoutMixin] = []
         for payout in self.payouts.of_order(order_id):
@@ -114,6 +116,9 @@ class Erasing:
                 if not self._empty(connection, self.payouts.table, one, **_columns(one, one.id in holding))
             }
             self._empty_events(connection, order_id)
+            requests = self.requests.table
+            request = update(requests).where(requests.c.reference == request_of(order_id))
+            connection.execute(request.values(title="", note=None))
             deeds = self.parts.models.deeds
             connection.execute(update(deeds).where(deeds.c.order_id == order_id).values(why=""))
             record_deed(connection, deeds, self.parts.clock(), by, "erased", order_id, why, order_id)
@@ -123,7 +128,7 @@ class Erasing:
 
     def stored_about(self, order_id: str) -> dict[str, Any]:
         """Everything that is stored about an order, as plain data, by table."""
-        require_order_id(order_id)
+        self.requests.require_order(order_id)
         models = self.parts.models
         with self.parts.engine().connect() as connection:
 
@@ -138,6 +143,7 @@ class Erasing:
             of_payouts = c.reference.in_([one["reference"] for one in payouts])
             return {
                 "order_id": order_id,
+                "requests": rows(models.requests, models.requests.c.reference == request_of(order_id)),
                 "checkouts": checkouts,
                 "payouts": payouts,
                 "bookings": rows(models.bookings, or_(of_checkouts, of_payouts)),

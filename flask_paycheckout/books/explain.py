@@ -19,6 +19,7 @@ from flask_paycheckout.checkouts.states import best_of
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.history import lines
+from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.stored import Payouts
@@ -42,6 +43,7 @@ __all__ = [
     "Explanation",
     "Happening",
     "PayoutStory",
+    "RequestStory",
     "explain",
     "payout_steps",
     "total_text",
@@ -237,6 +239,27 @@ class EventStory:
 
 
 @dataclass(frozen=True)
+class RequestStory:
+    """The payment request that an order belongs to."""
+
+    reference: str
+    title: str
+    """Empty once it is erased."""
+
+    note: str | None
+    account: str
+    created_at: datetime
+    expires_at: datetime | None
+    """The time from which on it cannot be paid any more; None for no end."""
+
+    withdrawn_at: datetime | None
+    asked_by: str | None
+    """The person who made it, where one was named."""
+
+    total: str
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Every attempt, webhook, read and comparison of an order, the rule that decided, and its refunds and payouts.
 
@@ -255,6 +278,9 @@ class Explanation:
 
     events: tuple[EventStory, ...]
     """The order's events, oldest first."""
+
+    request: RequestStory | None = None
+    """The payment request, where this is the order of one."""
 
     @property
     def meaning(self) -> str:
@@ -280,6 +306,8 @@ class Explanation:
 
     def __str__(self) -> str:
         text = [f"Order {self.order_id}: {self.status}. {self.meaning}"]
+        if self.request is not None:
+            text += _request_lines(self.request)
         for number, attempt in enumerate(self.attempts, start=1):
             text += ["", *_attempt_lines(number, attempt, order_is_paid=self.status == "paid")]
         for payout in self.payouts:
@@ -300,13 +328,24 @@ def explain(engine: Engine, models: Models, checkouts: Checkouts, payouts: Payou
         stories = [
             _story(EventStory, one, receivers_done=tuple(one.done), leased_until=one.lease_until) for one in events
         ]
+        asked = models.Request
+        request = session.scalars(select(asked).where(asked.reference == request_of(order_id))).one_or_none()
+        asked_for = None if request is None else _story(RequestStory, request, total=str(request.total))
     return Explanation(
         order_id,
         best_of({attempt.status for attempt in stored}),
         tuple(map(_attempt_story, stored)),
         tuple(_payout_story(payout) for payout in payouts.of_order(order_id)),
         tuple(stories),
+        asked_for,
     )
+
+
+def _request_lines(request: RequestStory) -> Iterator[str]:
+    times = {"made": request.created_at, "to be paid before": request.expires_at, "withdrawn": request.withdrawn_at}
+    told = [f"{what} {moment_text(at)}" for what, at in times.items() if at is not None]
+    yield f"Request for {request.total}{account_text(request.account)}: {', '.join(told)}"
+    yield f"  {request.title}{': ' if request.note else ''}{request.note or ''}"
 
 
 def _story(made: type[Story], stored: Any, /, **others: Any) -> Story:

@@ -1,4 +1,4 @@
-"""The lists of orders with their attempts, of payouts and of deeds, in pages, from the stored rows alone.
+"""The lists of orders with their attempts, payouts, payment requests and deeds, in pages, from the stored rows alone.
 
 Pages are addressed by the position of the last row (keyset pagination), not by an offset: every page costs the same,
 and orders that are added meanwhile shift none.
@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session, load_only
 from flask_paycheckout.books.periods import ALWAYS, Period
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
+from flask_paycheckout.checkouts.requests import RequestMixin
 from flask_paycheckout.checkouts.states import BEST_FIRST, Status
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.deeds import Deed
@@ -282,6 +283,39 @@ def has_account_numbers(connection: Connection, models: Models) -> bool:
     waiting = select(c.id).where(c.status.in_([each.value for each in PayoutStatus if each not in WIPING]))
     kept = waiting.where(c.to_kind == "bank", c.to_details.is_not(None))
     return connection.execute(kept.limit(1)).first() is not None
+
+
+# Requests
+
+
+class ListedRequest(NamedTuple):
+    """A payment request with its state: that of its order, or `withdrawn` or `expired`."""
+
+    request: RequestMixin
+    status: str
+
+
+def page_of_requests(
+    engine: Engine,
+    models: Models,
+    order_statuses: OrderStatuses,
+    now: datetime,
+    place: str | None = None,
+    limit: int = _PAGE,
+    account: str | None = None,
+) -> Page[ListedRequest]:
+    """A page of payment requests, newest first.
+
+    :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
+    :param account: only those of this merchant account; None for all.
+    """
+    rows = select(models.requests).where(*Period(account=account).conditions(models.requests, models.requests.c.id))
+    with engine.connect() as connection:
+        found = connection.execute(_newest_first(rows, None, place, limit)).all()
+    listed = [models.of_row(models.Request, row._mapping) for row in found[:limit]]
+    statuses = order_statuses([one.order_id for one in listed])
+    shown = (ListedRequest(one, one.status(statuses[one.order_id], now)) for one in listed)
+    return Page(tuple(shown), _next_place(found, limit, None))
 
 
 # Deeds

@@ -46,7 +46,27 @@ EMPTY_COLUMNS = frozenset(
 """The columns that are NULL in a new row."""
 
 
-class CheckoutMixin:
+class TotalMixin:
+    """The columns of a total, exactly; see `total_columns`."""
+
+    total_kind: Mapped[str] = mapped_column(String(8))
+    """The kind of total: `pay` or `receive`."""
+
+    total_amount: Mapped[str] = mapped_column(String(64))
+    total_currency: Mapped[str] = mapped_column(String(72))
+    total_other_currency: Mapped[str | None] = mapped_column(String(72))
+    """The other side's currency: `receive_in` of a Pay, `pay_in` of a Receive."""
+
+    @property
+    def total(self) -> Total:
+        """The total that is asked for; of a checkout, as it was before the redirect to the payment page."""
+        amount = Decimal(self.total_amount)
+        if self.total_kind == "pay":
+            return Pay(amount, self.total_currency, receive_in=self.total_other_currency)
+        return Receive(amount, self.total_currency, pay_in=str(self.total_other_currency))
+
+
+class CheckoutMixin(TotalMixin):
     """One attempt at paying an order. Subclass it together with `db.Model` to add columns of your own."""
 
     __tablename__ = "paycheckout_checkout"
@@ -123,14 +143,6 @@ class CheckoutMixin:
     url: Mapped[str] = mapped_column(Text)
     """The URL of the payment page, as the service returned it."""
 
-    total_kind: Mapped[str] = mapped_column(String(8))
-    """The kind of total: `pay` or `receive`."""
-
-    total_amount: Mapped[str] = mapped_column(String(64))
-    total_currency: Mapped[str] = mapped_column(String(72))
-    total_other_currency: Mapped[str | None] = mapped_column(String(72))
-    """The other side's currency: `receive_in` of a Pay, `pay_in` of a Receive."""
-
     created_at: Mapped[datetime] = mapped_column(MOMENT)
     """The time of creation; an aware UTC datetime, like every other time here."""
 
@@ -205,14 +217,6 @@ class CheckoutMixin:
 
     pruned_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time when its earlier history was removed by `flask paycheckout prune`; NULL while it is whole."""
-
-    @property
-    def total(self) -> Total:
-        """The total that was asked for, as it was before the redirect to the payment page."""
-        amount = Decimal(self.total_amount)
-        if self.total_kind == "pay":
-            return Pay(amount, self.total_currency, receive_in=self.total_other_currency)
-        return Receive(amount, self.total_currency, pay_in=str(self.total_other_currency))
 
     @property
     def expires_at(self) -> datetime:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
@@ -12,12 +13,14 @@ from flask_paycheckout.checkouts.ruling import Comparison, Ruling, order_disagre
 from flask_paycheckout.checkouts.states import Evidence, Reason
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.database_errors import is_passing
+from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.service.accounts import Account, require_account_name
 from flask_paycheckout.totals import Pay, Receive, Total
 
 if TYPE_CHECKING:
+    from flask_paycheckout.checkouts.requests import PaymentRequests
     from flask_paycheckout.parts import Parts
 
 
@@ -35,9 +38,12 @@ class ShopAnswers:
 
     parts: Parts
     transactions: ShopTransactions
+    requests: PaymentRequests
 
     def total_in(self, transaction: ShopTransaction, order_id: str) -> Total | None:
         """The order's present total, asked in this transaction; None: it cannot be paid."""
+        if request_of(order_id) is not None:
+            return self.requests.payable_in(transaction.connection, order_id)
         total = transaction.call(self.parts.callbacks.pricing, order_id)
         if total is not None and not isinstance(total, (Pay, Receive)):
             raise TypeError(
@@ -60,12 +66,20 @@ class ShopAnswers:
 
     def account_now(self, order_id: str) -> str:
         """The name of the order's merchant account, as the running transaction of `db.session` sees it."""
+        if request_of(order_id) is not None:
+            return self._account_of_request(order_id, self.parts.sessions.open_connection())
         account_of = self.parts.callbacks.account_of
         return require_account_name("" if account_of is None else self.parts.call_shop(account_of, order_id))
 
     def _account_of(self, transaction: ShopTransaction, order_id: str) -> str:
+        if request_of(order_id) is not None:
+            return self._account_of_request(order_id, transaction.connection)
         account_of = self.parts.callbacks.account_of
         return require_account_name("" if account_of is None else transaction.call(account_of, order_id))
+
+    def _account_of_request(self, order_id: str, connection: Connection | None) -> str:
+        found = self.requests.of_an_order(order_id, connection)
+        return "" if found is None else found.account
 
     def account(self, name: str) -> Account | None:
         """The keys of a merchant account; None: there is no such account."""
@@ -76,7 +90,9 @@ class ShopAnswers:
             return account
 
     def order_url(self, order_id: str) -> str | None:
-        """The address of the shop's own page of an order."""
+        """The address of the shop's own page of an order; a payment request has none."""
+        if request_of(order_id) is not None:
+            return None
         url: str | None = self.parts.call_shop(self.parts.callbacks.order_url, order_id)
         return url
 

@@ -16,7 +16,7 @@ from flask_paycheckout.text import visible
 __all__ = ["load_commands", "paycheckout"]
 
 # Imported when a command is looked up. A web process runs no commands, so it loads no reports, doctor or audit.
-_MODULES = ("audit", "books", "commands", "payouts")
+_MODULES = ("audit", "books", "commands", "payouts", "requests")
 
 
 def load_commands() -> None:

@@ -30,7 +30,6 @@ from flask_paycheckout.cli.options import (
     usable,
     why_option,
 )
-from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.database.troubles import trouble_of
 from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.rounds.reconcile import Progress, Reconciler, ReconcileReport
@@ -96,9 +95,10 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
 
     Exit code 0: no event waits any more. 1: some still do.
     """
-    outbox = runtime().for_writing("deliver()").outbox
+    shop = runtime().for_writing("deliver()")
+    outbox = shop.outbox
     with usable(order_id="--order"):
-        order_id = order_id and require_order_id(order_id)
+        order_id = order_id and shop.requests.require_order(order_id)
     with progress_bar("Delivering events", lambda: outbox.count_waiting(order_id)) as bar:
         done = outbox.deliver_waiting(order_id, now=now, progress=bar and (lambda delivered: bar.update(1)))
     waiting = outbox.count_waiting(order_id)
@@ -120,9 +120,10 @@ def show(order_id: str, as_json: bool) -> None:
     """
     with usable(order_id="ORDER_ID"):
         shop = runtime().for_reading(f"explain({order_id!r})")
-        explanation = explain(shop.engine(), shop.models, shop.checkouts, shop.payouts, require_order_id(order_id))
+        shop.requests.require_order(order_id)
+        explanation = explain(shop.engine(), shop.models, shop.checkouts, shop.payouts, order_id)
     click.echo(json.dumps(explanation.as_dict(), indent=2) if as_json else str(explanation))
-    raise SystemExit(0 if explanation.attempts or explanation.payouts else 1)
+    raise SystemExit(0 if explanation.attempts or explanation.payouts or explanation.request else 1)
 
 
 @paycheckout.command()

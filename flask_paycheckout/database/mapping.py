@@ -37,6 +37,8 @@ _MOMENTS = (
     "pruned_at",
     "taken_at",
     "booked_at",
+    "expires_at",
+    "withdrawn_at",
 )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["MAX_ID", "is_order_id", "require_order_id"]
+__all__ = ["MAX_ID", "is_order_id", "order_of_request", "request_of", "require_order_id"]
 
 MAX_ID = 255
 """The most characters of an order id or a checkout id."""
+
+_REQUEST = "request:"
 
 # Control characters, halves of surrogate pairs, line and paragraph separators. PostgreSQL refuses some of them, and in
 # a log each could forge a line or hide one.
@@ -49,3 +51,13 @@ def _fault(text: str) -> str | None:
         if unicodedata.category(character) in _REFUSED:
             return f"holds U+{ord(character):04X} at position {position}"
     return None
+
+
+def order_of_request(reference: str) -> str:
+    """The order id of a payment request."""
+    return _REQUEST + reference
+
+
+def request_of(order_id: str) -> str | None:
+    """The reference of the payment request whose order id this is; None for an order of the shop."""
+    return order_id.removeprefix(_REQUEST) if order_id.startswith(_REQUEST) else None

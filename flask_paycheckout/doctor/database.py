@@ -24,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.booking_model import BookingMixin
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.requests import RequestMixin
 from flask_paycheckout.database.troubles import trouble_of
 from flask_paycheckout.doctor.checks import Check, failure, ok, warning
 from flask_paycheckout.events.event_model import EventMixin
@@ -245,6 +246,7 @@ def _trial(connection: Connection, models: Models) -> Check:
         (models.events, EventMixin, "event_id"),
         (models.payouts, PayoutMixin, "reference"),
         (models.bookings, BookingMixin, "reference"),
+        (models.requests, RequestMixin, "reference"),
     )
     connection.rollback()
     try:

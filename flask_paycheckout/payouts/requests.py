@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +17,7 @@ from flask_paycheckout.checkouts.moves import Decision, Move, Moves
 from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.states import OPEN, Evidence, Status
 from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.clock import moment_after
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import require_order_id
@@ -29,7 +30,7 @@ from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, 
 from flask_paycheckout.payouts.payout_tries import insert_of, installation_key, refund_reference, service_reference
 from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves, Payouts
-from flask_paycheckout.service.accounts import require_account_name
+from flask_paycheckout.text import one_line
 from flask_paycheckout.totals import positive_amount
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ class PayoutRequests:
             "reference": reference,
             "kind": PayoutKind.PAYOUT.value,
             "currency": currency,
-            "note": _checked_note(note),
+            "note": None if note is None else one_line("note", note, _MAX_NOTE),
             "order_id": None if order_id is None else require_order_id(order_id),
-            "account": self._checked_account(account),
+            "account": self.parts.require_account(account),
             "asked_by": None if by is None else stored_name(who_and_why(by, "-")[0]),
         }
         session = self.parts.sessions.of_context()
@@ -181,15 +182,6 @@ class PayoutRequests:
             if isinstance(loaded, self.parts.models.Checkout) and loaded.checkout_id == checkout_id:
                 session.expire(loaded)
 
-    def _checked_account(self, account: str) -> str:
-        require_account_name(account)
-        if account and not self.parts.several_accounts():
-            raise ValueError(
-                f"account {account[:80]!r} is not known, since no @paycheckout.account function gives its keys;"
-                " '' is the account of the PAYCHECKOUT_ settings"
-            )
-        return account
-
     def _status(self, approve: bool | None, *sums: Amount) -> PayoutStatus:
         """The first state of a payout whose destination is known.
 
@@ -243,12 +235,7 @@ class PayoutRequests:
             return None
         if to is not None:
             raise ValueError("expires is for a payout without `to`: what has a destination waits for nobody")
-        end: object = self.parts.clock() + expires if isinstance(expires, timedelta) else expires
-        if not isinstance(end, datetime):
-            raise TypeError(f"expires must be a datetime or a timedelta, not {type(end).__name__}")
-        if end.tzinfo is None:
-            raise ValueError("expires must have a time zone, such as datetime.now(UTC) has")
-        return end.astimezone(UTC)
+        return moment_after(self.parts.clock(), expires)
 
     def _difference(
         self, known: PayoutMixin, amount: Decimal, currency: str, to: Destination | None, account: str
@@ -283,16 +270,6 @@ def _sum_to_send(send: Any, paid_in: str) -> Amount:
     if currency == paid_in:
         raise ValueError(f"send must be in another currency than {paid_in}, which was paid; else leave it out")
     return Amount(exact, currency)
-
-
-def _checked_note(note: str | None) -> str | None:
-    if note is None:
-        return None
-    if not isinstance(note, str):
-        raise TypeError(f"note must be a string, not {type(note).__name__}")
-    if len(note) > _MAX_NOTE or not note.isprintable():
-        raise ValueError(f"note must have {_MAX_NOTE} characters at most, in one line without control characters")
-    return note or None
 
 
 class RefundablePayment(msgspec.Struct, frozen=True):

@@ -29,6 +29,8 @@ RESOLVE = "paycheckout.resolve"
 ERASE = "paycheckout.erase"
 REFUND = "paycheckout.refund"
 PAYOUT = "paycheckout.payout"
+REQUEST = "paycheckout.request"
+REQUEST_FORM = "paycheckout.request_form"
 
 # The clocks of two web servers differ a little; a token from this far in the future is accepted.
 _CLOCK_SKEW = timedelta(seconds=30)
@@ -36,7 +38,7 @@ _CLOCK_SKEW = timedelta(seconds=30)
 # Fernet's decoder skips other characters; refuse them, so that each token has exactly one spelling.
 _LETTERS = re.compile(r"[A-Za-z0-9_-]+")
 
-_FORMS = frozenset({RESOLVE, ERASE, PAYOUT})
+_FORMS = frozenset({RESOLVE, ERASE, PAYOUT, REQUEST_FORM})
 _SIGNER = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 
 

@@ -36,6 +36,7 @@ def _make_blueprint() -> Blueprint:
     )
     # Always answered with JSON, which names no amount and no id.
     blueprint.add_url_rule("/orders/<token>/status", "order_status", order.order_page, merge_slashes=False)
+    blueprint.add_url_rule("/requests/<token>", "request", order.request_page, merge_slashes=False)
     for rule, view, method in (
         ("/orders/<token>/checkout", order.create_checkout, "POST"),
         ("/orders/<token>", order.order_page, "GET"),

@@ -27,7 +27,9 @@ from flask_paycheckout.views.language import page_settings
 _PAGE_REFERRER = "no-referrer, strict-origin"
 # For responses that are no pages: nothing may run or be embedded.
 _POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
-_FOR_ORIGINS = {f"paycheckout.{name}" for name in ("create_checkout", "order_page", "order_status", "refund")}
+_FOR_ORIGINS = {
+    f"paycheckout.{name}" for name in ("create_checkout", "order_page", "order_status", "refund", "request")
+}
 # Seconds for which a browser keeps the answer to a preflight.
 _PREFLIGHT_AGE = 600
 

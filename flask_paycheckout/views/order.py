@@ -18,7 +18,7 @@ from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.database.order_ids import require_order_id
+from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.errors import (
     OrderNotPayable,
     OrderSettled,
@@ -30,14 +30,14 @@ from flask_paycheckout.errors import (
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, read_refunds
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.origins import require_allowed
-from flask_paycheckout.security.signed_links import PAY, STATUS
+from flask_paycheckout.security.signed_links import PAY, REQUEST, STATUS
 from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links
-from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path, status_url
-from flask_paycheckout.views.page_text import BUTTON, PageText, Receipt, button_text, order_text, retry_text
+from flask_paycheckout.views.order_urls import Link, link_of, pay_path, request_page_url, status_path, status_url
+from flask_paycheckout.views.page_text import BUTTON, Asked, PageText, Receipt, button_text, order_text, retry_text
 from flask_paycheckout.views.pages import (
     Answer,
     Code,
@@ -47,6 +47,7 @@ from flask_paycheckout.views.pages import (
     negotiated,
     page,
     problem,
+    qr_code,
     seconds_to_wait,
 )
 
@@ -58,7 +59,18 @@ def order_page(token: str) -> Answer:
     With `?payment` in the page's address, lead to the payment page of a payment that is on its way: the page itself
     names no checkout.
     """
-    link = link_of(STATUS, token)
+    return _standing(link_of(STATUS, token), token)
+
+
+@negotiated
+def request_page(token: str) -> Answer:
+    """Show what a payment request asks for, with its pay button; otherwise like `order_page`."""
+    link = link_of(REQUEST, token)
+    known = link is not None and runtime().requests.of_an_order(link.order_id) is not None
+    return _standing(link if known else None, token)
+
+
+def _standing(link: Link | None, token: str) -> Answer:
     if link is None:
         return bad_link()
     current = _read_status(link)
@@ -75,7 +87,7 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
     # No link to the refund page, which decides where money goes: the status link may have been passed on.
     refunds = _refunds(current, link)
     receipt = Receipt()
-    if runtime().settings.show_total:
+    if runtime().settings.show_total or request_of(link.order_id) is not None:
         arrived = runtime().checkouts.payments(link.order_id) if settled or current.refundable else []
         receipt = Receipt(total, arrived, refunds.paid_back)
     # While order_total fails, the page must not claim that there is nothing to pay.
@@ -83,10 +95,10 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
     return _page(
         link,
         current,
-        order_text(current, wanted, receipt, refunds, language.of_page()),
+        order_text(current, wanted, receipt, refunds, language.of_page(), _asked(link)),
         # A form could make a second payment page, with which the order could be paid twice.
         action=None if total is None or current.status == Status.PENDING else pay_path(link),
-        payment_page=open_page and url_for("paycheckout.order_page", token=token, payment=1),
+        payment_page=open_page and url_for(str(request.endpoint), token=token, payment=1),
     )
 
 
@@ -94,7 +106,7 @@ def _not_payable(link: Link) -> Answer:
     """The status of an order that the shop wants no payment for: the answer to an outdated pay button."""
     # The page's address accepts only POST and cannot be fetched again, so this page does not update itself.
     current = msgspec.structs.replace(_read_status(link), final=True, poll_after=0)
-    text = order_text(current, False, Receipt(), _refunds(current, link), language.of_page())
+    text = order_text(current, False, Receipt(), _refunds(current, link), language.of_page(), _asked(link))
     return problem(Code.NOT_PAYABLE, text.title, partial(_page, link, current, text))
 
 
@@ -102,7 +114,24 @@ def _page(
     link: Link, current: OrderStatus, text: PageText, action: str | None = None, payment_page: str | None = None
 ) -> Response:
     paths = {"status_path": status_path(link, "order_status"), "action": action, "payment_page": payment_page}
-    return page("order.html", link.order_id, text, standing=current, **paths)
+    scan = _drawn(link) if action and request_of(link.order_id) is not None else None
+    return page("order.html", link.order_id, text, standing=current, scan=scan, **paths)
+
+
+def _asked(link: Link) -> Asked | None:
+    """The payment request that a link leads to; None where it leads to an order of the shop."""
+    asked = runtime().requests.of_an_order(link.order_id)
+    if asked is None:
+        return None
+    return Asked(asked.title, asked.note, asked.expires_at, asked.status("unpaid", runtime().clock()))
+
+
+def _drawn(link: Link) -> Markup | None:
+    """A QR code of a request's page; None where nothing is installed that draws one."""
+    try:
+        return qr_code(request_page_url(link))
+    except ImportError:
+        return None
 
 
 def _open_page(order_id: str, total: Total | None) -> str | None:
@@ -225,7 +254,7 @@ def paycheckout_button(order_id: str, label: str | None = None, *, new_tab: bool
 def _status_of(order_id: str) -> str | None:
     asked: dict[str, str] = g.get("paycheckout_statuses", {})
     try:
-        return asked.get(require_order_id(order_id)) or runtime().order_statuses([order_id])[order_id]
+        return asked.get(runtime().requests.require_order(order_id)) or runtime().order_statuses([order_id])[order_id]
     except SQLAlchemyError:
         # The form asks again when it is sent, so a database that is away costs no shop its page.
         return None

@@ -14,7 +14,7 @@ from flask_paycheckout.database.order_ids import is_order_id, require_order_id
 from flask_paycheckout.errors import ConfigurationError, UnknownPayout
 from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.security.signed_links import PAY, REFUND, STATUS
+from flask_paycheckout.security.signed_links import PAY, REFUND, REQUEST, STATUS
 from flask_paycheckout.views.language import page_settings, use_settings
 
 
@@ -76,6 +76,22 @@ def _claim_url(reference: str, fault: str, *, is_refund: bool = False) -> str:
     return _absolute(shop.settings_of(payout.account), "refund", token=shop.signed_links.sign(REFUND, payout.reference))
 
 
+def request_url(reference: str) -> str:
+    """The absolute URL of the page of a payment request.
+
+    :raises UnknownRequest: no such request is stored.
+    """
+    shop = runtime()
+    # Inside a transaction of `db.session` also one that it has just stored.
+    request = shop.requests.require(reference, shop.sessions.open_connection())
+    return _absolute(shop.settings_of(request.account), "request", token=_token(REQUEST, request.order_id))
+
+
+def request_page_url(link: Link) -> str:
+    """The absolute URL of a request's page that expires with the link that led to it."""
+    return _absolute(page_settings(), "request", token=_token(REQUEST, link))
+
+
 def webhook_url() -> str:
     """The absolute URL to which the service sends webhooks."""
     return _absolute(runtime().settings, "webhook", **_webhook_secret())
@@ -116,7 +132,7 @@ def _webhook_secret() -> dict[str, str]:
 def _token(purpose: str, link: Link | str) -> str:
     if isinstance(link, Link):
         return runtime().signed_links.sign(purpose, link.order_id, link.signed_at)
-    return runtime().signed_links.sign(purpose, require_order_id(link))
+    return runtime().signed_links.sign(purpose, runtime().requests.require_order(link))
 
 
 def _absolute(settings: Settings, endpoint: str, **values: str) -> str:

@@ -30,7 +30,7 @@ from flask_paycheckout.security.permission import Permission, person_of, require
 from flask_paycheckout.security.signed_links import ERASE, RESOLVE
 from flask_paycheckout.shop_functions import through
 from flask_paycheckout.text import visible
-from flask_paycheckout.views import owner_books, owner_payouts
+from flask_paycheckout.views import owner_books, owner_payouts, owner_requests
 from flask_paycheckout.views.headers import exempt_from_csrf, harden, require_same_site
 from flask_paycheckout.views.owner_forms import (
     asked_for,
@@ -85,6 +85,9 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
         ("/books/month", owner_books.download_month, "GET", "export"),
         ("/deeds", list_deeds, "GET", "look"),
         ("/erase/<token>", erase, "POST", "erase"),
+        ("/requests", owner_requests.list_requests, "GET", "look"),
+        ("/requests/<token>", owner_requests.make_request, "POST", "decide"),
+        ("/requests/<token>/withdraw", owner_requests.withdraw_request, "POST", "decide"),
         ("/refund", owner_payouts.ask_for_refund, "GET", "refund"),
         ("/refunds/<token>", owner_payouts.refund, "POST", "refund"),
     ):
@@ -122,9 +125,9 @@ def _address(place: str | None) -> str | None:
 
 
 def _exempt_from_csrf(state: BlueprintSetupState) -> None:
-    exempt_from_csrf(
-        cast(Flask, state.app), [resolve, mark_paid_back, erase, owner_payouts.decide_payout, owner_payouts.refund]
-    )
+    of_requests = owner_requests.make_request, owner_requests.withdraw_request
+    of_payouts = owner_payouts.decide_payout, owner_payouts.refund
+    exempt_from_csrf(cast(Flask, state.app), [resolve, mark_paid_back, erase, *of_payouts, *of_requests])
 
 
 def list_orders() -> str | tuple[str, int] | Response:
@@ -265,7 +268,7 @@ def _story(order_id: str, fault: str | None = None, code: int = 200) -> tuple[st
     shop = runtime()
     asked = shop.engine(), shop.models, shop.checkouts, shop.payouts, order_id
     story = explain(*asked) if is_order_id(order_id) else None
-    if story is None or not story.attempts:
+    if story is None or not (story.attempts or story.request):
         abort(404, "No payment of such an order was ever started.")
     facts = {"accepting": accepting, "rejecting": rejecting, "refunded_of": partial(refunded_of, story)}
     urls = {"action": partial(form_url, purpose=RESOLVE), "erase_url": form_url("erase", ERASE, order_id)}

@@ -25,6 +25,9 @@ from flask_paycheckout.views.language import page_settings, use_settings
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 _ALL_ACCOUNTS = "*"
+# Longer than any amount; a longer text is no number.
+_MAX_AMOUNT = 100
+_EXPONENT = re.compile(r"[0-9]e", re.IGNORECASE)
 _NO_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 
 
@@ -166,6 +169,18 @@ def subject_of_form(purpose: str, token: str) -> str:
 def file_name(text: str) -> str:
     """A text as part of a file's name."""
     return _NO_NAME.sub("-", text).strip("-.")[:60]
+
+
+def amount_given() -> str:
+    """The amount in the posted form, with a point before its decimals.
+
+    :raises ValueError: there is none, or it has an exponent, which programs write, and a person by mistake.
+    """
+    # A comma is a decimal mark, never one of thousands, whatever the language: too many decimals are refused.
+    amount = trimmed(request.form.get("amount", ""))[:_MAX_AMOUNT].replace(",", ".")
+    if not amount or _EXPONENT.search(amount):
+        raise ValueError("amount must be written like 12.50" if amount else "amount is missing: say how much")
+    return amount
 
 
 def why_given() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import TypeVar
 
@@ -75,6 +76,18 @@ class PageText(msgspec.Struct, frozen=True):
     offline: str = message("No connection, trying again")
     """The news that the browser cannot reach the shop."""
 
+    subject: str = ""
+    """The title of a payment request; empty for an order of the shop."""
+
+    note: str = ""
+    """What a payment request says below its title."""
+
+    deadline: str = ""
+    """Until when a payment request can be paid; empty without an end, and once money has come."""
+
+    scan: str = message("Scan this code to pay on another device.")
+    """The caption of the QR code of a payment request's page."""
+
     language: str = "en"
     """The language of these texts, for the attribute `lang`."""
 
@@ -121,6 +134,26 @@ _OF_STATUS = {
             " noticed."
         ),
         message("Pay again"),
+    ),
+}
+# Payment requests that no money has come for, by their state.
+_OF_REQUEST = {
+    "unpaid": PageText(_UNPAID.title, message("This request is waiting for your payment."), _UNPAID.pay),
+    "expired": PageText(
+        message("The time to pay is over"),
+        message(
+            "This request could be paid until the time below. If a payment page is still open, please do not pay there."
+            " If you have questions, please ask the shop."
+        ),
+        "",
+    ),
+    "withdrawn": PageText(
+        message("Nothing to pay here"),
+        message(
+            "The shop has withdrawn this request. If a payment page is still open, please do not pay there. If you have"
+            " questions, please ask the shop."
+        ),
+        "",
     ),
 }
 # Abandoned payments whose reason says more than the status.
@@ -262,14 +295,30 @@ class Receipt(msgspec.Struct, frozen=True):
     """By currency."""
 
 
+class Asked(msgspec.Struct, frozen=True):
+    """A payment request, as its page shows it."""
+
+    title: str
+    note: str | None
+    expires_at: datetime | None
+    state: str
+    """The state by its own row: `unpaid`, `expired` or `withdrawn`."""
+
+
 def order_text(
-    standing: OrderStatus, payable: bool, receipt: Receipt, refunds: OrderRefunds, language: Language
+    standing: OrderStatus,
+    payable: bool,
+    receipt: Receipt,
+    refunds: OrderRefunds,
+    language: Language,
+    asked: Asked | None = None,
 ) -> PageText:
     """The text of the status page.
 
     :param payable: whether the shop wants a payment of this order now.
     :param receipt: the amounts to show.
     :param refunds: what was paid back of the order's payments.
+    :param asked: the payment request whose order it is; None for an order of the shop.
     """
     status, reason = standing.status, standing.reason
     # Money that is on its way, or has arrived, is shown even when the shop wants no payment any more.
@@ -277,7 +326,8 @@ def order_text(
     ended = _OF_REASON.get(reason) if reason and status == Status.ABANDONED else None
     waiting = _CROWDED if standing.crowded and status == Status.CREATED else None
     refunded = None if refunds.of_payment is None or status != Status.PAID else _OF_REFUND[refunds.of_payment]
-    text = _CLOSED if closed else refunded or waiting or ended or _OF_STATUS[status]
+    of_request = _OF_REQUEST[asked.state] if asked and (closed or status == "unpaid") else None
+    text = of_request or (_CLOSED if closed else refunded or waiting or ended or _OF_STATUS[status])
     if refunds.of_others is not None:
         text = msgspec.structs.replace(text, refund=_OF_OTHER_REFUND[refunds.of_others])
     notices: list[str] = []
@@ -299,7 +349,17 @@ def order_text(
         total="" if receipt.total is None else _to_pay(receipt.total, language),
         arrived=[_arrived(payment, language) for payment in receipt.payments],
         paid_back=[format_amount(amount, currency, language.tag) for currency, amount in receipt.paid_back.items()],
+        **(_subject(asked, standing, language) if asked else {}),
     )
+
+
+def _subject(asked: Asked, standing: OrderStatus, language: Language) -> dict[str, str]:
+    """The title, the note and the deadline of a payment request."""
+    texts = {"subject": visible(asked.title), "note": visible(asked.note or "")}
+    if asked.expires_at is None or asked.state == "withdrawn" or standing.status in (Status.PAID, Status.HELD):
+        return texts
+    deadline = catalogue(language.code).gettext("To be paid before %(time)s")
+    return texts | {"deadline": deadline % {"time": format_moment(asked.expires_at, language.tag)}}
 
 
 def retry_text(wait: int, language: Language) -> PageText:

@@ -18,6 +18,7 @@ from werkzeug.exceptions import RequestEntityTooLarge, ServiceUnavailable
 from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.database.database_errors import first_line
+from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.database.troubles import is_unavailable, trouble_of
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.logs import about
@@ -140,7 +141,7 @@ def page(template: str, order_id: str | None, text: PageText | RefundText, **con
     """
     settings = language.page_settings()
     about = [settings.shop_name or current_app.name]
-    if order_id is not None and settings.show_total:
+    if order_id is not None and request_of(order_id) is None and settings.show_total:
         about.insert(0, named_order(order_id, language.of_page()))
     html = render_template(
         f"paycheckout/{template}",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from flask import Flask
 from playwright.sync_api import Page
@@ -15,7 +16,7 @@ from sqlalchemy import select
 from example_shop.database import db
 from example_shop.payments import paycheckout
 from example_shop.serving import Demo
-from flask_paycheckout import ToWallet
+from flask_paycheckout import Pay, ToWallet
 from flask_paycheckout.sandbox.auth.start_state import INVITED_ID, USER_ID
 from tests.example_shop.conftest import Owner, Shopper
 from tests.example_shop.test_refunds import ACCOUNT
@@ -60,6 +61,7 @@ class Gallery:
         #: References of payouts, and the links of refunds, by the state that they are in.
         self.payouts: dict[str, str] = {}
         self.refund_urls: dict[str, str] = {}
+        self.request_urls: dict[str, str] = {}
         self._live()
 
     def _live(self) -> None:
@@ -67,6 +69,7 @@ class Gallery:
         for state in ("abandoned", "pending"):
             self._starts(state)
         self.checkouts["expired"] = self.checkouts["abandoned"]
+        self._ask()
         self.checkouts["late"] = self.checkouts["pending"]
         self.tester.picks(self.checkouts["late"])
         self._pay_back()
@@ -123,6 +126,20 @@ class Gallery:
         if state == "cancelled":
             paycheckout.cancel_payout(reference, by="Ada", why="It was found whole.")
 
+    def _ask(self) -> None:
+        """Payment requests in every state that needs no payment, with the longest words that there may be."""
+        ends = {"expired": timedelta(minutes=10), "withdrawn": None, "unpaid": timedelta(days=14)}
+        with self.demo.app.app_context():
+            for state, end in ends.items():
+                title, note = f"Weather for a wedding, {state}", "Sunshine from noon, and a breeze for the veil."
+                made = paycheckout.request(Pay("250.00", "USD"), title=title, note=note, expires=end, by="Ada")
+                self.request_urls[state] = paycheckout.request_url(made.reference)
+                db.session.commit()
+                if state == "withdrawn":
+                    paycheckout.withdraw_request(made.reference, by="Ada", why="The wedding is off.")
+            paycheckout.request(Pay("9" * 12, "USD"), title="w" * 255, note="n" * 1000)
+            db.session.commit()
+
     def _starts(self, state: str) -> None:
         self.orders[state] = self.shopper.orders(first_snow=2)
         self.checkouts[state] = self.shopper.starts_to_pay(self.orders[state])
@@ -149,6 +166,7 @@ class Gallery:
             *self._shop(),
             *self._status_pages(),
             *self._refund_pages(),
+            *self._request_pages(),
             *self._desk(),
         ]
 
@@ -269,6 +287,14 @@ class Gallery:
         scenes.append(_opens("refund/payout", self.claim_url, "h1:text('Where should your money go?')"))
         return [*scenes, Scene("refund/refused", self._claim_without_an_account, "[role=alert]")]
 
+    def _request_pages(self) -> list[Scene]:
+        scenes = [_opens(f"request/{state}", url, "h1:text('Weather')") for state, url in self.request_urls.items()]
+        scenes += [
+            _opens(f"request/expired-{language}", self.request_urls["expired"], f"html[lang={language}]", language)
+            for language in LANGUAGES
+        ]
+        return scenes
+
     def _claim_without_an_account(self, page: Page) -> None:
         page.set_extra_http_headers({"Accept-Language": "en"})
         page.goto(self.refund_urls["claimable"])
@@ -302,6 +328,7 @@ class Gallery:
         views |= {"paybacks": f"{view}/paybacks", "books": f"{view}/books", "books-refused": f"{view}/books/month"}
         views |= {
             "deeds": f"{view}/deeds",
+            "requests": f"{view}/requests",
             "payouts": f"{view}/payouts",
             "payouts-none": f"{view}/payouts?status=sending",
         }

@@ -9,8 +9,9 @@ from urllib.parse import quote
 import pytest
 from flask.testing import FlaskClient
 
-from flask_paycheckout.security.signed_links import ERASE, PAY, PAYOUT, REFUND, RESOLVE, STATUS
+from flask_paycheckout.security.signed_links import ERASE, PAY, PAYOUT, REFUND, REQUEST, REQUEST_FORM, RESOLVE, STATUS
 from tests.chance import seed_of, soak_count, stream
+from tests.checkouts.test_requests import asks
 from tests.hostile.test_webhook import shop
 from tests.payouts.claiming import FORM
 from tests.payouts.shop import pays_out, refunds
@@ -52,6 +53,14 @@ USUAL: dict[str, tuple[str, list[str], dict[str, list[str]]]] = {
     "download_month": ("", [], MONTH),
     "list_deeds": ("", [], {"before": ["3"]}),
     "ask_for_refund": ("", [], {"checkout": CHECKOUTS, "amount": ["2.50"]}),
+    "request": (REQUEST, [], {"payment": ["1"]}),
+    "list_requests": ("", [], {"after": ["1"], "account": ["", "*"]}),
+    "make_request": (
+        REQUEST_FORM,
+        ["ask-1"],
+        {"title": ["Logo"], "note": ["two"], "amount": ["1,5"], "currency": ["USD"], "expires": ["2027-01-01T10:00"]},
+    ),
+    "withdraw_request": (REQUEST_FORM, ["ask-1", "ask-2"], {"why": ["seen"]}),
     "owner.refund": (RESOLVE, CHECKOUTS, {"amount": ["0.01"], "why": ["broke"], "seen": ["0"]}),
 }
 HOSTILE = (
@@ -116,6 +125,7 @@ def test_random_requests(shop: Shop, who: str, pytestconfig: pytest.Config) -> N
     refund = refunds(shop, paid, "2").reference
     pays_out(shop, "maker-1", approve=True)
     USUAL["refund"][1][:] = [refund]
+    USUAL["request"][1][:] = [asks(shop).order_id, "request:ask-1"]
     view = shop.paycheckout.owner_view(lambda: "Ada" if is_owner else None)
     shop.app.register_blueprint(view, url_prefix=ROOT)
     seed = seed_of(pytestconfig)

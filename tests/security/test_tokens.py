@@ -11,7 +11,7 @@ from flask_sqlalchemy import SQLAlchemy
 from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 
 from flask_paycheckout import ConfigurationError, PayCheckout
-from flask_paycheckout.security.signed_links import PAY, REFUND, RESOLVE, STATUS, SignedLinks
+from flask_paycheckout.security.signed_links import PAY, REFUND, REQUEST, RESOLVE, STATUS, SignedLinks
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Clock, Shop, make_app
 from tests.security.answers import Answer, told
@@ -64,7 +64,9 @@ def uses(shop: Shop, route: str, token: str) -> Answer:
     return told(shop.browser.open("/", method=method, headers=SAME_SITE, environ_overrides=environ))
 
 
-@pytest.mark.parametrize(("made_for", "used_as"), [*permutations([PAY, STATUS, RESOLVE, REFUND, *FOREIGN_SALTS], 2)])
+@pytest.mark.parametrize(
+    ("made_for", "used_as"), [*permutations([PAY, STATUS, RESOLVE, REFUND, REQUEST, *FOREIGN_SALTS], 2)]
+)
 def test_no_token_is_good_for_another_purpose(clock: Clock, made_for: str, used_as: str) -> None:
     tokens = SignedLinks(lambda: [b"key"], clock, DAY)
     token = tokens.sign(made_for, "o-1")

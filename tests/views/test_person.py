@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import ConfigurationError, Person
-from flask_paycheckout.security.signed_links import ERASE, PAYOUT, RESOLVE
+from flask_paycheckout.security.signed_links import ERASE, PAYOUT, REQUEST_FORM, RESOLVE
+from tests.checkouts.test_requests import asks
 from tests.payouts.shop import pays_out, refunds, stands
 from tests.scripted import SAME_SITE, Shop
 from tests.views.test_owner import ROOT, opens_view
@@ -26,6 +27,9 @@ WANTED = {
     "POST /paybacks/{resolve}": "decide",
     "POST /payouts/{payout}": "approve",
     "POST /erase/{erase}": "erase",
+    "GET /requests": "look",
+    "POST /requests/{request}": "decide",
+    "POST /requests/{request}/withdraw": "decide",
 }
 
 
@@ -37,6 +41,7 @@ def test_a_person_does_only_what_it_may(shop: Shop, may: str) -> None:
     sign = shop.runtime.signed_links.sign
     tokens = {"checkout": checkout_id, "resolve": sign(RESOLVE, f"{checkout_id}\nBo")}
     tokens["erase"] = sign(ERASE, f"{checkout_id}\nBo")
+    tokens["request"] = sign(REQUEST_FORM, f"{asks(shop).reference}\nBo")
     tokens["payout"] = sign(PAYOUT, "maker-1\nBo")
     for request, ability in WANTED.items():
         method, _, path = request.partition(" ")
@@ -50,6 +55,7 @@ def test_a_person_does_only_what_it_may(shop: Shop, may: str) -> None:
                 "/payouts/": "approve",
                 "/month": "export",
                 "/erase/": "erase",
+                "/requests/": "decide",
             }.items():
                 assert wants == may or not any(part in link for link in shown), (request, part)
 

@@ -1,0 +1,262 @@
+"""Payment requests: something to pay that is no order of the shop, with a title, a deadline, and a page of its own.
+
+A request is paid like an order, under the order id `request:` and its reference. Its row says what it costs and whose
+it is, so the shop's `order_total` and `account_of` are not asked.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from sqlalchemy import Connection, FromClause, Index, String, Text, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Mapped, declared_attr, mapped_column
+
+from flask_paycheckout.checkouts.checkout_model import TotalMixin, total_columns
+from flask_paycheckout.checkouts.decisions import stored_name, who_and_why
+from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.clock import moment_after
+from flask_paycheckout.database.deeds import record_deed
+from flask_paycheckout.database.lock_limit import begin_limited
+from flask_paycheckout.database.mapping import MOMENT, ROW_ID, keep
+from flask_paycheckout.database.order_ids import MAX_ID, order_of_request, request_of, require_order_id
+from flask_paycheckout.database.state_table import StateTable
+from flask_paycheckout.errors import UnknownRequest, WithdrawalRefused
+from flask_paycheckout.text import one_line
+from flask_paycheckout.totals import Pay, Receive, Total
+
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
+
+MAX_TITLE = 255
+MAX_NOTE = 1000
+"""The most characters of a request's title, and of its note."""
+
+# The states of an order that tell more of its request than that it is withdrawn or has expired.
+_MONEY = frozenset({Status.PAID.value, Status.HELD.value, Status.PENDING.value, "part"})
+
+
+class RequestMixin(TotalMixin):
+    """A payment request. Subclass it together with `db.Model` to add columns of your own."""
+
+    __tablename__ = "paycheckout_request"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        keep(cls)
+
+    @declared_attr.directive
+    def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
+        return (Index("ix_paycheckout_request_account", "account", "id"),)
+
+    if TYPE_CHECKING:
+        __table__: ClassVar[FromClause]
+
+    id: Mapped[int] = mapped_column(ROW_ID, primary_key=True)
+    reference: Mapped[str] = mapped_column(String(64), unique=True)
+    """The name of the request, which cannot be guessed."""
+
+    account: Mapped[str] = mapped_column(String(MAX_ID))
+    """The name of the merchant account that is paid; empty for the one of the settings."""
+
+    title: Mapped[str] = mapped_column(String(MAX_TITLE))
+    """The title on its page; empty once it is erased."""
+
+    note: Mapped[str | None] = mapped_column(Text)
+    """A sentence below the title; None without one."""
+
+    asked_by: Mapped[str | None] = mapped_column(String(MAX_ID))
+    """The person who made it; None where nobody was named."""
+
+    created_at: Mapped[datetime] = mapped_column(MOMENT)
+    """The time of creation; an aware UTC datetime, like every other time here."""
+
+    expires_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time from which on it cannot be paid any more; None for no end."""
+
+    withdrawn_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time when a person withdrew it; None while it stands."""
+
+    @property
+    def order_id(self) -> str:
+        """The id of its order: `request:` and the reference."""
+        return order_of_request(self.reference)
+
+    def status(self, of_order: str, now: datetime) -> str:
+        """The state of the request: that of its order, or `withdrawn` or `expired` while no money is on its way.
+
+        :param of_order: the status of its order.
+        """
+        if of_order in _MONEY:
+            return of_order
+        if self.withdrawn_at is not None:
+            return "withdrawn"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else of_order
+
+    def __repr__(self) -> str:
+        # Without title and note, which tell of persons: reprs end up in logs.
+        return f"<{type(self).__name__} {self.reference!r}: {self.total}>"
+
+
+def new_reference() -> str:
+    """A reference for a new request."""
+    return secrets.token_hex(8)
+
+
+@dataclass(frozen=True, eq=False)
+class PaymentRequests(StateTable[RequestMixin]):
+    """The payment requests of one app."""
+
+    parts: Parts
+
+    key = "reference"
+
+    @property
+    def model(self) -> type[RequestMixin]:
+        return self.models.Request
+
+    # Making and withdrawing
+
+    def add(
+        self,
+        total: Total,
+        title: str,
+        note: str | None,
+        expires: datetime | timedelta | None,
+        account: str,
+        by: str | None,
+        reference: str | None = None,
+    ) -> RequestMixin:
+        """Add a request to the shop's session; arguments and errors as for `PayCheckout.request`.
+
+        :param reference: that of a form, which makes one request only; by default a new one.
+        """
+        now = self.parts.clock()
+        if not isinstance(total, (Pay, Receive)):
+            raise TypeError(f"total must be Pay or Receive, not {type(total).__name__}; write Pay('12.50', 'USD')")
+        headline = one_line("title", title, MAX_TITLE)
+        if headline is None:
+            raise ValueError("title must not be empty: it says what is paid for")
+        end = None if expires is None else moment_after(now, expires)
+        if end is not None and end <= now:
+            raise ValueError("expires must be later than now, or nobody could ever pay")
+        values = {
+            "reference": reference or new_reference(),
+            "account": self.parts.require_account(account),
+            "title": headline,
+            "note": None if note is None else one_line("note", note, MAX_NOTE),
+            "asked_by": None if by is None else stored_name(who_and_why(by, "-")[0]),
+            "created_at": now,
+            "expires_at": end,
+            **total_columns(total),
+        }
+        session = self.parts.sessions.of_context()
+        model: Any = self.model
+        made = cast("RequestMixin", session.scalars(insert(model).values(values).returning(model)).one())
+        if made.asked_by is not None:
+            connection = session.connection(bind_arguments={"clause": self.table})
+            self._record(connection, now, made.asked_by, "requested", made.reference)
+        return made
+
+    def make(
+        self,
+        total: Total,
+        title: str,
+        note: str | None,
+        expires: datetime | None,
+        account: str,
+        by: str,
+        reference: str | None = None,
+    ) -> RequestMixin:
+        """Make a request and commit it: that of a form or a command; arguments and errors as for `add`.
+
+        :returns: the stored one where there is one with this reference already.
+        """
+        reference = reference or new_reference()
+        known = self.find(reference)
+        if known is not None:
+            return known
+        with self.parts.sessions.own() as session:
+            try:
+                self.add(total, title, note, expires, account, by, reference)
+                session.commit()
+            except BaseException as error:
+                session.rollback()
+                # The same form, sent twice at once.
+                if not isinstance(error, IntegrityError) or self.find(reference) is None:
+                    raise
+        return self.require(reference)
+
+    def require(self, reference: str, connection: Connection | None = None) -> RequestMixin:
+        """The request of this reference, detached from any session.
+
+        :param connection: the connection of the caller's transaction; None for one of its own.
+        :raises UnknownRequest: no such request is stored.
+        """
+        require_order_id(reference, "reference")
+        found = self.find(reference, connection)
+        if found is None:
+            raise UnknownRequest(reference)
+        return found
+
+    def withdraw(self, reference: str, by: str, why: str) -> RequestMixin:
+        """Withdraw a request; arguments and errors as for `PayCheckout.withdraw_request`."""
+        by, why = who_and_why(by, why)
+        now, table = self.parts.clock(), self.table
+        checkouts = self.models.checkouts.c
+        this = table.c.reference == require_order_id(reference, "reference")
+        with begin_limited(self.parts.engine()) as connection:
+            # SQLite takes its one write lock, and a server the row's lock, before the order is looked at.
+            withdrawn = update(table).where(this, table.c.withdrawn_at.is_(None)).values(withdrawn_at=now)
+            changed = connection.execute(withdrawn).rowcount == 1
+            made = self.require(reference, connection)
+            paid = select(checkouts.id).where(checkouts.paid_order_id == order_of_request(reference))
+            if connection.execute(paid).first() is not None:
+                raise WithdrawalRefused(reference, Status.PAID)
+            if not changed:
+                raise WithdrawalRefused(reference, "withdrawn")
+            self._record(connection, now, by, "withdrawn", reference, why)
+            return made
+
+    def _record(
+        self, connection: Connection, now: datetime, by: str, deed: str, reference: str, why: str | None = None
+    ) -> None:
+        record_deed(connection, self.models.deeds, now, by, deed, reference, why, order_of_request(reference))
+
+    # Questions
+
+    def of_an_order(self, order_id: str, connection: Connection | None = None) -> RequestMixin | None:
+        """The request whose order id this is; None for an order of the shop, and where there is none.
+
+        :param connection: the connection of the caller's transaction; None for one of its own.
+        """
+        reference = request_of(order_id)
+        return None if reference is None else self.find(reference, connection)
+
+    def payable_in(self, connection: Connection, order_id: str) -> Total | None:
+        """The total that a request asks for now; None where it cannot be paid.
+
+        The row is locked until the transaction ends, so that nobody withdraws what is just being paid.
+        """
+        locked = select(self.table).where(self.table.c.reference == request_of(order_id)).with_for_update()
+        found = next(iter(self.loaded(locked, connection)), None)
+        return found.total if found is not None and found.status("unpaid", self.parts.clock()) == "unpaid" else None
+
+    def require_order(self, order_id: object) -> str:
+        """Return a valid order id unchanged: one of the shop, or that of a request.
+
+        :raises TypeError: it is not a string.
+        :raises ValueError: it is no order id, or begins with `request:` although there is no such request; one that the
+            shop's open transaction has just added counts.
+        """
+        checked = require_order_id(order_id)
+        reference = request_of(checked)
+        if reference is None or self.find(reference, self.parts.sessions.open_connection()) is not None:
+            return checked
+        raise ValueError(
+            "order_id must not begin with 'request:', as the ids of payment requests do, and there is no such request."
+            " Give the shop's orders other ids."
+        )

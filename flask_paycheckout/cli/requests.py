@@ -1,0 +1,92 @@
+"""The commands about payment requests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from flask.cli import with_appcontext
+
+from flask_paycheckout.books.lists import ListedRequest, page_of_requests
+from flask_paycheckout.books.periods import moment_of
+from flask_paycheckout.cli import paycheckout
+from flask_paycheckout.cli.options import account_option, json_option, known_account, system_user, tell, usable
+from flask_paycheckout.runtime import runtime
+from flask_paycheckout.text import account_text, moment_text, plain, table_lines, visible
+from flask_paycheckout.totals import Pay
+from flask_paycheckout.views.order_urls import request_url
+
+_LISTED = 100
+
+
+@paycheckout.command(short_help="Ask for money without an order; print the link.")
+@click.argument("amount")
+@click.argument("currency")
+@click.option("--title", required=True, metavar="TEXT", help="What it is for; the customer sees it.")
+@click.option("--note", metavar="TEXT", help="A further sentence for the customer.")
+@click.option("--expires", metavar="WHEN", help="The date or time, in PAYCHECKOUT_TIME_ZONE, when it ends.")
+@click.option("--account", default="", metavar="NAME", help="The merchant account that is paid.")
+@json_option
+@with_appcontext
+def request(
+    amount: str, currency: str, title: str, note: str | None, expires: str | None, account: str, as_json: bool
+) -> None:
+    """Make a payment request for AMOUNT in CURRENCY; print its reference and the link of its page.
+
+    Send the link to the person who pays. `flask paycheckout requests` lists how requests stand.
+
+    Exit code 0: made. 2: an argument cannot be used.
+    """
+    shop = runtime().for_writing("request()")
+    known = known_account(account) or ""
+    with usable("--expires"):
+        end = None if expires is None else moment_of(expires, shop.settings_of(known).time_zone)
+    with usable(amount="AMOUNT", currency="CURRENCY", title="--title", note="--note", expires="--expires"):
+        made = shop.requests.make(Pay(amount, currency), title, note, end, known, system_user())
+    facts = _facts(ListedRequest(made, "unpaid"))
+    link = f"Send this link to the person who pays: {facts['url']}"
+    tell(as_json, facts, f"request {made.reference} for {made.total}", link)
+
+
+@paycheckout.command(short_help="List payment requests and how they stand.")
+@account_option
+@click.option("--limit", type=click.IntRange(1, 10_000), default=_LISTED, show_default=True, help="The most to list.")
+@json_option
+@with_appcontext
+def requests(account: str | None, limit: int, as_json: bool) -> None:
+    """List payment requests, newest first.
+
+    Exit code 0: listed. 2: there is no such account.
+    """
+    known = known_account(account)
+    shop = runtime().for_reading("the list of requests")
+    statuses = shop.checkouts.order_statuses
+    page = page_of_requests(shop.engine(), shop.models, statuses, shop.clock(), None, limit, known)
+    if as_json:
+        click.echo(json.dumps([plain(_facts(one)) for one in page.rows], indent=2))
+    elif not page.rows:
+        click.echo("There are no payment requests.")
+    else:
+        rows = [["REFERENCE", "TITLE", "STATUS", "BEFORE", "AMOUNT"]]
+        for one, status in page.rows:
+            before = moment_text(one.expires_at) if one.expires_at else ""
+            about = visible(one.reference + account_text(one.account)), visible(one.title)
+            rows.append([*about, status, before, str(one.total)])
+        for line in table_lines(rows, left=4):
+            click.echo(line)
+    if page.next_place is not None:
+        click.echo(f"There are more than {limit}; --limit lists more of them.", err=True)
+
+
+def _facts(listed: ListedRequest) -> dict[str, Any]:
+    """A request for programs."""
+    made, total = listed.request, listed.request.total
+    names = "reference", "order_id", "account", "title", "note", "created_at", "expires_at", "withdrawn_at"
+    facts = {name: getattr(made, name) for name in names}
+    return facts | {
+        "amount": total.amount,
+        "currency": total.currency,
+        "status": listed.status,
+        "url": request_url(made.reference),
+    }

@@ -1,0 +1,192 @@
+"""Payment requests: paid like orders, by their own row; never when expired or withdrawn; refused as the shop's ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from flask_paycheckout import OrderNotPayable, Pay, TransitionRefused, UnknownRequest
+from flask_paycheckout.testing import Signals
+from flask_paycheckout.views.order import paycheckout_button
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+
+USD = Pay("12.50", "USD")
+RTL = "\N{RIGHT-TO-LEFT OVERRIDE}"
+
+
+def asks(shop: Shop, **given: Any) -> Any:
+    """Make a request and commit it."""
+    with shop.app.app_context():
+        wanted: dict[str, Any] = {"total": USD, "title": "Logo, two drafts"} | given
+        made = shop.paycheckout.request(**wanted)
+        shop.db.session.commit()
+        shop.db.session.refresh(made)
+        shop.db.session.expunge(made)
+        return made
+
+
+def withdraws(shop: Shop, reference: str) -> Any:
+    with shop.app.app_context():
+        return shop.paycheckout.withdraw_request(reference, by="Ada", why="paid in cash")
+
+
+def refuse(*asked: object) -> Any:
+    raise AssertionError(f"the shop was asked for {asked}")
+
+
+@pytest.mark.on_each_database
+def test_a_request_is_paid_like_an_order_that_the_shop_is_not_asked_for(shop: Shop, signals: Signals) -> None:
+    for register in (shop.paycheckout.order_total, shop.paycheckout.account_of, shop.paycheckout.order_url):
+        register(refuse)
+    made = asks(shop, note="As agreed on the phone.", by="Ada")
+    assert made.order_id == f"request:{made.reference}"
+    assert (made.title, made.note, made.total, made.account) == ("Logo, two drafts", "As agreed on the phone.", USD, "")
+    checkout_id = shop.has_deposit("completed", made.order_id)
+    assert shop.settles(checkout_id).status == "paid"
+    assert [(one.name, one.order_id) for one in signals] == [
+        ("checkout_created", made.order_id),
+        ("order_paid", made.order_id),
+    ]
+    with shop.app.app_context():
+        assert shop.paycheckout.order_status(made.order_id) == "paid"
+        assert [line.order_id for line in shop.paycheckout.books()] == [made.order_id]
+        assert "Logo, two drafts" in str(shop.paycheckout.explain(made.order_id))
+
+
+def test_it_exists_only_if_the_shop_commits(shop: Shop) -> None:
+    with shop.app.app_context():
+        made = shop.paycheckout.request(USD, title="Logo")
+        order_id = made.order_id
+        assert shop.paycheckout.request_url(made.reference)
+        assert shop.paycheckout.order_status(order_id) == "unpaid"
+        shop.db.session.rollback()
+        with pytest.raises(ValueError, match="no such request"):
+            shop.paycheckout.order_status(order_id)
+
+
+def expires(shop: Shop, made: Any) -> None:
+    shop.clock.advance(days=2)
+
+
+def is_withdrawn(shop: Shop, made: Any) -> None:
+    withdraws(shop, made.reference)
+
+
+@pytest.mark.parametrize("ends", [expires, is_withdrawn])
+def test_what_has_ended_is_not_payable_and_money_that_still_comes_is_held(
+    shop: Shop, ends: Callable[[Shop, Any], None]
+) -> None:
+    made = asks(shop, expires=timedelta(days=2))
+    checkout_id = shop.starts(made.order_id)
+    ends(shop, made)
+    held = shop.settles(checkout_id, "completed")
+    assert (held.status, held.reason) == ("held", "order_not_payable")
+    other = asks(shop, expires=timedelta(days=2))
+    ends(shop, other)
+    with pytest.raises(OrderNotPayable):
+        shop.starts(other.order_id)
+
+
+def test_a_withdrawal_is_a_deed_and_is_made_once(shop: Shop) -> None:
+    made = asks(shop, by="Bo")
+    assert withdraws(shop, made.reference).withdrawn_at == shop.clock()
+    with pytest.raises(TransitionRefused, match="withdrawn already"):
+        withdraws(shop, made.reference)
+    deeds = shop.runtime.models.deeds
+    with shop.runtime.engine().connect() as connection:
+        told = connection.execute(select(deeds.c.by, deeds.c.deed, deeds.c.subject, deeds.c.why, deeds.c.order_id))
+        assert [tuple(row) for row in told] == [
+            ("Bo", "requested", made.reference, "", made.order_id),
+            ("Ada", "withdrawn", made.reference, "paid in cash", made.order_id),
+        ]
+    paid = asks(shop)
+    shop.has_paid(paid.order_id)
+    with pytest.raises(TransitionRefused, match="paid already"):
+        withdraws(shop, paid.reference)
+    with pytest.raises(UnknownRequest):
+        withdraws(shop, "nothing")
+
+
+DOORS: list[Callable[[Any, str], object]] = [
+    lambda own, order_id: own.start(order_id),
+    lambda own, order_id: paycheckout_button(order_id),
+    lambda own, order_id: own.order_status(order_id),
+    lambda own, order_id: own.explain(order_id),
+    lambda own, order_id: own.pay_url(order_id),
+    lambda own, order_id: own.status_url(order_id),
+    lambda own, order_id: own.stored_about(order_id),
+    lambda own, order_id: own.erase(order_id, by="Ada", why="asked"),
+    lambda own, order_id: own.pay_out("p-1", 5, "USD", order_id=order_id),
+]
+
+
+def test_no_order_of_the_shop_has_the_id_of_a_request(shop: Shop) -> None:
+    shop.totals["request:7"] = USD
+    for door in DOORS:
+        with shop.app.test_request_context(), pytest.raises(ValueError, match="must not begin with 'request:'"):
+            door(shop.paycheckout, "request:7")
+    assert shop.runs("show", "request:7").exit_code == shop.runs("deliver", "--order", "request:7").exit_code == 2
+    assert shop.service.created == []
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"total": "12.50"}, TypeError, "total must be Pay or Receive"),
+        ({"title": " "}, ValueError, "title must not be empty"),
+        ({"title": "x" * 256}, ValueError, "title must have 255 characters"),
+        ({"title": f"Logo {RTL}gnp"}, ValueError, "title .*marks of direction"),
+        ({"note": "x" * 1001}, ValueError, "note must have 1000 characters"),
+        ({"note": "two\nlines"}, ValueError, "note must have"),
+        ({"expires": timedelta(0)}, ValueError, "expires must be later than now"),
+        ({"expires": "tomorrow"}, TypeError, "expires must be a datetime or a timedelta"),
+        ({"account": "ada"}, ValueError, "account 'ada' is not known"),
+        ({"by": " "}, ValueError, "by must not be empty"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_what_cannot_be_used_is_refused_by_name(
+    shop: Shop, given: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        asks(shop, **given)
+
+
+def test_erasing_empties_title_and_note_and_the_whys_about_it(shop: Shop) -> None:
+    made = asks(shop, note="for Bo Nilsson", by="Ada")
+    withdraws(shop, made.reference)
+    with shop.app.app_context():
+        stored = shop.paycheckout.stored_about(made.order_id)
+        assert [(one["title"], one["note"]) for one in stored["requests"]] == [("Logo, two drafts", "for Bo Nilsson")]
+        shop.paycheckout.erase(made.order_id, by="Ada", why="Bo asked for it")
+        stored = shop.paycheckout.stored_about(made.order_id)
+    assert [(one["title"], one["note"]) for one in stored["requests"]] == [("", None)]
+    assert [(one["deed"], one["why"]) for one in stored["deeds"]] == [
+        *(("requested", ""), ("withdrawn", "")),
+        ("erased", "Bo asked for it"),
+    ]
+
+
+def test_commands_make_and_list_requests(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_TIME_ZONE="Europe/Berlin")
+    title = ("--title", "Logo")
+    made = shop.runs("request", "12.50", "USD", *title, "--expires", "2026-02-01", "--note", "Two drafts", "--json")
+    assert made.exit_code == 0, made.output
+    assert '"expires_at": "2026-01-31T23:00:00+00:00"' in made.output
+    told = shop.runs("request", "5", "JPY", *title)
+    assert "/paycheckout/requests/" in told.output
+    listed = shop.runs("requests")
+    assert [line.split()[2:] for line in listed.output.splitlines()[1:]] == [
+        ["unpaid", "5", "JPY"],
+        ["unpaid", "2026-01-31", "23:00:00Z", "12.50", "USD"],
+    ]
+    shop.clock.advance(days=40)
+    assert '"status": "expired"' in shop.runs("requests", "--json").output
+    for wrong in (["12.505", "USD"], ["1", "XXY"]):
+        assert shop.runs("request", *wrong, *title).exit_code == 2
+    assert shop.runs("request", "1", "USD", "--title", " ").exit_code == 2

@@ -1,0 +1,25 @@
+"""README's shop asks for money without an order."""
+
+from __future__ import annotations
+
+from flask_paycheckout.testing import Sandbox
+from tests.docs.pages import Scene
+from tests.docs.scenarios.money_out import TASKS, _runs
+from tests.docs.scenarios.recipes import MakeShop
+
+
+def asks(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
+    lets_pass = scene["first line"]
+    parts = [scene[name] for name in ("ask.py", "receiver.py", "withdraw.py")]
+    shop = make_shop(TASKS, *parts, change=lambda source: source.replace("**extra):\n", f"**extra):\n{lets_pass}", 1))
+    assert "250.00" in shop.app.test_client().get(shop.ask_for_logo()).text
+    makes, lists = scene.commands()
+    _runs(shop, makes)
+    assert _runs(shop, lists).output.count("Logo, two drafts") == 2
+    paid, other = shop.db.session.scalars(shop.db.select(shop.paycheckout.Request)).all()
+    shop.withdraw(other.reference)
+    shop.db.session.rollback()
+    paycheckout_sandbox.pay(shop.paycheckout.start(paid.order_id).checkout_id)
+    shop.db.session.rollback()
+    paycheckout_sandbox.reconcile(shop.paycheckout)
+    assert [task.text for task in shop.db.session.scalars(shop.db.select(shop.Task))] == ["Paid: Logo, two drafts"]

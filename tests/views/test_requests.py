@@ -1,0 +1,173 @@
+"""The page of a payment request, and the owner's page that lists, makes and withdraws them."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import pytest
+from werkzeug.test import TestResponse
+
+from flask_paycheckout import Pay, Person
+from flask_paycheckout.security.signed_links import REQUEST, STATUS
+from tests.checkouts.test_requests import asks, withdraws
+from tests.conftest import OpenShop
+from tests.scripted import SAME_SITE, Shop
+from tests.views.test_owner import ROOT, opens_view, text_of
+
+
+def path_of(shop: Shop, reference: str) -> str:
+    with shop.app.app_context():
+        return urlsplit(shop.paycheckout.request_url(reference)).path
+
+
+def looks(shop: Shop, reference: str, **headers: str) -> TestResponse:
+    return shop.browser.get(path_of(shop, reference), headers=headers)
+
+
+def form_of(shop: Shop, reference: str) -> str:
+    """Where the pay button of a request's page leads."""
+    (found,) = re.findall(r'<form method="post" action="([^"]+)"', looks(shop, reference).text)
+    return html.unescape(found)
+
+
+def test_the_page_says_what_is_asked_for_and_leads_to_the_payment(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_SHOW_TOTAL=False, PAYCHECKOUT_SHOP_NAME="Ada Ink")
+    made = asks(shop, title="Logo <b>", note="Two drafts & one poster", expires=timedelta(days=2))
+    page = looks(shop, made.reference)
+    told = text_of(page)
+    assert page.status_code == 200
+    for part in ("Logo <b>", "Two drafts & one poster", "To pay: $12.50", "To be paid before Jan 3, 2026", "Ada Ink"):
+        assert part in told
+    assert "request:" not in page.text
+    assert 'class="paycheckout-qr"' in page.text
+    paying = shop.browser.post(form_of(shop, made.reference), headers=SAME_SITE)
+    assert (paying.status_code, paying.location) == (303, "https://pay.example/checkout/chk-1")
+    assert "https://pay.example" in page.headers["Content-Security-Policy"] or "form-action 'self' https:" in str(
+        page.headers
+    )
+    shop.service.says("chk-1", "completed")
+    told = text_of(looks(shop, made.reference))
+    assert "Paid, thank you" in told
+    assert "paycheckout-qr" not in looks(shop, made.reference).text
+
+
+def test_programs_get_the_status_alone(shop: Shop) -> None:
+    made = asks(shop)
+    answer = looks(shop, made.reference, Accept="application/json")
+    assert answer.get_json() == {"status": "unpaid", "final": False, "pollAfter": 2}
+
+
+@pytest.mark.parametrize(("ends", "said"), [("expires", "The time to pay is over"), ("withdrawn", "withdrawn this")])
+def test_what_has_ended_says_so_and_cannot_be_paid_by_an_old_button(shop: Shop, ends: str, said: str) -> None:
+    made = asks(shop, expires=timedelta(days=1))
+    button = form_of(shop, made.reference)
+    if ends == "expires":
+        shop.clock.advance(days=1)
+    else:
+        withdraws(shop, made.reference)
+    page = looks(shop, made.reference)
+    assert said in text_of(page)
+    assert "<form" not in page.text
+    refused = shop.browser.post(button, headers=SAME_SITE)
+    assert (refused.status_code, said in text_of(refused)) == (404, True)
+    assert shop.service.created == []
+
+
+def test_links_open_requests_only_and_of_requests_that_exist(shop: Shop) -> None:
+    made = asks(shop)
+    sign = shop.runtime.signed_links.sign
+    for token in (sign(STATUS, made.order_id), sign(REQUEST, "request:none"), sign(REQUEST, "o-1"), "x"):
+        assert shop.browser.get(f"/paycheckout/requests/{token}").status_code == 404, token
+
+
+def test_it_is_paid_to_its_own_account_by_links_of_that_tenant(two_tenants: Shop) -> None:
+    made = asks(two_tenants, account="bo")
+    with two_tenants.app.app_context():
+        url = two_tenants.paycheckout.request_url(made.reference)
+    assert url.startswith("https://bo.example/paycheckout/requests/")
+    assert two_tenants.starts(made.order_id)
+    assert two_tenants.runtime.checkouts.of_order(made.order_id)[0].account == "bo"
+
+
+@pytest.fixture
+def two_tenants(shop: Shop) -> Shop:
+    """A shop with an account of its own domain, whose orders are all of the settings' account."""
+    from flask_paycheckout import Account
+
+    keys = Account(client_id="bo", client_secret="bo-secret", public_url="https://bo.example")
+    shop.paycheckout.account(lambda name: keys if name == "bo" else None)
+    return shop
+
+
+# The owner's page
+
+
+@pytest.fixture
+def desk(shop: Shop) -> Shop:
+    return opens_view(shop)
+
+
+def opens_requests(shop: Shop) -> TestResponse:
+    return shop.browser.get(f"{ROOT}/requests")
+
+
+def sends(shop: Shop, end: str, page: TestResponse | None = None, **form: str) -> TestResponse:
+    """Send the first form of the page whose address ends so."""
+    found = re.findall(rf'action="({ROOT}/requests/[^"/]+{end})"', (page or opens_requests(shop)).text)
+    return shop.browser.post(html.unescape(found[0]), data=form, headers=SAME_SITE)
+
+
+NEW = {"title": "Logo", "amount": "12,50", "currency": "usd", "note": "", "expires": "2026-01-31T18:30"}
+
+
+def test_the_owner_makes_a_request_once_for_each_form_and_withdraws_it(desk: Shop) -> None:
+    page = opens_requests(desk)
+    assert "No money was asked for" in page.text
+    for _ in range(2):
+        made = sends(desk, "", page, **NEW)
+        assert made.status_code == 303
+    told = text_of(opens_requests(desk))
+    assert told.count("12.50 USD") == 1
+    assert "Logo unpaid" in told
+    assert "2026-01-31 18:30:00Z" in told
+    (row,) = desk.runtime.requests.loaded(desk.runtime.models.requests.select())
+    assert (row.total, row.asked_by) == (Pay("12.50", "USD"), "Ada")
+    assert desk.browser.get(f"{ROOT}/order?id={row.order_id}").status_code == 200
+    assert sends(desk, "/withdraw").status_code == 400
+    assert sends(desk, "/withdraw", why="paid in cash").status_code == 303
+    told = text_of(opens_requests(desk))
+    assert "Logo withdrawn" in told
+    assert "requested" in text_of(desk.browser.get(f"{ROOT}/deeds"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ({"title": " "}, "Title must not be empty"),
+        ({"amount": "1e3"}, "Amount must be written"),
+        ({"amount": ""}, "Amount is missing"),
+        ({"amount": "12.505"}, "more decimals"),
+        ({"currency": "???"}, "Currency"),
+        ({"expires": "soon"}, "Expires 'soon' is no date"),
+        ({"expires": "2020-01-01T00:00"}, "Expires must be later"),
+        ({"note": "x" * 1001}, "Note must have"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_a_fault_is_told_and_what_was_typed_stays(desk: Shop, typed: dict[str, str], said: str) -> None:
+    answer = sends(desk, "", None, **NEW | typed)
+    assert (answer.status_code, said in text_of(answer)) == (400, True)
+    assert 'value="12,50"' in answer.text or "amount" in typed
+
+
+def test_who_may_not_decide_sees_requests_and_makes_none(shop: Shop) -> None:
+    opens_view(shop, lambda: Person("Bo", may=frozenset({"look"})))
+    asks(shop)
+    page = opens_requests(shop)
+    assert "Logo, two drafts" in page.text
+    assert "<form" not in page.text
+    for path in ("x", "x/withdraw"):
+        assert shop.browser.post(f"{ROOT}/requests/{path}", headers=SAME_SITE).status_code == 403
