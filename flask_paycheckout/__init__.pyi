@@ -51,6 +51,7 @@ from .signals import (
     order_paid as order_paid,
     order_pending as order_pending,
     payment_held as payment_held,
+    payment_reminder as payment_reminder,
     payment_resolved as payment_resolved,
     payout_completed as payout_completed,
     payout_failed as payout_failed,

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.payouts.payout_queue import PayoutQueue
     from flask_paycheckout.payouts.sending import PayoutSender
     from flask_paycheckout.rounds.reconcile import Reconciler
+    from flask_paycheckout.rounds.reminders import Reminders
 
 __all__ = ["KEY", "Runtime", "make_parts", "runtime"]
 
@@ -216,11 +217,11 @@ class Runtime:
 
     @made_once
     def event_queue(self) -> EventQueue:
-        return EventQueue(self.parts, self.checkouts, self.payouts)
+        return EventQueue(self.parts, self.checkouts, self.payouts, self.requests)
 
     @made_once
     def receiver_runs(self) -> ReceiverRuns:
-        superseding = Superseding(self.checkouts)
+        superseding = Superseding(self.checkouts, self.requests, self.answers)
         return ReceiverRuns(self.parts, self.event_queue, self.receivers, superseding, self.shop_transactions)
 
     @made_once
@@ -287,7 +288,15 @@ class Runtime:
         from flask_paycheckout.rounds.reconcile import Reconciler
 
         limits = AccountLimits(self.settings.reconcile_readers)
-        return Reconciler(self.parts, self.due_reads, self.settlement, self.outbox, self.payout_sender, limits)
+        collaborators = self.due_reads, self.settlement, self.outbox, self.reminders, self.payout_sender
+        return Reconciler(self.parts, *collaborators, limits)
+
+    @made_once
+    def reminders(self) -> Reminders:
+        from flask_paycheckout.rounds.reminders import Reminders
+
+        collaborators = self.checkouts, self.requests, self.answers, self.event_writer, self.shop_transactions
+        return Reminders(self.parts, *collaborators)
 
     # The books
 

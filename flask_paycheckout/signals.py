@@ -30,6 +30,7 @@ __all__ = [
     "order_paid",
     "order_pending",
     "payment_held",
+    "payment_reminder",
     "payment_resolved",
     "payout_completed",
     "payout_failed",
@@ -193,6 +194,12 @@ payment_resolved = Signal(
     " `paycheckout.mark_paid_back(...)` records that it was paid back or is kept.",
 )
 
+payment_reminder = Signal(
+    "payment_reminder",
+    "Sent at each time of PAYCHECKOUT_REMIND_AFTER at which an order, or a payment request, still waits for its"
+    " payment. Also passes `number`, from 1. `checkout` is None for a request that nobody has begun to pay.",
+)
+
 refund_claimed = Signal(
     "refund_claimed",
     "Sent when a customer said where a refund goes, each time: it waits for a person's approval.",
@@ -226,6 +233,7 @@ BY_NAME: dict[str, Signal] = {
     signal.name: signal
     for signal in (
         *(checkout_created, order_pending, order_paid, order_abandoned, payment_held, payment_resolved),
+        payment_reminder,
         *_OF_PAYOUTS,
     )
 }

@@ -572,7 +572,8 @@ class Signalled:
     """None for a payout that belongs to no order."""
 
     checkout_id: str | None
-    """The checkout that changed; of a refund, the one whose money goes back; None for another payout."""
+    """The checkout that changed; of a refund, the one whose money goes back; None for another payout, and for a
+    reminder of a request that nobody has begun to pay."""
 
     event_id: str
     extra: dict[str, Any]
@@ -633,8 +634,9 @@ def paycheckout_signals() -> Iterator[Signals]:
     seen = Signals()
 
     def recorder(name: str) -> Callable[..., None]:
-        def record(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
-            seen.append(Signalled(name, order_id, checkout.checkout_id, event_id, extra))
+        def record(app: Flask, *, order_id: str, checkout: CheckoutMixin | None, event_id: str, **extra: Any) -> None:
+            checkout_id = None if checkout is None else checkout.checkout_id
+            seen.append(Signalled(name, order_id, checkout_id, event_id, extra))
 
         def record_payout(
             app: Flask, *, order_id: str | None, payout: PayoutMixin, event_id: str, **extra: Any

@@ -50,6 +50,7 @@ NAMES = {
     "order_paid",
     "order_pending",
     "payment_held",
+    "payment_reminder",
     "payment_resolved",
     "Account",
     # Money out.

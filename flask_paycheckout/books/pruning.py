@@ -335,7 +335,9 @@ class Prunable:
     def _is_over(self) -> Condition:
         """An abandoned checkout that nothing reads any more."""
         c = self.models.checkouts.c
-        unread = [c[name].is_(None) for name in ("next_read_at", "webhook_due_at", "problem", "problem_since")]
+        unread = [
+            c[name].is_(None) for name in ("next_read_at", "webhook_due_at", "remind_at", "problem", "problem_since")
+        ]
         never_arrived = and_(c.payment_completed_at.is_(None), c.payment_paid_amount.is_(None))
         no_money = and_(never_arrived, func.coalesce(c.deposit_status, "") != COMPLETED)
         return and_(c.status == Status.ABANDONED.value, no_money, *unread)

@@ -81,6 +81,7 @@ class CheckoutMixin(TotalMixin):
         # contains only the few payments that wait to be recorded as paid back or kept.
         waiting = text(MONEY_TO_PAY_BACK)
         problem = text("problem_since IS NOT NULL")
+        waits = text("remind_at IS NOT NULL")
         arrived, unpaid = text("payment_completed_at IS NOT NULL"), text("payment_completed_at IS NULL")
         return (
             Index("ix_paycheckout_checkout_state", "status", "moved_at", "id"),
@@ -93,6 +94,8 @@ class CheckoutMixin(TotalMixin):
             Index("ix_paycheckout_checkout_account_id", "account", "id"),
             # For an order's newest checkouts, however many it has.
             Index("ix_paycheckout_checkout_order", "order_id", "id"),
+            # For the reminders that are due: only rows that have one.
+            Index("ix_paycheckout_checkout_remind", "remind_at", "id", sqlite_where=waits, postgresql_where=waits),
             Index("ix_paycheckout_checkout_problem", "problem_since", sqlite_where=problem, postgresql_where=problem),
             Index(
                 "ix_paycheckout_checkout_payback", "account", "moved_at", sqlite_where=waiting, postgresql_where=waiting
@@ -151,6 +154,9 @@ class CheckoutMixin(TotalMixin):
 
     next_read_at: Mapped[datetime | None] = mapped_column(MOMENT, index=True)
     """The time of reconcile's next read of the deposit; None when only a webhook causes another one."""
+
+    remind_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time of the order's next reminder, in the row of its first checkout; NULL when there is none."""
 
     last_read_at: Mapped[datetime | None] = mapped_column(MOMENT)
     webhook_read_at: Mapped[datetime | None] = mapped_column(MOMENT)

@@ -18,6 +18,7 @@ from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.database_errors import without_row
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
+from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.database.parameters import is_of
 from flask_paycheckout.database.state_table import lost_races_ignored
 from flask_paycheckout.events.event_writer import EventWriter
@@ -32,7 +33,7 @@ Row = Mapping[Any, Any]
 
 
 _NEW_COLUMNS = FIXED_COLUMNS - {"id"} | {
-    *("current_order_id", "status", "moved_at", "next_read_at", "history"),
+    *("current_order_id", "status", "moved_at", "next_read_at", "remind_at", "history"),
     *("revision", "reads", "failed_reads", "webhooks"),
 }
 
@@ -114,6 +115,7 @@ class Moves:
             "created_at": now,
             "moved_at": now,
             "next_read_at": now,
+            "remind_at": self._first_reminder(order_id, now) if replaces is None else None,
             "revision": 0,
             "reads": 0,
             "failed_reads": 0,
@@ -143,6 +145,11 @@ class Moves:
             # No other start was first, so the table refuses the row for another reason, which must be reported.
             refused = without_row(error)
         raise refused
+
+    def _first_reminder(self, order_id: str, now: datetime) -> datetime | None:
+        """The time of an order's first reminder; those of a request are counted from its making."""
+        times = self.events.parts.settings.remind_after
+        return now + times[0] if times and request_of(order_id) is None else None
 
     def move(self, checkout: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
         """Move a checkout and store its events, in one transaction.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from sqlalchemy import Connection, FromClause, Index, String, Text, insert, select, update
+from sqlalchemy import Connection, FromClause, Index, String, Text, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
@@ -50,7 +50,11 @@ class RequestMixin(TotalMixin):
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
-        return (Index("ix_paycheckout_request_account", "account", "id"),)
+        waits = text("remind_at IS NOT NULL")
+        return (
+            Index("ix_paycheckout_request_account", "account", "id"),
+            Index("ix_paycheckout_request_remind", "remind_at", "id", sqlite_where=waits, postgresql_where=waits),
+        )
 
     if TYPE_CHECKING:
         __table__: ClassVar[FromClause]
@@ -79,6 +83,9 @@ class RequestMixin(TotalMixin):
 
     withdrawn_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time when a person withdrew it; None while it stands."""
+
+    remind_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time of its next reminder; NULL when there is none."""
 
     @property
     def order_id(self) -> str:
@@ -143,6 +150,7 @@ class PaymentRequests(StateTable[RequestMixin]):
         end = None if expires is None else moment_after(now, expires)
         if end is not None and end <= now:
             raise ValueError("expires must be later than now, or nobody could ever pay")
+        first = next(iter(self.parts.settings.remind_after), None)
         values = {
             "reference": reference or new_reference(),
             "account": self.parts.require_account(account),
@@ -151,6 +159,7 @@ class PaymentRequests(StateTable[RequestMixin]):
             "asked_by": None if by is None else stored_name(who_and_why(by, "-")[0]),
             "created_at": now,
             "expires_at": end,
+            "remind_at": None if first is None else now + first,
             **total_columns(total),
         }
         session = self.parts.sessions.of_context()
@@ -235,6 +244,11 @@ class PaymentRequests(StateTable[RequestMixin]):
         """
         reference = request_of(order_id)
         return None if reference is None else self.find(reference, connection)
+
+    def has_ended(self, order_id: str, connection: Connection) -> bool:
+        """Whether the request whose order id this is has expired or was withdrawn; False for an order of the shop."""
+        found = self.of_an_order(order_id, connection)
+        return found is not None and found.status("unpaid", self.parts.clock()) != "unpaid"
 
     def payable_in(self, connection: Connection, order_id: str) -> Total | None:
         """The total that a request asks for now; None where it cannot be paid.

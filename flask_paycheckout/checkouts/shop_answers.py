@@ -17,7 +17,7 @@ from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.service.accounts import Account, require_account_name
-from flask_paycheckout.totals import Pay, Receive, Total
+from flask_paycheckout.totals import NothingToPay, Pay, Receive, Total
 
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.requests import PaymentRequests
@@ -51,6 +51,18 @@ class ShopAnswers:
                 " Write for instance: return Pay(order.total, 'USD')"
             )
         return total
+
+    def is_payable(self, order_id: str) -> bool:
+        """Whether the order can be paid now."""
+        with self.transactions.open() as transaction:
+            return self.is_payable_in(transaction, order_id)
+
+    def is_payable_in(self, transaction: ShopTransaction, order_id: str) -> bool:
+        """Whether the order can be paid now, asked in this transaction."""
+        try:
+            return self.total_in(transaction, order_id) is not None
+        except NothingToPay:
+            return False
 
     def order(self, order_id: str) -> AskedOrder:
         """The order's present total and its merchant account."""

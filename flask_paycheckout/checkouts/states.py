@@ -86,6 +86,9 @@ OPEN = frozenset({Status.CREATED, Status.PENDING, Status.ABANDONED})
 LIVE = (Status.CREATED, Status.PENDING, Status.HELD, Status.PAID)
 """While a checkout of an order is in one of these states, the order is not abandoned."""
 
+UNREMINDED = frozenset({Status.PAID.value, Status.HELD.value, Status.PENDING.value})
+"""The statuses of orders that nobody is reminded to pay."""
+
 FINAL = frozenset({Status.PAID, Status.REJECTED})
 """States that never change."""
 

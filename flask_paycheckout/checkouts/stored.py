@@ -6,17 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sqlalchemy import Connection, and_, bindparam, case, exists, func, literal_column, or_, select
 
 from flask_paycheckout.checkouts.checkout_model import FIXED_COLUMNS, CheckoutMixin
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
-from flask_paycheckout.checkouts.states import LIVE, OPEN, Status, best_of
+from flask_paycheckout.checkouts.states import LIVE, OPEN, UNREMINDED, Status, best_of
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.parameters import is_of, parameter
 from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.errors import UnknownCheckout
+
+if TYPE_CHECKING:
+    from flask_paycheckout.checkouts.requests import PaymentRequests
+    from flask_paycheckout.checkouts.shop_answers import ShopAnswers
 
 NEWEST = 3
 """The number of an order's newest checkouts whose deposits a visit of its page may read; reconcile reads the others."""
@@ -215,7 +219,7 @@ def _utc(stored: datetime | None) -> datetime | None:
     return None if stored is None else as_utc(stored)
 
 
-_ABANDONED, _PENDING = "order_abandoned", "order_pending"
+_ABANDONED, _PENDING, _REMINDER = "order_abandoned", "order_pending", "payment_reminder"
 
 
 class _Event(Protocol):
@@ -236,14 +240,17 @@ class Superseding:
     """Compares events with the present state of their orders.
 
     `order_abandoned` is superseded while the order is created, pending, held or paid again; `order_pending` once the
-    order is paid or held, or its own checkout is decided. All other events stay true.
+    order is paid or held, or its own checkout is decided; `payment_reminder` once money is on its way, held or here, or
+    nobody can pay any more. All other events stay true.
     """
 
     checkouts: Checkouts
+    requests: PaymentRequests
+    answers: ShopAnswers
 
     def may_happen_to(self, event: _Event) -> bool:
         """Whether events of this name can be superseded at all."""
-        return event.name in (_ABANDONED, _PENDING)
+        return event.name in (_ABANDONED, _PENDING, _REMINDER)
 
     def has_happened_to(self, event: _Event, connection: Connection, *, lock: bool = False) -> bool:
         """Whether this event is no longer true.
@@ -258,8 +265,15 @@ class Superseding:
             self.checkouts.lock_order(connection, event.order_id)
         if event.name == _ABANDONED:
             return self.checkouts.has_live(connection, event.order_id)
+        if event.name == _REMINDER:
+            status = self.checkouts.order_statuses([event.order_id], connection)[event.order_id]
+            return status in UNREMINDED or self.requests.has_ended(event.order_id, connection)
         about = {"of_order_id": event.order_id, "of_checkout_id": event.checkout_id}
         return bool(connection.execute(self._exists_overtaken, about).scalar_one())
+
+    def is_unwanted(self, event: _Event) -> bool:
+        """Whether the shop wants no payment any more that it would remind of; asked in a transaction of its own."""
+        return event.name == _REMINDER and not self.answers.is_payable(event.order_id)
 
     @cached_property
     def _exists_overtaken(self) -> Any:

@@ -116,6 +116,12 @@ class Settings:
     watch_for: timedelta = setting(checks.check_seconds, timedelta(days=7))
     """The seconds for which an abandoned checkout is still read, with growing intervals."""
 
+    remind_after: tuple[timedelta, ...] = setting(checks.check_times, ())
+    """The seconds after which `payment_reminder` is sent while an order waits for its payment, such as [3600, 86400].
+
+    Counted from the order's first checkout, and from the making of a payment request.
+    """
+
     token_max_age: timedelta = setting(checks.check_seconds, timedelta(days=90))
     """The seconds for which links to payment and status pages are valid."""
 

@@ -112,6 +112,16 @@ def check_seconds(key: str, value: object) -> timedelta:
     )
 
 
+def check_times(key: str, value: object) -> tuple[timedelta, ...]:
+    listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple)):
+        raise fault_of(key, "must be a list of seconds", "Write [3600, 86400].")
+    times = sorted({check_seconds(key, one) for one in listed})
+    if times and not timedelta(0) < times[0] <= times[-1] < timedelta(seconds=10**9):
+        raise fault_of(key, "has a time of 0, or one of decades", "Write [3600, 86400].")
+    return tuple(times)
+
+
 def check_retention(key: str, value: object) -> timedelta:
     kept = check_seconds(key, value)
     if kept < timedelta(days=1):

@@ -39,6 +39,7 @@ _MOMENTS = (
     "booked_at",
     "expires_at",
     "withdrawn_at",
+    "remind_at",
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -20,10 +20,12 @@ from sqlalchemy import ColumnElement, Connection, Engine, Select, Update, exists
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.autocommit import autocommit
 from flask_paycheckout.database.lock_limit import begin_limited
+from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.database.parameters import is_of
 from flask_paycheckout.events.events import HELD_COLUMNS, LEASE, HeldEvent, Subject
 
 if TYPE_CHECKING:
+    from flask_paycheckout.checkouts.requests import PaymentRequests
     from flask_paycheckout.checkouts.stored import Checkouts
     from flask_paycheckout.parts import Parts
     from flask_paycheckout.payouts.stored import Payouts
@@ -60,6 +62,7 @@ class EventQueue:
     parts: Parts
     checkouts: Checkouts
     payouts: Payouts
+    requests: PaymentRequests
 
     @property
     def _c(self) -> Any:
@@ -168,17 +171,19 @@ class EventQueue:
             row = claimed.mappings().one_or_none()
             if row is None:
                 return None
-            return HeldEvent.of_row(row, self._subject_in(connection, row["checkout_id"], row["payout_reference"]))
+            return HeldEvent.of_row(row, self._subject_in(connection, row))
 
     def subject_of(self, event: HeldEvent) -> Subject:
-        """Load the checkout or payout of an event as it is now, detached from any session."""
+        """Load the object that an event is about as it is now, detached from any session."""
         with self.parts.engine().connect() as connection:
-            return self._subject_in(connection, event.checkout_id, event.payout_reference)
+            return self._subject_in(connection, event._asdict())
 
-    def _subject_in(self, connection: Connection, checkout_id: str, payout_reference: str | None) -> Subject:
-        if payout_reference is None:
-            return self.checkouts.find_in(connection, checkout_id)
-        return self.payouts.find_in(connection, payout_reference)
+    def _subject_in(self, connection: Connection, event: Mapping[Any, Any]) -> Subject:
+        if event["payout_reference"] is not None:
+            return self.payouts.find_in(connection, event["payout_reference"])
+        if event["checkout_id"]:
+            return self.checkouts.find_in(connection, event["checkout_id"])
+        return self.requests.find_in(connection, str(request_of(event["order_id"])))
 
     def renew(self, events: Sequence[HeldEvent], now: datetime) -> None:
         """Extend the leases of these events to a full lease from now, as far as they are still held."""

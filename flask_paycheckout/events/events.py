@@ -14,6 +14,7 @@ from flask_paycheckout.events.receivers import nobody_listens
 
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+    from flask_paycheckout.checkouts.requests import RequestMixin
     from flask_paycheckout.payouts.payout_model import PayoutMixin
 
 __all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "NewEvent", "Subject", "keywords_of", "new_event"]
@@ -26,8 +27,8 @@ _EVENT_IDS = uuid.UUID("5f0a3d0e-4a86-4a3c-9c5e-3d1c70f2b1a7")
 # Seen only of an event that was committed before its receivers had run.
 _UNFINISHED = "atomic receiver {} committed the transaction that it was called in, and runs again"
 
-Subject: TypeAlias = "CheckoutMixin | PayoutMixin"
-"""An event is about a checkout or about a payout."""
+Subject: TypeAlias = "CheckoutMixin | PayoutMixin | RequestMixin"
+"""An event is about a checkout or a payout; a reminder of a payment request that nobody began to pay is about that."""
 
 
 class NewEvent(msgspec.Struct, frozen=True):
@@ -93,8 +94,11 @@ def keywords_of(event: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
     :param event: the columns of the event table.
     :param subject: the checkout or the payout, attached to the receiver's session.
     """
-    about = "payout" if event["payout_reference"] is not None else "checkout"
-    keywords = {"order_id": event["order_id"] or None, about: subject, "event_id": event["event_id"]}
+    keywords: dict[str, Any] = {"order_id": event["order_id"] or None, "event_id": event["event_id"]}
+    if event["payout_reference"] is not None:
+        keywords["payout"] = subject
+    else:
+        keywords["checkout"] = subject if event["checkout_id"] else None
     if event["reason"] is not None:
         keywords["reason"] = event["reason"]
     return keywords if event["extra"] is None else keywords | json.loads(event["extra"])

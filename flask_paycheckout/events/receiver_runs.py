@@ -154,7 +154,7 @@ class ReceiverRuns:
         return delivery
 
     def _run_receivers(self, event: HeldEvent, queue: Sequence[QueuedEvent]) -> Delivery | None:
-        if self.is_superseded(event):
+        if self.is_superseded(event) or self._is_unwanted(event):
             return self._supersede(event)
         if self.receivers.is_unheard(event.name):
             return self._postpone(event, nobody_listens(event.name))
@@ -231,6 +231,15 @@ class ReceiverRuns:
             return False
         with self.parts.engine().connect() as connection:
             return self.superseding.has_happened_to(event, connection)
+
+    def _is_unwanted(self, event: HeldEvent) -> bool:
+        """Whether the shop says that an event is no longer true; one that it cannot say so of is delivered."""
+        try:
+            return self.superseding.is_unwanted(event)
+        except Exception:
+            told = "order %s could not be looked at for its reminder", event.order_id
+            self.parts.log.exception("reminders", *told, extra=about_event(event, event.subject.account))
+            return False
 
     def kept(self, events: Sequence[HeldEvent]) -> AbstractContextManager[None]:
         """Renew the leases of these events while the `with` block runs."""

@@ -29,6 +29,7 @@ from flask_paycheckout.service.logs import about, about_checkout
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
     from flask_paycheckout.payouts.sending import PayoutSender
+    from flask_paycheckout.rounds.reminders import Reminders
 
 Paid = tuple[PayoutReport, Delivery]
 
@@ -88,6 +89,7 @@ class Reconciler:
     due_reads: DueReads
     settlement: Settlement
     outbox: Outbox
+    reminders: Reminders
     payouts: PayoutSender
     limits: AccountLimits
     """The limits of this process's reads."""
@@ -149,6 +151,9 @@ class Reconciler:
                 if progress is not None:
                     progress(report)
         self.settlement.service.record.write()
+        # After the reads: what they have found needs no reminder.
+        began = self.parts.clock()
+        report += _delivered(self.outbox.deliver(self.reminders.store(), began))
         self.parts.log.tell_left_out()
         return report
 

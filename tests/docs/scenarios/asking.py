@@ -1,10 +1,10 @@
-"""README's shop asks for money without an order."""
+"""README's shop asks for money without an order, and reminds of orders that wait."""
 
 from __future__ import annotations
 
 from flask_paycheckout.testing import Sandbox
 from tests.docs.pages import Scene
-from tests.docs.scenarios.money_out import TASKS, _runs
+from tests.docs.scenarios.money_out import MAILS, TASKS, _runs, _with_email
 from tests.docs.scenarios.recipes import MakeShop
 
 
@@ -23,3 +23,20 @@ def asks(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> Non
     shop.db.session.rollback()
     paycheckout_sandbox.reconcile(shop.paycheckout)
     assert [task.text for task in shop.db.session.scalars(shop.db.select(shop.Task))] == ["Paid: Logo, two drafts"]
+
+
+def reminds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
+    settings = scene["settings.py"]
+
+    def set_first(source: str) -> str:
+        return _with_email(source).replace("db = SQLAlchemy(app)\n", f"{settings}db = SQLAlchemy(app)\n", 1)
+
+    shop = make_shop(MAILS, scene["remind.py"], change=set_first)
+    shop.paycheckout.start("1")
+    shop.db.session.rollback()
+    for _ in range(2):
+        paycheckout_sandbox.advance(minutes=24 * 60)
+        paycheckout_sandbox.reconcile(shop.paycheckout)
+    [mail] = shop.mails
+    assert mail["to"] == "ada@example.com"
+    assert "/paycheckout/orders/" in mail["text"]

@@ -1,0 +1,208 @@
+"""Reminders: one for each time, and none of what is paid, on its way, held, over, or not to be paid any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from flask_paycheckout import payment_reminder
+from flask_paycheckout.testing import Signals
+from tests.checkouts.test_requests import asks, withdraws
+from tests.conftest import OpenShop
+from tests.plans import plans
+from tests.scripted import Shop
+
+HOUR, DAY = 3600, 86400
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop) -> Shop:
+    return open_shop(PAYCHECKOUT_REMIND_AFTER=[DAY, HOUR])
+
+
+def reconciles(shop: Shop) -> None:
+    with shop.app.app_context():
+        shop.paycheckout.reconcile()
+
+
+def reminded(signals: Signals) -> list[tuple[str | None, int]]:
+    return [(one.order_id, one.extra["number"]) for one in signals if one.name == "payment_reminder"]
+
+
+@pytest.mark.on_each_database
+def test_an_order_is_reminded_once_at_each_time_from_its_first_checkout(shop: Shop, signals: Signals) -> None:
+    shop.starts()
+    shop.clock.advance(minutes=59)
+    shop.starts()
+    reconciles(shop)
+    assert reminded(signals) == []
+    shop.clock.advance(minutes=1)
+    for _ in range(2):
+        reconciles(shop)
+    assert reminded(signals) == [("o-1", 1)]
+    shop.clock.advance(hours=23)
+    for _ in range(2):
+        reconciles(shop)
+    assert reminded(signals) == [("o-1", 1), ("o-1", 2)]
+    newest = shop.attempts()[-1].checkout_id
+    assert [one.checkout_id for one in signals if one.name == "payment_reminder"][-1] == newest
+
+
+def test_of_several_times_that_passed_the_last_one_counts(shop: Shop, signals: Signals) -> None:
+    shop.starts()
+    shop.clock.advance(days=2)
+    for _ in range(2):
+        reconciles(shop)
+    assert reminded(signals) == [("o-1", 2)]
+
+
+@pytest.mark.on_each_database
+def test_two_hosts_at_once_remind_once(shop: Shop, open_shop: OpenShop, signals: Signals) -> None:
+    shop.starts()
+    shop.clock.advance(hours=1)
+    other = open_shop(PAYCHECKOUT_REMIND_AFTER=[HOUR])
+    other.totals.update(shop.totals)
+    asked: list[str] = []
+
+    def total(order_id: str) -> Any:
+        # The second host looks at the order while the first one asks for its total.
+        asked.append(order_id)
+        if len(asked) == 1 and shop.runtime.engine().dialect.name != "sqlite":
+            reconciles(other)
+        return shop.totals[order_id]
+
+    shop.paycheckout.order_total(total)
+    reconciles(shop)
+    reconciles(other)
+    assert reminded(signals) == [("o-1", 1)]
+
+
+def is_paid(shop: Shop, checkout_id: str) -> None:
+    shop.settles(checkout_id, "completed")
+
+
+def is_on_its_way(shop: Shop, checkout_id: str) -> None:
+    shop.settles(checkout_id, "pending")
+
+
+def is_held(shop: Shop, checkout_id: str) -> None:
+    shop.settles(checkout_id, "completed", inputAmount=1)
+
+
+def is_refunded(shop: Shop, checkout_id: str) -> None:
+    is_paid(shop, checkout_id)
+    with shop.app.app_context():
+        shop.paycheckout.refund(checkout_id, by="Ada", why="broken")
+        shop.db.session.commit()
+
+
+def is_not_wanted(shop: Shop, checkout_id: str) -> None:
+    shop.totals["o-1"] = None
+
+
+ENDS = [is_paid, is_on_its_way, is_held, is_refunded, is_not_wanted]
+
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_what_cannot_or_need_not_be_paid_is_not_reminded(
+    shop: Shop, signals: Signals, ends: Callable[[Shop, str], None]
+) -> None:
+    ends(shop, shop.starts())
+    shop.clock.advance(hours=1)
+    reconciles(shop)
+    assert reminded(signals) == []
+
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_a_reminder_that_is_no_longer_true_is_superseded(
+    shop: Shop, signals: Signals, ends: Callable[[Shop, str], None]
+) -> None:
+    checkout_id = shop.starts()
+    shop.clock.advance(hours=1)
+
+    def fails(app: object, **told: object) -> None:
+        raise RuntimeError("the mail server is away")
+
+    with payment_reminder.connected_to(fails, sender=shop.app):
+        reconciles(shop)
+    signals.clear()
+    ends(shop, checkout_id)
+    shop.clock.advance(minutes=1)
+    with payment_reminder.connected_to(fails, sender=shop.app):
+        reconciles(shop)
+    events = shop.runtime.models.events.c
+    with shop.runtime.engine().connect() as connection:
+        stored = select(events.superseded_at).where(events.name == "payment_reminder")
+        assert connection.execute(stored).scalar_one() is not None
+
+
+def expires(shop: Shop, reference: str) -> None:
+    """Nothing is to be done: its time has passed."""
+
+
+@pytest.mark.parametrize("ends", [expires, withdraws])
+def test_a_request_is_reminded_from_its_making_until_it_ends(
+    shop: Shop, signals: Signals, ends: Callable[[Shop, str], object]
+) -> None:
+    standing, ended = asks(shop), asks(shop, expires=timedelta(minutes=50))
+    ends(shop, ended.reference)
+    shop.clock.advance(minutes=30)
+    checkout_id = shop.starts(standing.order_id)
+    shop.clock.advance(minutes=30)
+    reconciles(shop)
+    assert [(one.order_id, one.checkout_id) for one in signals if one.name == "payment_reminder"] == [
+        (standing.order_id, checkout_id)
+    ]
+
+
+def test_a_request_that_nobody_began_to_pay_is_reminded_without_a_checkout(shop: Shop, signals: Signals) -> None:
+    made = asks(shop)
+    told: list[object] = []
+    with payment_reminder.connected_to(lambda app, **given: told.append(given["checkout"]), sender=shop.app):
+        shop.clock.advance(hours=1)
+        reconciles(shop)
+    assert (reminded(signals), told) == ([(made.order_id, 1)], [None])
+
+
+def test_an_order_whose_total_cannot_be_told_is_asked_about_again_later(shop: Shop, signals: Signals) -> None:
+    shop.starts()
+    shop.clock.advance(hours=1)
+    price = shop.totals.pop("o-1")
+
+    def fails(order_id: str) -> Any:
+        raise RuntimeError("no prices now")
+
+    shop.paycheckout.order_total(fails)
+    reconciles(shop)
+    shop.paycheckout.order_total(lambda order_id: price)
+    reconciles(shop)
+    assert reminded(signals) == []
+    shop.clock.advance(hours=1)
+    reconciles(shop)
+    assert reminded(signals) == [("o-1", 1)]
+
+
+def test_a_round_finds_what_is_due_by_an_index_of_few_rows(shop: Shop) -> None:
+    shop.starts()
+    shop.clock.advance(hours=1)
+    with plans(shop.runtime.engine()) as seen:
+        reconciles(shop)
+    due = [plan for statement, plan in seen if "remind_at <=" in statement]
+    assert len(due) == 2
+    assert all("USING" in plan and "_remind" in plan and "TEMP B-TREE" not in plan for plan in due), due
+
+
+def test_without_the_setting_nobody_is_reminded_and_no_row_waits(open_shop: OpenShop, signals: Signals) -> None:
+    shop = open_shop()
+    shop.starts()
+    asks(shop)
+    shop.clock.advance(days=2)
+    reconciles(shop)
+    assert reminded(signals) == []
+    with shop.runtime.engine().connect() as connection:
+        for table in (shop.runtime.models.checkouts, shop.runtime.models.requests):
+            assert connection.execute(select(table.c.remind_at)).scalars().all() == [None]
