@@ -79,6 +79,8 @@ def configure(app: Flask, config: Mapping[str, object]) -> None:
         PAYCHECKOUT_SHOP_NAME="Fair & Foul",
         # Seconds for which an order keeps its jars while its money is awaited: banks are slower than tokens.
         PAYCHECKOUT_PENDING_FOR={"crypto": 60 * 60, "bank": 24 * 60 * 60},
+        # Seconds after which a customer who has begun to pay, and has not paid, is reminded.
+        PAYCHECKOUT_REMIND_AFTER=[24 * 60 * 60, 3 * 24 * 60 * 60],
         # The amounts from which on a payout waits for the owner's approval; what a customer claimed always waits.
         PAYCHECKOUT_APPROVE_OVER={CURRENCY: "500.00", "usdc-polygon": "500"},
         # The owner's pages list held payments, and payouts that failed or are unknown, so these need no receiver.

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from example_shop.database import Model, Moment, db
 from example_shop.hooks import hooks, now
-from example_shop.payments import HELD_BECAUSE
+from example_shop.payments import HELD_BECAUSE, of_orders
 from flask_paycheckout import (
     checkout_created,
     order_abandoned,
@@ -65,10 +65,12 @@ def note(order_id: str, event_id: str, text: str) -> None:
     db.session.add(Entry(order_id=order_id, event_id=event_id, at=now(), text=text[:300]))
 
 
+@of_orders
 def note_created(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
     note(order_id, event_id, "A payment page was opened.")
 
 
+@of_orders
 def note_pending(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
     note(order_id, event_id, "The customer chose how to pay; the money is awaited.")
 
@@ -81,22 +83,27 @@ ENDED_BECAUSE: dict[str | None, str] = {
 """The diary's text for an abandoned checkout, by its `reason`."""
 
 
+@of_orders
 def note_abandoned(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
     note(order_id, event_id, ENDED_BECAUSE.get(checkout.reason, "The payment came to nothing."))
 
 
+@of_orders
 def note_held(app: Flask, *, order_id: str, event_id: str, reason: str, **extra: Any) -> None:
     note(order_id, event_id, f"Money arrived and is held: {HELD_BECAUSE.get(reason, reason)}.")
 
 
+@of_orders
 def note_resolved(app: Flask, *, order_id: str, event_id: str, accepted: bool, by: str, why: str, **extra: Any) -> None:
     note(order_id, event_id, f"The held money was {'accepted' if accepted else 'rejected'} by {by}: {why}")
 
 
+@of_orders
 def note_paid(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
     note(order_id, event_id, "The order is paid.")
 
 
+@of_orders
 def note_payout(app: Flask, *, order_id: str | None, payout: PayoutMixin, event_id: str, **extra: Any) -> None:
     if order_id is None:
         return  # it belongs to no order

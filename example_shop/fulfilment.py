@@ -17,7 +17,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from example_shop.database import Model, Order, db
 from example_shop.hooks import hooks, texts_of
-from example_shop.payments import require_paid
+from example_shop.payments import of_orders, require_paid
 from flask_paycheckout import order_paid
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def packing_slip(order: Order) -> dict[str, Any]:
     }
 
 
+@of_orders
 def order_parcel(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
     # In a context, and so a session, of its own: no lock is held while the warehouse is called.
     with app.app_context():

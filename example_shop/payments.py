@@ -14,6 +14,7 @@ account of the PAYCHECKOUT_ settings.
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from flask import session, url_for
@@ -95,7 +96,19 @@ def remember(key: str, order_id: str) -> None:
         session[key] = [*known, order_id][-_MOST_REMEMBERED:]
 
 
+def of_orders(receiver: Callable[..., None]) -> Callable[..., None]:
+    """Let payment requests pass by a receiver: what the owner asks for by a request is no order of the shop."""
+
+    @wraps(receiver)
+    def receive(app: Flask, *, order_id: str | None, **told: Any) -> None:
+        if order_id is None or not order_id.startswith("request:"):
+            receiver(app, order_id=order_id, **told)
+
+    return receive
+
+
 @paycheckout.atomic
+@of_orders
 def close_paid_order(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
     """Close the order, which from then on cannot be changed, cancelled or paid."""
     order = db.session.get_one(Order, order_id, with_for_update=True)

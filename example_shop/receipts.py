@@ -1,4 +1,4 @@
-"""A receipt for every paid order: written exactly once, and sent by SMTP when a mail server is configured.
+"""A receipt for every paid order, and reminders: written exactly once, and sent by SMTP with a mail server.
 
 Writing and sending are two receivers. The first stores the letter in the transaction that marks the receiver as run.
 The second passes it to the mail server, and is called again when that fails: the letter's Message-ID is made from the
@@ -19,26 +19,28 @@ from sqlalchemy.orm import Mapped, mapped_column
 from example_shop import owner
 from example_shop.database import Model, Moment, Order, db
 from example_shop.hooks import hooks, now
-from example_shop.payments import paycheckout, require_paid
+from example_shop.payments import of_orders, paycheckout, require_paid
 from example_shop.products import show_money
-from flask_paycheckout import order_paid
+from flask_paycheckout import order_paid, payment_reminder
 
 if TYPE_CHECKING:
     from flask import Flask
 
     from flask_paycheckout import CheckoutMixin, Payment
 
+_RECEIPT = "Your receipt for order {}"
+
 blueprint = Blueprint("receipts", __name__, url_prefix="/owner/letters")
 blueprint.before_request(owner.ask_for_password)
 
 
 class Letter(Model):
-    """The letter with the receipt of an order."""
+    """A letter about an order: its receipt, or a reminder to pay."""
 
     __tablename__ = "letters"
 
     event_id: Mapped[str] = mapped_column(String(64), primary_key=True)
-    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), unique=True)
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), index=True)
     address: Mapped[str] = mapped_column(String(200))
     subject: Mapped[str] = mapped_column(String(200))
     text: Mapped[str] = mapped_column(Text)
@@ -89,21 +91,35 @@ def payment_lines(payment: Payment | None) -> list[str]:
     return [f"{label + ':':<13}{' '.join(str(value).split())[:60]}" for label, value in facts.items() if value]
 
 
+@of_orders
 def write_receipt(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
     order = db.session.get_one(Order, order_id)
     require_paid(order, checkout)
-    letter = Letter(
-        event_id=event_id,
-        order_id=order_id,
-        address=order.email,
-        subject=f"Your receipt for order {order_id}",
-        text=receipt_text(order, checkout.payment, paycheckout.status_url(order_id)),
-        written_at=now(),
-    )
-    db.session.add(letter)
+    write(order, event_id, _RECEIPT, receipt_text(order, checkout.payment, paycheckout.status_url(order_id)))
 
 
-def post_receipt(app: Flask, *, event_id: str, **extra: Any) -> None:
+@of_orders
+def write_reminder(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
+    order = db.session.get_one(Order, order_id)
+    lines = [
+        f"Dear {order.name},",
+        "",
+        f"your weather is still waiting: order {order_id} is not paid yet.",
+        f"It costs {show_money(order.total)}. To pay, or to see how it stands:",
+        paycheckout.status_url(order_id),
+        "",
+        "Fair & Foul, weather by the jar",
+    ]
+    write(order, event_id, "Not paid yet: order {}", "\n".join(lines))
+
+
+def write(order: Order, event_id: str, subject: str, text: str) -> None:
+    about = {"order_id": order.id, "address": order.email, "subject": subject.format(order.id)}
+    db.session.add(Letter(event_id=event_id, text=text, written_at=now(), **about))
+
+
+@of_orders
+def post_letter(app: Flask, *, event_id: str, **extra: Any) -> None:
     message = EmailMessage()
     # In a context, and so a session, of its own: no lock is held while the mail server is called.
     with app.app_context():
@@ -135,7 +151,7 @@ _PAGE = """{% extends "base.html" %}
   <pre>{{ letter.text }}</pre>
 </article>
 {% else %}
-<div class="empty"><p>No letters yet. One is written for every order that is paid.</p></div>
+<div class="empty"><p>No letters yet. One is written for every order that is paid, or waits long.</p></div>
 {% endfor %}
 {% endblock %}"""
 
@@ -147,7 +163,7 @@ def letters() -> str:
 
 
 def order_note(order: Order) -> str | None:
-    written = db.session.scalar(select(Letter.address).where(Letter.order_id == order.id))
+    written = db.session.scalar(select(Letter.address).filter_by(order_id=order.id, subject=_RECEIPT.format(order.id)))
     return f"Your receipt goes to {written}." if written else None
 
 
@@ -158,9 +174,10 @@ def init_app(app: Flask) -> None:
     app.config.setdefault("MAIL_USERNAME", None)  # with one, the connection is encrypted first
     app.config.setdefault("MAIL_PASSWORD", None)
     app.config.setdefault("MAIL_SENDER", "Fair & Foul <shop@fair-and-foul.example>")
-    order_paid.connect(write_receipt, sender=app)
-    if app.config["MAIL_SERVER"]:
-        order_paid.connect(post_receipt, sender=app)
+    for signal, write_letter in ((order_paid, write_receipt), (payment_reminder, write_reminder)):
+        signal.connect(write_letter, sender=app)
+        if app.config["MAIL_SERVER"]:
+            signal.connect(post_letter, sender=app)
     app.register_blueprint(blueprint)
     hooks(app).order_notes.append(order_note)
     hooks(app).desk_pages.append(("receipts.letters", "Letters"))

@@ -12,7 +12,7 @@ from decimal import ROUND_DOWN, Decimal
 from typing import TYPE_CHECKING, Any
 
 from example_shop.database import Order, db
-from example_shop.payments import paycheckout, require_paid
+from example_shop.payments import of_orders, paycheckout, require_paid
 from example_shop.products import CURRENCY
 from flask_paycheckout import ToBank, ToWallet, order_paid
 
@@ -70,6 +70,7 @@ SUPPLIERS = (
 NOTE = "Fair & Foul, jars sold"
 
 
+@of_orders
 def pay_suppliers(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
     order = db.session.get_one(Order, order_id)
     require_paid(order, checkout)

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from example_shop.database import db
 from example_shop.payments import paycheckout
 from example_shop.receipts import Letter, payment_lines
-from flask_paycheckout import Payment
+from flask_paycheckout import Pay, Payment
 from tests.example_shop.conftest import Owner, Payments, Shopper, stored
 
 if TYPE_CHECKING:
@@ -39,6 +39,25 @@ def test_a_receipt_tells_what_is_known_of_the_payment_and_keeps_to_its_lines() -
     told = payment_lines(hostile)[0]
     assert told.startswith("By:          A Bank Pay again")
     assert len(told) < 80
+
+
+def test_a_customer_who_has_not_paid_is_reminded_and_a_request_is_no_order(
+    shop: Flask, shopper: Shopper, payments: Payments
+) -> None:
+    order_id = shopper.orders(first_snow=1)
+    shopper.starts_to_pay(order_id)
+    with shop.app_context():
+        made = paycheckout.request(Pay("250.00", "USD"), title="Weather for a wedding")
+        asked = made.order_id
+        db.session.commit()
+        checkout_id = paycheckout.start(asked).checkout_id
+    payments.sandbox.pay(checkout_id)
+    payments.passes(24 * 60)
+    with shop.app_context():
+        assert paycheckout.order_status(asked) == "paid"
+        [letter] = db.session.scalars(select(Letter))
+        assert (letter.order_id, letter.subject) == (order_id, f"Not paid yet: order {order_id}")
+        assert "/paycheckout/orders/" in letter.text
 
 
 def test_a_paid_order_has_one_receipt_on_the_owners_page(

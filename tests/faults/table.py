@@ -47,6 +47,8 @@ _ALONE = f"{_AUDIT}::test_each_kind_of_difference_is_found_when_it_is_planted_al
 _DUTIES, _ERASING, _DAILY = "payouts/test_duties.py", "books/test_erasing.py", "payouts/test_daily_limit.py"
 _TWO_PERSONS = f"{_DUTIES}::test_who_asked_for_a_payout_cannot_approve_it_by_any_door"
 _PERSONS_GO = f"{_ERASING}::test_persons_go_and_money_stays[sqlite]"
+_ASKED, _REMINDED = "checkouts/test_requests.py", "checkouts/test_reminders.py"
+_ENDED = f"{_ASKED}::test_what_has_ended_is_not_payable_and_money_that_still_comes_is_held"
 _FINDING, _COMMANDS = "sandbox/inspector", "sandbox/terminal/test_commands.py"
 
 #: By promise, or by threat with the defence against it.
@@ -591,7 +593,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "the JSON has an id": (
             "views/test_order.py::test_the_json_has_three_fields_and_no_more",
             Swap(
-                "views.order:order_page",
+                "views.order:_standing",
                 '{"status": current.status, "final": current.final, "pollAfter": current.poll_after}',
                 '{"id": token, "status": current.status, "final": current.final, "pollAfter": current.poll_after}',
             ),
@@ -1631,6 +1633,90 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "what waits for the next day can still get another destination": (
             f"{_DAILY}::test_the_claim_page_changes_nothing_of_what_was_approved_and_waits_for_the_day",
             Swap("payouts.claims:can_be_claimed", "not payout.waits_for_day", "True"),
+        ),
+    },
+    "Money is asked for by requests, and reminded of, only while it can be paid.": {
+        "a request that has expired can be paid": (
+            f"{_ENDED}[expires]",
+            Swap("checkouts.requests:RequestMixin.status", "self.expires_at <= now", "False"),
+        ),
+        "a request that was withdrawn can be paid": (
+            f"{_ENDED}[is_withdrawn]",
+            Swap("checkouts.requests:RequestMixin.status", "self.withdrawn_at is not None", "False"),
+        ),
+        "a request is withdrawn that is paid": (
+            f"{_ASKED}::test_a_withdrawal_is_a_deed_and_is_made_once",
+            Swap(
+                "checkouts.requests:PaymentRequests.withdraw",
+                "connection.execute(paid).first() is not None",
+                "False",
+            ),
+        ),
+        "the shop's order_total is asked for requests": (
+            f"{_ASKED}::test_a_request_is_paid_like_an_order_that_the_shop_is_not_asked_for[sqlite]",
+            Swap("checkouts.shop_answers:ShopAnswers.total_in", "request_of(order_id) is not None", "False"),
+        ),
+        "an order of the shop may have the id of a request": (
+            f"{_ASKED}::test_no_order_of_the_shop_has_the_id_of_a_request",
+            Swap("checkouts.requests:PaymentRequests.require_order", "reference is None", "True"),
+        ),
+        "title and note of a request stay when it is erased": (
+            f"{_ASKED}::test_erasing_empties_title_and_note_and_the_whys_about_it",
+            Swap("books.erasing:Erasing.erase", 'request.values(title="", note=None)', "select(1)"),
+        ),
+        "a form makes a request each time that it is sent": (
+            "views/test_requests.py::test_the_owner_makes_a_request_once_for_each_form_and_withdraws_it",
+            Swap("checkouts.requests:PaymentRequests.make", "reference or new_reference()", "new_reference()"),
+        ),
+        "an order is reminded again in each round": (
+            f"{_REMINDED}::test_of_several_times_that_passed_the_last_one_counts",
+            Swap(
+                "rounds.reminders:Reminders._is_stored",
+                "bool(connection.execute(select(exists().where(stored))).scalar_one())",
+                "False",
+            ),
+            Swap("rounds.reminders:Reminders._next", "began + after > now", "True"),
+        ),
+        "two hosts remind of one time": (
+            f"{_REMINDED}::test_two_hosts_at_once_remind_once[postgresql]",
+            Swap(
+                "rounds.reminders:Reminders._move",
+                "connection.execute(later, rows).rowcount > 0",
+                "bool(connection.execute(later, rows))",
+            ),
+            Swap(
+                "rounds.reminders:Reminders._is_stored",
+                "bool(connection.execute(select(exists().where(stored))).scalar_one())",
+                "False",
+            ),
+        ),
+        "an order is reminded that is paid": (
+            f"{_REMINDED}::test_what_cannot_or_need_not_be_paid_is_not_reminded[is_paid]",
+            Swap(
+                "checkouts.states:",
+                "frozenset({Status.PAID.value, Status.HELD.value, Status.PENDING.value})",
+                "frozenset()",
+            ),
+        ),
+        "an order is reminded that cannot be paid": (
+            f"{_REMINDED}::test_what_cannot_or_need_not_be_paid_is_not_reminded[is_not_wanted]",
+            Swap(
+                "checkouts.shop_answers:ShopAnswers.is_payable_in",
+                "self.total_in(transaction, order_id) is not None",
+                "True",
+            ),
+        ),
+        "a reminder is delivered after the payment": (
+            f"{_REMINDED}::test_a_reminder_that_is_no_longer_true_is_superseded[is_paid]",
+            Swap(
+                "checkouts.stored:Superseding.may_happen_to",
+                "(_ABANDONED, _PENDING, _REMINDER)",
+                "(_ABANDONED, _PENDING)",
+            ),
+        ),
+        "a reminder is delivered of what the shop wants no payment for any more": (
+            f"{_REMINDED}::test_a_reminder_that_is_no_longer_true_is_superseded[is_not_wanted]",
+            Swap("events.receiver_runs:ReceiverRuns._run_receivers", "self._is_unwanted(event)", "False"),
         ),
     },
 }
