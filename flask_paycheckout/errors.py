@@ -116,7 +116,7 @@ class TransitionRefused(PayCheckoutError):
         self.status = status
         self.evidence = evidence
         super().__init__(
-            f"checkout {checkout_id!r} is {status}: '{evidence}' does not apply to it."
+            f"checkout {checkout_id!r}: {_CANNOT.get(evidence, 'it cannot be changed')}, since it is {status}."
             " Only held payments can be decided; 'flask paycheckout report' lists them."
         )
 
@@ -189,6 +189,8 @@ class PayoutConflict(PayCheckoutError):
 
 
 _CANNOT = {
+    "a person accepted the held payment": "it cannot be accepted",
+    "a person rejected the held payment": "it cannot be rejected",
     "the customer said where the money goes": "its destination cannot be changed",
     "a person approved it": "it cannot be approved",
     "a person cancelled it": "it cannot be cancelled",
@@ -209,7 +211,7 @@ class PayoutRefused(TransitionRefused):
         self.status = status
         self.evidence = evidence
         self.remedy = remedy
-        cannot = _CANNOT.get(evidence, f"'{evidence}' does not apply")
+        cannot = _CANNOT.get(evidence, "it cannot be changed")
         Exception.__init__(self, f"payout {reference!r}: {cannot}, since it {payout_status_text(status)}. {remedy}")
 
 

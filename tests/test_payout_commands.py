@@ -119,7 +119,7 @@ def test_payouts_are_listed_for_people_and_programs(shop: Shop) -> None:
         "created_at": "2026-01-01T12:00:00+00:00",
         "moved_at": "2026-01-01T12:00:00+00:00",
     }
-    assert runs(shop, "payouts", "--status", "sent").output == "No payout was sent.\n"
+    assert runs(shop, "payouts", "--status", "sent").output == "There are no payouts of the state sent.\n"
     assert runs(shop, "payouts", "--status", "gone").exit_code == 2
     ran = runs(shop, "payouts", "--limit", "1")
     assert "maker-1" not in ran.output
@@ -211,7 +211,7 @@ def test_without_an_access_token_nothing_is_sent_and_the_remedy_is_told(payer: P
 def test_a_person_who_logs_in_sends_and_the_token_is_not_stored(payer: Payer) -> None:
     payer.owes()
     ran = logs_in(payer)
-    assert (ran.exit_code, ran.stdout) == (0, "sent 1, completed 0, failed 0, unknown 0, left 0, failed_calls 0\n")
+    assert (ran.exit_code, ran.stdout) == (0, "sent 1, completed 0, failed 0, unknown 0, left 0, failed calls 0\n")
     assert (payer.status(), len(payer.at_service)) == ("sent", 1)
     assert PASSWORD not in ran.output
     payer.owes("p-2")

@@ -290,7 +290,7 @@ class Explanation:
         decision = next((attempt.decision for attempt in self.attempts if attempt.pays_order), None)
         if self.status == "paid" and decision is not None:
             by, why = decision.facts.get("by"), decision.facts.get("why")
-            return f"The order is paid: a payment was held, and {by} accepted it: {why}."
+            return f"The order is paid: a payment was held, and {by} accepted it: {str(why).removesuffix('.')}."
         return _STATUS_TEXT[self.status]
 
     @property

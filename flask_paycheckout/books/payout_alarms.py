@@ -33,7 +33,7 @@ def payouts_to_approve(look: Look) -> Iterator[Alarm]:
     yield from _payouts(
         look,
         [look.models.payouts.c.status == PayoutStatus.WAITING.value],
-        ("payout waits for your approval", "payouts wait for your approval"),
+        ("payout or refund waits for your approval", "payouts or refunds wait for your approval"),
         "Approve what you see: flask paycheckout payouts approve REFERENCE --seen N --by YOU",
         f"Or cancel it: flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
         more="--seen {0.revision}",

@@ -111,7 +111,7 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
         for line in _table(page.rows):
             click.echo(line)
         if not page.rows:
-            click.echo(f"No payout {payout_status_text(status)}." if status else "There are no payouts.")
+            click.echo(f"There are no payouts of the state {status}." if status else "There are no payouts.")
     if page.next_place is not None:
         click.echo(f"There are more than {limit}; --limit lists more of them.", err=True)
 
@@ -143,7 +143,7 @@ def send(login: bool, as_json: bool) -> None:
     token = log_in(click.prompt("E-mail", err=True)) if login else None
     report = _send(token)
     facts = asdict(report)
-    tell(as_json, facts, ", ".join(f"{name} {count}" for name, count in facts.items()))
+    tell(as_json, facts, ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in facts.items()))
     if not report.clean:
         click.echo("What to do about it: flask paycheckout report", err=True)
         raise SystemExit(1)
