@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from flask import Flask, current_app, has_app_context
 from sqlalchemy import Connection, Engine, QueuePool
+from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.account_names import Merchants
 from flask_paycheckout.books.ledger import Bookings
@@ -29,6 +30,8 @@ from flask_paycheckout.clock import Clock, in_utc, seconds_of, utc_now
 from flask_paycheckout.config import Settings
 from flask_paycheckout.database.autocommit import commits_each_statement
 from flask_paycheckout.database.database_clock import DatabaseClock
+from flask_paycheckout.database.database_errors import first_line
+from flask_paycheckout.database.deeds import record_look
 from flask_paycheckout.database.failover import replace_read_only_connections
 from flask_paycheckout.database.lock_limit import LockWaits
 from flask_paycheckout.database.shop_session import ShopSessions
@@ -56,6 +59,7 @@ from flask_paycheckout.service.logs import FailureLog, about, prepare_logger
 from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.shop_functions import shop_caller
+from flask_paycheckout.text import visible
 
 if TYPE_CHECKING:
     import httpx
@@ -129,6 +133,14 @@ class Runtime:
         """
         self.sessions.allow_reading(call)
         return self
+
+    def looked(self, by: str, subject: str, order_id: str | None = None) -> None:
+        """Record that a person looks at what tells of persons, who sees it also when that cannot be stored."""
+        try:
+            record_look(self.engine(), self.models.deeds, self.clock(), by, subject, order_id)
+        except SQLAlchemyError as error:
+            line = "who looked at %s was not recorded: %s"
+            self.log.warning("looks", line, visible(subject), first_line(error), extra=about(order_id), error=error)
 
     def order_statuses(self, order_ids: list[str]) -> dict[str, str]:
         """The status of each order; inside a transaction of `db.session`, as that transaction sees it."""

@@ -107,7 +107,7 @@ def _notes(found: Export) -> Iterator[str]:
         )
 
 
-@paycheckout.command(short_help="List who decided, approved, refunded, exported and erased what.")
+@paycheckout.command(short_help="List who looked at, decided, approved, exported and erased what.")
 @time_options
 @json_option
 @with_appcontext

@@ -25,6 +25,7 @@ from flask_paycheckout.cli.options import (
     log_in,
     progress_bar,
     require_one,
+    system_user,
     tell,
     until_stopped,
     usable,
@@ -123,7 +124,10 @@ def show(order_id: str, as_json: bool) -> None:
         shop.requests.require_order(order_id)
         explanation = explain(shop.engine(), shop.models, shop.checkouts, shop.payouts, order_id)
     click.echo(json.dumps(explanation.as_dict(), indent=2) if as_json else str(explanation))
-    raise SystemExit(0 if explanation.attempts or explanation.payouts or explanation.request else 1)
+    is_stored = bool(explanation.attempts or explanation.payouts or explanation.request)
+    if is_stored:
+        shop.looked(system_user(), order_id, order_id)
+    raise SystemExit(0 if is_stored else 1)
 
 
 @paycheckout.command()

@@ -23,6 +23,7 @@ from flask_paycheckout.cli.options import (
     log_in,
     progress_bar,
     require_one,
+    system_user,
     tell,
     usable,
     why_option,
@@ -105,6 +106,7 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
     with shop.engine().connect() as connection:
         wanted = PayoutStatus(status) if status else None
         page = page_of_payouts(connection, shop.models, wanted, limit=limit, period=Period(account=known))
+    shop.looked(system_user(), "payouts")
     if as_json:
         click.echo(json.dumps([plain(asdict(one)) for one in page.rows], indent=2))
     else:
@@ -234,10 +236,12 @@ def proof(reference: str, file: Path, as_json: bool) -> None:
     Exit code 0: saved. 1: there is none, the service did not answer, or FILE cannot be written.
     """
     try:
-        document = runtime().for_reading("the transfer proof").transfer_proofs.read(reference)
+        shop = runtime().for_reading("the transfer proof")
+        document = shop.transfer_proofs.read(reference)
         file.write_bytes(document)
     except (PaymentsError, OSError) as error:
         raise click.ClickException(visible(str(error))) from None
+    shop.looked(system_user(), reference)
     facts = {"reference": reference, "file": str(file), "bytes": len(document)}
     tell(as_json, facts, f"the transfer proof of {reference} is in {file}")
 

@@ -1,6 +1,6 @@
-"""The table of deeds: who decided, approved, refunded, exported or erased what. It only grows.
+"""The table of deeds: who looked at, decided, approved, refunded, exported or erased what. It only grows.
 
-A deed is stored in the transaction of what it tells of.
+A deed is stored in the transaction of what it tells of; only a look has one of its own.
 """
 
 from __future__ import annotations
@@ -8,14 +8,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Column, Connection, DateTime, Index, String, Table, Text
+from sqlalchemy import Column, Connection, DateTime, Engine, Index, String, Table, Text, select
 
+from flask_paycheckout.database.lock_limit import limit_lock_waits
 from flask_paycheckout.database.mapping import ROW_ID
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.shop_functions import present_door
 from flask_paycheckout.text import storable
 
 _NAME = "paycheckout_deed"
+_LOOKED = "looked"
 
 
 class Deed(NamedTuple):
@@ -26,7 +28,7 @@ class Deed(NamedTuple):
     """The name of the person; for an export by the command, that of the system's user."""
 
     deed: str
-    """Such as `decided`, `approved`, `refunded`, `exported` or `erased`."""
+    """Such as `looked`, `decided`, `approved`, `refunded`, `exported` or `erased`."""
 
     subject: str
     """The checkout id, the payout's reference, the order id or the period that it was done to."""
@@ -74,3 +76,20 @@ def record_deed(
     texts = {"by": storable(by)[:MAX_ID], "deed": deed, "subject": subject[:MAX_ID], "why": storable(why or "")}
     values = texts | {"at": at, "through": present_door(), "order_id": order_id}
     connection.execute(deeds.insert().inline().values(values))
+
+
+def record_look(engine: Engine, deeds: Table, at: datetime, by: str, subject: str, order_id: str | None) -> None:
+    """Store that a person looked at what tells of persons: once in each hour of UTC, so that the table stays small.
+
+    A second look in the hour is one statement, which only reads. The page that is looked at has read already, so that
+    it never needs two connections at once.
+    """
+    hour, c = at.replace(minute=0, second=0, microsecond=0), deeds.c
+    same = c.deed == _LOOKED, c.by == storable(by)[:MAX_ID], c.subject == subject[:MAX_ID], c.through == present_door()
+    with engine.connect() as connection:
+        if connection.execute(select(c.id).where(c.at >= hour, *same).limit(1)).first() is None:
+            # An upgrade of what only read could fail on SQLite, where another process has written since.
+            connection.rollback()
+            limit_lock_waits(connection)
+            record_deed(connection, deeds, at, by, _LOOKED, subject, order_id=order_id)
+            connection.commit()

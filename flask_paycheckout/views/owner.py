@@ -176,7 +176,7 @@ def list_paybacks() -> str:
 
 
 def list_deeds() -> str:
-    """List who decided, approved, refunded, exported and erased what, newest first."""
+    """List who looked at, decided, approved, refunded, exported and erased what, newest first."""
     place = request.args.get("after")
     page = page_of_deeds(runtime().engine(), runtime().models, place, _LISTED)
     return owner_page("deeds", page=page, first=place is None)
@@ -270,6 +270,7 @@ def _story(order_id: str, fault: str | None = None, code: int = 200) -> tuple[st
     story = explain(*asked) if is_order_id(order_id) else None
     if story is None or not (story.attempts or story.request):
         abort(404, "No payment of such an order was ever started.")
+    shop.looked(owner(), order_id, order_id)
     facts = {"accepting": accepting, "rejecting": rejecting, "refunded_of": partial(refunded_of, story)}
     urls = {"action": partial(form_url, purpose=RESOLVE), "erase_url": form_url("erase", ERASE, order_id)}
     return owner_page("order", story=story, money=money_of(story), fault=fault, **facts, **urls), code

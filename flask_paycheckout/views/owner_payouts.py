@@ -109,6 +109,7 @@ def list_payouts() -> str:
     with runtime().engine().connect() as connection:
         place = request.args.get("after")
         page = page_of_payouts(connection, runtime().models, status, kind, place, _LISTED, asked.period)
+    runtime().looked(owner(), "payouts")
     return owner_page(
         "payouts",
         page=page,
@@ -177,6 +178,7 @@ def give_proof() -> _Page:
         return _shown(payout, "There is no transfer proof: only a completed bank transfer has one.", 409)
     except PaymentsError as error:
         return _shown(payout, f"The service gave no transfer proof: {visible(str(error))}. Try again later.", 502)
+    runtime().looked(owner(), payout.reference, payout.order_id)
     response = make_response(document)
     response.mimetype = "application/pdf"
     name = file_name(payout.reference) or "payout"
@@ -228,6 +230,7 @@ def refund(token: str) -> _Page:
 
 def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, keep_choice: bool = True) -> _Page:
     status = payout.status
+    runtime().looked(owner(), payout.reference, payout.order_id)
     shown = owner_page(
         "payout",
         payout=payout,

@@ -10,6 +10,7 @@ import pytest
 
 from flask_paycheckout import Erased, TransitionRefused
 from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.sandbox.world.database import db
 from tests.payouts.claiming import FORM, Customer
 from tests.payouts.paying import BANK, Payer
 from tests.payouts.shop import committing, payouts
@@ -102,11 +103,22 @@ def test_no_word_about_a_person_is_left_anywhere_once_every_payout_ended(
     assert set(erases(story).kept) == {"waiting"} | {f"was-{one}" for one in PayoutStatus if one not in ended}
     for reference in (*references, "waiting", "other"):
         story.stands(reference, status="completed")
+    before = len(story.sandbox.requests)
     assert erases(story).kept == {}
     with story.shop.app.app_context():
         assert story.shop.paycheckout.erase("o-2", by="Di", why="so did he").kept == {}
     everywhere = [*tables(story), *pages(story, references), caplog.text, repr([*recipients(story)])]
-    assert [name for name in TYPED for text in everywhere if name in text] == []
+    asked = [one["target"] + one["requestBody"] for one in story.sandbox.requests[before:]]
+    assert [name for name in TYPED for text in (*everywhere, *asked) if name in text] == []
+    # No call of the interface deletes what was transferred, and what the sandbox's log for developers tells.
+    assert tables_of_service(story) == {"disbursement", "bank_transfer", "logged_request"}
+
+
+def tables_of_service(payer: Payer) -> set[str]:
+    """The tables of the sandbox that tell of the persons; the account number is in its start state too."""
+    with payer.sandbox.app.app_context():
+        rows = {name: str(db.session.execute(table.select()).all()) for name, table in db.metadata.tables.items()}
+    return {table for table, text in rows.items() for name in TYPED if name in text and name != "40001234"}
 
 
 def tables(payer: Payer) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,6 +14,7 @@ from tests.conftest import OpenShop
 from tests.payouts.claiming import Customer
 from tests.payouts.shop import MAKER, decides, payout, payouts, pays_out, refunds, sends as sends_payouts, stands
 from tests.scripted import Shop
+from tests.test_bounds import statements
 from tests.views.test_owner import ROOT, opens_view
 from tests.views.test_owner_payouts import opens, sends
 
@@ -53,12 +55,14 @@ def test_without_the_setting_one_person_is_enough(shop: Shop) -> None:
     assert decides(shop, "approve", "maker-1")
 
 
-def deeds(shop: Shop) -> list[tuple[str, str, str, str, str]]:
-    """Who did what to what, why, and through which door; oldest first."""
+def deeds(shop: Shop, *, looks: bool = False) -> list[tuple[str, str, str, str, str]]:
+    """Who did what to what, why, and through which door, oldest first; looks alone, or all others."""
     ran = shop.runs("deeds", "--json")
     assert ran.exit_code == 0, ran.output
     return [
-        (each["by"], each["deed"], each["subject"], each["why"], each["through"]) for each in json.loads(ran.stdout)
+        (each["by"], each["deed"], each["subject"], each["why"], each["through"])
+        for each in json.loads(ran.stdout)
+        if (each["deed"] == "looked") is looks
     ]
 
 
@@ -104,6 +108,39 @@ def test_deeds_are_recorded_through_each_door_and_survive_prune(shop: Shop) -> N
     page = opens(shop, "/deeds")
     assert "a stranger&#39;s" in page.text
     assert 'rel="next"' not in page.text
+
+
+@pytest.mark.on_each_database
+def test_a_look_is_recorded_once_an_hour_and_the_next_one_is_one_read(shop: Shop) -> None:
+    opens_view(shop, lambda: "Cy")
+    shop.has_paid()
+    pays_out(shop, order_id="o-1")
+    shop.clock.now = shop.clock.now.replace(minute=59)
+    seen = [*opens_each(shop), *opens_each(shop)]
+    assert [statement.split()[0] for statement in seen] == ["SELECT", "INSERT"] * 3 + ["SELECT"] * 3
+    found = [("Cy", "looked", subject, "", "page") for subject in ("o-1", "maker-1", "payouts")]
+    assert deeds(shop, looks=True) == found
+    shop.clock.advance(minutes=1)
+    assert len(opens_each(shop)) == 6
+    assert shop.runs("show", "o-1").exit_code == 0
+    assert deeds(shop, looks=True)[6:] == [(getpass.getuser(), "looked", "o-1", "", "command")]
+
+
+def test_a_look_that_cannot_be_recorded_hides_no_page(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    opens_view(shop)
+    pays_out(shop)
+    with shop.app.app_context():
+        shop.runtime.models.deeds.drop(shop.db.engine)
+    assert opens(shop, "/payout", reference="maker-1").status_code == 200
+    assert "who looked at maker-1 was not recorded" in caplog.text
+
+
+def opens_each(shop: Shop) -> list[str]:
+    """Open the owner's pages that tell of persons; gives the statements about deeds."""
+    with statements(shop) as seen:
+        for page, query in (("/order", {"id": "o-1"}), ("/payout", {"reference": "maker-1"}), ("/payouts", {})):
+            assert opens(shop, page, **query).status_code == 200
+    return [one for one in seen if "paycheckout_deed" in one]
 
 
 def test_a_deed_that_is_rolled_back_was_never_done(shop: Shop) -> None:

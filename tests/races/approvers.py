@@ -10,7 +10,7 @@ from functools import partial
 from itertools import cycle, islice
 
 from tests.payouts.shop import decides, sends
-from tests.races.crowds import crowd
+from tests.races.crowds import crowd, waits_for_others
 from tests.shop_app import create_shop
 
 THREADS, DECISIONS = 32, 2
@@ -31,8 +31,7 @@ def main(references: list[str]) -> None:
             decides(shop, "approve", reference)
         sends(shop)
 
-    print("ready", flush=True)
-    sys.stdin.readline()
+    waits_for_others()
     with crowd(THREADS) as threads:
         threads.does([partial(approves, number) for number in range(THREADS)])
 

@@ -1,10 +1,14 @@
-"""Threads that act at the same moment, and tell what came of it."""
+"""Threads and processes that act at the same moment, and tell what came of it."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from threading import Barrier, Event
 from typing import TypeVar
 
@@ -67,3 +71,46 @@ def aside(act: Callable[[], object], gate: Gate) -> Iterator[None]:
         finally:
             gate.open()
         doing.result(PATIENCE)
+
+
+def begin(command: list[str], database: str, service: str, number: int, accounts: int = 1) -> subprocess.Popen[str]:
+    """Begin a process of `tests.shop_app`."""
+    return subprocess.Popen(
+        [sys.executable, *command],
+        cwd=Path(__file__).parents[2],
+        env=os.environ
+        | {
+            "FLASK_SQLALCHEMY_DATABASE_URI": database,
+            "FLASK_PAYCHECKOUT_BASE_URL": service,
+            "FLASK_PAYCHECKOUT_CLIENT_ID": f"process-{number}",
+            "FLASK_PAYCHECKOUT_TIMEOUT": "60",
+            "FLASK_ACCOUNTS": str(accounts),
+        },
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run_together(command: list[str], database: str, service: str, count: int, accounts: int = 1) -> list[int]:
+    """Run processes that call `waits_for_others`, and let them go on together; gives their exit codes."""
+    with ExitStack() as stack:
+        running = [begin(command, database, service, number, accounts) for number in range(count)]
+        for process in running:
+            stack.callback(process.kill)
+        for process in running:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in running:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for process in running:
+            process.communicate(timeout=2 * PATIENCE)
+    return [process.returncode for process in running]
+
+
+def waits_for_others() -> None:
+    """Let a process wait until all that `run_together` began are ready."""
+    print("ready", flush=True)
+    sys.stdin.readline()

@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 
 from flask_paycheckout import TransitionRefused
+from tests.races.crowds import waits_for_others
 from tests.shop_app import create_shop
 
 ROUNDS = 5
@@ -16,8 +17,7 @@ ROUNDS = 5
 
 def main(decisions: list[str]) -> None:
     shop = create_shop(PAYCHECKOUT_ACCESS_TOKEN="races-token", PAYCHECKOUT_PAYOUT_BATCH=4)
-    print("ready", flush=True)
-    sys.stdin.readline()
+    waits_for_others()
     with shop.app.app_context():
         for decision, reference in (told.split() for told in decisions):
             with suppress(TransitionRefused):

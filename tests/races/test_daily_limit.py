@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -14,9 +13,8 @@ from tests.locks import with_patience
 from tests.payouts.books import Books, Pages
 from tests.payouts.shop import payouts, pays_out
 from tests.races.approvers import LIMIT
-from tests.races.crowds import PATIENCE
+from tests.races.crowds import run_together
 from tests.races.test_payouts import SocketBooks
-from tests.races.test_processes import begin
 from tests.scripted import Shop
 
 pytestmark = pytest.mark.on_each_database
@@ -36,19 +34,8 @@ def test_processes_that_approve_at_the_limit_send_what_fits_and_never_more(
         pays_out(shop, reference, AMOUNT, approve=True, account="")
     service = SocketBooks(Books(Pages(), unique=False))
     command, address = ["-m", "tests.races.approvers", *references], with_patience(new_database("crowded"), 120)
-    with service.running(), ExitStack() as stack:
-        running = [begin(command, address, service.url, 0) for _ in range(PROCESSES)]
-        for process in running:
-            stack.callback(process.kill)
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        for process in running:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        for process in running:
-            process.communicate(timeout=2 * PATIENCE)
-    assert [process.returncode for process in running] == [0] * PROCESSES
+    with service.running():
+        assert run_together(command, address, service.url, PROCESSES) == [0] * PROCESSES
     table = shop.runtime.models.days
     with shop.app.app_context(), shop.db.engine.connect() as connection:
         days = [Decimal(day.amount) for day in connection.execute(select(table).order_by(table.c.day))]

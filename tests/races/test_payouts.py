@@ -16,8 +16,7 @@ from tests.conftest import NewDatabase
 from tests.locks import with_patience
 from tests.payouts.books import Books, Pages, PayingService
 from tests.payouts.shop import TOKEN, comes_to_rest, decides, payout, pays_out, sends
-from tests.races.crowds import PATIENCE, crowd
-from tests.races.test_processes import begin
+from tests.races.crowds import crowd, run_together
 from tests.scripted import Shop
 from tests.socket_service import Call, SocketService
 
@@ -128,17 +127,8 @@ def test_processes_that_send_and_decide_the_same_pay_each_once(
     command = ["-m", "tests.races.payers", *asked]
     with service.running():
         address = with_patience(new_database("crowded"), 60)
-        running = [begin(command, address, service.url, number, accounts) for number in range(PROCESSES)]
-        for process in running:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        for process in running:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        for process in running:
-            process.communicate(timeout=PATIENCE)
-    assert [process.returncode for process in running] == [0] * PROCESSES
+        codes = run_together(command, address, service.url, PROCESSES, accounts)
+    assert codes == [0] * PROCESSES
     comes_to_rest(shop, books)
     assert set(books.payees.values()) == {1}
     assert_paid_as_stored(shop, books)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from flask_paycheckout import Pay
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
-from tests.races.crowds import PATIENCE
+from tests.races.crowds import PATIENCE, begin
 from tests.races.effects import add_effects, counts
 from tests.races.service import WatchingService
 from tests.scripted import Shop
@@ -32,24 +28,6 @@ def database(new_database: NewDatabase) -> str:
 @pytest.fixture
 def shop(open_shop: OpenShop, database: str) -> Shop:
     return open_shop(prepare=add_effects, SQLALCHEMY_DATABASE_URI=database)
-
-
-def begin(command: list[str], database: str, service: str, number: int, accounts: int = 1) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, *command],
-        cwd=Path(__file__).parents[2],
-        env=os.environ
-        | {
-            "FLASK_SQLALCHEMY_DATABASE_URI": database,
-            "FLASK_PAYCHECKOUT_BASE_URL": service,
-            "FLASK_PAYCHECKOUT_CLIENT_ID": f"process-{number}",
-            "FLASK_PAYCHECKOUT_TIMEOUT": "60",
-            "FLASK_ACCOUNTS": str(accounts),
-        },
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
 
 
 def test_reconcilers_share_the_reads_and_settle_each_checkout_once(shop: Shop, database: str, accounts: int) -> None:
