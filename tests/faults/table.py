@@ -1602,6 +1602,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_DUTIES}::test_deeds_are_recorded_through_each_door_and_survive_prune",
             Never("payouts.stored:PayoutMoves._store", "deed"),
         ),
+        "each look of an hour is stored": (
+            f"{_DUTIES}::test_a_look_is_recorded_once_an_hour_and_the_next_one_is_one_read[sqlite]",
+            Always("database.deeds:record_look", "connection"),
+        ),
+        "a look that cannot be recorded hides the page": (
+            f"{_DUTIES}::test_a_look_that_cannot_be_recorded_hides_no_page",
+            Swap("runtime:Runtime.looked", "SQLAlchemyError", "ZeroDivisionError"),
+        ),
         "a receiver's deed counts as the person's whose command delivered the event": (
             f"{_DUTIES}::test_what_a_receiver_does_during_a_command_is_a_call",
             Swap("shop_functions:shop_caller", 'through("call")', "through(present_door())"),
