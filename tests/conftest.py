@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import httpx
 import pytest
 from flask_sqlalchemy import SQLAlchemy
 from hypothesis import HealthCheck, settings
+from sqlalchemy import Dialect, Engine
+from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 
 from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.sandbox.world.context import world
@@ -140,6 +143,41 @@ def accounts() -> int:
     return 1
 
 
+class UsualDatabase:
+    """What the shops of a process share that add no tables: mapped classes, and statements that are compiled.
+
+    To make them anew costs a shop more than most tests.
+    """
+
+    def __init__(self) -> None:
+        self.db = SQLAlchemy()
+        self._statements: dict[Any, Any] = {}
+        self._dialects: dict[str, Dialect] = {}
+        self._tables: dict[str, list[str]] = {}
+
+    def make_tables(self, engine: Engine) -> None:
+        """Make the tables that are missing."""
+        if engine.name not in self._tables:
+            tables = self.db.metadata.sorted_tables
+            making: list[ExecutableDDLElement] = [CreateTable(table, if_not_exists=True) for table in tables]
+            making += [CreateIndex(index, if_not_exists=True) for table in tables for index in table.indexes]
+            self._tables[engine.name] = [str(each.compile(engine)) for each in making]
+        statements = self._tables[engine.name]
+        with engine.begin() as connection:
+            connection = connection.execution_options(no_parameters=True)
+            # The driver of PostgreSQL takes several at once.
+            for statement in [";".join(statements)] if engine.name == "postgresql" else statements:
+                connection.exec_driver_sql(statement)
+
+    def share_statements(self, engine: Engine) -> None:
+        """Let an engine with the usual options compile no statement that another one has compiled."""
+        engine.dialect = self._dialects.setdefault(engine.name, engine.dialect)
+        engine.update_execution_options(compiled_cache=self._statements)
+
+
+usual_database = cache(UsualDatabase)
+
+
 @pytest.fixture
 def open_shop(new_database: NewDatabase, service: Service, clock: Clock, accounts: int) -> Iterator[OpenShop]:
     """Opens shops; each name has a database of its own.
@@ -167,7 +205,9 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock, account
         if "SQLALCHEMY_DATABASE_URI" not in config:
             config["SQLALCHEMY_DATABASE_URI"] = new_database(name)
         app = make_app(**config)
-        db = SQLAlchemy(app, session_options=session_options)
+        usual = None if prepare or session_options or "SQLALCHEMY_BINDS" in config else usual_database()
+        db = usual.db if usual else SQLAlchemy(session_options=session_options)
+        db.init_app(app)
         if prepare is not None:
             with app.app_context():
                 prepare(db)
@@ -187,7 +227,12 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock, account
             if isinstance(transport, Signatures):
                 signed.append((transport, shop, sandbox))
         with app.app_context():
-            db.create_all()
+            if usual is None:
+                db.create_all()
+            else:
+                usual.make_tables(db.engine)
+                if "SQLALCHEMY_ENGINE_OPTIONS" not in config:
+                    usual.share_statements(db.engine)
         opened.append(shop)
         return shop
 

@@ -311,7 +311,7 @@ def test_a_database_that_is_down_is_a_gauge_and_counters_go_on(
         if away:
             raise OSError("no route to the database")
 
-    event.listen(engine, "do_connect", refuses)
+    event.listen(engine, "connect", refuses)
     engine.dispose()
     for _ in range(3):
         told = scrapes(shop)

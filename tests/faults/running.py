@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import sys
@@ -14,14 +15,27 @@ from tests.faults.planting import Edit, NotPlanted, plant
 
 #: Loaded once for all forks: what product and tests import from elsewhere.
 _LIBRARIES = (
+    "_hypothesis_pytestplugin",
+    "_pytest.pytester",
+    "click.testing",
     "cryptography.fernet",
+    "execnet",
+    "flask.testing",
+    "flask_babel",
     "flask_sqlalchemy",
+    "flask_wtf",
     "httpx",
     "hypothesis",
     "iso4217",
     "msgspec",
+    "playwright.sync_api",
     "psycopg",
     "pytest",
+    "segno",
+    "sqlalchemy.dialects.postgresql.psycopg",
+    "sqlalchemy.dialects.sqlite",
+    "time_machine",
+    "werkzeug.test",
 )
 #: The exit code of a fork whose faults cannot be planted any more; pytest has no such code.
 _STALE = 99
@@ -57,5 +71,7 @@ def _run(tests: list[str], edits: list[Edit], log: str) -> None:
     except NotPlanted as stale:
         print(stale, flush=True)
         sys.exit(_STALE)
+    # pytest looks through everything in memory at its end, so that it need not look through what all forks share.
+    gc.freeze()
     options = ["-qx", "--assert=plain", *(f"-pno:{plugin}" for plugin in _WITHOUT)]
     sys.exit(int(pytest.main([*options, *(f"tests/{test}" for test in tests)])))
