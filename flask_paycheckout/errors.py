@@ -23,8 +23,6 @@ Failed calls of the service raise `flask_paycheckout.client.PaymentsError` inste
 
 from __future__ import annotations
 
-from flask_paycheckout.text import payout_status_text
-
 __all__ = [
     "ConfigurationError",
     "NothingToRefund",
@@ -186,6 +184,24 @@ class PayoutConflict(PayCheckoutError):
             f"payout {reference!r} is stored already, with another {difference}."
             " Give each payment a reference of its own; the same reference with the same content is the same payment."
         )
+
+
+_PAYOUT_STATUS = {
+    "claimable": "waits for the customer",
+    "waiting": "waits for approval",
+    "ready": "is ready to be sent",
+    "sending": "is being sent",
+    "sent": "was sent",
+    "completed": "is completed",
+    "failed": "has failed",
+    "unknown": "may have been sent",
+    "cancelled": "is cancelled",
+}
+
+
+def payout_status_text(status: str) -> str:
+    """The state of a payout for people, with its verb."""
+    return _PAYOUT_STATUS.get(status, f"is {status}")
 
 
 _CANNOT = {

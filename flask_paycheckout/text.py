@@ -19,7 +19,6 @@ __all__ = [
     "csv_text",
     "moment_text",
     "one_line",
-    "payout_status_text",
     "payout_sum_text",
     "plain",
     "storable",
@@ -48,24 +47,6 @@ def moment_text(moment: datetime) -> str:
 def account_text(account: str) -> str:
     """A merchant account's name to stand behind a subject; nothing for the account of the settings."""
     return f" (account {account})" if account else ""
-
-
-_PAYOUT_STATUS = {
-    "claimable": "waits for the customer",
-    "waiting": "waits for approval",
-    "ready": "is ready to be sent",
-    "sending": "is being sent",
-    "sent": "was sent",
-    "completed": "is completed",
-    "failed": "has failed",
-    "unknown": "may have been sent",
-    "cancelled": "is cancelled",
-}
-
-
-def payout_status_text(status: str) -> str:
-    """The state of a payout for people, with its verb."""
-    return _PAYOUT_STATUS.get(status, f"is {status}")
 
 
 def payout_sum_text(payout: Any) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, case, exists, func, literal_column, or_, select
 
+from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.service.accounts import SETTINGS, Accounts, AccountUnavailable, require_account_name
@@ -93,8 +94,7 @@ class Merchants:
 
 def stored_accounts(connection: Connection, models: Models, limit: int = LISTED_ACCOUNTS) -> list[str]:
     """The names that checkouts or payouts are stored with, sorted; `limit` at most."""
-    found = {name for table in (models.checkouts, models.payouts) for name in _names(connection, _walk(table), limit)}
-    return sorted(found)[:limit]
+    return _names(connection, limit, _walk(models.checkouts), _walk(models.payouts))
 
 
 def is_stored(connection: Connection, models: Models, account: str) -> bool:
@@ -106,37 +106,40 @@ def is_stored(connection: Connection, models: Models, account: str) -> bool:
 def open_accounts(connection: Connection, models: Models, limit: int) -> list[str]:
     """The accounts with checkouts that are still read, or payouts that have not ended, sorted; `limit` at most."""
     checkouts, payouts = models.checkouts, models.payouts
-    read = _names(connection, _walk(checkouts, checkouts.c.next_read_at.is_not(None)), limit)
-    paid_out = _names(connection, _walk(payouts, payouts.c.status.in_(_OPEN_PAYOUTS)), limit)
-    return sorted({*read, *paid_out})[:limit]
+    read = _walk(checkouts, checkouts.c.next_read_at.is_not(None))
+    return _names(connection, limit, read, _walk(payouts, payouts.c.status.in_(_OPEN_PAYOUTS)))
 
 
 def sending_accounts(connection: Connection, models: Models) -> list[str]:
     """The accounts with payouts that are ready to be sent, sorted; 1,000 at most."""
-    payouts = models.payouts
-    return sorted(_names(connection, _walk(payouts, payouts.c.status == PayoutStatus.READY.value), LISTED_ACCOUNTS))
+    ready = _walk(models.payouts, models.payouts.c.status == PayoutStatus.READY.value)
+    return _names(connection, LISTED_ACCOUNTS, ready)
 
 
 def count_by_status(
-    connection: Connection, table: Table, listed: Sequence[str], states: type[StrEnum], account: str | None = None
-) -> Counts:
-    """Count checkouts or payouts by account and status, every state by its name.
+    connection: Connection, models: Models, listed: Sequence[str], account: str | None = None
+) -> tuple[Counts, Counts]:
+    """Count the checkouts, and the payouts, by account and status, every state by its name.
 
     :param listed: the accounts that are counted each by itself.
     :param account: only this one.
     """
-    c = table.c
-    # First by what the index is ordered by, so that the list is compared with each account once and not with each row.
-    each = select(c.account, c.status, func.count().label("rows")).group_by(c.account, c.status)
-    rows = (each if account is None else each.where(c.account == account)).subquery()
-    name = case((rows.c.account.in_(listed), rows.c.account)).label("listed")
-    # By the label: PostgreSQL would not recognize the expression, whose parameters it gets twice.
-    counting = select(name, rows.c.status, func.sum(rows.c.rows)).group_by(literal_column("listed"), rows.c.status)
-    # The account of the settings has its zeros before its first row, so that alerts find it.
-    counts: dict[str | None, dict[str, int]] = {of: {state.value: 0 for state in states} for of in ("", *listed)}
-    for of, status, count in connection.execute(counting):
-        counts.setdefault(of, {state.value: 0 for state in states})[status] = int(count)
-    return counts
+    tables: tuple[tuple[Table, type[StrEnum]], ...] = (models.checkouts, Status), (models.payouts, PayoutStatus)
+    found = []
+    for table, states in tables:
+        c = table.c
+        # First by what the index is ordered by, so that the list is compared with each account once.
+        each = select(c.account, c.status, func.count().label("rows")).group_by(c.account, c.status)
+        rows = (each if account is None else each.where(c.account == account)).subquery()
+        name = case((rows.c.account.in_(listed), rows.c.account)).label("listed")
+        # By the label: PostgreSQL would not recognize the expression, whose parameters it gets twice.
+        counting = select(name, rows.c.status, func.sum(rows.c.rows)).group_by(literal_column("listed"), rows.c.status)
+        # The account of the settings has its zeros before its first row, so that alerts find it.
+        counts: dict[str | None, dict[str, int]] = {of: {state.value: 0 for state in states} for of in ("", *listed)}
+        for of, status, count in connection.execute(counting):
+            counts.setdefault(of, {state.value: 0 for state in states})[status] = int(count)
+        found.append(counts)
+    return found[0], found[1]
 
 
 def _walk(table: Table, *having: ColumnElement[bool]) -> Select[Any]:
@@ -154,5 +157,5 @@ def _walk(table: Table, *having: ColumnElement[bool]) -> Select[Any]:
     return names
 
 
-def _names(connection: Connection, walk: Select[Any], limit: int) -> list[str]:
-    return list(connection.execute(walk.limit(limit)).scalars())
+def _names(connection: Connection, limit: int, *walks: Select[Any]) -> list[str]:
+    return sorted({name for walk in walks for name in connection.execute(walk.limit(limit)).scalars()})[:limit]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
-from sqlalchemy import FromClause, Index, Integer, String, UniqueConstraint
+from sqlalchemy import Index, Integer, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
-from flask_paycheckout.database.mapping import MOMENT, ROW_ID, keep
+from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable
 from flask_paycheckout.database.order_ids import MAX_ID
 
 __all__ = ["BookingMixin"]
@@ -16,17 +16,13 @@ __all__ = ["BookingMixin"]
 _NUMBER = String(255)
 
 
-class BookingMixin:
+class BookingMixin(PaymentTable):
     """One movement of money, as a line of the books. Rows are inserted in the transaction of what they tell of.
 
     Amounts are exact text with their sign, and NULL where the service reported none.
     """
 
     __tablename__ = "paycheckout_booking"
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        keep(cls)
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
@@ -37,9 +33,6 @@ class BookingMixin:
             Index("ix_paycheckout_booking_time", "booked_at", "id"),
             Index("ix_paycheckout_booking_account", "account", "booked_at", "id"),
         )
-
-    if TYPE_CHECKING:
-        __table__: ClassVar[FromClause]
 
     id: Mapped[int] = mapped_column(ROW_ID, primary_key=True)
     subject: Mapped[str] = mapped_column(String(MAX_ID))

@@ -21,13 +21,14 @@ from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import lines, reduced
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.order_ids import request_of
+from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.destinations import ToRecipient
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.sealing import Sealing, Unreadable
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.calls import RECIPIENT, Service
-from flask_paycheckout.text import payout_status_text, plain, visible
+from flask_paycheckout.text import plain, visible
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts

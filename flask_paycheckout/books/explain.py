@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Engine, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
@@ -33,9 +33,6 @@ from flask_paycheckout.text import (
     plain,
     visible,
 )
-
-if TYPE_CHECKING:
-    from flask_paycheckout.models import Models
 
 __all__ = [
     "AttemptStory",
@@ -319,16 +316,16 @@ class Explanation:
         return "\n".join(map(visible, text))
 
 
-def explain(engine: Engine, models: Models, checkouts: Checkouts, payouts: Payouts, order_id: str) -> Explanation:
+def explain(checkouts: Checkouts, payouts: Payouts, order_id: str) -> Explanation:
     """Explain an order from the stored rows alone; the service is not called."""
     stored = checkouts.of_order(order_id)
-    with Session(engine) as session:
-        event = models.Event
+    with Session(checkouts.engine()) as session:
+        event = checkouts.models.Event
         events = session.scalars(select(event).where(event.order_id == order_id).order_by(event.id)).all()
         stories = [
             _story(EventStory, one, receivers_done=tuple(one.done), leased_until=one.lease_until) for one in events
         ]
-        asked = models.Request
+        asked = checkouts.models.Request
         request = session.scalars(select(asked).where(asked.reference == request_of(order_id))).one_or_none()
         asked_for = None if request is None else _story(RequestStory, request, total=str(request.total))
     return Explanation(

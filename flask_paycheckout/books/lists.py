@@ -7,7 +7,7 @@ and orders that are added meanwhile shift none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -20,15 +20,16 @@ from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.checkouts.requests import RequestMixin
 from flask_paycheckout.checkouts.states import BEST_FIRST, Status
+from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.deeds import Deed
 from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.payouts.payout_states import WIPING, PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.stored import Payouts
 
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
 
-OrderStatuses = Callable[[Sequence[str]], dict[str, str]]
 T = TypeVar("T")
 
 _PAGE = 25
@@ -79,9 +80,7 @@ class ListedOrder:
 
 
 def page_of_orders(
-    engine: Engine,
-    models: Models,
-    order_statuses: OrderStatuses,
+    checkouts: Checkouts,
     status: Status | None = None,
     place: str | None = None,
     limit: int = _PAGE,
@@ -89,32 +88,26 @@ def page_of_orders(
 ) -> Page[ListedOrder]:
     """One page of orders, newest first; with a status or a time, by the time of the last change of status.
 
-    :param order_statuses: gives the status of each order by its id.
     :param status: only orders with this status; for `held` and `rejected`, every order with such an attempt.
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
     :param limit: the most orders on the page.
     :param period: only orders whose newest attempt, or attempt with this status, last changed its status in this time,
         and is of its merchant account.
     """
-    with Session(engine) as session:
-        found = session.execute(rows_of_page(models, status, place, limit, period)).all()
-        order_ids = [row.order_id for row in found[:limit]]
-        attempts = _attempts(session, models, order_ids)
-    statuses = order_statuses(order_ids)
+    found = checkouts.rows(rows_of_page(checkouts.models, status, place, limit, period))
+    order_ids = [row.order_id for row in found[:limit]]
+    attempts, statuses = _attempts(checkouts, order_ids), checkouts.order_statuses(order_ids)
     orders = tuple(ListedOrder(order_id, statuses[order_id], attempts[order_id]) for order_id in order_ids)
     return Page(orders, _next_place(found, limit, "moved_at" if status or period.is_limited else None))
 
 
-def find_order_id(engine: Engine, models: Models, search: str) -> str | None:
+def find_order_id(checkouts: Checkouts, search: str) -> str | None:
     """Find an order by its own id or by the id of one of its checkouts; None when neither is stored."""
-    c = models.checkouts.c
-    if not is_order_id(search):
-        return None  # PostgreSQL refuses such text, and none is ever stored.
-    with engine.connect() as connection:
-        for column in (c.order_id, c.checkout_id):
-            order_id: str | None = connection.scalar(select(c.order_id).where(column == search).limit(1))
-            if order_id is not None:
-                return order_id
+    c = checkouts.table.c
+    # PostgreSQL refuses other text, and none is ever stored.
+    for column in (c.order_id, c.checkout_id) if is_order_id(search) else ():
+        for (order_id,) in checkouts.rows(select(c.order_id).where(column == search).limit(1)):
+            return str(order_id)
     return None
 
 
@@ -188,9 +181,9 @@ def _read_place(place: str | None, *, by_time: bool) -> tuple[datetime, int] | N
     return EPOCH + timedelta(microseconds=int(match[1] or 0)), int(match[2])
 
 
-def _attempts(session: Session, models: Models, order_ids: Sequence[str]) -> dict[str, list[CheckoutMixin]]:
+def _attempts(checkouts: Checkouts, order_ids: Sequence[str]) -> dict[str, list[CheckoutMixin]]:
     """The attempts of each of these orders, newest first."""
-    model = models.Checkout
+    model = checkouts.model
     # Leave out the URL, with which anybody could pay, and the long history.
     shown = load_only(
         *(getattr(model, name) for name in ("order_id", "checkout_id", "account", "status")),
@@ -201,8 +194,9 @@ def _attempts(session: Session, models: Models, order_ids: Sequence[str]) -> dic
     )
     of_page = select(model).options(shown).where(model.order_id.in_(order_ids)).order_by(model.id.desc())
     attempts: dict[str, list[CheckoutMixin]] = {}
-    for attempt in session.scalars(of_page):
-        attempts.setdefault(attempt.order_id, []).append(attempt)
+    with Session(checkouts.engine()) as session:
+        for attempt in session.scalars(of_page):
+            attempts.setdefault(attempt.order_id, []).append(attempt)
     return attempts
 
 
@@ -249,8 +243,7 @@ class ListedPayout:
 
 
 def page_of_payouts(
-    connection: Connection,
-    models: Models,
+    payouts: Payouts,
     status: PayoutStatus | None = None,
     kind: PayoutKind | None = None,
     place: str | None = None,
@@ -262,11 +255,11 @@ def page_of_payouts(
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
     :param period: only those that were made in this time, for its merchant account.
     """
-    c, time = models.payouts.c, "created_at" if period.is_limited else None
+    c, time = payouts.table.c, "created_at" if period.is_limited else None
     wanted = [c[name] == value for name, value in {"status": status, "kind": kind}.items() if value is not None]
     columns = select(*(c[part.name] for part in fields(ListedPayout)))
-    columns = columns.where(*wanted, *period.conditions(models.payouts, c.created_at))
-    rows = connection.execute(_newest_first(columns, time, place, limit)).all()
+    columns = columns.where(*wanted, *period.conditions(payouts.table, c.created_at))
+    rows = payouts.rows(_newest_first(columns, time, place, limit))
     moments = [{name: as_utc(getattr(row, name)) for name in ("created_at", "moved_at")} for row in rows[:limit]]
     listed = (ListedPayout(**{**row._mapping, **times}) for row, times in zip(rows, moments, strict=False))
     return Page(tuple(listed), _next_place(rows, limit, time))

@@ -11,9 +11,10 @@ from sqlalchemy import ColumnElement, func, or_, select
 
 from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, Alarm, Example, Group, Look, Severity, alarm, waiting
 from flask_paycheckout.books.payment_alarms import own_troubles
+from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
 from flask_paycheckout.service.record import PAYOUT, READS
-from flask_paycheckout.text import account_text, moment_text, payout_status_text, payout_sum_text
+from flask_paycheckout.text import account_text, moment_text, payout_sum_text
 
 # The accounts that one sentence names.
 _NAMED = 5

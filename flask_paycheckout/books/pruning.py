@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import (
@@ -96,10 +96,6 @@ class Pruned:
     database refused to change, as the log says."""
 
 
-_Removal = Callable[[Connection], int]
-"""Removes rows in a transaction; returns how many."""
-
-
 class _Kind(NamedTuple):
     """Rows that are removed in one way."""
 
@@ -154,31 +150,6 @@ class Pruning:
             behind += end
         return Pruned(before, dry_run, **counts)
 
-    def _removal(self, kind: _Kind, ids: Sequence[int], now: datetime) -> _Removal:
-        """The transaction that removes rows, or all entries of their histories that are not kept."""
-        table, condition, is_kept = kind.table, kind.condition, kind.is_kept
-        if is_kept is None:
-            return partial(_remove, table, condition, ids)
-        with self._single.connect() as connection:
-            histories = connection.execute(select(table.c.id, table.c.history).where(table.c.id.in_(ids))).all()
-        changes = [
-            {"of_id": row.id, "of_history": row.history, "new_pruned_at": now}
-            | {"new_history": without(row.history, is_kept)}
-            for row in histories
-        ]
-        # The history only grows, and is compared: an entry that was added meanwhile must not be lost.
-        same = update(table).where(is_of(table, "id"), is_of(table, "history"), condition)
-        statement = same.values(new_values(table, ("history", "pruned_at")))
-
-        def remove(connection: Connection) -> int:
-            free = _lock_free(connection, table, ids)
-            mine = [change for change in changes if change["of_id"] in free]
-            return connection.execute(statement, mine).rowcount if mine else 0
-
-        return remove
-
-    # Windows and transactions
-
     def _last_id(self, table: Table) -> int:
         with self._single.connect() as connection:
             return int(connection.execute(select(func.max(table.c.id))).scalar() or 0)
@@ -210,7 +181,7 @@ class Pruning:
         if not ids:
             return 0
         try:
-            return self._removed(self._removal(kind, ids, now))
+            return self._removed(kind, ids, now)
         except Exception as error:
             if len(ids) == 1:
                 if not isinstance(error, IntegrityError):
@@ -219,13 +190,13 @@ class Pruning:
                 return 0
         return sum(self._removed_each(kind, [one], now) for one in ids)
 
-    def _removed(self, remove: _Removal) -> int:
-        """Run one short transaction, and then let others have as much time; nothing when the database was too busy."""
+    def _removed(self, kind: _Kind, ids: Sequence[int], now: datetime) -> int:
+        """Remove rows in one short transaction, and let others have as much time; none where the database is busy."""
         for _ in range(_TRIES):
             began = time.monotonic()
             try:
                 with self.parts.engine().begin() as connection:
-                    removed = remove(connection)
+                    removed = _remove(connection, kind, ids, now)
             except DBAPIError as error:
                 if not is_passing(error):
                     raise
@@ -241,18 +212,25 @@ class Pruning:
         return autocommit(self.parts.engine())
 
 
-def _remove(table: Table, condition: Condition, ids: Sequence[int], connection: Connection) -> int:
-    """Remove rows as a whole."""
-    mine = table.c.id.in_(_lock_free(connection, table, ids))
-    return connection.execute(delete(table).where(mine, condition)).rowcount
-
-
-def _lock_free(connection: Connection, table: Table, ids: Sequence[int]) -> set[int]:
-    """Lock rows that no other transaction has locked, without waiting; SQLite has one writer, and no such locks."""
-    if connection.dialect.name == "sqlite":
-        return set(ids)
-    locked = select(table.c.id).where(table.c.id.in_(ids)).order_by(table.c.id)
-    return set(connection.execute(locked.with_for_update(skip_locked=True)).scalars())
+def _remove(connection: Connection, kind: _Kind, ids: Sequence[int], now: datetime) -> int:
+    """Remove rows, or the entries of their histories that are not kept; not those that another transaction locks."""
+    table, condition, is_kept = kind.table, kind.condition, kind.is_kept
+    free = table.c.id.in_(ids)
+    if connection.dialect.name != "sqlite":
+        # Without waiting; SQLite has one writer, and no such locks.
+        unlocked = select(table.c.id).where(free).order_by(table.c.id).with_for_update(skip_locked=True)
+        free = table.c.id.in_(connection.execute(unlocked).scalars().all())
+    if is_kept is None:
+        return connection.execute(delete(table).where(free, condition)).rowcount
+    changes = [
+        {"of_id": row.id, "of_history": row.history, "new_pruned_at": now}
+        | {"new_history": without(row.history, is_kept)}
+        for row in connection.execute(select(table.c.id, table.c.history).where(free))
+    ]
+    # The history only grows, and is compared: an entry that was added meanwhile must not be lost.
+    same = update(table).where(is_of(table, "id"), is_of(table, "history"), condition)
+    statement = same.values(new_values(table, ("history", "pruned_at")))
+    return connection.execute(statement, changes).rowcount if changes else 0
 
 
 def _is_decision(entry: dict[str, Any]) -> bool:

@@ -83,8 +83,7 @@ def report(look: Look, least: Severity = Severity.NOTE) -> Report:
     with look.engine.connect() as connection:
         names = stored_accounts(connection, models, LISTED_ACCOUNTS + 1) if account is None else [account]
         shown = names[:LISTED_ACCOUNTS] if account is not None or any(names) else []
-        checkouts = count_by_status(connection, models.checkouts, shown, Status, account)
-        payouts = count_by_status(connection, models.payouts, shown, PayoutStatus, account)
+        checkouts, payouts = count_by_status(connection, models, shown, account)
     accounts = tuple(AccountCounts(name, dict(checkouts[name]), dict(payouts[name])) for name in shown)
     alarms = tuple(alarm for alarm in find_alarms(look) if alarm.severity.rank <= least.rank)
     sums = _sums(checkouts, Status), _sums(payouts, PayoutStatus)
@@ -134,8 +133,7 @@ def read_gauges(look: Look, accounts: int | Sequence[str]) -> Gauges:
     events, due = models.events.c, models.checkouts.c.next_read_at
     with look.engine.connect() as connection:
         listed = stored_accounts(connection, models, accounts) if isinstance(accounts, int) else accounts
-        checkouts = count_by_status(connection, models.checkouts, listed, Status)
-        payouts = count_by_status(connection, models.payouts, listed, PayoutStatus)
+        checkouts, payouts = count_by_status(connection, models, listed)
         # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
         waiting = select(func.count(), func.min(events.occurred_at)).where(events.next_attempt_at >= EPOCH)
         undelivered, since = connection.execute(waiting).one()

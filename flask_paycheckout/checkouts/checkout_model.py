@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
-from sqlalchemy import FromClause, Index, Integer, String, Text, text
+from sqlalchemy import Index, Integer, String, Text, text
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.checkouts.schedule import PAGE_VALID
-from flask_paycheckout.database.mapping import MOMENT, ROW_ID, keep
+from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.totals import Pay, Receive, Total
 
@@ -66,14 +66,10 @@ class TotalMixin:
         return Receive(amount, self.total_currency, pay_in=str(self.total_other_currency))
 
 
-class CheckoutMixin(TotalMixin):
+class CheckoutMixin(TotalMixin, PaymentTable):
     """One attempt at paying an order. Subclass it together with `db.Model` to add columns of your own."""
 
     __tablename__ = "paycheckout_checkout"
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        keep(cls)
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
@@ -114,9 +110,6 @@ class CheckoutMixin(TotalMixin):
                 postgresql_where=arrived,
             ),
         )
-
-    if TYPE_CHECKING:
-        __table__: ClassVar[FromClause]
 
     id: Mapped[int] = mapped_column(ROW_ID, primary_key=True)
     checkout_id: Mapped[str] = mapped_column(String(MAX_ID), unique=True)

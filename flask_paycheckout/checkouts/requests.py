@@ -9,9 +9,9 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import Connection, FromClause, Index, String, Text, insert, select, text, update
+from sqlalchemy import Connection, Index, String, Text, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
@@ -21,7 +21,7 @@ from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import moment_after
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.lock_limit import begin_limited
-from flask_paycheckout.database.mapping import MOMENT, ROW_ID, keep
+from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable
 from flask_paycheckout.database.order_ids import MAX_ID, order_of_request, request_of, require_order_id
 from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.errors import UnknownRequest, WithdrawalRefused
@@ -39,14 +39,10 @@ MAX_NOTE = 1000
 _MONEY = frozenset({Status.PAID.value, Status.HELD.value, Status.PENDING.value, "part"})
 
 
-class RequestMixin(TotalMixin):
+class RequestMixin(TotalMixin, PaymentTable):
     """A payment request. Subclass it together with `db.Model` to add columns of your own."""
 
     __tablename__ = "paycheckout_request"
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        keep(cls)
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
@@ -55,9 +51,6 @@ class RequestMixin(TotalMixin):
             Index("ix_paycheckout_request_account", "account", "id"),
             Index("ix_paycheckout_request_remind", "remind_at", "id", sqlite_where=waits, postgresql_where=waits),
         )
-
-    if TYPE_CHECKING:
-        __table__: ClassVar[FromClause]
 
     id: Mapped[int] = mapped_column(ROW_ID, primary_key=True)
     reference: Mapped[str] = mapped_column(String(64), unique=True)

@@ -122,7 +122,7 @@ def show(order_id: str, as_json: bool) -> None:
     with usable(order_id="ORDER_ID"):
         shop = runtime().for_reading(f"explain({order_id!r})")
         shop.requests.require_order(order_id)
-        explanation = explain(shop.engine(), shop.models, shop.checkouts, shop.payouts, order_id)
+        explanation = explain(shop.checkouts, shop.payouts, order_id)
     click.echo(json.dumps(explanation.as_dict(), indent=2) if as_json else str(explanation))
     is_stored = bool(explanation.attempts or explanation.payouts or explanation.request)
     if is_stored:

@@ -30,6 +30,7 @@ from flask_paycheckout.cli.options import (
 )
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import concealed
+from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
@@ -38,7 +39,6 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import (
     account_text,
     moment_text,
-    payout_status_text,
     payout_sum_text,
     plain,
     table_lines,
@@ -103,9 +103,8 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
         return
     known = known_account(account)
     shop = runtime().for_reading("the list of payouts")
-    with shop.engine().connect() as connection:
-        wanted = PayoutStatus(status) if status else None
-        page = page_of_payouts(connection, shop.models, wanted, limit=limit, period=Period(account=known))
+    wanted = PayoutStatus(status) if status else None
+    page = page_of_payouts(shop.payouts, wanted, limit=limit, period=Period(account=known))
     shop.looked(system_user(), "payouts")
     if as_json:
         click.echo(json.dumps([plain(asdict(one)) for one in page.rows], indent=2))

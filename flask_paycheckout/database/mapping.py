@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlalchemy import BigInteger, DateTime, Integer, event
+from sqlalchemy import BigInteger, DateTime, FromClause, Integer, event
 from sqlalchemy.orm.attributes import set_committed_value
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.hosts import ShopDatabase
 
-__all__ = ["MOMENT", "ROW_ID", "keep", "mapped"]
+__all__ = ["MOMENT", "ROW_ID", "PaymentTable", "mapped"]
 
 # SQLite assigns row ids only in a column of exactly the type INTEGER.
 ROW_ID = BigInteger().with_variant(Integer, "sqlite")
@@ -43,11 +43,20 @@ _MOMENTS = (
 )
 
 
-def keep(model: Any) -> None:
-    """Keep a mapped class as long as its metadata, since SQLAlchemy holds only weak references."""
-    metadata = getattr(model, "metadata", None)
-    if metadata is not None:
-        metadata.info.setdefault(__name__, []).append(model)
+class PaymentTable:
+    """Base of the mixins of our tables, whose mapped classes are kept as long as their metadata.
+
+    SQLAlchemy itself holds only weak references to them.
+    """
+
+    if TYPE_CHECKING:
+        __table__: ClassVar[FromClause]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        metadata = getattr(cls, "metadata", None)
+        if metadata is not None:
+            metadata.info.setdefault(__name__, []).append(cls)
 
 
 def mapped(database: ShopDatabase, mixin: type[Any], name: str, bind_key: str | None = None) -> type[Any]:

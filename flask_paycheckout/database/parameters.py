@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, Table, bindparam
 
-__all__ = ["is_of", "is_still", "new_values", "parameter"]
+__all__ = ["is_of", "new_values", "parameter"]
 
 
 def parameter(table: Table, name: str, column: str) -> BindParameter[Any]:
@@ -22,11 +22,6 @@ def parameter(table: Table, name: str, column: str) -> BindParameter[Any]:
 def is_of(table: Table, column: str) -> ColumnElement[bool]:
     """Whether a column has the value `of_...`."""
     return table.c[column] == parameter(table, f"of_{column}", column)
-
-
-def is_still(table: Table, column: str) -> ColumnElement[bool]:
-    """Whether a column that may be NULL has the value `of_...`, or is NULL as that is."""
-    return table.c[column].is_not_distinct_from(parameter(table, f"of_{column}", column))
 
 
 def new_values(table: Table, columns: Collection[str]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Column, DateTime, Engine, Integer, String, Table, Text
-from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.database.lock_limit import begin_limited
 
@@ -57,15 +56,18 @@ def store_row(
     :param values: may be expressions of the row's columns.
     :param first: the values of a row that is inserted, where they differ.
     """
-    changed = table.update().where(*(table.c[name] == value for name, value in key.items())).values(values)
-    for _ in range(2):
-        with begin_limited(engine) as connection:
-            if connection.execute(changed).rowcount:
-                return
-        try:
-            with begin_limited(engine) as connection:
-                connection.execute(table.insert().values({**key, **(first or values)}))
-                return
-        except IntegrityError:
-            # Another process stored the row first.
-            continue
+    with begin_limited(engine) as connection:
+        inserted = insert_of(connection.dialect.name)(table).values({**key, **(first or values)})
+        connection.execute(inserted.on_conflict_do_update(index_elements=list(key), set_=dict(values)))
+
+
+def insert_of(dialect: str) -> Any:
+    """The INSERT of a database, whose conflicts may be skipped or turned into changes."""
+    # Imported when needed: the module of a database that the shop does not use is large.
+    if dialect == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
+
+        return insert_in_postgresql
+    from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
+
+    return insert_in_sqlite

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
-from sqlalchemy import FromClause, Index, Integer, String, Text
+from sqlalchemy import Index, Integer, String, Text
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
-from flask_paycheckout.database.mapping import MOMENT, ROW_ID, keep
+from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable
 from flask_paycheckout.database.order_ids import MAX_ID
 
 __all__ = ["EventMixin"]
 
 
-class EventMixin:
+class EventMixin(PaymentTable):
     """An event, to be delivered to the receivers of its signal."""
 
     __tablename__ = "paycheckout_event"
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        keep(cls)
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
@@ -30,9 +26,6 @@ class EventMixin:
             Index("ix_paycheckout_event_undelivered", "next_attempt_at", "id"),
             Index("ix_paycheckout_event_payout_reference", "payout_reference"),
         )
-
-    if TYPE_CHECKING:
-        __table__: ClassVar[FromClause]
 
     id: Mapped[int] = mapped_column(ROW_ID, primary_key=True)
     event_id: Mapped[str] = mapped_column(String(36), unique=True)

@@ -13,7 +13,7 @@ from sqlalchemy import Column, Connection, String, Table, select, update
 
 from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.database.order_ids import MAX_ID
-from flask_paycheckout.payouts.payout_tries import insert_of
+from flask_paycheckout.database.service_table import insert_of
 
 _NAME = "paycheckout_day"
 

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
-from sqlalchemy import Boolean, FromClause, Index, Integer, String, Text
+from sqlalchemy import Boolean, Index, Integer, String, Text
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
-from flask_paycheckout.database.mapping import MOMENT, ROW_ID, keep
+from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.totals import is_token
 
 
-class PayoutMixin:
+class PayoutMixin(PaymentTable):
     """One payment of the shop to somebody. Subclass it together with `db.Model` to add columns of your own."""
 
     __tablename__ = "paycheckout_payout"
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        keep(cls)
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
@@ -36,9 +32,6 @@ class PayoutMixin:
             Index("ix_paycheckout_payout_account_state", "account", "status", "id"),
             Index("ix_paycheckout_payout_account_id", "account", "id"),
         )
-
-    if TYPE_CHECKING:
-        __table__: ClassVar[FromClause]
 
     id: Mapped[int] = mapped_column(ROW_ID, primary_key=True)
     reference: Mapped[str] = mapped_column(String(MAX_ID), unique=True)

@@ -15,6 +15,8 @@ from typing import Any, Protocol
 import msgspec
 from sqlalchemy import Connection, Table, select
 
+from flask_paycheckout.database.service_table import insert_of
+
 # A row of the table of failing calls, whose `words` is the key; it never fails, so no report shows it.
 _ROW = {"account": "", "operation": "installation key"}
 
@@ -31,18 +33,6 @@ def installation_key(connection: Connection, services: Table) -> bytes:
         connection.execute(made.on_conflict_do_nothing())
         found = connection.execute(stored).scalar_one()
     return bytes.fromhex(found)
-
-
-def insert_of(dialect: str) -> Any:
-    """The INSERT of a database, whose conflicts may be skipped."""
-    # Imported when needed: the module of a database that the shop does not use is large.
-    if dialect == "postgresql":
-        from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
-
-        return insert_in_postgresql
-    from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
-
-    return insert_in_sqlite
 
 
 # Characters of the shop's reference that the service's contains, so that people recognise it.

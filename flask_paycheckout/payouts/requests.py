@@ -21,13 +21,14 @@ from flask_paycheckout.clock import moment_after
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import require_order_id
+from flask_paycheckout.database.service_table import insert_of
 from flask_paycheckout.errors import PayoutConflict, RefundTooLarge
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.payouts.destinations import ByHand, Destination, kind_of, require_destination
 from flask_paycheckout.payouts.paybacks import PAID_BACK, Refundable, RefundLimits, rest_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
-from flask_paycheckout.payouts.payout_tries import insert_of, installation_key, refund_reference, service_reference
+from flask_paycheckout.payouts.payout_tries import installation_key, refund_reference, service_reference
 from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves, Payouts
 from flask_paycheckout.text import one_line

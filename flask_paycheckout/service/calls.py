@@ -8,7 +8,7 @@ customer waits for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import InitVar, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -183,15 +183,12 @@ class Service:
         """
         client = self.accounts.client_of(account, operation)
         request = self.parts.web_request()
-        if request is None:
-            permit = Permit(self, account, operation, client, self.parts.settings.timeout)
-        else:
-            permit = Permit(self, account, operation, client, self._left(operation, request))
-            self._admit(permit, request)
-        try:
+        left = self.parts.settings.timeout if request is None else self._left(operation, request)
+        with ExitStack() as held:
+            permit = Permit(self, account, operation, client, held, left)
+            if request is not None:
+                permit.admission = self._admit(permit, request)
             yield permit
-        finally:
-            permit.end()
 
     @contextmanager
     def waiting(self, operation: str, account: str) -> Iterator[float]:
@@ -206,32 +203,18 @@ class Service:
             yield self.parts.settings.timeout
             return
         left = self._left(operation, request)
-        slot, began = self._slot(Slot(account, operation, following=True)), self.parts.elapsed()
-        try:
+        with self._in_slot(Slot(account, operation, following=True), request):
             yield left
-        finally:
-            self.slots.give_back(slot)
-            request[_SPENT] += self.parts.elapsed() - began
 
-    def _admit(self, permit: Permit, request: MutableMapping[str, Any]) -> None:
+    def _admit(self, permit: Permit, request: MutableMapping[str, Any]) -> Admission:
         """Take a place for a web request's call, which the permit gives back."""
-        admission = self.breaker.admit(*permit.circuit)
+        admission = self.breaker.admit(permit.circuit)
         if admission is None:
-            wait = max(1.0, self.breaker.wait(*permit.circuit))
+            wait = max(1.0, self.breaker.wait(permit.circuit))
             raise self._refused(permit.operation, "it does not answer in time", wait)
-        try:
-            slot = self._slot(Slot(*permit.circuit, probe=admission.probe))
-        except NotAsked:
-            self.breaker.withdrawn(admission, *permit.circuit)
-            raise
-        began = self.parts.elapsed()
-
-        def give_back() -> None:
-            self.slots.give_back(slot)
-            self.breaker.withdrawn(admission, *permit.circuit)
-            request[_SPENT] += self.parts.elapsed() - began
-
-        permit.admission, permit.give_back = admission, give_back
+        permit.held.callback(self.breaker.withdrawn, admission, permit.circuit)
+        permit.held.enter_context(self._in_slot(Slot(*permit.circuit, probe=admission.probe), request))
+        return admission
 
     def _left(self, operation: str, request: MutableMapping[str, Any]) -> float:
         left = self.web_timeout - float(request.setdefault(_SPENT, 0.0))
@@ -239,14 +222,21 @@ class Service:
             raise NotAsked(operation, "this web request has given the service all of its time", _SLOTS_TAKEN)
         return left
 
-    def _slot(self, slot: Slot) -> Slot:
+    @contextmanager
+    def _in_slot(self, slot: Slot, request: MutableMapping[str, Any]) -> Iterator[None]:
+        """Take a slot until the `with` block ends, and count its time as the request's."""
         account, operation = slot.of
-        if self.slots.take(slot, 0.0 if operation == READ else min(_MOMENT, self.web_timeout)):
-            return slot
-        why = f"as many requests as may are waiting for it{of_account(account)} already"
-        if operation != READ and not self.slots.is_slow(account, operation):
-            self.record.on_refusal(f"{operation}: {why}", account)
-        raise self._refused(operation, why, _SLOTS_TAKEN)
+        if not self.slots.take(slot, 0.0 if operation == READ else min(_MOMENT, self.web_timeout)):
+            why = f"as many requests as may are waiting for it{of_account(account)} already"
+            if operation != READ and not self.slots.is_slow(account, operation):
+                self.record.on_refusal(f"{operation}: {why}", account)
+            raise self._refused(operation, why, _SLOTS_TAKEN)
+        began = self.parts.elapsed()
+        try:
+            yield
+        finally:
+            self.slots.give_back(slot)
+            request[_SPENT] += self.parts.elapsed() - began
 
     def _refused(self, operation: str, why: str, retry_after: float) -> NotAsked:
         self.parts.log.warning("web requests", "a web request did not call the service, because %s", why, extra=about())
@@ -261,12 +251,12 @@ class Service:
         account, operation = permit.circuit
         observed, fields = partial(self.parts.observers.record, Observed.CIRCUIT, operation), about(account=account)
         if is_answer(error) and seconds <= self.slow_after:
-            if self.breaker.answered(account, operation):
+            if self.breaker.answered(permit.circuit):
                 observed("closed", account=account)
                 text = "the service answers again%s: %s"
                 self.parts.log.warning("recoveries of the service", text, of_account(account), operation, extra=fields)
             return
-        if self.breaker.failed(permit.admission, account, operation):
+        if self.breaker.failed(permit.admission, permit.circuit):
             observed("opened", account=account)
             text = "the service fails%s, web requests for this are refused until a probe is answered: %s"
             why = f"{operation}: it took {seconds:.1f} seconds" if is_answer(error) else error
@@ -286,12 +276,13 @@ class Permit:
     account: str
     operation: str
     client: PaymentsClient
+    held: ExitStack
+    """Returns the permission when it is closed, after the call or when none was made."""
+
     left: InitVar[float]
     """The seconds that it may take."""
 
     admission: Admission = field(default_factory=Admission)
-    give_back: Callable[[], None] | None = None
-    """Returns the permission; called once, after the call or when none was made."""
 
     def __post_init__(self, left: float) -> None:
         self._until = self.service.parts.elapsed() + left
@@ -304,12 +295,6 @@ class Permit:
     def read(self, checkout: ServiceCheckout) -> Deposit | None:
         """Read a checkout's deposit. See `read_deposit`."""
         return self.ask(lambda client: read_deposit(client, checkout))
-
-    def end(self) -> None:
-        """Return the permission as soon as the call is over, before its answer is processed."""
-        give_back, self.give_back = self.give_back, None
-        if give_back is not None:
-            give_back()
 
     def ask(self, call: Callable[[PaymentsClient], T]) -> T:
         """Make the call with the client of the account, as this permission allows."""
@@ -324,7 +309,8 @@ class Permit:
             self.service.note_outcome(self, None, elapsed() - began)
             return answer
         finally:
-            self.end()
+            # As soon as the call is over, before its answer is processed.
+            self.held.close()
 
     def _asked(self, call: Callable[[PaymentsClient], T]) -> T:
         try:

@@ -54,9 +54,8 @@ class _Guarded(Generic[T]):
 
 # A single call may fail by chance, and a short failure may hit two calls that are under way.
 _FAILURES = 3
-# Seconds until the first probe, the growth of each further wait, and the longest one: a service that has recovered must
-# be called again within ten seconds.
-_FIRST_WAIT, _GROWTH, _LONGEST_WAIT = 5.0, 1.3, 8.0
+# Seconds between two probes: a service that has recovered must be called again within ten seconds.
+_WAIT = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,20 +70,14 @@ class _Circuit:
     """The failures in a row of one account's calls of one operation."""
 
     failures: int = 0
-    wait: float = _FIRST_WAIT
-    """Seconds that the circuit stays open before the next probe."""
-
-    probe_from: float = 0.0
-    """The earliest time of the next probe, while the circuit is open."""
-
     probe: Admission | None = None
-    """The probe under way."""
+    """The last probe without an outcome."""
 
-    probe_until: float = 0.0
-    """The time until which the probe under way blocks another one."""
+    opens_at: float = 0.0
+    """While calls are stopped, the time from which a probe is allowed."""
 
     @property
-    def open(self) -> bool:
+    def stopped(self) -> bool:
         return self.failures >= _FAILURES
 
 
@@ -103,55 +96,50 @@ class Breaker:
     now: Callable[[], float] = time.monotonic
     _state: _Guarded[dict[tuple[str, str], _Circuit]] = field(default_factory=lambda: _Guarded(dict), init=False)
 
-    def admit(self, account: str, operation: str) -> Admission | None:
-        """Permission for one call, returned by `answered`, `failed` or `withdrawn`; None while calls are stopped."""
+    def admit(self, key: tuple[str, str]) -> Admission | None:
+        """Permission for one call, returned by `answered`, `failed` or `withdrawn`; None while calls are stopped.
+
+        :param key: the account and operation.
+        """
         with self._state.held() as (circuits, _):
-            circuit, now = circuits.get((account, operation)) or _Circuit(), self.now()
-            if not circuit.open:
+            circuit = circuits.get(key)
+            if circuit is None or not circuit.stopped:
                 return Admission()
-            if now < circuit.probe_from or (circuit.probe is not None and now < circuit.probe_until):
+            if self.now() < circuit.opens_at:
                 return None
-            circuit.probe, circuit.probe_until = Admission(probe=True), now + self.probe_lasts
+            circuit.probe, circuit.opens_at = Admission(probe=True), self.now() + self.probe_lasts
             return circuit.probe
 
-    def answered(self, account: str, operation: str) -> bool:
+    def answered(self, key: tuple[str, str]) -> bool:
         """Record an answer in time, which allows calls again; True when they were stopped until now."""
         with self._state.held() as (circuits, _):
-            circuit = circuits.pop((account, operation), None)
-            return circuit is not None and circuit.open
+            return circuits.pop(key, _Circuit()).stopped
 
-    def failed(self, admission: Admission, account: str, operation: str) -> bool:
+    def failed(self, admission: Admission, key: tuple[str, str]) -> bool:
         """Record a call without an answer in time; True when this one stopped further calls."""
         with self._state.held() as (circuits, _):
-            circuit = circuits.get((account, operation)) or _Circuit()
-            circuits[account, operation] = circuit
+            circuit = circuits.setdefault(key, _Circuit())
             if len(circuits) > _MOST_KEPT:
                 del circuits[next(iter(circuits))]
-            was_open = circuit.open
             circuit.failures += 1
-            if admission is circuit.probe:
-                circuit.wait, circuit.probe = min(circuit.wait * _GROWTH, _LONGEST_WAIT), None
-            elif was_open or not circuit.open:
-                # Too few failures yet, or a call from before the circuit opened, which must not delay the next probe.
-                return False
-            circuit.probe_from = self.now() + circuit.wait
-            return not was_open
+            stops = circuit.failures == _FAILURES
+            # A call from before the calls were stopped must not delay the next probe.
+            if stops or admission is circuit.probe:
+                circuit.probe, circuit.opens_at = None, self.now() + _WAIT
+            return stops
 
-    def withdrawn(self, admission: Admission, account: str, operation: str) -> None:
+    def withdrawn(self, admission: Admission, key: tuple[str, str]) -> None:
         """Return a permission unused, so that another call may be the probe."""
         with self._state.held() as (circuits, _):
-            circuit = circuits.get((account, operation)) or _Circuit()
-            if admission is circuit.probe:
-                circuit.probe = None
+            circuit = circuits.get(key)
+            if circuit is not None and admission is circuit.probe:
+                circuit.probe, circuit.opens_at = None, self.now()
 
-    def wait(self, account: str, operation: str) -> float:
+    def wait(self, key: tuple[str, str]) -> float:
         """Seconds until permission may be given again; 0 while calls are allowed."""
         with self._state.held() as (circuits, _):
-            circuit = circuits.get((account, operation)) or _Circuit()
-            if not circuit.open:
-                return 0.0
-            until = circuit.probe_from if circuit.probe is None else circuit.probe_until
-            return max(0.0, until - self.now())
+            circuit = circuits.get(key)
+            return max(0.0, circuit.opens_at - self.now()) if circuit is not None and circuit.stopped else 0.0
 
 
 # Web requests that wait

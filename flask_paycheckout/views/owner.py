@@ -135,12 +135,11 @@ def list_orders() -> str | tuple[str, int] | Response:
     shop = runtime()
     search = request.args.get("search", "").strip()
     if search:
-        order_id = find_order_id(shop.engine(), shop.models, search)
+        order_id = find_order_id(shop.checkouts, search)
         if order_id is not None:
             return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
     status, asked = chosen(Status, "status"), asked_for()
-    page_of = partial(page_of_orders, shop.engine(), shop.models, shop.checkouts.order_statuses)
-    page = page_of(status, request.args.get("after"), period=asked.period)
+    page = page_of_orders(shop.checkouts, status, request.args.get("after"), period=asked.period)
     shown = owner_page(
         "orders",
         page=page,
@@ -266,8 +265,7 @@ def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> No
 
 def _story(order_id: str, fault: str | None = None, code: int = 200) -> tuple[str, int]:
     shop = runtime()
-    asked = shop.engine(), shop.models, shop.checkouts, shop.payouts, order_id
-    story = explain(*asked) if is_order_id(order_id) else None
+    story = explain(shop.checkouts, shop.payouts, order_id) if is_order_id(order_id) else None
     if story is None or not (story.attempts or story.request):
         abort(404, "No payment of such an order was ever started.")
     shop.looked(owner(), order_id, order_id)

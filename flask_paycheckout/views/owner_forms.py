@@ -16,9 +16,10 @@ from flask import abort, g, render_template, request, url_for
 from flask_paycheckout.books.payout_alarms import payout_name
 from flask_paycheckout.books.periods import Period, moment_of
 from flask_paycheckout.checkouts.decisions import MAX_BY, MAX_WHY
+from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Person
-from flask_paycheckout.text import moment_text, payout_status_text, payout_sum_text, trimmed, visible
+from flask_paycheckout.text import moment_text, payout_sum_text, trimmed, visible
 from flask_paycheckout.views.headers import nonce
 from flask_paycheckout.views.language import page_settings, use_settings
 

@@ -23,6 +23,7 @@ from flask_paycheckout.errors import (
     RefundTooLarge,
     UnknownCheckout,
     UnknownPayout,
+    payout_status_text,
 )
 from flask_paycheckout.payouts.calls import error_text
 from flask_paycheckout.payouts.decisions import PayoutDecisions
@@ -32,7 +33,7 @@ from flask_paycheckout.payouts.requests import RefundablePayment
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.service.calls import ESTIMATE
-from flask_paycheckout.text import payout_status_text, trimmed, visible
+from flask_paycheckout.text import trimmed, visible
 from flask_paycheckout.totals import is_token, positive_amount
 from flask_paycheckout.views import language
 from flask_paycheckout.views.order_urls import claim_url
@@ -106,9 +107,7 @@ _ALLOWED = {
 def list_payouts() -> str:
     """List payouts and refunds, newest first."""
     status, kind, asked = chosen(PayoutStatus, "status"), chosen(PayoutKind, "kind"), asked_for()
-    with runtime().engine().connect() as connection:
-        place = request.args.get("after")
-        page = page_of_payouts(connection, runtime().models, status, kind, place, _LISTED, asked.period)
+    page = page_of_payouts(runtime().payouts, status, kind, request.args.get("after"), _LISTED, asked.period)
     runtime().looked(owner(), "payouts")
     return owner_page(
         "payouts",

@@ -98,12 +98,12 @@ def test_parent_and_children_share_nothing_of_ours(service: Service, open_shop: 
     # At the fork the parent's only place is taken, its breaker open, and a start of the child's first order under way.
     with app.test_request_context(), runtime.service.permit(READ), runtime.starter._starting.join("2-1"):
         for _ in range(3):
-            breaker.failed(breaker.admit("", CREATE), "", CREATE)
+            breaker.failed(breaker.admit(("", CREATE)), ("", CREATE))
         with forked(lambda: child(2)), forked(lambda: child(3)):
             pass
         with pytest.raises(Exception, match="was not asked"), runtime.service.permit(CREATE):
             pass
-        breaker.answered("", CREATE)
+        breaker.answered(("", CREATE))
     calls(app, paycheckout, 1, orders)
 
     ports = {port: {who for at, who in service.calls if at == port} for port, _ in service.calls}

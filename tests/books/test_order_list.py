@@ -23,8 +23,7 @@ pytestmark = pytest.mark.on_each_database
 
 
 def page(shop: Shop, status: Status | None = None, place: str | None = None, limit: int = 2) -> Page[ListedOrder]:
-    runtime = shop.runtime
-    return page_of_orders(runtime.engine(), runtime.models, runtime.checkouts.order_statuses, status, place, limit)
+    return page_of_orders(shop.runtime.checkouts, status, place, limit)
 
 
 def names(found: Page[ListedOrder]) -> list[str]:
@@ -109,7 +108,7 @@ def test_what_is_no_place_is_the_first_page(shop: Shop) -> None:
 
 def test_an_order_is_found_by_either_id(shop: Shop) -> None:
     checkout_id = shop.starts("o-1")
-    found = [find_order_id(shop.runtime.engine(), shop.runtime.models, said) for said in ("o-1", checkout_id, "o-2")]
+    found = [find_order_id(shop.runtime.checkouts, said) for said in ("o-1", checkout_id, "o-2")]
     assert found == ["o-1", "o-1", None]
 
 

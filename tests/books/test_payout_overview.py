@@ -46,13 +46,13 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
     with plans(engine) as seen, engine.connect() as connection:
         models = shop.runtime.models
         alarms = {alarm.key: alarm.count for alarm in find_alarms(Look(engine, shop.runtime.models, shop.clock()))}
-        page_of_payouts(connection, models, PayoutStatus.FAILED)
-        page_of_payouts(connection, models, kind=PayoutKind.REFUND)
-        page_of_payouts(connection, models)
+        page_of_payouts(shop.runtime.payouts, PayoutStatus.FAILED)
+        page_of_payouts(shop.runtime.payouts, kind=PayoutKind.REFUND)
+        page_of_payouts(shop.runtime.payouts)
         begun = shop.clock() + 100 * DAY
         period = Period(begun, begun + 10 * DAY)
-        page = page_of_payouts(connection, models, period=period, limit=5)
-        rest = page_of_payouts(connection, models, period=period, limit=5, place=page.next_place)
+        page = page_of_payouts(shop.runtime.payouts, period=period, limit=5)
+        rest = page_of_payouts(shop.runtime.payouts, period=period, limit=5, place=page.next_place)
         listed = [payout.reference for payout in (*page.rows, *rest.rows)]
         assert (listed, rest.next_place) == ([f"c-{number}" for number in range(110, 100, -1)], None)
         assert has_payouts(connection, models)

@@ -144,7 +144,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a checkout whose money comes while it is pruned is removed": (
             f"{_PRUNING}::test_money_that_comes_between_count_and_removal_is_kept[sqlite]",
-            Swap("books.pruning:_remove", "delete(table).where(mine, condition)", "delete(table).where(mine)"),
+            Swap("books.pruning:_remove", "delete(table).where(free, condition)", "delete(table).where(free)"),
         ),
         "the event is stored in a second transaction": (
             "checkouts/test_checkouts.py::test_a_move_whose_event_cannot_be_stored_does_not_happen[sqlite]",
@@ -316,13 +316,13 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "service/test_breaker.py::test_after_five_seconds_one_probe_may_go_and_its_answer_closes_it",
             Swap(
                 "service.limits:Breaker.answered",
-                "circuits.pop((account, operation), None)",
-                "circuits.get((account, operation))",
+                "circuits.pop(key, _Circuit())",
+                "circuits.get(key, _Circuit())",
             ),
         ),
         "a circuit breaker without a single probe": (
             "service/test_breaker.py::test_of_many_threads_one_is_the_probe",
-            Swap("service.limits:Breaker.admit", "circuit.probe is not None and now < circuit.probe_until", "False"),
+            Swap("service.limits:Breaker.admit", "self.now() + self.probe_lasts", "self.now()"),
         ),
         "all operations of an account share one circuit": (
             f"{_CALLS}::test_reads_that_fail_stop_no_starts_and_starts_that_fail_no_reads",
@@ -1152,8 +1152,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
             Swap(
                 "service.calls:Service._admit",
-                "self.breaker.admit(*permit.circuit)",
-                "self.breaker.admit('', permit.operation)",
+                "self.breaker.admit(permit.circuit)",
+                "self.breaker.admit(('', permit.operation))",
             ),
         ),
         "a function of the shop that ends the process ends the round": (

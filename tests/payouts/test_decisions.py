@@ -10,8 +10,8 @@ import pytest
 
 from flask_paycheckout import TransitionRefused, UnknownPayout
 from flask_paycheckout.database.history import lines
+from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
-from flask_paycheckout.text import payout_status_text
 from tests.payouts.paying import BANK, Payer
 from tests.payouts.shop import ADA, one_conflict, payout, pays_out, stands
 from tests.races.crowds import crowd
