@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["EPOCH", "Clock", "as_utc", "in_utc", "moment_after", "seconds_of", "utc_now"]
-
 Clock = Callable[[], datetime]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -23,8 +23,6 @@ from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.payouts.daily_limit import day_table
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 
-__all__ = ["Models", "make_models", "models_in", "require_one_database"]
-
 Row = TypeVar("Row")
 
 

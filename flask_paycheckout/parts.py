@@ -24,7 +24,6 @@ from flask_paycheckout.totals import Total
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["AccountKeys", "AccountOf", "Callbacks", "OrderTotal", "OrderUrl", "Parts"]
 
 # Each may be a coroutine function.
 OrderTotal = Callable[[str], Total | Awaitable[Total | None] | None]

@@ -74,7 +74,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.rounds.reconcile import Reconciler
     from flask_paycheckout.rounds.reminders import Reminders
 
-__all__ = ["KEY", "Runtime", "make_parts", "runtime"]
 
 KEY = "paycheckout"
 # The settings that an `Account` may have of its own for its pages and links.

@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 
 from flask_paycheckout.errors import ConfigurationError
 
-__all__ = ["CallShop", "Function", "name_of", "present_door", "refuse_generator", "shop_caller", "through"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 CallShop = Callable[..., Any]

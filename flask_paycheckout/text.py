@@ -11,22 +11,6 @@ from typing import Any
 
 from flask_paycheckout.clock import as_utc
 
-__all__ = [
-    "PRUNED_EVENTS_TEXT",
-    "PRUNED_PAYOUT_TEXT",
-    "PRUNED_TEXT",
-    "account_text",
-    "csv_text",
-    "moment_text",
-    "one_line",
-    "payout_sum_text",
-    "plain",
-    "storable",
-    "table_lines",
-    "trimmed",
-    "visible",
-]
-
 PRUNED_TEXT = "PRUNED: earlier entries of this history were removed, except for decisions of people"
 PRUNED_PAYOUT_TEXT = f"{PRUNED_TEXT} and moves of money"
 PRUNED_EVENTS_TEXT = "PRUNED: earlier events were removed after their delivery"

@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.models import Models
     from flask_paycheckout.parts import Parts
 
-__all__ = [
-    "LISTED_ACCOUNTS",
-    "Counts",
-    "Merchants",
-    "count_by_status",
-    "is_stored",
-    "open_accounts",
-    "sending_accounts",
-    "stored_accounts",
-]
 
 LISTED_ACCOUNTS = 1000
 """The most accounts of a report."""

@@ -28,22 +28,6 @@ from flask_paycheckout.text import account_text, plain
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
 
-__all__ = [
-    "EXAMPLES",
-    "PATIENCE",
-    "RECONCILE",
-    "REGISTERED",
-    "Alarm",
-    "Example",
-    "Group",
-    "Look",
-    "Severity",
-    "alarm",
-    "number",
-    "subject",
-    "together",
-    "waiting",
-]
 
 PATIENCE = timedelta(minutes=5)
 """In a healthy shop webhooks, reconcile rounds and second deliveries have happened by then."""

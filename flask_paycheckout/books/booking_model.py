@@ -11,8 +11,6 @@ from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable
 from flask_paycheckout.database.order_ids import MAX_ID
 
-__all__ = ["BookingMixin"]
-
 _NUMBER = String(255)
 
 

@@ -34,18 +34,6 @@ from flask_paycheckout.text import (
     visible,
 )
 
-__all__ = [
-    "AttemptStory",
-    "EventStory",
-    "Explanation",
-    "Happening",
-    "PayoutStory",
-    "RequestStory",
-    "explain",
-    "payout_steps",
-    "total_text",
-]
-
 Facts = Mapping[str, Any]
 Story = TypeVar("Story")
 

@@ -16,7 +16,6 @@ from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Engine, Select, func, select, text
@@ -34,19 +33,6 @@ from flask_paycheckout.text import account_text, csv_text
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
-__all__ = [
-    "COLUMNS",
-    "Books",
-    "Export",
-    "Format",
-    "Month",
-    "Sums",
-    "Totals",
-    "UnreadableBookings",
-    "csv_cells",
-    "json_line",
-    "line_of",
-]
 
 PAGE = 1000
 """The most rows that are in memory at once."""
@@ -100,11 +86,8 @@ class Totals:
 _COUNTED_AS = {
     LineKind.PAYMENT: "payments",
     LineKind.HELD: "held",
-    LineKind.PAYMENT_RETURNED: "held",
     LineKind.REFUND: "refunds",
-    LineKind.REFUND_RETURNED: "refunds",
     LineKind.PAYOUT: "payouts",
-    LineKind.PAYOUT_RETURNED: "payouts",
 }
 
 
@@ -133,8 +116,8 @@ class Sums:
                 self.incomplete_named.append(str(line.checkout_id))
         if line.currency is not None:
             more = {"net": line.net, "fees": line.fee}
-            if line.kind in _COUNTED_AS:
-                more[_COUNTED_AS[line.kind]] = line.gross
+            if line.kind is not LineKind.FEE:
+                more[_COUNTED_AS[line.kind.base]] = line.gross
             self._add(line.account, line.currency, times, more)
         if line.received is not None and line.received_currency is not None and line.reference is None:
             self._add(line.account, line.received_currency, times, {"received": line.received})
@@ -180,20 +163,10 @@ class Books:
     zone_of: Callable[[str | None], tzinfo]
     """Returns the time zone of a merchant account's days and months; of all accounts, the shop's."""
 
-    def read(self, period: Period, unreadable: list[int]) -> Iterator[Line]:
-        """The lines of a period, oldest first; of the same moment in the order in which they were stored.
-
-        :param unreadable: gets the ids of bookings that cannot be read, which keep no other one from being read.
-        """
+    def pages(self, period: Period) -> Iterator[Sequence[Mapping[Any, Any]]]:
+        """The rows of a period, oldest first; of the same moment in the order in which they were stored."""
         rows = select(self.parts.models.bookings).where(*self._within(replace(period, start=None)))
-        for page in pages(self._reading, rows, ["booked_at", "id"], PAGE, since=period.start):
-            for row in page:
-                try:
-                    line = line_of(row)
-                except (ValueError, ArithmeticError):
-                    unreadable.append(row["id"])
-                else:
-                    yield line
+        return pages(self._reading, rows, ["booked_at", "id"], PAGE, since=period.start)
 
     def export(self, period: Period) -> Export:
         """An export of a period."""
@@ -304,11 +277,18 @@ class Export:
             yield _as_csv(list(map(csv_cells, part))) if form is Format.CSV else "".join(map(json_line, part))
 
     def _parts(self, progress: Progress | None) -> Iterator[list[Line]]:
+        # A booking that cannot be read keeps no other one from being read.
         unreadable: list[int] = []
-        lines = self.books.read(self.period, unreadable)
-        while part := list(islice(lines, PAGE)):
-            for line in part:
-                self.sums.add(line)
+        for page in self.books.pages(self.period):
+            part = []
+            for row in page:
+                try:
+                    line = line_of(row)
+                except (ValueError, ArithmeticError):
+                    unreadable.append(row["id"])
+                else:
+                    self.sums.add(line)
+                    part.append(line)
             yield part
             if progress is not None:
                 progress(len(part))

@@ -18,22 +18,11 @@ from sqlalchemy import Connection, select
 from flask_paycheckout.checkouts.payments import EXACT, Amount, Payment, PaymentFee, payment_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.config.checks import PayoutFees
-from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.payout_states import PayoutStatus
 
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
 
-__all__ = [
-    "Bookings",
-    "Line",
-    "LineKind",
-    "arrival_lines",
-    "booked_kind",
-    "money_in",
-    "money_out",
-    "opposite",
-    "payout_line",
-]
 
 Row = Mapping[Any, Any]
 Values = dict[str, Any]
@@ -63,6 +52,11 @@ class LineKind(StrEnum):
 
     PAYMENT_RETURNED = "payment_returned"
     """Money of a customer that the service reported as arrived, and later as not arrived."""
+
+    @property
+    def base(self) -> LineKind:
+        """The kind of the line that one of this kind takes back, if it takes one back; else this kind."""
+        return LineKind.HELD if self is LineKind.PAYMENT_RETURNED else LineKind(self.removesuffix("_returned"))
 
 
 class Line(NamedTuple):
@@ -99,8 +93,6 @@ class Line(NamedTuple):
 
 # The states in which a payout's money has left the account.
 MONEY_OUT = frozenset({PayoutStatus.SENT, PayoutStatus.COMPLETED})
-_PAYOUT_KINDS = {PayoutKind.PAYOUT: LineKind.PAYOUT, PayoutKind.REFUND: LineKind.REFUND}
-_RETURNED = {LineKind.PAYOUT: LineKind.PAYOUT_RETURNED, LineKind.REFUND: LineKind.REFUND_RETURNED}
 
 
 def money_in(status: str, *, arrived: bool, pays_order: bool) -> LineKind | None:
@@ -115,7 +107,7 @@ def money_in(status: str, *, arrived: bool, pays_order: bool) -> LineKind | None
 
 def money_out(kind: str, status: str) -> LineKind | None:
     """The kind of line that tells of a payout's money; None while the money is in the account."""
-    return _PAYOUT_KINDS[PayoutKind(kind)] if status in MONEY_OUT else None
+    return LineKind(kind) if status in MONEY_OUT else None
 
 
 @dataclass(frozen=True)
@@ -247,7 +239,7 @@ def payout_line(kind: LineKind, payout: Row, fees: PayoutFees) -> Values:
 
 def _returned_payout(kind: LineKind, payout: Row) -> Values:
     gross = Decimal(payout["amount"])
-    return _values(_RETURNED[kind], payout["currency"], gross, _NOTHING, gross, _counted(payout, 1))
+    return _values(LineKind(f"{kind}_returned"), payout["currency"], gross, _NOTHING, gross, _counted(payout, 1))
 
 
 def _returned_payment(checkout: Row) -> Values:

@@ -289,9 +289,7 @@ class ListedRequest(NamedTuple):
 
 
 def page_of_requests(
-    engine: Engine,
-    models: Models,
-    order_statuses: OrderStatuses,
+    checkouts: Checkouts,
     now: datetime,
     place: str | None = None,
     limit: int = _PAGE,
@@ -302,11 +300,11 @@ def page_of_requests(
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
     :param account: only those of this merchant account; None for all.
     """
+    models = checkouts.models
     rows = select(models.requests).where(*Period(account=account).conditions(models.requests, models.requests.c.id))
-    with engine.connect() as connection:
-        found = connection.execute(_newest_first(rows, None, place, limit)).all()
+    found = checkouts.rows(_newest_first(rows, None, place, limit))
     listed = [models.of_row(models.Request, row._mapping) for row in found[:limit]]
-    statuses = order_statuses([one.order_id for one in listed])
+    statuses = checkouts.order_statuses([one.order_id for one in listed])
     shown = (ListedRequest(one, one.status(statuses[one.order_id], now)) for one in listed)
     return Page(tuple(shown), _next_place(found, limit, None))
 

@@ -12,7 +12,6 @@ from flask_paycheckout.text import moment_text
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Table
 
-__all__ = ["ALWAYS", "Period", "earlier", "moment_of", "month_period", "months_until"]
 
 _MONTHS = 120
 

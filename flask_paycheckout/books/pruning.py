@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.models import Models
     from flask_paycheckout.parts import Parts
 
-__all__ = ["Pruned", "Pruning"]
 
 # The ids in one query, and the most rows in one transaction.
 _WINDOW = 2_000
@@ -215,22 +214,23 @@ class Pruning:
 def _remove(connection: Connection, kind: _Kind, ids: Sequence[int], now: datetime) -> int:
     """Remove rows, or the entries of their histories that are not kept; not those that another transaction locks."""
     table, condition, is_kept = kind.table, kind.condition, kind.is_kept
-    free = table.c.id.in_(ids)
+    histories = connection.execute(select(table.c.id, table.c.history).where(table.c.id.in_(ids))) if is_kept else ()
+    changes = {
+        row.id: {"of_id": row.id, "of_history": row.history, "new_pruned_at": now}
+        | {"new_history": without(row.history, is_kept)}
+        for row in histories
+        if is_kept
+    }
     if connection.dialect.name != "sqlite":
         # Without waiting; SQLite has one writer, and no such locks.
-        unlocked = select(table.c.id).where(free).order_by(table.c.id).with_for_update(skip_locked=True)
-        free = table.c.id.in_(connection.execute(unlocked).scalars().all())
+        unlocked = select(table.c.id).where(table.c.id.in_(ids)).order_by(table.c.id).with_for_update(skip_locked=True)
+        ids = connection.execute(unlocked).scalars().all()
     if is_kept is None:
-        return connection.execute(delete(table).where(free, condition)).rowcount
-    changes = [
-        {"of_id": row.id, "of_history": row.history, "new_pruned_at": now}
-        | {"new_history": without(row.history, is_kept)}
-        for row in connection.execute(select(table.c.id, table.c.history).where(free))
-    ]
+        return connection.execute(delete(table).where(table.c.id.in_(ids), condition)).rowcount
     # The history only grows, and is compared: an entry that was added meanwhile must not be lost.
     same = update(table).where(is_of(table, "id"), is_of(table, "history"), condition)
     statement = same.values(new_values(table, ("history", "pruned_at")))
-    return connection.execute(statement, changes).rowcount if changes else 0
+    return connection.execute(statement, [changes[one] for one in ids]).rowcount if ids else 0
 
 
 def _is_decision(entry: dict[str, Any]) -> bool:

@@ -19,9 +19,6 @@ from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.text import moment_text, plain, table_lines, visible
 
-__all__ = ["AccountCounts", "Gauges", "Report", "find_alarms", "read_gauges", "report", "report_lines"]
-
-
 # What the text lists; JSON has more.
 _EXAMPLES, _ACCOUNTS = 10, 100
 

@@ -16,7 +16,8 @@ from flask_paycheckout.checkouts.settlement import Settlement, WebhookHint
 from flask_paycheckout.checkouts.states import OPEN, FoundBy
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.order_ids import MAX_ID
-from flask_paycheckout.service.calls import READ, AccountUnavailable, NotAsked, Permit, Service
+from flask_paycheckout.service.accounts import AccountUnavailable
+from flask_paycheckout.service.calls import READ, NotAsked, Permit, Service
 from flask_paycheckout.service.limits import Cooldown, SingleFlight
 from flask_paycheckout.service.logs import about_checkout
 

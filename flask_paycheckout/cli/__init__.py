@@ -13,16 +13,14 @@ from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.shop_functions import through
 from flask_paycheckout.text import visible
 
-__all__ = ["load_commands", "paycheckout"]
-
 # Imported when a command is looked up. A web process runs no commands, so it loads no reports, doctor or audit.
-_MODULES = ("audit", "books", "commands", "payouts", "requests")
+_MODULES = ("cli.audit", "cli.books", "cli.commands", "cli.payouts", "cli.requests", "doctor.shop")
 
 
 def load_commands() -> None:
     """Import the modules of the commands, which add them to the group."""
     for module in _MODULES:
-        import_module(f"flask_paycheckout.cli.{module}")
+        import_module(f"flask_paycheckout.{module}")
 
 
 class _Plain(click.Group):
@@ -47,8 +45,7 @@ class _Plain(click.Group):
         except PayCheckoutError as error:
             raise click.ClickException(visible(str(error))) from None
         except SQLAlchemyError as error:
-            from flask_paycheckout.database.troubles import trouble_of
-            from flask_paycheckout.doctor.database import database_text
+            from flask_paycheckout.database.troubles import database_text, trouble_of
 
             trouble = trouble_of(error)
             remedy = trouble.remedy if trouble else "To find the cause and the remedy: flask paycheckout doctor"

@@ -32,10 +32,10 @@ from flask_paycheckout.cli.options import (
     why_option,
 )
 from flask_paycheckout.database.troubles import trouble_of
-from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.rounds.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import moment_text
+from flask_paycheckout.views.order_urls import webhook_address
 
 Round = Callable[[int | None, Progress | None], ReconcileReport]
 
@@ -213,24 +213,6 @@ def report(account: str | None, least: str, as_json: bool) -> None:
     raise SystemExit(found.exit_code)
 
 
-@paycheckout.command(short_help="Check shop, database and service; print the webhook URL.")
-@account_option
-@json_option
-@with_appcontext
-def doctor(account: str | None, as_json: bool) -> None:
-    """Check that the shop, its database and the service work together; print the webhook URL to register.
-
-    Checks configuration, tables, clock, credentials (by one signed read), the shop's own functions, the webhook's
-    route, and whether reconcile keeps up. Changes nothing. Of several merchant accounts, each that has open payments is
-    checked by a signed read, 100 at most.
-
-    Exit code 0: no check failed, though there may be warnings. 1: a check failed. 2: there is no such account.
-    """
-    found = examine(runtime(), known_account(account), _show_accounts)
-    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else str(found))
-    raise SystemExit(1 if found.failed else 0)
-
-
 @paycheckout.command(short_help="Log in to the service; print the access token.")
 @click.option("--email", prompt="E-mail", help="The account's e-mail address; asked for when left out.")
 @click.option("--never-expires", is_flag=True, help="Request a token that never expires; it cannot be revoked.")
@@ -275,12 +257,6 @@ class _Sandbox(click.Group):
 paycheckout.add_command(
     _Sandbox("sandbox", short_help="Run the payments service's sandbox on this machine.", invoke_without_command=True)
 )
-
-
-def _show_accounts(done: int, count: int) -> None:
-    """Show on a terminal how many accounts were checked."""
-    if sys.stderr.isatty():
-        click.echo(f"\rSigned reads with the keys of accounts: {done} of {count}", nl=done == count, err=True)
 
 
 def _round(limit: int | None, as_json: bool, run: Round, *, watching: bool) -> ReconcileReport:

@@ -21,24 +21,6 @@ from flask_paycheckout.client.signing import header_value
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import plain, visible
 
-__all__ = [
-    "account_option",
-    "by_option",
-    "json_option",
-    "known_account",
-    "log_in",
-    "period_options",
-    "progress_bar",
-    "read_period",
-    "require_one",
-    "system_user",
-    "tell",
-    "time_options",
-    "until_stopped",
-    "usable",
-    "why_option",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 account_option = click.option(

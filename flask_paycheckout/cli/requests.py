@@ -61,8 +61,7 @@ def requests(account: str | None, limit: int, as_json: bool) -> None:
     """
     known = known_account(account)
     shop = runtime().for_reading("the list of requests")
-    statuses = shop.checkouts.order_statuses
-    page = page_of_requests(shop.engine(), shop.models, statuses, shop.clock(), None, limit, known)
+    page = page_of_requests(shop.checkouts, shop.clock(), None, limit, known)
     if as_json:
         click.echo(json.dumps([plain(_facts(one)) for one in page.rows], indent=2))
     elif not page.rows:

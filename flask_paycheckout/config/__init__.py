@@ -16,8 +16,6 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.security.origins import is_loopback, reaches_this_machine
 from flask_paycheckout.translations.catalogues import LANGUAGES
 
-__all__ = ["PREFIX", "Settings", "check_account", "load_settings"]
-
 _SANDBOX_HINT = "run 'flask paycheckout sandbox' for a local one, which prints its settings"
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-__all__ = ["autocommit", "commits_each_statement"]
-
 
 def autocommit(engine: Engine) -> Engine:
     """The engine for single statements: on PostgreSQL each commits by itself, which saves two round trips.

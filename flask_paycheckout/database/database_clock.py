@@ -10,8 +10,6 @@ from sqlalchemy import Engine, func, select
 from flask_paycheckout.clock import Clock, as_utc, utc_now
 from flask_paycheckout.database.autocommit import autocommit
 
-__all__ = ["DatabaseClock"]
-
 
 class DatabaseClock:
     """Gives the database's time, for comparisons with what another host has stored.

@@ -6,16 +6,6 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
-__all__ = [
-    "first_line",
-    "is_lock_timeout",
-    "is_lost_race",
-    "is_passing",
-    "sqlite_code",
-    "sqlstate",
-    "without_row",
-]
-
 # SQLSTATEs of PostgreSQL: the server rolled the transaction back because of another one, and it may be repeated.
 _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
 _LOCK_NOT_AVAILABLE = "55P03"

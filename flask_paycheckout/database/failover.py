@@ -7,8 +7,6 @@ from sqlalchemy.engine import ExceptionContext
 
 from flask_paycheckout.database.troubles import is_read_only
 
-__all__ = ["replace_read_only_connections"]
-
 
 def replace_read_only_connections(engine: Engine) -> None:
     """Let the pool drop its connections when one of them turns out to be read-only.

@@ -10,8 +10,6 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, case, func
 
-__all__ = ["Entry", "appended", "line", "lines", "reduced", "without"]
-
 # Made once, since `json.dumps` makes an encoder for each call with other options than its own.
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 # The length after which reads and webhooks are no longer recorded; moves always are. A year of reads fits.

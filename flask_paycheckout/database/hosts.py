@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from flask_sqlalchemy import SQLAlchemy
     from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
 
-__all__ = ["Host", "ShopDatabase", "database_of", "metadata_of"]
 
 _Context = Callable[[], AbstractContextManager[object]]
 

@@ -11,8 +11,6 @@ from sqlalchemy.orm.attributes import set_committed_value
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.hosts import ShopDatabase
 
-__all__ = ["MOMENT", "ROW_ID", "PaymentTable", "mapped"]
-
 # SQLite assigns row ids only in a column of exactly the type INTEGER.
 ROW_ID = BigInteger().with_variant(Integer, "sqlite")
 # A plain type of SQLAlchemy, so that migrations written by Alembic import nothing of ours.

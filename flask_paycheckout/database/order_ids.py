@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["MAX_ID", "is_order_id", "order_of_request", "request_of", "require_order_id"]
-
 MAX_ID = 255
 """The most characters of an order id or a checkout id."""
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, Table, bindparam
 
-__all__ = ["is_of", "new_values", "parameter"]
-
 
 def parameter(table: Table, name: str, column: str) -> BindParameter[Any]:
     """A parameter of this name with the type of a column."""

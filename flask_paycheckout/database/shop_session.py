@@ -14,8 +14,6 @@ from flask_paycheckout.database.hosts import ShopDatabase
 from flask_paycheckout.database.open_transactions import begun_in, forget_begun, note_begun, refuse_commit
 from flask_paycheckout.errors import UncommittedChanges
 
-__all__ = ["ShopSessions"]
-
 _WROTE = "flask_paycheckout_wrote"
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")
 

@@ -24,7 +24,6 @@ from flask_paycheckout.database.parameters import is_of, new_values
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
 
-__all__ = ["StateTable", "lost_races_ignored"]
 
 Subject = TypeVar("Subject")
 Row = Mapping[Any, Any]

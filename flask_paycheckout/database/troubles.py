@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError as NoFreeConnection
+from sqlalchemy.exc import (
+    DBAPIError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+    TimeoutError as NoFreeConnection,
+)
 
 from flask_paycheckout.database.database_errors import sqlite_code, sqlstate
-
-__all__ = ["READ_ONLY", "Trouble", "is_read_only", "is_unavailable", "takes_no_writes", "trouble_of"]
 
 
 class Trouble(NamedTuple):
@@ -85,6 +89,13 @@ def trouble_of(error: BaseException) -> Trouble | None:
     # Only a connection that was never made has an error without a code.
     unmade = isinstance(error, OperationalError) and not sqlstate(error) and sqlite_code(error) is None
     return _AWAY if unmade else None
+
+
+def database_text(error: SQLAlchemyError) -> str:
+    """The database's error message, shortened to one line, after what it means for the shop where that is known."""
+    message = " ".join(str(getattr(error, "orig", None) or error).split())
+    told, trouble = f"{type(error).__name__}: {message[:200]}", trouble_of(error)
+    return f"{trouble.found} ({told})" if trouble else told
 
 
 def is_unavailable(error: BaseException) -> bool:

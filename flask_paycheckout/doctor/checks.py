@@ -7,8 +7,6 @@ from enum import StrEnum
 
 from flask_paycheckout.text import visible
 
-__all__ = ["Check", "Level", "failure", "ok", "warning"]
-
 
 class Level(StrEnum):
     """The severity of a check's result."""

@@ -25,14 +25,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.books.booking_model import BookingMixin
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.requests import RequestMixin
-from flask_paycheckout.database.troubles import trouble_of
+from flask_paycheckout.database.troubles import database_text, trouble_of
 from flask_paycheckout.doctor.checks import Check, failure, ok, warning
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.models import Models
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.runtime import Runtime
-
-__all__ = ["check_database"]
 
 _MIGRATE = "Bring the tables up to date: flask db migrate and flask db upgrade, or db.create_all() in a new database."
 _TIMEOUT = 5000
@@ -54,13 +52,6 @@ def check_database(shop: Runtime) -> Iterator[Check]:
         trouble = trouble_of(error)
         remedy = trouble.remedy if trouble else "See SQLALCHEMY_DATABASE_URI, and whether the database runs."
         yield failure("database", database_text(error), remedy)
-
-
-def database_text(error: SQLAlchemyError) -> str:
-    """The database's error message, shortened to one line, after what it means for the shop where that is known."""
-    message = " ".join(str(getattr(error, "orig", None) or error).split())
-    told, trouble = f"{type(error).__name__}: {message[:200]}", trouble_of(error)
-    return f"{trouble.found} ({told})" if trouble else told
 
 
 # The tables

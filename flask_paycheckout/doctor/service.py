@@ -18,8 +18,6 @@ from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.calls import says_absent
 
-__all__ = ["Progress", "asked", "check_accounts", "check_service"]
-
 T = TypeVar("T")
 Progress = Callable[[int, int], object]
 """Called with the number of accounts that were checked, and of all."""

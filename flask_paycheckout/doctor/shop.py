@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -9,26 +11,34 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
+import click
+from flask.cli import with_appcontext
 from sqlalchemy import QueuePool
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.books.account_names import sending_accounts
 from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.lists import has_account_numbers, has_payouts
 from flask_paycheckout.books.payout_alarms import missing_token_text
 from flask_paycheckout.books.report import find_alarms
+from flask_paycheckout.cli import paycheckout
+from flask_paycheckout.cli.options import account_option, json_option, known_account
+from flask_paycheckout.database.troubles import database_text
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
-from flask_paycheckout.doctor.database import check_database, database_text
+from flask_paycheckout.doctor.database import check_database
 from flask_paycheckout.doctor.service import Progress, asked, check_accounts, check_service
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.runtime import Runtime
+from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
 from flask_paycheckout.service.limits import MOST_WEB_CALLS
 from flask_paycheckout.signals import NEEDS_RECEIVER, OF_PAYOUTS
 from flask_paycheckout.text import moment_text
-from flask_paycheckout.views.order_urls import development_address, webhook_path, webhook_url
-
-__all__ = ["Diagnosis", "examine", "webhook_address"]
+from flask_paycheckout.views.order_urls import (
+    development_address,
+    is_beside_sandbox,
+    webhook_address,
+    webhook_path,
+    webhook_url,
+)
 
 _SHORT_SECRET = 16
 # Of a process, as docs/production.md starts gunicorn.
@@ -87,14 +97,28 @@ def examine(shop: Runtime, account: str | None = None, progress: Progress = lamb
     return Diagnosis(tuple(result for check in checks for result in check(shop)), webhook_address(shop))
 
 
-def webhook_address(shop: Runtime, *, masked: bool = False) -> str:
-    """The webhook's absolute URL, with a placeholder while the shop's own address is unknown.
+@paycheckout.command(short_help="Check shop, database and service; print the webhook URL.")
+@account_option
+@json_option
+@with_appcontext
+def doctor(account: str | None, as_json: bool) -> None:
+    """Check that the shop, its database and the service work together; print the webhook URL to register.
 
-    :param masked: without its secret.
+    Checks configuration, tables, clock, credentials (by one signed read), the shop's own functions, the webhook's
+    route, and whether reconcile keeps up. Changes nothing. Of several merchant accounts, each that has open payments is
+    checked by a signed read, 100 at most.
+
+    Exit code 0: no check failed, though there may be warnings. 1: a check failed. 2: there is no such account.
     """
-    known = shop.settings.public_url or shop.app.config.get("SERVER_NAME") or _is_beside_sandbox(shop)
-    address = webhook_url() if known else f"https://<the shop's address>{webhook_path()}"
-    return f"{address.rpartition('/')[0]}/***" if masked and shop.settings.webhook_secret else address
+    found = examine(runtime(), known_account(account), _show_accounts)
+    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else str(found))
+    raise SystemExit(1 if found.failed else 0)
+
+
+def _show_accounts(done: int, count: int) -> None:
+    """Show on a terminal how many accounts were checked."""
+    if sys.stderr.isatty():
+        click.echo(f"\rSigned reads with the keys of accounts: {done} of {count}", nl=done == count, err=True)
 
 
 def _configuration(shop: Runtime) -> Iterator[Check]:
@@ -130,7 +154,7 @@ def _web_calls(shop: Runtime) -> Iterator[Check]:
 def _public_address(shop: Runtime) -> Iterator[Check]:
     public = shop.settings.public_url
     remedy = "Set PAYCHECKOUT_PUBLIC_URL to the shop's own https address, such as https://shop.example."
-    if _is_beside_sandbox(shop) and public is None and not shop.app.config.get("SERVER_NAME"):
+    if is_beside_sandbox(shop) and public is None and not shop.app.config.get("SERVER_NAME"):
         found = f"{development_address()}, where flask run serves it without --port"
         yield ok("address", f"{found}; for another port set FLASK_RUN_PORT, or PAYCHECKOUT_PUBLIC_URL")
         return
@@ -196,16 +220,14 @@ def _payouts(shop: Runtime, account: str | None) -> Iterator[Check]:
     if not _pays_out(shop):
         return
     with shop.engine().connect() as connection:
-        accounts = [name for name in sending_accounts(connection, shop.models) if account in (None, name)]
         numbers_wait = has_account_numbers(connection, shop.models)
     # An account without keys is told by the check of the accounts.
-    without = [name for name in accounts if shop.merchants.lacks_token(name)]
+    without = [name for name in shop.merchants.without_token() if account in (None, name)]
     for name in without:
         found = f"some{f' of account {name}' if name else ''} are ready, and there is no access token for them, so"
         yield failure("payouts", f"{found} nothing sends them", f"{missing_token_text([name])}.")
     if not without:
-        by = "an access token is configured; reconcile sends what is ready"
-        yield ok("payouts", by if shop.settings.access_token is not None or accounts else "none is ready")
+        yield ok("payouts", "none that is ready lacks an access token")
     if numbers_wait:
         how = "sealed with PAYCHECKOUT_SEAL_KEY" if shop.settings.seal_key else "and PAYCHECKOUT_SEAL_KEY is not set"
         yield ok("seal key", f"account numbers stand in the database until a payout is completed or cancelled, {how}")
@@ -316,12 +338,6 @@ def _pool(shop: Runtime) -> Iterator[Check]:
         yield warning("pool", told, remedy)
     else:
         yield ok("pool", told)
-
-
-def _is_beside_sandbox(shop: Runtime) -> bool:
-    """Whether a sandbox on this machine could send webhooks to `flask run`'s usual address."""
-    in_debug = shop.app.debug and not shop.app.testing
-    return in_debug and is_loopback(urlsplit(shop.settings.base_url).hostname or "")
 
 
 def _at_home(shop: Runtime) -> bool:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.checkouts.requests import RequestMixin
     from flask_paycheckout.payouts.payout_model import PayoutMixin
 
-__all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "NewEvent", "Subject", "keywords_of", "new_event"]
 
 LEASE = timedelta(seconds=60)
 """The time after which another process may deliver a leased event; renewed while a receiver works."""

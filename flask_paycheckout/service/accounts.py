@@ -28,8 +28,6 @@ from flask_paycheckout.errors import ConfigurationError
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["SETTINGS", "Account", "AccountUnavailable", "Accounts", "Clients", "require_account_name"]
-
 
 class _FromSettings(Enum):
     """As an `Account`'s `access_token`: its payouts are sent with PAYCHECKOUT_ACCESS_TOKEN, whose account then pays."""

@@ -23,7 +23,7 @@ from flask_paycheckout.client import (
     TransportFailed,
     Unauthorized,
 )
-from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
+from flask_paycheckout.service.accounts import Accounts
 from flask_paycheckout.service.limits import MOST_WEB_CALLS, Admission, Breaker, ConcurrencyLimit, Slot
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.service.observations import Observed
@@ -87,19 +87,6 @@ def read_deposit(client: PaymentsClient, checkout: ServiceCheckout) -> Deposit |
         raise NotMadeByThisClient(operation, checkout.client_id, client.client_id)
     return None
 
-
-__all__ = [
-    "CREATE",
-    "ESTIMATE",
-    "PROOF",
-    "READ",
-    "RECIPIENT",
-    "AccountUnavailable",
-    "NotAsked",
-    "Permit",
-    "Service",
-    "is_answer",
-]
 
 T = TypeVar("T")
 

@@ -17,19 +17,6 @@ from typing import Generic, TypeVar
 
 from flask_paycheckout.client.per_process import PerProcess
 
-__all__ = [
-    "MOST_WEB_CALLS",
-    "AccountLimits",
-    "AdaptiveLimit",
-    "Admission",
-    "Breaker",
-    "ConcurrencyLimit",
-    "Cooldown",
-    "OngoingCall",
-    "SingleFlight",
-    "Slot",
-]
-
 T = TypeVar("T")
 
 # The most accounts, orders or deposits that a limit remembers.

@@ -28,16 +28,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.events.events import HeldEvent
     from flask_paycheckout.payouts.payout_model import PayoutMixin
 
-__all__ = [
-    "FIELDS",
-    "LOGGER",
-    "FailureLog",
-    "about",
-    "about_checkout",
-    "about_event",
-    "about_payout",
-    "prepare_logger",
-]
 
 LOGGER = "flask_paycheckout"
 

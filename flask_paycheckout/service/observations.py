@@ -20,8 +20,6 @@ from flask_paycheckout.client import (
 from flask_paycheckout.service.logs import FailureLog, about
 from flask_paycheckout.shop_functions import CallShop
 
-__all__ = ["Observation", "Observed", "Observer", "Observers", "call_outcome"]
-
 
 class Observed(StrEnum):
     """The kinds of observations."""

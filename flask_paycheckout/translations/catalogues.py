@@ -10,8 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-__all__ = ["DOMAIN", "FOLDER", "LANGUAGES", "Language", "catalogue", "choose"]
-
 DOMAIN = "paycheckout"
 FOLDER = Path(__file__).parent
 

@@ -6,6 +6,7 @@ import os
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from flask import current_app, has_request_context, url_for
 
@@ -13,7 +14,8 @@ from flask_paycheckout.config import Settings
 from flask_paycheckout.database.order_ids import is_order_id, require_order_id
 from flask_paycheckout.errors import ConfigurationError, UnknownPayout
 from flask_paycheckout.payouts.payout_states import PayoutKind
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import Runtime, runtime
+from flask_paycheckout.security.origins import is_loopback
 from flask_paycheckout.security.signed_links import PAY, REFUND, REQUEST, STATUS
 from flask_paycheckout.views.language import page_settings, use_settings
 
@@ -102,6 +104,16 @@ def webhook_path() -> str:
     return _path("webhook", _webhook_secret())
 
 
+def webhook_address(shop: Runtime, *, masked: bool = False) -> str:
+    """The webhook's absolute URL, with a placeholder while the shop's own address is unknown.
+
+    :param masked: without its secret.
+    """
+    known = shop.settings.public_url or shop.app.config.get("SERVER_NAME") or is_beside_sandbox(shop)
+    address = webhook_url() if known else f"https://<the shop's address>{webhook_path()}"
+    return f"{address.rpartition('/')[0]}/***" if masked and shop.settings.webhook_secret else address
+
+
 def pay_path(link: Link | str) -> str:
     """`pay_url` without scheme and host, for forms on this site.
 
@@ -122,6 +134,12 @@ def development_address() -> str:
     """The default address of `flask run`, with the port of FLASK_RUN_PORT."""
     port = os.environ.get("FLASK_RUN_PORT", "")
     return f"http://127.0.0.1:{port if port.isdecimal() else 5000}"
+
+
+def is_beside_sandbox(shop: Runtime) -> bool:
+    """Whether a sandbox on this machine could send webhooks to `flask run`'s usual address."""
+    in_debug = shop.app.debug and not shop.app.testing
+    return in_debug and is_loopback(urlsplit(shop.settings.base_url).hostname or "")
 
 
 def _webhook_secret() -> dict[str, str]:

@@ -77,8 +77,8 @@ def withdraw_request(token: str) -> _Page:
 
 def _shown(fault: str | None = None, code: int = 200, wrong: str = "") -> _Page:
     shop, asked, place = runtime(), asked_for(), request.args.get("after")
-    statuses, now = shop.checkouts.order_statuses, shop.clock()
-    page = page_of_requests(shop.engine(), shop.models, statuses, now, place, _LISTED, asked.account)
+    now = shop.clock()
+    page = page_of_requests(shop.checkouts, now, place, _LISTED, asked.account)
     typed = {name: request.form.get(name, "") for name in _TYPED}
     if not typed["currency"] and page.rows:
         typed["currency"] = page.rows[0].request.total.currency

@@ -144,7 +144,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a checkout whose money comes while it is pruned is removed": (
             f"{_PRUNING}::test_money_that_comes_between_count_and_removal_is_kept[sqlite]",
-            Swap("books.pruning:_remove", "delete(table).where(free, condition)", "delete(table).where(free)"),
+            Swap(
+                "books.pruning:_remove",
+                "delete(table).where(table.c.id.in_(ids), condition)",
+                "delete(table).where(table.c.id.in_(ids))",
+            ),
         ),
         "the event is stored in a second transaction": (
             "checkouts/test_checkouts.py::test_a_move_whose_event_cannot_be_stored_does_not_happen[sqlite]",
@@ -1245,7 +1249,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a booking that cannot be read ends the export": (
             f"{_EXPORT}::test_a_booking_that_cannot_be_read_is_named_and_stops_no_other",
-            Swap("books.export:Books.read", "(ValueError, ArithmeticError)", "KeyError"),
+            Swap("books.export:Export._parts", "(ValueError, ArithmeticError)", "KeyError"),
         ),
         "a database error in one step of a round of payouts ends the round": (
             "payouts/test_sending.py::test_a_database_error_in_one_step_of_a_round_stops_no_other_step",

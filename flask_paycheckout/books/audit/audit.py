@@ -30,7 +30,6 @@ from flask_paycheckout.service.record import PAYOUT
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
-__all__ = ["Audit"]
 
 Pages = Iterator[tuple[Sequence[Finding], int]]
 """Findings, and how many rows of `Audit.count` are among them."""

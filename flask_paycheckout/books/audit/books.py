@@ -16,8 +16,6 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.payouts.payout_states import RELEASING
 
-__all__ = ["books_findings"]
-
 # How far the clocks of two hosts of a shop may differ, before a line counts as moved to another time.
 _CLOCKS = timedelta(hours=1)
 _REMEDY = (
@@ -25,11 +23,6 @@ _REMEDY = (
     " what the service says."
 )
 _NUMBERS = ("gross", "fee", "net", "received")
-_BASE = {
-    LineKind.PAYMENT_RETURNED: LineKind.HELD,
-    LineKind.PAYOUT_RETURNED: LineKind.PAYOUT,
-    LineKind.REFUND_RETURNED: LineKind.REFUND,
-}
 
 Line = Mapping[Any, Any]
 Subject = tuple[bool, str]
@@ -91,7 +84,7 @@ def _judge_checkout(row: Row, lines: Sequence[Row]) -> tuple[list[Line], bool]:
     kind = booked_kind(row)
     about = {name: row[name] for name in ("order_id", "checkout_id", "account")} | {"subject": row["checkout_id"]}
     expected: list[Line] = [] if kind is None else [about | line for line in arrival_lines(kind, row)]
-    here, there = _sums(expected, _BASE), _sums(lines, _BASE)
+    here, there = _sums(expected), _sums(lines)
     agrees = all(line[name] == about[name] for line in lines for name in about)
     if any(line["kind"] == LineKind.PAYMENT_RETURNED for line in lines):
         # The returned line brings back neither the fee nor the time of the first arrival.
@@ -124,11 +117,11 @@ def _judge_payout(row: Row, lines: Sequence[Row], events: Sequence[Row]) -> tupl
     expected: list[Line] = []
     if kind is not None:
         expected = [{**payout_line(kind, row, PayoutFees.ON_TOP), "subject": present, "account": account}]
-    bases = {**_BASE, LineKind.FEE: LineKind(row["kind"])}
-    here, there = (_without_net(_sums(side, bases, ("currency",))) for side in (expected, lines))
+    own = LineKind(row["kind"])
+    here, there = (_without_net(_sums(side, own, ("currency",))) for side in (expected, lines))
     counted_in = None if row["counts_currency"] == row["currency"] else row["counts_currency"]
     # A corrected amount is booked in one change with the line that takes the other one back, and nothing is sent.
-    corrections = {line["change"] for line in lines if line["kind"] in _BASE}
+    corrections = {line["change"] for line in lines if LineKind(line["kind"]).base != line["kind"]}
     agrees = here == there and all(
         all(line[name] == about[name] for name in about)
         and (line["account"] == account or line["subject"] != present)
@@ -158,14 +151,17 @@ def _is_in_time(payout: Row, line: Row, sent: Collection[datetime], *, is_last: 
 
 def _sums(
     lines: Sequence[Line],
-    bases: Mapping[LineKind, LineKind],
+    fees_as: LineKind = LineKind.FEE,
     currencies: Sequence[str] = ("currency", "received_currency"),
 ) -> dict[tuple[Any, ...], list[Decimal]]:
-    """The sums of the numbers by subject, kind and currencies, without those that came back."""
+    """The sums of the numbers by subject, kind and currencies, without those that came back.
+
+    :param fees_as: the kind as which lines of fees count.
+    """
     sums: dict[tuple[Any, ...], list[Decimal]] = {}
     for line in lines:
-        kind = LineKind(line["kind"])
-        key = line["subject"], bases.get(kind, kind), *(line[name] for name in currencies)
+        kind = LineKind(line["kind"]).base
+        key = line["subject"], fees_as if kind is LineKind.FEE else kind, *(line[name] for name in currencies)
         before = sums.get(key, [Decimal(0)] * len(_NUMBERS))
         sums[key] = [EXACT.add(one, Decimal(line[name] or 0)) for one, name in zip(before, _NUMBERS, strict=True)]
     return {key: numbers for key, numbers in sums.items() if numbers[0] or key[1] is LineKind.FEE}

@@ -24,8 +24,6 @@ from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.text import moment_text
 from flask_paycheckout.totals import Receive, Total
 
-__all__ = ["judge_deposit", "judge_disbursement", "judge_replaced", "unknown_here"]
-
 # `payment_method` names the bank already, and the time is when the shop read the deposit.
 _MONEY = [name for name in PAYMENT_COLUMNS if name not in ("payment_bank_name", "payment_completed_at")]
 _PAID = ("paid_amount", "paid_currency")

@@ -13,8 +13,6 @@ from typing import Any
 
 from flask_paycheckout.text import account_text, plain, visible
 
-__all__ = ["DOUBTFUL", "Facts", "Finding", "Kind", "Verdict"]
-
 Facts = Mapping[str, str | None]
 """The values that one side has, by name; None where it has none."""
 

@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 
 from flask_paycheckout.client import PaymentsError, RateLimited, Unauthorized
 from flask_paycheckout.payouts.calls import error_text
-from flask_paycheckout.service.calls import AccountUnavailable, NotMadeByThisClient, is_answer
+from flask_paycheckout.service.accounts import AccountUnavailable
+from flask_paycheckout.service.calls import NotMadeByThisClient, is_answer
 from flask_paycheckout.service.limits import AdaptiveLimit
 from flask_paycheckout.text import account_text
-
-__all__ = ["Job", "Reads", "Stopped", "is_about_keys", "what_to_do"]
 
 # Seconds between two looks at whether the audit is to stop.
 _TICK = 0.5

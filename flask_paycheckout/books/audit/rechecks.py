@@ -23,8 +23,6 @@ from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.service.calls import ServiceCheckout
 
-__all__ = ["Recheck", "deposit_checks", "payout_checks"]
-
 ReadDeposit = Callable[[ServiceCheckout], Callable[[], Deposit | None]]
 
 # Looks at what differs, while the row moves each time.

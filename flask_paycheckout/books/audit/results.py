@@ -13,8 +13,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.periods import Period
 
-__all__ = ["AuditResult", "last_audit", "store_audit"]
-
 # Rows of the table of failing calls, one for each period that was asked for: `words` holds the result as JSON.
 _OPERATION = "audit "
 _KEPT_FOR = timedelta(days=400)

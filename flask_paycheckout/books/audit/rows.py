@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.models import Models
     from flask_paycheckout.parts import Parts
 
-__all__ = ["AuditRows", "Row", "Source"]
 
 Row = Mapping[Any, Any]
 Conditions = list[ColumnElement[bool]]
