@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import msgspec
 
 from flask_paycheckout.events.receivers import nobody_listens
+from flask_paycheckout.service.logs import about
 
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
@@ -151,3 +152,12 @@ def new_event(
 def delivered_columns(at: datetime) -> dict[str, Any]:
     """The columns of an event that was delivered in the transaction that stored it."""
     return {"attempts": 1, "delivered_at": at, "next_attempt_at": None, "lease_token": None, "lease_until": None}
+
+
+def about_event(event: HeldEvent, account: str | None, *, heals: bool = False) -> dict[str, Any]:
+    """The fields of a log record about an event.
+
+    :param account: the merchant account of the checkout or payout that the event is about.
+    """
+    ids = event.order_id or None, event.checkout_id or None, account
+    return about(*ids, reference=event.payout_reference, event_id=event.event_id, heals=heals)

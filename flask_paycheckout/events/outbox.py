@@ -19,10 +19,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.events.event_queue import DueEvent, EventQueue, QueuedEvent
-from flask_paycheckout.events.events import LEASE, HeldEvent
+from flask_paycheckout.events.events import LEASE, HeldEvent, about_event
 from flask_paycheckout.events.receiver_runs import Delivery, ReceiverRuns, subject_text
 from flask_paycheckout.events.receivers import Receivers, nobody_listens
-from flask_paycheckout.service.logs import about, about_event
+from flask_paycheckout.service.logs import about
 from flask_paycheckout.service.observations import Observed
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ from sqlalchemy import SingletonThreadPool, StaticPool
 
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.events.event_queue import EventQueue, QueuedEvent, names_of
-from flask_paycheckout.events.events import HeldEvent, Subject
+from flask_paycheckout.events.events import HeldEvent, Subject, about_event
 from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_listens
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
-from flask_paycheckout.service.logs import about_event
 from flask_paycheckout.service.observations import Observed
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ from flask_paycheckout.text import moment_text, visible
 
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-    from flask_paycheckout.events.events import HeldEvent
     from flask_paycheckout.payouts.payout_model import PayoutMixin
 
 
@@ -78,15 +77,6 @@ def about_payout(payout: PayoutMixin, *, heals: bool = False) -> dict[str, Any]:
     """The fields of a log record about a payout or refund."""
     ids = payout.order_id, payout.refund_of, payout.account
     return about(*ids, reference=payout.reference, heals=heals)
-
-
-def about_event(event: HeldEvent, account: str | None, *, heals: bool = False) -> dict[str, Any]:
-    """The fields of a log record about an event.
-
-    :param account: the merchant account of the checkout or payout that the event is about.
-    """
-    ids = event.order_id or None, event.checkout_id or None, account
-    return about(*ids, reference=event.payout_reference, event_id=event.event_id, heals=heals)
 
 
 def prepare_logger() -> None:
