@@ -92,9 +92,13 @@ def test_the_tables_are_in_the_shops_metadata_before_any_request() -> None:
         models.services,
         models.deeds,
         models.days,
+        models.requests,
     )
     tables = {table.name for table in ours}
-    expected = {f"paycheckout_{name}" for name in ("booking", "checkout", "day", "deed", "event", "payout", "service")}
+    expected = {
+        f"paycheckout_{name}"
+        for name in ("booking", "checkout", "day", "deed", "event", "payout", "request", "service")
+    }
     assert tables == expected <= set(db.metadata.tables)
     with app.app_context():
         db.create_all()
