@@ -49,6 +49,7 @@ from .signals import (
     checkout_created as checkout_created,
     order_abandoned as order_abandoned,
     order_paid as order_paid,
+    order_part_paid as order_part_paid,
     order_pending as order_pending,
     payment_held as payment_held,
     payment_reminder as payment_reminder,

@@ -109,14 +109,12 @@ class UnknownCheckout(PayCheckoutError):
 class TransitionRefused(PayCheckoutError):
     """The table of states has no transition for this evidence from the checkout's state."""
 
-    def __init__(self, checkout_id: str, status: str, evidence: str) -> None:
+    def __init__(self, checkout_id: str, status: str, evidence: str, why: str | None = None) -> None:
         self.checkout_id = checkout_id
         self.status = status
         self.evidence = evidence
-        super().__init__(
-            f"checkout {checkout_id!r}: {_CANNOT.get(evidence, 'it cannot be changed')}, since it is {status}."
-            " Only held payments can be decided; 'flask paycheckout report' lists them."
-        )
+        why = why or f"it is {status}. Only held payments can be decided; 'flask paycheckout report' lists them"
+        super().__init__(f"checkout {checkout_id!r}: {_CANNOT.get(evidence, 'it cannot be changed')}, since {why}.")
 
 
 class ReceiverFailed(PayCheckoutError):

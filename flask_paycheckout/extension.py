@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.books.erasing import Erased
     from flask_paycheckout.books.explain import Explanation
     from flask_paycheckout.books.ledger import Line
+    from flask_paycheckout.checkouts.ruling import Rest
     from flask_paycheckout.rounds.reconcile import ReconcileReport
     from flask_paycheckout.security.permission import Permission
     from flask_paycheckout.totals import Total
@@ -252,7 +253,19 @@ class PayCheckout:
             raise ValueError(f"limit must be a whole number from 0 on, or None for all that are due, not {limit!r}")
         return runtime().for_writing("reconcile()").reconciler.run(limit)
 
-    def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
+    def rest(self, order_id: str) -> Rest | None:
+        """How much of an order is paid, and how much is left of what it costs now; None without a payment.
+
+        :returns: `paid` and `left`, both in `currency`. Refunds count unless they were cancelled or have failed. While
+            `order_total` gives no total, what the order cost at its last checkout counts.
+        :raises TypeError: the id is not a string.
+        :raises ValueError: the id is empty, too long, or holds control characters.
+        """
+        return runtime().part_payments.rest(runtime().requests.require_order(order_id))
+
+    def resolve(
+        self, checkout_id: str, accept: bool, by: str, why: str, *, as_part: bool = False, refund_excess: bool = False
+    ) -> CheckoutMixin:
         """Decide a held payment; who and why are recorded, and `payment_resolved` fires.
 
         An accepted payment pays the order, and `order_paid` fires, unless another payment paid it already. A rejected
@@ -261,13 +274,17 @@ class PayCheckout:
 
         :param by: who decides; 255 characters at most.
         :param why: the reason; 1,000 characters at most.
-        :returns: the checkout, now paid or rejected.
+        :param as_part: accept it as a part of what is left to pay; the order then takes further parts.
+        :param refund_excess: accept it, and refund what came too much, in one commit; the customer says where it goes.
+        :returns: the checkout, now paid, part or rejected.
         :raises UnknownCheckout: no such checkout is stored.
-        :raises TransitionRefused: the checkout is not held.
+        :raises TransitionRefused: the checkout is not held; or more arrived than is left of an order with parts,
+            without `refund_excess`, or no more with it.
         :raises ReceiverFailed: an atomic receiver raised; nothing was recorded.
         :raises ValueError: `by` or `why` is empty or too long.
         """
-        return runtime().for_writing(f"resolve({checkout_id!r})").resolutions.resolve(checkout_id, accept, by, why)
+        resolutions = runtime().for_writing(f"resolve({checkout_id!r})").resolutions
+        return resolutions.resolve(checkout_id, accept, by, why, as_part=as_part, refund_excess=refund_excess)
 
     def mark_paid_back(self, checkout_id: str, *, by: str, why: str, kept: bool = False) -> CheckoutMixin:
         """Record that money which paid no order was paid back, or is kept. No money is moved by this.
@@ -328,7 +345,7 @@ class PayCheckout:
     # Orders
 
     def order_status(self, order_id: str) -> str:
-        """The order's status: unpaid, created, pending, paid, held or abandoned.
+        """The order's status: unpaid, created, pending, part, paid, held or abandoned.
 
         One indexed query, without any history; nothing is read from the service. Inside a transaction of `db.session`
         it sees what that transaction has written.

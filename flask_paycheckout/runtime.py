@@ -19,6 +19,7 @@ from flask_paycheckout.checkouts.decisions import Resolutions
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.moves import Moves
 from flask_paycheckout.checkouts.order_status import OrderStatuses
+from flask_paycheckout.checkouts.part_payments import PartPayments
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.shop_answers import OrderTotals, ShopAnswers
@@ -273,17 +274,22 @@ class Runtime:
 
     @made_once
     def starter(self) -> Starter:
-        collaborators = self.checkouts, self.moves, self.outbox, self.service, self.answers
+        collaborators = self.checkouts, self.moves, self.outbox, self.service, self.answers, self.part_payments
         return Starter(self.parts, *collaborators, self.origins_of, self.record)
+
+    @made_once
+    def part_payments(self) -> PartPayments:
+        return PartPayments(self.parts, self.checkouts, self.moves, self.outbox, self.order_totals)
 
     @made_once
     def settlement(self) -> Settlement:
         collaborators = self.checkouts, self.due_reads, self.moves, self.outbox, self.service
-        return Settlement(self.parts, *collaborators, self.order_totals)
+        return Settlement(self.parts, *collaborators, self.order_totals, self.part_payments)
 
     @made_once
     def resolutions(self) -> Resolutions:
-        return Resolutions(self.parts, self.checkouts, self.moves, self.outbox, self.order_totals)
+        collaborators = self.checkouts, self.moves, self.outbox, self.order_totals
+        return Resolutions(self.parts, *collaborators, self.payout_requests.refund)
 
     @made_once
     def webhooks(self) -> Webhooks:

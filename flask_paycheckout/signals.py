@@ -28,6 +28,7 @@ __all__ = [
     "note_new_app",
     "order_abandoned",
     "order_paid",
+    "order_part_paid",
     "order_pending",
     "payment_held",
     "payment_reminder",
@@ -173,18 +174,27 @@ order_pending = Signal(
 
 order_paid = Signal(
     "order_paid",
-    "Sent exactly once per order: the payment was read from the service and agrees with the order's total.",
+    "Sent exactly once per order: the payment was read from the service and agrees with the order's total, or reaches"
+    " it together with the parts before.",
+)
+
+order_part_paid = Signal(
+    "order_part_paid",
+    "Sent when a part of what an order costs has arrived. Also passes `paid` and `left`, as Decimals: the sum of the"
+    " parts less their refunds, and what is left to pay.",
 )
 
 order_abandoned = Signal(
     "order_abandoned",
-    "Sent when no checkout of the order is created, pending, held or paid any more. A late payment can still follow.",
+    "Sent when no checkout of the order is created, pending, part, held or paid any more. A late payment can still"
+    " follow.",
 )
 
 payment_held = Signal(
     "payment_held",
     "Sent when money arrived that needs a person's decision, by `paycheckout.resolve(...)`. Also passes `reason`:"
-    " amount_mismatch, duplicate, order_changed, order_not_payable or order_total_failed.",
+    " amount_mismatch, duplicate, order_changed, order_not_payable or order_total_failed. Also with the reason excess,"
+    " after `order_paid`, when parts exceed what the order costs now.",
 )
 
 payment_resolved = Signal(
@@ -232,8 +242,8 @@ _OF_PAYOUTS = (refund_claimed, payout_sent, payout_completed, payout_failed, pay
 BY_NAME: dict[str, Signal] = {
     signal.name: signal
     for signal in (
-        *(checkout_created, order_pending, order_paid, order_abandoned, payment_held, payment_resolved),
-        payment_reminder,
+        *(checkout_created, order_pending, order_part_paid, order_paid, order_abandoned),
+        *(payment_held, payment_resolved, payment_reminder),
         *_OF_PAYOUTS,
     )
 }

@@ -258,6 +258,30 @@ class SandboxControl:
         """
         return self.pay(first_id), self.pay(second_id)
 
+    def pay_part(
+        self, paycheckout: PayCheckout, order_id: str, amount: Decimal | int | str | float | None = None
+    ) -> CheckoutMixin:
+        """Pay a part of an order as its customer, on the page that its pay button leads to; the shop then knows of it.
+
+        :param paycheckout: the shop's extension; needs an application context, as its own `start` does.
+        :param amount: the amount; by default what that page asks for, such as a deposit.
+        :returns: the checkout, `part`, or `paid` when nothing is left.
+        """
+        checkout_id = paycheckout.start(order_id).checkout_id
+        self.pay(checkout_id, amount)
+        return paycheckout.settle(checkout_id)
+
+    def pay_rest(self, paycheckout: PayCheckout, order_id: str) -> CheckoutMixin:
+        """Pay all that is left of an order as its customer, in the instalments that the shop asks for.
+
+        :param paycheckout: the shop's extension; needs an application context, as its own `start` does.
+        :returns: the checkout that paid the order; or the first payment that the shop does not take.
+        """
+        while True:
+            paid = self.pay_part(paycheckout, order_id)
+            if paid.status != "part":
+                return paid
+
     def fail(self, checkout_id: str) -> PaymentStep:
         """Refuse the payment as the bank; a payment method is picked first if none was.
 

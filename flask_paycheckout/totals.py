@@ -149,6 +149,9 @@ class Pay:
     :param amount: Decimal, int or str; never a float.
     :param currency: ISO 4217 code, or a token id of the service.
     :param receive_in: the currency that the shop receives; `currency` by default.
+    :param parts: several payments may pay it, each of any amount up to what is left.
+    :param now: the amount that the next checkout asks for, such as a deposit or an instalment; it may be paid in parts
+        then. Once less is left, what is left is asked for.
     :raises TypeError: the amount is a float or another type.
     :raises ValueError: zero, negative, not finite, more decimals than the currency has, or an unknown currency.
     """
@@ -156,13 +159,27 @@ class Pay:
     amount: Decimal
     currency: str
     receive_in: str | None
+    parts: bool
+    now: Decimal | None
 
-    def __init__(self, amount: Decimal | int | str, currency: str, *, receive_in: str | None = None) -> None:
+    def __init__(
+        self,
+        amount: Decimal | int | str,
+        currency: str,
+        *,
+        receive_in: str | None = None,
+        parts: bool = False,
+        now: Decimal | int | str | None = None,
+    ) -> None:
+        if not isinstance(parts, bool):
+            raise TypeError(f"parts must be True or False, not {type(parts).__name__}")
         object.__setattr__(self, "amount", positive_amount(amount, currency))
         object.__setattr__(self, "currency", currency)
         if receive_in is not None:
             decimals_of(receive_in)
         object.__setattr__(self, "receive_in", receive_in)
+        object.__setattr__(self, "parts", parts or now is not None)
+        object.__setattr__(self, "now", None if now is None else positive_amount(now, currency, "now"))
 
     def __str__(self) -> str:
         return f"{self.amount:f} {self.currency}"

@@ -36,13 +36,16 @@ class Carts:
         self.order_id = self.checkout_id = ""
         #: The receiver that ships fails so many times.
         self.failures = 0
+        self.parts = False
         shop.paycheckout.order_total(self.order_total)
 
     def order_total(self, order_id: str) -> Pay | None:
         """Locks the cart, and prices it while it is open."""
         cart = sa.select(self._table).where(self._table.c.order_id == order_id).with_for_update()
         found = self.shop.db.session.execute(cart).one_or_none()
-        return Pay(found.total, "USD") if found is not None and found.state == "open" else None
+        if found is None or found.state != "open":
+            return None
+        return Pay(found.total, "USD", parts=self.parts)
 
     def close(self, app: Flask, *, order_id: str, **extra: object) -> None:
         """The atomic receiver of `order_paid`."""

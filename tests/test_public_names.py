@@ -48,6 +48,7 @@ NAMES = {
     "checkout_created",
     "order_abandoned",
     "order_paid",
+    "order_part_paid",
     "order_pending",
     "payment_held",
     "payment_reminder",

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.decisions import accepting, rejecting
+from flask_paycheckout.checkouts.decisions import ACCEPTING_EXCESS, ACCEPTING_PART, accepting, rejecting
 from flask_paycheckout.checkouts.payments import Payment
 from flask_paycheckout.checkouts.states import best_of
 from flask_paycheckout.checkouts.stored import Checkouts
@@ -41,6 +41,7 @@ _STATUS_TEXT = {
     "unpaid": "Nobody has started to pay this order. (Abandoned attempts may have been pruned.)",
     "created": "The customer was sent to the payment page and has not picked a payment method yet.",
     "pending": "The customer picked a payment method; the money is not here yet.",
+    "part": "A part of what the order costs has arrived; the rest is left to pay.",
     "paid": "The order is paid: the payment was read from the service and agrees with the order's total.",
     "held": "Money arrived that needs your decision.",
     "abandoned": "No payment arrived. A late one would still be noticed.",
@@ -51,16 +52,20 @@ _REASON_TEXT = {
     "duplicate": "another payment already paid this order; this money probably has to go back",
     "order_changed": "the order's total has changed since the customer was sent to pay",
     "order_not_payable": "the shop no longer wants a payment for this order (order_total returned None)",
+    "excess": "more arrived than the order costs",
     "order_total_failed": "the shop could not say what the order costs now (order_total raised)",
 }
 
 _MOVE_TEXT = {
     "pending": "The customer picked a payment method; waiting for the money",
+    "part": "A part is paid",
     "paid": "Paid",
     "held": "Money arrived and is held for a person to decide",
     "abandoned": "Given up",
     "rejected": "Rejected",
 }
+
+_RESOLVED_TEXT = {"paid": "accepted the held payment", "part": "accepted the held payment as a part"}
 
 _DECISIONS: dict[str, str] = {
     PayoutEvidence.APPROVED: "approved it",
@@ -119,8 +124,8 @@ class AttemptStory:
     """Whether this is the attempt that paid the order."""
 
     payback: str | None
-    """For money that paid no order: `waiting` (nobody has decided yet), `refunded` (refunds cover it), `paid_back` or
-    `kept`; None for all others."""
+    """For money that paid no order, and an excess: `waiting` (nobody has decided yet), `refunded` (refunds cover it),
+    `paid_back` or `kept`; None for all others, but for a part that is refunded or kept."""
 
     problem: str | None
     """The error of the last read, or of applying its result; None when both succeeded."""
@@ -344,13 +349,13 @@ def _story(made: type[Story], stored: Any, /, **others: Any) -> Story:
 
 def _attempt_story(attempt: CheckoutMixin) -> AttemptStory:
     pays_order = attempt.paid_order_id is not None
-    waits = attempt.status in ("paid", "rejected") and not pays_order
+    waits = attempt.reason == "excess" or (attempt.status in ("paid", "rejected") and not pays_order)
     return _story(
         AttemptStory,
         attempt,
         total=total_text(attempt),
         pays_order=pays_order,
-        payback=(attempt.payback or "waiting") if waits else None,
+        payback=(attempt.payback or "waiting") if waits else attempt.payback if attempt.status == "part" else None,
         happenings=_happenings(attempt, _CHECKOUT_TEXT),
     )
 
@@ -371,7 +376,8 @@ def total_text(attempt: CheckoutMixin) -> str:
     When another program stored an invalid total, its raw columns are shown, so that the rest can still be read.
     """
     try:
-        return str(attempt.total)
+        total, due = attempt.total, attempt.due
+        return str(total) if due.amount == total.amount else f"{due} of {total}"
     except (ValueError, TypeError, ArithmeticError):
         return f"{attempt.total_amount} {attempt.total_currency} (no total)"
 
@@ -398,7 +404,9 @@ def _happenings(stored: Any, texts: Mapping[str, Callable[[Facts], str]]) -> tup
 
 def _moved_text(facts: Facts) -> str:
     reason = f" because {_REASON_TEXT.get(facts['reason'], facts['reason'])}" if "reason" in facts else ""
-    return f"{_MOVE_TEXT[facts['to']]}{reason}. Deposit read ({facts['via']}): {facts['deposit']}; {facts['rule']}"
+    # No deposit is read for an order whose total falls to what was paid.
+    read = _if_any(". Deposit read ({via}): {deposit}", facts)
+    return f"{_MOVE_TEXT[facts['to']]}{reason}{read}; {facts['rule']}"
 
 
 def _payout_moved_text(facts: Facts) -> str:
@@ -431,7 +439,7 @@ _CHECKOUT_TEXT: dict[str, Callable[[Facts], str]] = {
     ),
     "moved": _moved_text,
     "resolved": lambda facts: (
-        f"{facts['by']} {'accepted' if facts['to'] == 'paid' else 'rejected'} the held payment: {facts['why']}"
+        f"{facts['by']} {_RESOLVED_TEXT.get(facts['to'], 'rejected the held payment')}: {facts['why']}"
     ),
     "payback": lambda facts: (
         f"{facts['by']} says that the money {'is kept' if facts['to'] == 'kept' else 'was paid back'}: {facts['why']}"
@@ -464,15 +472,19 @@ def _attempt_lines(number: int, attempt: AttemptStory, *, order_is_paid: bool) -
     if attempt.problem is not None and attempt.problem_since is not None:
         yield f"  NOT SETTLED since {moment_text(attempt.problem_since)}: {attempt.problem}"
     if attempt.next_read_at is not None:
-        yield f"  Read next by reconcile after {moment_text(attempt.next_read_at)}"
+        what = "The shop is asked again what the order costs" if attempt.status == "part" else "Read next by reconcile"
+        yield f"  {what} after {moment_text(attempt.next_read_at)}"
     who = "--by YOU --why REASON"
     if attempt.status == "held":
         yield f"  Decide with: flask paycheckout resolve {attempt.checkout_id} --accept (or --reject) {who}"
         yield f"    --accept: {accepting(attempt.reason, order_is_paid=order_is_paid)}"
+        yield f"    --accept --as-part: {ACCEPTING_PART}"
+        yield f"    --accept --refund-excess: {ACCEPTING_EXCESS}"
         yield f"    --reject: {rejecting()}"
     if attempt.payback == "waiting":
         command = f"flask paycheckout payback {attempt.checkout_id}"
-        yield f"  TO PAY BACK OR KEEP. When it is done: {command} --done (or --kept) {who}"
+        done = "--kept" if attempt.reason == "excess" else "--done (or --kept)"
+        yield f"  TO PAY BACK OR KEEP. When it is done: {command} {done} {who}"
         yield f"    Or refund it: flask paycheckout refund {attempt.checkout_id} {who}"
 
 

@@ -34,7 +34,7 @@ class LineKind(StrEnum):
     """The kinds of lines in the books."""
 
     PAYMENT = "payment"
-    """Money of a customer that paid an order."""
+    """Money of a customer that paid an order, or a part of it."""
 
     HELD = "held"
     """Money of a customer that paid no order; a second line takes it back once it has paid one after all."""
@@ -102,7 +102,8 @@ def money_in(status: str, *, arrived: bool, pays_order: bool) -> LineKind | None
     """
     if not arrived:
         return None
-    return LineKind.PAYMENT if status == Status.PAID and pays_order else LineKind.HELD
+    pays = status == Status.PART or (status == Status.PAID and pays_order)
+    return LineKind.PAYMENT if pays else LineKind.HELD
 
 
 def money_out(kind: str, status: str) -> LineKind | None:

@@ -188,7 +188,8 @@ def _attempts(checkouts: Checkouts, order_ids: Sequence[str]) -> dict[str, list[
     shown = load_only(
         *(getattr(model, name) for name in ("order_id", "checkout_id", "account", "status")),
         *(getattr(model, name) for name in ("reason", "created_at", "moved_at")),
-        *(getattr(model, f"total_{part}") for part in ("kind", "amount", "currency", "other_currency")),
+        *(getattr(model, f"total_{part}") for part in ("kind", "amount", "currency", "other_currency", "parts", "now")),
+        model.due_amount,
         *(getattr(model, name) for name in PAYMENT_COLUMNS),
         raiseload=True,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Table, func, select
@@ -25,7 +25,7 @@ from flask_paycheckout.books.alarms import (
     waiting,
 )
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, arrived_of, payment_of, sums_of
-from flask_paycheckout.checkouts.states import OPEN, Status
+from flask_paycheckout.checkouts.states import OPEN, Reason, Status
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.troubles import READ_ONLY, takes_no_writes
 from flask_paycheckout.events.receivers import NOBODY_LISTENS
@@ -53,6 +53,8 @@ _DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
 # With so many paid orders in a row without a webhook, webhooks do not arrive at all.
 _SILENT = 5
 _RECENT = 400
+# The time after which a person decides about a part whose rest nobody has paid.
+_UNFINISHED = timedelta(days=7)
 # What stands still while calls of an operation fail, and the name of many such calls.
 _WORDS = {
     START: ("nobody can start a payment", "starts"),
@@ -286,13 +288,14 @@ def late_reads(look: Look) -> Iterator[Alarm]:
 def held_payments(look: Look) -> Iterator[Alarm]:
     """Payments that wait for a decision."""
     c = look.models.checkouts.c
-    names = "checkout_id", "order_id", "account", "reason", "moved_at", "total_kind", "total_amount", "total_currency"
-    rows = select(*(c[name] for name in (*names, *PAYMENT_COLUMNS)))
+    names = "checkout_id", "order_id", "account", "reason", "moved_at", "total_kind", "total_currency"
+    amount = func.coalesce(c.due_amount, c.total_amount).label("due_amount")
+    rows = select(*(c[name] for name in (*names, *PAYMENT_COLUMNS)), amount)
 
     def example(row: Any) -> Example:
         arrived, due = (
             _arrived(arrived_of(payment_of(row._mapping), row.total_kind)),
-            f"{row.total_amount} {row.total_currency}",
+            f"{row.due_amount} {row.total_currency}",
         )
         return Example(
             f"{subject(row)}: {row.reason}, {arrived} of {due}, since {moment_text(row.moved_at)}",
@@ -324,6 +327,8 @@ def money_to_pay_back(look: Look) -> Iterator[Alarm]:
         listed.append(money := money_of(row))
         decided = "accepted as a second payment" if money.accepted else "rejected"
         left = f"; {money.left} of it are left, the rest is refunded" if money.left != money.paid else ""
+        if money.reason == Reason.EXCESS:
+            decided, left = "the last part of its order", f"; {money.left} more than it costs"
         arrived = f"{_arrived(money.paid)} of {money.asked}, {money.reason}, {decided} {moment_text(money.since)}{left}"
         name = f"Order {money.order_id}: {_arrived(money.paid)}, {decided}{left}"
         return Example(f"{subject(money)}: {arrived}", money.order_id, name=name)
@@ -340,6 +345,30 @@ def money_to_pay_back(look: Look) -> Iterator[Alarm]:
         sums = ", ".join(map(str, sums_of(money.left for money in listed)))
         which = "together, of the oldest" if found.count > len(listed) else "together"
         yield replace(found, what=f"{found.what} ({which}: {sums})") if sums else found
+
+
+@alarm(Severity.TODAY)
+def unfinished_parts(look: Look) -> Iterator[Alarm]:
+    """Parts whose order nobody has paid the rest of for a week, until they are refunded or kept."""
+    c = look.models.checkouts.c
+    rows = select(*(c[name] for name in ("checkout_id", "order_id", "account", "moved_at", *PAYMENT_COLUMNS)))
+
+    def example(row: Any) -> Example:
+        arrived = _arrived(arrived_of(payment_of(row._mapping), "pay"))
+        text = f"{subject(row)}: {arrived}, since {moment_text(row.moved_at)}"
+        return Example(text, row.order_id, name=f"Order {row.order_id}: {arrived}")
+
+    # By the index of what is still looked at: the parts of paid orders are not.
+    unpaid = c.next_read_at >= EPOCH, func.coalesce(c.status, "") == Status.PART.value
+    yield from waiting(
+        look,
+        rows.where(*unpaid, c.payback.is_(None), c.moved_at <= look.now - _UNFINISHED, *look.of_account(c.account)),
+        "moved_at",
+        ("part waits for the rest of its order's money", "parts wait for the rest of their orders' money"),
+        example,
+        "Refund one: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",
+        "Or keep it: flask paycheckout payback CHECKOUT_ID --kept --by YOU --why REASON",
+    )
 
 
 # Events and webhooks

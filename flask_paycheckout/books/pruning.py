@@ -38,7 +38,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.checkouts.ruling import COMPLETED
-from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.checkouts.states import Reason, Status
 from flask_paycheckout.database.autocommit import autocommit
 from flask_paycheckout.database.database_errors import first_line, is_passing
 from flask_paycheckout.database.history import Entry, without
@@ -304,8 +304,10 @@ class Prunable:
 
     def _checkout_is_decided(self) -> Condition:
         c = self.models.checkouts.c
-        # Money that paid no order waits for a person.
-        settled = and_(_is_one_of(c.status, _PAID), or_(c.paid_order_id.is_not(None), c.payback.is_not(None)))
+        # Money that paid no order waits for a person, and a part for the rest.
+        pays = and_(c.paid_order_id.is_not(None), func.coalesce(c.reason, "") != Reason.EXCESS.value)
+        settled = and_(_is_one_of(c.status, _PAID), or_(pays, c.payback.is_not(None)))
+        settled = or_(settled, and_(c.status == Status.PART.value, c.next_read_at.is_(None)))
         e = self.models.events.c
         waiting = (e.order_id == c.order_id, e.checkout_id == c.checkout_id, e.next_attempt_at.is_not(None))
         return and_(c.moved_at < self.before, or_(settled, self._is_over()), ~exists().where(*waiting))

@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Index, Integer, String, Text, text
+from sqlalchemy import Boolean, Index, Integer, String, Text, false, text
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
@@ -20,9 +20,10 @@ from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.totals import Pay, Receive, Total
 
 MONEY_TO_PAY_BACK = (
-    "CASE WHEN status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL THEN 1 ELSE 0 END = 1"
+    "CASE WHEN (status IN ('paid', 'rejected') AND paid_order_id IS NULL OR status = 'paid' AND reason = 'excess')"
+    " AND payback IS NULL THEN 1 ELSE 0 END = 1"
 )
-"""The SQL condition for payments that paid no order and were not yet recorded as paid back or kept.
+"""The SQL condition for money that paid no order and was not yet recorded as paid back or kept.
 
 Written as text, because a database uses a partial index only for exactly the same condition; as a single term, because
 SQLite would read all rows without a paid order along the unique column, which it takes for a single one.
@@ -32,6 +33,7 @@ FIXED_COLUMNS = frozenset(
     {
         *("id", "checkout_id", "order_id", "account", "client_id", "url", "created_at"),
         *("total_kind", "total_amount", "total_currency", "total_other_currency"),
+        *("total_parts", "total_now", "due_amount"),
     }
 )
 """The columns that never change once a checkout is stored."""
@@ -40,7 +42,7 @@ EMPTY_COLUMNS = frozenset(
     {
         *("paid_order_id", "reason", "last_read_at", "not_found_since", "webhook_read_at", "webhook_due_at"),
         *("deposit_status", "problem", "problem_since", "found_by", *PAYMENT_COLUMNS),
-        *("payback", "refunded_amount", "pruned_at"),
+        *("payback", "refunded_amount", "excess", "pruned_at"),
     }
 )
 """The columns that are NULL in a new row."""
@@ -57,12 +59,19 @@ class TotalMixin:
     total_other_currency: Mapped[str | None] = mapped_column(String(72))
     """The other side's currency: `receive_in` of a Pay, `pay_in` of a Receive."""
 
+    total_parts: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    """Whether the total may be paid by several payments: `parts` of a Pay."""
+
+    total_now: Mapped[str | None] = mapped_column(String(64))
+    """`now` of a Pay: the amount that the shop wants the next checkout to ask for."""
+
     @property
     def total(self) -> Total:
         """The total that is asked for; of a checkout, as it was before the redirect to the payment page."""
         amount = Decimal(self.total_amount)
         if self.total_kind == "pay":
-            return Pay(amount, self.total_currency, receive_in=self.total_other_currency)
+            other, parts = self.total_other_currency, bool(self.total_parts)
+            return Pay(amount, self.total_currency, receive_in=other, parts=parts, now=self.total_now)
         return Receive(amount, self.total_currency, pay_in=str(self.total_other_currency))
 
 
@@ -131,13 +140,16 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     """The order id when this checkout paid the order, else NULL."""
 
     status: Mapped[str] = mapped_column(String(16))
-    """The state: `created`, `pending`, `paid`, `held`, `rejected` or `abandoned`."""
+    """The state: `created`, `pending`, `part`, `paid`, `held`, `rejected` or `abandoned`."""
 
     reason: Mapped[str | None] = mapped_column(String(32))
-    """The reason why it is held or abandoned; else None."""
+    """The reason why it is held or abandoned, or `excess`; else None."""
 
     url: Mapped[str] = mapped_column(Text)
     """The URL of the payment page, as the service returned it."""
+
+    due_amount: Mapped[str | None] = mapped_column(String(64))
+    """The amount that this checkout asked for: exact text, NULL where that is the whole total."""
 
     created_at: Mapped[datetime] = mapped_column(MOMENT)
     """The time of creation; an aware UTC datetime, like every other time here."""
@@ -146,7 +158,10 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     """The time when the state, or the deposit's status, last changed."""
 
     next_read_at: Mapped[datetime | None] = mapped_column(MOMENT, index=True)
-    """The time of reconcile's next read of the deposit; None when only a webhook causes another one."""
+    """The time of reconcile's next read of the deposit; None when only a webhook causes another one.
+
+    Of a part, while its order is not paid, the time of the next look at what the order costs.
+    """
 
     remind_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time of the order's next reminder, in the row of its first checkout; NULL when there is none."""
@@ -211,11 +226,24 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     refunded_amount: Mapped[str | None] = mapped_column(String(255))
     """The sum of its refunds that are neither cancelled nor failed: exact text, NULL while there is none."""
 
+    excess: Mapped[str | None] = mapped_column(String(255))
+    """Of the payment that paid an order with parts: by how much all of them, less their refunds, exceed its total.
+
+    Exact text, negative where refunds left less; NULL for all other checkouts.
+    """
+
     history: Mapped[str] = mapped_column(Text)
     """The history, one JSON object per line; `explain` reads it."""
 
     pruned_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time when its earlier history was removed by `flask paycheckout prune`; NULL while it is whole."""
+
+    @property
+    def due(self) -> Total:
+        """The amount that this checkout asked for: the total, or a part of it."""
+        if self.total_kind != "pay":
+            return self.total
+        return Pay(self.due_amount or self.total_amount, self.total_currency, receive_in=self.total_other_currency)
 
     @property
     def expires_at(self) -> datetime:
@@ -232,12 +260,15 @@ class CheckoutMixin(TotalMixin, PaymentTable):
         return f"<{type(self).__name__} {self.checkout_id!r} of order {self.order_id!r}: {self.status}>"
 
 
-def total_columns(total: Total) -> dict[str, str | None]:
+def total_columns(total: Total) -> dict[str, str | bool | None]:
     """The columns that hold this total exactly."""
     pays = isinstance(total, Pay)
+    now = total.now if isinstance(total, Pay) else None
     return {
         "total_kind": "pay" if pays else "receive",
         "total_amount": f"{total.amount:f}",
         "total_currency": total.currency,
         "total_other_currency": total.receive_in if isinstance(total, Pay) else total.pay_in,
+        "total_parts": isinstance(total, Pay) and total.parts,
+        "total_now": None if now is None else f"{now:f}",
     }

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.moves import Decision, Move, Moved, Moves
-from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals
+from flask_paycheckout.checkouts.ruling import Balance, is_exact
+from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals, is_in_parts
 from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.history import Entry, line
@@ -17,6 +22,7 @@ from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.shop_transaction import ShopTransaction
 from flask_paycheckout.service.logs import about_checkout
 from flask_paycheckout.text import storable, trimmed
+from flask_paycheckout.totals import Pay, Total
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
@@ -37,6 +43,8 @@ _ACCEPTING_SECOND = (
     "the order stays paid by its other payment, and order_paid does not fire again;"
     " this money stays listed until it is refunded, or somebody says that it was paid back or is kept"
 )
+ACCEPTING_PART = "the order is partly paid with it, and its customer is asked for the rest"
+ACCEPTING_EXCESS = "what came too much is refunded; the customer says where it goes"
 _REJECTING = (
     "this payment does not pay the order; the money stays listed until it is refunded, or somebody says that it was"
     " paid back or is kept"
@@ -90,6 +98,9 @@ def yes_or_no(name: str, answer: object) -> bool:
     return answer
 
 
+HOW_TO_ACCEPT = {"accept": (False, False), "part": (True, False), "excess": (False, True)}
+"""The ways to accept a held payment, by what forms call them: whether `as_part`, and whether with `refund_excess`."""
+
 # One decision needs one round; the others are for races lost against other processes.
 _MAX_ROUNDS = 8
 
@@ -103,44 +114,125 @@ class Resolutions:
     moves: Moves
     outbox: Outbox
     totals: OrderTotals
+    refund: Callable[[str, Decimal, str, str, None], object]
+    """Adds a claimable refund of a checkout to the running transaction: id, amount, by, why."""
 
-    def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
+    def resolve(
+        self, checkout_id: str, accept: bool, by: str, why: str, *, as_part: bool = False, refund_excess: bool = False
+    ) -> CheckoutMixin:
         """Record a person's decision on a held payment, with name and reason.
 
+        :param as_part: accept it as a part of what is left to pay.
+        :param refund_excess: accept it, and refund what came too much.
         :raises UnknownCheckout: no such checkout is stored.
-        :raises TransitionRefused: the checkout is not held.
+        :raises TransitionRefused: the checkout is not held, or cannot be accepted like this.
         :raises ReceiverFailed: an atomic receiver raised; nothing was recorded.
-        :raises TypeError: `accept` is neither True nor False.
-        :raises ValueError: `by` or `why` is empty or too long.
+        :raises TypeError: `accept`, `as_part` or `refund_excess` is neither True nor False.
+        :raises ValueError: `by` or `why` is empty or too long, or a payment is rejected as a part or with a refund.
         """
         by, why = who_and_why(by, why)
         decision = Decision(yes_or_no("accept", accept), by, why)
+        if (yes_or_no("as_part", as_part) or yes_or_no("refund_excess", refund_excess)) and not accept:
+            raise ValueError("as_part and refund_excess are for accepted payments; refund a rejected one by itself")
         evidence = Evidence.ACCEPTED if accept else Evidence.REJECTED
         for _ in range(_MAX_ROUNDS):
             checkout = self.checkouts.require(checkout_id)
-            target = TRANSITIONS.get((Status(checkout.status), evidence))
-            if target is None:
+            if (Status(checkout.status), evidence) not in TRANSITIONS:
                 raise TransitionRefused(checkout_id, checkout.status, evidence)
             now = self.parts.clock()
-            entry = line(now, Entry.RESOLVED, to=target, by=by, why=why, rule=evidence)
-            move = Move(target, entry, checkout.reason, decision, {"next_read_at": None})
-            moved = self._store(checkout, move, now)
+            if accept:
+                moved = self._accept(_Acceptance(checkout, decision, now, as_part, refund_excess))
+            else:
+                moved = self.moves.move(checkout, _move(checkout, decision, now, evidence), now)
             if moved is not None:
                 self.outbox.deliver(moved.events)
                 return self.checkouts.require(checkout_id)
         raise TransitionRefused(checkout_id, checkout.status, evidence)
 
-    def _store(self, checkout: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
-        def decide(transaction: ShopTransaction) -> Move:
-            # Called only for the lock that it takes: the shop's order is locked before our checkouts, as in settlement.
-            # In the other order the two could deadlock.
-            self.totals.total(transaction, checkout)
-            return move
+    def choices(self, checkout: CheckoutMixin) -> dict[str, Move]:
+        """The ways of `HOW_TO_ACCEPT` in which a held payment can be accepted now, each with the move that it is."""
+        choices, now = dict[str, Move](), self.parts.clock()
+        total, balance = self.totals.answers.total_now(checkout.order_id), self.checkouts.balance(checkout.order_id)
+        for name, how in HOW_TO_ACCEPT.items():
+            accepted = _Acceptance(checkout, Decision(True, "", ""), now, *how)
+            with suppress(TransitionRefused):
+                move = self._accepted(accepted, total, balance)
+                if name != "part" or move.to is Status.PART:
+                    choices[name] = move
+        return choices
 
-        if move.to is Status.PAID:
-            try:
-                return self.moves.move_as_shop_says(checkout, now, decide)
-            except OrderTotalFailed:
-                text = "order_total failed for order %s, whose payment a person accepted"
-                self.parts.log.warning("order_total", text, checkout.order_id, extra=about_checkout(checkout))
-        return self.moves.move(checkout, move, now)
+    def _accept(self, accepted: _Acceptance) -> Moved | None:
+        checkout, now = accepted.checkout, accepted.now
+
+        def decide(transaction: ShopTransaction) -> Move:
+            # Also for the lock that it takes: the shop's order is locked before our checkouts, as in settlement. In the
+            # other order the two could deadlock.
+            return planned(transaction, self.totals.total(transaction, checkout))
+
+        def planned(transaction: ShopTransaction, total: Total | None) -> Move:
+            balance = self.checkouts.balance(checkout.order_id, transaction.connection, lock=True)
+            return self._accepted(accepted, total, balance)
+
+        try:
+            return self.moves.move_as_shop_says(checkout, now, decide)
+        except OrderTotalFailed:
+            text = "order_total failed for order %s, whose payment a person accepted"
+            self.parts.log.warning("order_total", text, checkout.order_id, extra=about_checkout(checkout))
+        return self.moves.move_as_shop_says(checkout, now, lambda transaction: planned(transaction, None))
+
+    def _accepted(self, accepted: _Acceptance, total: Total | None, balance: Balance) -> Move:
+        """The move of an accepted payment: it pays its order, or is a part of that.
+
+        :param total: what the order costs now; None where the shop does not say that, so that the snapshot counts.
+        """
+        checkout, as_part, refund_excess = accepted.checkout, accepted.as_part, accepted.refund_excess
+        in_parts = as_part or balance.newest_part or is_in_parts(total) or is_in_parts(checkout.total)
+        if not (in_parts or refund_excess):
+            return accepted.move(Evidence.ACCEPTED)
+        basis = total if isinstance(total, Pay) else checkout.total
+        arrived = checkout.payment.paid if checkout.payment is not None else None
+        excess = None
+        if arrived is not None and balance.is_paid:
+            excess = arrived.amount
+        elif arrived is not None and arrived.currency == basis.currency:
+            excess = balance.excess(basis, arrived.amount)
+        if arrived is None or excess is None or not is_exact(arrived):
+            if as_part or refund_excess:
+                raise accepted.refusal("it cannot be set off against what the order costs")
+            return accepted.move(Evidence.ACCEPTED)
+        if refund_excess and excess <= 0:
+            raise accepted.refusal("no more arrived than is left to pay")
+        if excess > 0 and not refund_excess and (as_part or not balance.is_paid):
+            raise accepted.refusal("more arrived than is left to pay: refund the excess too, or reject it")
+        then = None
+        if refund_excess:
+            by_and_why = accepted.decision.by, accepted.decision.why
+            then = partial(self.refund, checkout.checkout_id, min(excess, arrived.amount), *by_and_why, None)
+        if balance.is_paid or not isinstance(basis, Pay):
+            return accepted.move(Evidence.ACCEPTED, then=then)
+        evidence = Evidence.ACCEPTED_AS_PART if as_part and excess < 0 else Evidence.ACCEPTED
+        rest = balance.with_payment(arrived.amount, basis)
+        return accepted.move(evidence, rest=rest, excess=excess, then=then)
+
+
+class _Acceptance(NamedTuple):
+    """A person's decision to accept a held payment."""
+
+    checkout: CheckoutMixin
+    decision: Decision
+    now: datetime
+    as_part: bool
+    refund_excess: bool
+
+    def move(self, evidence: Evidence, **more: Any) -> Move:
+        return _move(self.checkout, self.decision, self.now, evidence, **more)
+
+    def refusal(self, why: str) -> TransitionRefused:
+        return TransitionRefused(self.checkout.checkout_id, self.checkout.status, Evidence.ACCEPTED, why)
+
+
+def _move(checkout: CheckoutMixin, decision: Decision, now: datetime, evidence: Evidence, **more: Any) -> Move:
+    to = TRANSITIONS[Status(checkout.status), evidence]
+    entry = line(now, Entry.RESOLVED, to=to, by=decision.by, why=decision.why, rule=evidence)
+    values = {"next_read_at": now if to is Status.PART else None}
+    return Move(to, entry, checkout.reason, decision, values, **more)

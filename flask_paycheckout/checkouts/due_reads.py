@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
+    ColumnElement,
     Table,
     case,
     func,
@@ -21,7 +22,7 @@ from sqlalchemy import (
 )
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.states import OPEN
+from flask_paycheckout.checkouts.states import OPEN, Status
 from flask_paycheckout.checkouts.stored import Checkouts, CheckoutSummary
 from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.lock_limit import begin_limited
@@ -78,15 +79,13 @@ class DueReads:
 
     def count_due(self, now: datetime) -> int:
         """Count the reads that are due."""
-        ((due,),) = self.checkouts.rows(select(func.count()).where(self._table.c.next_read_at <= now))
+        ((due,),) = self.checkouts.rows(select(func.count()).where(*self._is_due(now)))
         return int(due)
 
     def due_accounts(self, due_by: datetime) -> list[str]:
         """The names of the merchant accounts with reads that were due at this time."""
         c = self._table.c
-        return sorted(
-            row[0] for row in self.checkouts.rows(select(c.account).where(c.next_read_at <= due_by).distinct())
-        )
+        return sorted(row[0] for row in self.checkouts.rows(select(c.account).where(*self._is_due(due_by)).distinct()))
 
     def claim_due(
         self,
@@ -108,7 +107,7 @@ class DueReads:
         :param newest_first: claim those that became due last, instead of the longest overdue.
         """
         c = self._table.c
-        due = select(c.id).where(c.next_read_at <= due_by, c.failed_reads > 0 if failing else c.failed_reads == 0)
+        due = select(c.id).where(*self._is_due(due_by), c.failed_reads > 0 if failing else c.failed_reads == 0)
         if account is not None:
             due = due.where(c.account == account)
         due = due.order_by(c.next_read_at.desc() if newest_first else c.next_read_at).limit(limit)
@@ -166,6 +165,11 @@ class DueReads:
     @property
     def _table(self) -> Table:
         return self.checkouts.table
+
+    def _is_due(self, due_by: datetime) -> tuple[ColumnElement[bool], ...]:
+        c = self._table.c
+        # A part has no deposit to read any more; see `PartPayments`.
+        return c.next_read_at <= due_by, c.status != Status.PART.value
 
     def _hint_taken(self, now: datetime) -> dict[str, Any]:
         """The columns by which the cool-down begins with a read that a webhook caused, whoever makes it."""

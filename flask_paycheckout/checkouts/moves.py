@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, exists, select, update
 from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.checkouts.checkout_model import EMPTY_COLUMNS, FIXED_COLUMNS, CheckoutMixin, total_columns
-from flask_paycheckout.checkouts.states import OPEN, SIGNAL_OF, Status
+from flask_paycheckout.checkouts.ruling import Rest
+from flask_paycheckout.checkouts.states import OPEN, SIGNAL_OF, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.database_errors import without_row
 from flask_paycheckout.database.deeds import record_deed
@@ -42,6 +44,17 @@ class _OrderPaid(Exception):
     """The order was paid meanwhile, so the transaction that would store another checkout is rolled back."""
 
 
+class Asked(NamedTuple):
+    """What a new checkout asks for."""
+
+    total: Total
+    due: Total
+    """The amount that it asks for: the total, or a part of it."""
+
+    account: str = ""
+    """The name of the merchant account whose order it is; empty for the one of the settings."""
+
+
 class Decision(msgspec.Struct, frozen=True):
     """A person's decision on a held payment, with the name and the reason to record."""
 
@@ -68,6 +81,15 @@ class Move(msgspec.Struct, frozen=True):
     values: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Further columns of the checkout with their values."""
 
+    rest: Rest | None = None
+    """What is paid and left after it; None unless the order is paid in parts."""
+
+    excess: Decimal | None = None
+    """By how much the order is paid with more than it costs; negative for less, None unless `rest` is known."""
+
+    then: Callable[[], object] | None = None
+    """Called in the same transaction after it; its error rolls both back."""
+
 
 class Moved(msgspec.Struct, frozen=True):
     """A move that was stored."""
@@ -93,10 +115,9 @@ class Moves:
         order_id: str,
         checkout_id: str,
         url: str,
-        total: Total,
+        asked: Asked,
         now: datetime,
         replaces: CheckoutMixin | None,
-        account: str = "",
         client_id: str | None = None,
     ) -> Moved | None:
         """Store a new current checkout with its event; None when another start of the order was first.
@@ -107,7 +128,7 @@ class Moves:
         row = {
             "checkout_id": checkout_id,
             "order_id": order_id,
-            "account": account,
+            "account": asked.account,
             "client_id": client_id,
             "current_order_id": order_id,
             "url": url,
@@ -120,8 +141,9 @@ class Moves:
             "reads": 0,
             "failed_reads": 0,
             "webhooks": 0,
-            "history": line(now, Entry.CREATED, total=total, replaces=replaces and replaces.checkout_id),
-            **total_columns(total),
+            "history": line(now, Entry.CREATED, total=asked.due, replaces=replaces and replaces.checkout_id),
+            **total_columns(asked.total),
+            "due_amount": None if asked.due.amount == asked.total.amount else f"{asked.due.amount:f}",
         }
         in_session = self.events.has_atomic(SIGNAL_OF[Status.CREATED])
         try:
@@ -227,12 +249,15 @@ class Moves:
         if pays:
             # The unique column lets the database refuse a second payment of the order.
             values["paid_order_id"] = order_id
+            values["excess"] = None if move.excess is None else f"{move.excess:f}"
         # The deposit of a decided checkout is never read again, whatever a webhook asks for.
-        cleared = () if to in OPEN else ("next_read_at",)
+        cleared = () if to in OPEN or to is Status.PART else ("next_read_at",)
         row = self.checkouts.change(connection, checkout, values, move.entry, always=True, cleared=cleared)
         if row is None:
             return None
         self.bookings.book_checkout(connection, self.checkouts.row_of(checkout), row, now)
+        if pays and move.rest is not None:
+            self.checkouts.look_at_parts(connection, order_id, None)
         # Only `payment_held` passes the reason as a keyword; other receivers find it on the checkout.
         reason = move.reason if to is Status.HELD else None
         moved: Moved | None = None
@@ -244,8 +269,14 @@ class Moves:
             moved = Moved(after, (event,))
             row = self.checkouts.row_of(after)
         if self._is_news(connection, checkout, to, pays):
-            after, event = self._store_event(connection, shop, to, row, now, reason, leased=leased)
+            extra = {"paid": f"{move.rest.paid:f}", "left": f"{move.rest.left:f}"} if move.rest and not pays else None
+            after, event = self._store_event(connection, shop, to, row, now, reason, leased=leased, extra=extra)
             moved = Moved(after, (*(moved.events if moved else ()), event))
+            if move.reason == Reason.EXCESS:
+                told = self._store_event(connection, shop, Status.HELD, self.checkouts.row_of(after), now, move.reason)
+                moved = Moved(told[0], (*moved.events, told[1]))
+        if move.then is not None:
+            move.then()
         return moved or Moved(self.checkouts.made(row))
 
     def _exists(self, condition: ColumnElement[bool]) -> bool:
@@ -284,20 +315,23 @@ class Moves:
         decision: Decision | None = None,
         *,
         leased: bool = True,
+        extra: Mapping[str, str] | None = None,
     ) -> tuple[CheckoutMixin, HeldEvent]:
         """Store the event of a row that was just changed, and run its atomic receivers.
 
         :param shop: the transaction of the shop's session; None when the signal has no atomic receiver.
         :param decision: the decision that the event is about; None when it is about the state.
         :param leased: whether the caller delivers the event after the commit.
+        :param extra: further keywords for its receivers; those of a decision come from it.
         """
         name, order_id, checkout_id = signal_of(status, decision), row["order_id"], row["checkout_id"]
         once = f"order:{order_id}" if name == "order_paid" else f"{row['revision']}:{checkout_id}"
-        extra = decision.as_keywords() if decision else None
         event = self.events.store(
             connection,
             shop,
-            NewEvent(name, once, checkout_id, order_id, reason=reason, extra=extra),
+            NewEvent(
+                name, once, checkout_id, order_id, reason=reason, extra=decision.as_keywords() if decision else extra
+            ),
             lambda: self.checkouts.made(row),
             lambda open_connection: self.checkouts.find_in(open_connection, checkout_id),
             now,

@@ -37,7 +37,7 @@ class OrderStatus(msgspec.Struct, frozen=True):
     """The facts that the status page and its JSON show."""
 
     status: str
-    """The status: `unpaid`, `created`, `pending`, `paid`, `held` or `abandoned`."""
+    """The status: `unpaid`, `created`, `pending`, `part`, `paid`, `held` or `abandoned`."""
 
     final: bool
     """Whether the status cannot change any more."""
@@ -52,7 +52,10 @@ class OrderStatus(msgspec.Struct, frozen=True):
     """Whether the order has reached its limit of open payment pages."""
 
     refundable: bool = False
-    """Whether there is a payment that can have been refunded: one that was paid or rejected."""
+    """Whether there is a payment that can have been refunded: one that was paid or rejected, or a part."""
+
+    has_part: bool = False
+    """Whether a part of what the order costs has arrived."""
 
     unrecorded: bool = False
     """Whether the database could not record just now what the service says of a payment."""
@@ -151,6 +154,7 @@ def _status_of(
     # A held payment waits for a person; any other order may be paid at any moment, also on another device.
     poll_after = 0 if final else _PATIENT if held else _EAGER
     abandoned = [checkout.reason for checkout in newest if checkout.status == status == Status.ABANDONED]
-    refundable = Status.PAID in counts or Status.REJECTED in counts
+    has_part = Status.PART in counts
+    refundable = Status.PAID in counts or Status.REJECTED in counts or has_part
     reason = abandoned[0] if abandoned else None
-    return OrderStatus(status, final, poll_after, reason, crowded, refundable, unrecorded and not final)
+    return OrderStatus(status, final, poll_after, reason, crowded, refundable, has_part, unrecorded and not final)

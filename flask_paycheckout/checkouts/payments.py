@@ -165,8 +165,8 @@ def payment_of(columns: Mapping[Any, Any]) -> Payment | None:
     if completed_at is None:
         return None
     return Payment(
-        _amount(columns["payment_paid_amount"], columns["payment_paid_currency"]),
-        _amount(columns["payment_received_amount"], columns["payment_received_currency"]),
+        amount_of(columns["payment_paid_amount"], columns["payment_paid_currency"]),
+        amount_of(columns["payment_received_amount"], columns["payment_received_currency"]),
         _fee(columns["payment_fee_amount"], columns["payment_fee_percentage"], columns["payment_fee_currency"]),
         columns["payment_method"],
         columns["payment_bank_name"],
@@ -175,7 +175,8 @@ def payment_of(columns: Mapping[Any, Any]) -> Payment | None:
     )
 
 
-def _amount(amount: str | None, currency: str | None) -> Amount | None:
+def amount_of(amount: str | None, currency: str | None) -> Amount | None:
+    """The amount in two columns; None where one is missing, or holds what is no number."""
     number = _number(amount)
     return None if number is None or not currency else Amount(number, currency)
 

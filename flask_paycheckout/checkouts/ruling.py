@@ -1,4 +1,7 @@
-"""The evidence in one read of a deposit: its comparison with what the customer was asked for. Pure and exact."""
+"""The evidence in one read of a deposit: its comparison with what the customer was asked for. Pure and exact.
+
+Of an order that is paid in parts, also what is left of it, and whether a payment is a part of that.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from flask_paycheckout.checkouts.payments import EXACT, Amount
 from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, PAGE_GONE, Schedule
 from flask_paycheckout.checkouts.states import Evidence, Reason, Status
-from flask_paycheckout.totals import Pay, Total
+from flask_paycheckout.totals import Pay, Total, positive_amount
 
 if TYPE_CHECKING:
     from flask_paycheckout.client import Deposit
@@ -29,24 +33,24 @@ class Comparison(msgspec.Struct, frozen=True):
     agrees: bool
 
 
-def compare(checkout_id: str, total: Total, deposit: Deposit) -> tuple[Comparison, ...]:
+def compare(checkout_id: str, due: Total, deposit: Deposit) -> tuple[Comparison, ...]:
     """Compare the deposit's id, and currency and amount of the side that was asked for.
 
     `Pay` fixes the customer's side (`inputAmount`), `Receive` the shop's (`outputAmount`). An amount that the
     service did not send as a JSON number arrives as None, and never agrees.
     """
-    if isinstance(total, Pay):
+    if isinstance(due, Pay):
         side, currency, amount = "input", deposit.input_currency, deposit.input_amount
     else:
         side, currency, amount = "output", deposit.output_currency, deposit.output_amount
     return (
         _same("depositId", checkout_id, deposit.deposit_id),
-        _same(f"{side}Currency", total.currency, currency),
+        _same(f"{side}Currency", due.currency, currency),
         Comparison(
             f"{side}Amount",
-            f"{total.amount:f}",
+            f"{due.amount:f}",
             _shown(amount),
-            isinstance(amount, Decimal) and amount == total.amount,
+            isinstance(amount, Decimal) and amount == due.amount,
         ),
     )
 
@@ -89,6 +93,90 @@ class Ruling(msgspec.Struct, frozen=True):
     problem: str | None = None
     """What a person should know about this read although it was applied."""
 
+    rest: Rest | None = None
+    """What is paid and left with this payment; None unless the order is paid in parts."""
+
+
+class Rest(msgspec.Struct, frozen=True):
+    """How much of an order is paid, and how much is left."""
+
+    paid: Decimal
+    """The sum that its customers paid, less refunds that were not cancelled and did not fail."""
+
+    left: Decimal
+    """The part of its newest total that is not paid; 0 once the order is paid."""
+
+    currency: str
+
+
+class Balance(msgspec.Struct, frozen=True):
+    """The payments that count for an order, less their refunds."""
+
+    paid: Decimal = Decimal(0)
+    currency: str | None = None
+    """None while there is no payment, or the service did not report its currency."""
+
+    newest_part: str | None = None
+    """The checkout id of the part that came last; None without a part."""
+
+    has_payment: bool = False
+    is_paid: bool = False
+    """Whether a payment has paid the order."""
+
+    def excess(self, total: Total | None, amount: Decimal = Decimal(0)) -> Decimal | None:
+        """By how much a further payment would exceed what is left of this total; negative where it does not.
+
+        None where the payments cannot be set off against it: it fixes the shop's side, or has another currency.
+        """
+        if not isinstance(total, Pay) or self.currency not in (None, total.currency):
+            return None
+        return EXACT.subtract(EXACT.add(self.paid, amount), total.amount)
+
+    def due(self, total: Total) -> Total | None:
+        """What the next checkout asks for; None where nothing is left, or that cannot be reckoned."""
+        excess = self.excess(total)
+        if excess is None or excess >= 0 or not isinstance(total, Pay):
+            return None
+        left = EXACT.minus(excess)
+        return Pay(min(total.now or left, left), total.currency, receive_in=total.receive_in)
+
+    def with_payment(self, amount: Decimal, total: Pay) -> Rest:
+        """What is paid and left of this total with a further payment."""
+        paid = EXACT.add(self.paid, amount)
+        return Rest(paid, max(EXACT.subtract(total.amount, paid), Decimal(0)), total.currency)
+
+
+def is_exact(amount: Amount | None) -> bool:
+    """Whether an amount that arrived can be a part: positive, and with no more decimals than its currency has."""
+    try:
+        return amount is not None and positive_amount(amount.amount, amount.currency) > 0
+    except (ValueError, TypeError):
+        return False
+
+
+def rule_on_part(arrived: Amount | None, total: Total | None, balance: Balance, agrees: Ruling) -> Ruling:
+    """Rule on a payment of an order that is paid in parts: it may be less than what is left, and never more.
+
+    :param total: what the order costs now; None when the shop wants no payment.
+    :param agrees: with the comparisons so far.
+    """
+    if total is None:
+        return _held(agrees, Reason.ORDER_NOT_PAYABLE)
+    excess = balance.excess(total, Decimal(0) if arrived is None else arrived.amount)
+    if excess is None or not isinstance(total, Pay) or (arrived is not None and arrived.currency != total.currency):
+        return _held(agrees, Reason.ORDER_CHANGED)
+    left, fits = balance.with_payment(Decimal(0), total).left, excess <= 0 and is_exact(arrived)
+    shown = _shown(arrived and arrived.amount)
+    told = Ruling(None, compared=(*agrees.compared, Comparison("left to pay", f"{left:f}", shown, fits)))
+    if arrived is None or not fits:
+        return _held(told, Reason.AMOUNT_MISMATCH)
+    evidence = Evidence.DEPOSIT_AGREES if excess == 0 else Evidence.DEPOSIT_IS_PART
+    return Ruling(evidence, None, told.compared, rest=balance.with_payment(arrived.amount, total))
+
+
+def _held(ruling: Ruling, reason: Reason) -> Ruling:
+    return Ruling(Evidence.DEPOSIT_DISAGREES, reason, ruling.compared)
+
 
 class _Checkout(Protocol):
     """The facts of a stored checkout on which a ruling depends."""
@@ -105,7 +193,7 @@ class _Checkout(Protocol):
     not_found_since: datetime | None
 
     @property
-    def total(self) -> Total: ...
+    def due(self) -> Total: ...
 
 
 def rule_on(
@@ -127,7 +215,7 @@ def rule_on(
         return Ruling(_evidence_of_absence(checkout, now, schedule), problem=problem)
     status = status_of(deposit)
     if status == COMPLETED:
-        compared = compare(checkout.checkout_id, checkout.total, deposit)
+        compared = compare(checkout.checkout_id, checkout.due, deposit)
         if all(comparison.agrees for comparison in compared):
             return Ruling(Evidence.DEPOSIT_AGREES, None, compared)
         return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)

@@ -49,13 +49,19 @@ class Schedule(msgspec.Struct, frozen=True):
     def next_read(
         self, status: str, created_at: datetime, moved_at: datetime, now: datetime, method: str | None = None
     ) -> datetime | None:
-        """The time of the next read after one at `now`; None when only a webhook causes another one."""
+        """The time of the next read after one at `now`; None when only a webhook causes another one.
+
+        Of a part, the time at which the shop is asked again what the order costs.
+        """
         if status == Status.CREATED:
             return self._created(created_at, now)
         if status == Status.PENDING:
             return self._pending(moved_at, now, self.patience(method))
         if status == Status.ABANDONED:
             return self._abandoned(created_at, moved_at, now)
+        if status == Status.PART:
+            # In each round at first, when an order is likely to change, and after a day every half hour.
+            return now + (now - moved_at) / 60
         return None
 
     def _created(self, created_at: datetime, now: datetime) -> datetime:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.moves import Move, Moved, Moves
-from flask_paycheckout.checkouts.payments import payment_columns, payment_method
+from flask_paycheckout.checkouts.part_payments import PartPayments
+from flask_paycheckout.checkouts.payments import Amount, payment_columns, payment_method, payment_of
 from flask_paycheckout.checkouts.ruling import COMPLETED, Ruling, rule_on, status_of
 from flask_paycheckout.checkouts.schedule import Schedule, after_failures
 from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals
-from flask_paycheckout.checkouts.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Status
+from flask_paycheckout.checkouts.states import OPEN, REASON_OF, TRANSITIONS, FoundBy, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import Deposit, PaymentsError, TransportFailed
 from flask_paycheckout.database.database_errors import first_line
@@ -86,6 +88,15 @@ class Reading(msgspec.Struct):
         """The payment method in this read, or else in an earlier one."""
         return (payment_method(self.deposit) if self.deposit is not None else None) or self.checkout.payment_method
 
+    @property
+    def arrived(self) -> Amount | None:
+        """The amount that the customer paid; None where it is unknown, or another one than an earlier read said."""
+        assert self.deposit is not None  # noqa: S101 - without a deposit no money arrived
+        stored, read = self.checkout.payment, payment_of(payment_columns(self.deposit, self.now))
+        paid = read.paid if read is not None else None
+        # The books keep what was read first.
+        return paid if stored is None or stored.paid == paid else None
+
     def entry(self, what: Entry, **facts: object) -> str:
         """The line for the history, after that of the webhook."""
         shown = "not found" if self.deposit is None else self.deposit.status[:64]
@@ -125,6 +136,7 @@ class Settlement:
     outbox: Outbox
     service: Service
     totals: OrderTotals
+    part_payments: PartPayments
 
     @cached_property
     def _schedule(self) -> Schedule:
@@ -133,12 +145,15 @@ class Settlement:
     def settle(self, checkout_id: str, via: FoundBy = FoundBy.SETTLE) -> CheckoutMixin:
         """Read the deposit now, apply the result, and deliver the events.
 
-        Idempotent, and safe to call concurrently. The deposit of a paid, rejected or held checkout is not read.
+        Idempotent, and safe to call concurrently. The deposit of a paid, rejected or held checkout is not read. Of a
+        part the shop is asked what the order costs now: the parts may reach it without another payment.
 
         :raises UnknownCheckout: no such checkout is stored.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
         checkout = self.checkouts.require(checkout_id)
+        if checkout.status == Status.PART and self.part_payments.complete(checkout.order_id):
+            return self.checkouts.require(checkout_id)
         if checkout.status not in OPEN:
             return checkout
         with self.service.permit(READ, checkout.account) as permit:
@@ -239,7 +254,7 @@ class Settlement:
 
     def _decide(self, checkout: CheckoutMixin, deposit: Deposit | None, via: FoundBy, hint: WebhookHint) -> Settled:
         events: list[HeldEvent] = []
-        moved = refused = False
+        moved = False
         for _ in range(_MAX_ROUNDS):
             reading = Reading(checkout, deposit, via, hint, self.parts.clock())
             closed = self.parts.settings.closed_deposit_statuses
@@ -255,7 +270,7 @@ class Settlement:
                 stored = None
             else:
                 try:
-                    stored = self._move(reading, ruling, refused)
+                    stored = self._move(reading, ruling)
                 except ReceiverFailed as error:
                     fields = about_checkout(checkout, heals=checkout.failed_reads > 0)
                     text, ids = (
@@ -268,7 +283,6 @@ class Settlement:
                 except Exception as error:
                     self._note_if_possible(reading, error)
                     raise
-                refused = stored is None
                 if stored is not None:
                     hint.mark_stored()
                     events += stored.events
@@ -320,14 +334,14 @@ class Settlement:
             columns |= {"problem": None, "problem_since": None}
         return self.due_reads.note(checkout, reading.entry(Entry.READ), next_read_at=due, **columns)
 
-    def _move(self, reading: Reading, ruling: Ruling, refused: bool) -> Moved | None:
+    def _move(self, reading: Reading, ruling: Ruling) -> Moved | None:
         checkout, now = reading.checkout, reading.now
 
         def decide(transaction: ShopTransaction) -> Move:
-            final = self.totals.rule(transaction, checkout, ruling, refused)
+            final = self.totals.rule(transaction, checkout, ruling, reading.arrived)
             return self._plan(reading, final)
 
-        if ruling.evidence is not Evidence.DEPOSIT_AGREES:
+        if not self.totals.asks_about(checkout, ruling):
             return self.moves.move(checkout, self._plan(reading, ruling), now)
         try:
             return self.moves.move_as_shop_says(checkout, now, decide)
@@ -348,10 +362,12 @@ class Settlement:
         facts = {"rule": ruling.evidence, "reason": ruling.reason, "error": ruling.error, "compared": compared}
         due = self._schedule.next_read(to, checkout.created_at, now, now, reading.method)
         values = {"next_read_at": due, **reading.columns}
-        if reading.deposit is not None and to in (Status.PAID, Status.HELD):
+        if reading.deposit is not None and to in (Status.PART, Status.PAID, Status.HELD):
             values["found_by"] = reading.via.value
+        excess = None if ruling.rest is None else Decimal(0)
         reason = REASON_OF.get(ruling.evidence) if to is Status.ABANDONED else ruling.reason
-        return Move(to, reading.entry(Entry.MOVED, to=to, **facts), reason, values=values)
+        entry = reading.entry(Entry.MOVED, to=to, **facts)
+        return Move(to, entry, reason, values=values, rest=ruling.rest, excess=excess)
 
 
 def _raise(error: Exception) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.ruling import Comparison, Ruling, order_disagreement
+from flask_paycheckout.checkouts.payments import Amount
+from flask_paycheckout.checkouts.ruling import Comparison, Ruling, order_disagreement, rule_on_part
 from flask_paycheckout.checkouts.states import Evidence, Reason
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.database_errors import is_passing
@@ -17,11 +21,16 @@ from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.service.accounts import Account, require_account_name
+from flask_paycheckout.service.logs import about
 from flask_paycheckout.totals import NothingToPay, Pay, Receive, Total
 
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.requests import PaymentRequests
     from flask_paycheckout.parts import Parts
+
+
+# Whether order_total is being called: it may itself ask what is left of its order.
+_asking: ContextVar[bool] = ContextVar("flask_paycheckout_asking", default=False)
 
 
 class AskedOrder(NamedTuple):
@@ -44,7 +53,11 @@ class ShopAnswers:
         """The order's present total, asked in this transaction; None: it cannot be paid."""
         if request_of(order_id) is not None:
             return self.requests.payable_in(transaction.connection, order_id)
-        total = transaction.call(self.parts.callbacks.pricing, order_id)
+        asking = _asking.set(True)
+        try:
+            total = transaction.call(self.parts.callbacks.pricing, order_id)
+        finally:
+            _asking.reset(asking)
         if total is not None and not isinstance(total, (Pay, Receive)):
             raise TypeError(
                 f"order_total must return Pay, Receive or None, not {type(total).__name__}."
@@ -63,6 +76,22 @@ class ShopAnswers:
             return self.total_in(transaction, order_id) is not None
         except NothingToPay:
             return False
+
+    def total_now(self, order_id: str) -> Total | None:
+        """The order's present total, as a running transaction of the shop's session sees it.
+
+        None where it cannot be paid, or the shop cannot say what it costs, or is just being asked.
+        """
+        if _asking.get():
+            return None
+        session = self.parts.sessions.of_context()
+        running = self.transactions.within(session) if session.in_transaction() else None
+        try:
+            with nullcontext(running) if running else self.transactions.open() as transaction:
+                return self.total_in(transaction, order_id)
+        except Exception:
+            self.parts.log.exception("order_total", "order_total failed for order %s", order_id, extra=about(order_id))
+            return None
 
     def order(self, order_id: str) -> AskedOrder:
         """The order's present total and its merchant account."""
@@ -115,6 +144,11 @@ _MAX_TEXT = 500
 _DATABASE_TRIES = 2
 
 
+def is_in_parts(total: Total | None) -> bool:
+    """Whether several payments may pay this total."""
+    return isinstance(total, Pay) and total.parts
+
+
 class OrderTotalFailed(Exception):
     """The shop's `order_total` raised, so its transaction, which may be unusable now, is rolled back."""
 
@@ -144,23 +178,36 @@ class OrderTotals:
                 raise
             raise OrderTotalFailed(error) from error
 
-    def rule(self, transaction: ShopTransaction, checkout: CheckoutMixin, agrees: Ruling, refused: bool) -> Ruling:
-        """Ask the shop whether it still wants a payment that agrees, in the transaction that moves the checkout.
+    def asks_about(self, checkout: CheckoutMixin, ruling: Ruling) -> bool:
+        """Whether the shop is asked about a payment: it agrees, or may be a part of what its order costs."""
+        if ruling.evidence is Evidence.DEPOSIT_AGREES:
+            return True
+        arrived = ruling.evidence is Evidence.DEPOSIT_DISAGREES and isinstance(checkout.total, Pay)
+        return arrived and (is_in_parts(checkout.total) or bool(self.checkouts.balance(checkout.order_id).newest_part))
 
-        :param refused: whether the database has refused this payment, since another one may have paid the order.
+    def rule(
+        self, transaction: ShopTransaction, checkout: CheckoutMixin, ruling: Ruling, arrived: Amount | None
+    ) -> Ruling:
+        """Ask the shop whether it still wants a payment, in the transaction that moves the checkout.
+
+        :param arrived: the amount that the customer paid; None where that is unknown.
         :raises OrderTotalFailed: the shop could not say it.
         """
         total = self.total(transaction, checkout)
-        reason = order_disagreement(checkout.total, total)
+        balance = self.checkouts.balance(checkout.order_id, transaction.connection, lock=True)
+        in_parts = balance.newest_part or is_in_parts(total) or is_in_parts(checkout.total)
+        reason = None if in_parts else order_disagreement(checkout.total, total)
         found = "not payable" if total is None else str(total)
-        compared = (*agrees.compared, Comparison("order_total now", str(checkout.total), found, not reason))
-        # The move itself refuses a second payment of the order; this query gives the reason to hold it.
-        if (reason or refused) and self.checkouts.has_paid(checkout.order_id, transaction.connection):
-            reason = Reason.DUPLICATE
-        return Ruling(Evidence.DEPOSIT_DISAGREES if reason else Evidence.DEPOSIT_AGREES, reason, compared)
+        compared = (*ruling.compared, Comparison("order_total now", str(checkout.total), found, not reason))
+        told = msgspec.structs.replace(ruling, compared=compared)
+        # The move itself refuses a second payment of the order; this gives the reason to hold it.
+        reason = Reason.DUPLICATE if balance.is_paid else reason
+        if reason:
+            return Ruling(Evidence.DEPOSIT_DISAGREES, reason, compared)
+        return rule_on_part(arrived, total, balance, told) if in_parts else told
 
     def rule_without(self, checkout: CheckoutMixin, agrees: Ruling, failure: OrderTotalFailed) -> Ruling:
-        """The decision to hold a payment that agrees, while the shop cannot say what the order costs now."""
+        """The decision to hold a payment, while the shop cannot say what the order costs now."""
         reason = Reason.DUPLICATE if self.checkouts.has_paid(checkout.order_id) else Reason.ORDER_TOTAL_FAILED
         asked = Comparison("order_total now", str(checkout.total), f"raised {failure.text}", False)
         return Ruling(Evidence.DEPOSIT_DISAGREES, reason, (*agrees.compared, asked), failure.text)

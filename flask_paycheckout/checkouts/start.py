@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.moves import Moves
+from flask_paycheckout.checkouts.moves import Asked, Moves
+from flask_paycheckout.checkouts.part_payments import PartPayments
 from flask_paycheckout.checkouts.schedule import PAGE_VALID
 from flask_paycheckout.checkouts.shop_answers import ShopAnswers
 from flask_paycheckout.checkouts.states import Status, best_of
@@ -88,6 +89,7 @@ class Starter:
     outbox: Outbox
     service: Service
     answers: ShopAnswers
+    part_payments: PartPayments
     origins_of: Callable[[str], tuple[str, ...]]
     record: ServiceRecord
     _starting: SingleFlight = field(default_factory=SingleFlight, init=False)
@@ -128,13 +130,20 @@ class Starter:
                 raise
             if total is None:
                 raise OrderNotPayable(order_id)
+            due, _ = self.part_payments.due(order_id, total, has_part=Status.PART in counts)
+            if due is None:
+                # The order became cheaper, so that its parts may reach what it costs now.
+                self.part_payments.complete(order_id)
+                _refuse_settled(order_id, self.checkouts.counts(order_id))
+                raise OrderNotPayable(order_id)
+            asked = Asked(total, due, account)
             # Without any checkout, no one is current.
             current = self.checkouts.current(order_id) if counts else None
-            if current is not None and self._usable(current, total, account):
+            if current is not None and self._usable(current, asked):
                 return Started(current, False)
             if is_crowded(self.checkouts, order_id, counts, self.parts.clock()):
                 raise TooManyAttempts(order_id, _MOST_OPEN, _CROWDED)
-            self._refused.raise_again(order_id, total)
+            self._refused.raise_again(order_id, due)
             with self._starting.join(order_id) as (ongoing, mine):
                 if not (mine or ongoing.of_this_thread):
                     self._wait_for(ongoing, account)
@@ -142,34 +151,35 @@ class Starter:
                 if self._starting.last_ended is not ended_before:
                     # Another thread may have made it meanwhile. What another process has made, the unique column tells.
                     current = self.checkouts.current(order_id)
-                    if current is not None and self._usable(current, total, account):
+                    if current is not None and self._usable(current, asked):
                         return Started(current, False)
-                made = self._make(order_id, total, account, current)
+                made = self._make(order_id, asked, current)
             if made is not None:
                 return Started(made, True)
         raise StartContended(order_id)
 
-    def _usable(self, current: CheckoutMixin, total: Total, account: str) -> bool:
+    def _usable(self, current: CheckoutMixin, asked: Asked) -> bool:
         fresh = self.parts.clock() < current.created_at + PAGE_VALID - _USEFUL
         # Also while a method is picked: a second page would only be a second way to pay.
         if not fresh or current.status not in _UNFINISHED:
             return False
-        if (current.total, current.account) != (total, account):
+        if (current.total, current.due, current.account) != asked:
             return False
-        if current.client_id != self.service.client_id_of(account):
+        if current.client_id != self.service.client_id_of(asked.account):
             # The present keys may not find its deposit.
             return False
         try:
             # The settings may be stricter now, and other programs may write to the shop's database.
-            require_allowed(current.url, self.origins_of(account))
+            require_allowed(current.url, self.origins_of(asked.account))
         except UnsafeCheckoutUrl:
             return False
         return True
 
-    def _make(self, order_id: str, total: Total, account: str, replaces: CheckoutMixin | None) -> CheckoutMixin | None:
+    def _make(self, order_id: str, asked: Asked, replaces: CheckoutMixin | None) -> CheckoutMixin | None:
         """Make the order's checkout; called by one thread of the process at a time."""
-        link, client_id = self._create(order_id, total, account)
-        stored = self.moves.store(order_id, link.id, link.url, total, self.parts.clock(), replaces, account, client_id)
+        link, client_id = self._create(order_id, asked.due, asked.account)
+        now = self.parts.clock()
+        stored = self.moves.store(order_id, link.id, link.url, asked, now, replaces, client_id)
         if stored is None:
             return None
         self.outbox.deliver(stored.events)
@@ -178,15 +188,15 @@ class Starter:
         # A receiver may have changed the row.
         return self.checkouts.find(link.id)
 
-    def _create(self, order_id: str, total: Total, account: str) -> tuple[CheckoutLink, str | None]:
+    def _create(self, order_id: str, due: Total, account: str) -> tuple[CheckoutLink, str | None]:
         """Create a checkout at the service, and name the client id that made it; it is not stored yet."""
         # The permit comes first: a call that was not allowed must not be recorded as a failure.
         with self.service.permit(CREATE, account) as permit, self.record.call(START, account):
             try:
-                link, client_id = permit.ask(lambda client: (client.checkouts.create(total), client.client_id))
+                link, client_id = permit.ask(lambda client: (client.checkouts.create(due), client.client_id))
             except RequestRefused as error:
                 if is_answer(error):
-                    self._refused.remember(order_id, total, error)
+                    self._refused.remember(order_id, due, error)
                 raise
             if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():
                 raise TransportFailed(CREATE, "the answer's id cannot be stored")
@@ -207,23 +217,23 @@ class Starter:
 
 
 class _Refused:
-    """Recent refusals of the service, which would refuse the same total of the same order again."""
+    """Recent refusals of the service, which would refuse the same amount of the same order again."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._of_order: dict[str, tuple[Total, RequestRefused, float]] = {}
 
-    def remember(self, order_id: str, total: Total, error: RequestRefused) -> None:
+    def remember(self, order_id: str, due: Total, error: RequestRefused) -> None:
         if len(self._of_order) >= _MOST_REFUSED:
             self._of_order.pop(next(iter(self._of_order), order_id), None)
         wait = min(max(_REFUSED, error.retry_after or 0.0), _REFUSED_LONGEST)
-        self._of_order[order_id] = total, error, self._now() + wait
+        self._of_order[order_id] = due, error, self._now() + wait
 
-    def raise_again(self, order_id: str, total: Total) -> None:
-        """Raise the service's last refusal of this order and total again, until its waiting time is over."""
+    def raise_again(self, order_id: str, due: Total) -> None:
+        """Raise the service's last refusal of this order and amount again, until its waiting time is over."""
         refused, error, until = self._of_order.get(order_id, (None, None, 0.0))
         left = until - self._now()
-        if error is None or refused != total or left <= 0:
+        if error is None or refused != due or left <= 0:
             return
         again = copy.copy(error)
         again.retry_after = max(1.0, left)

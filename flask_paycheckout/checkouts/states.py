@@ -11,6 +11,7 @@ class Status(StrEnum):
 
     CREATED = "created"
     PENDING = "pending"
+    PART = "part"
     PAID = "paid"
     HELD = "held"
     REJECTED = "rejected"
@@ -22,12 +23,15 @@ class Evidence(StrEnum):
 
     DEPOSIT_OPEN = "the deposit exists and is not completed"
     DEPOSIT_AGREES = "the deposit is completed and everything agrees"
+    DEPOSIT_IS_PART = "the deposit is completed, and is a part of what is left to pay"
     DEPOSIT_DISAGREES = "the deposit is completed and something disagrees"
     DEPOSIT_CLOSED = "the deposit ended without a payment"
     DEPOSIT_STALLED = "nothing moved for as long as PAYCHECKOUT_PENDING_FOR"
     NEVER_PICKED = "no payment method was picked while the page was valid"
     ACCEPTED = "a person accepted the held payment"
+    ACCEPTED_AS_PART = "a person accepted the held payment as a part of what is left to pay"
     REJECTED = "a person rejected the held payment"
+    TOTAL_REACHED = "the parts that arrived reach what the order costs now"
 
 
 TRANSITIONS: dict[tuple[Status, Evidence], Status] = {
@@ -35,30 +39,39 @@ TRANSITIONS: dict[tuple[Status, Evidence], Status] = {
     # When the first read already sees a closed deposit, the checkout was pending in between, though no read saw that.
     (Status.CREATED, Evidence.DEPOSIT_CLOSED): Status.PENDING,
     (Status.CREATED, Evidence.DEPOSIT_AGREES): Status.PAID,
+    (Status.CREATED, Evidence.DEPOSIT_IS_PART): Status.PART,
     (Status.CREATED, Evidence.DEPOSIT_DISAGREES): Status.HELD,
     (Status.CREATED, Evidence.NEVER_PICKED): Status.ABANDONED,
     (Status.PENDING, Evidence.DEPOSIT_AGREES): Status.PAID,
+    (Status.PENDING, Evidence.DEPOSIT_IS_PART): Status.PART,
     (Status.PENDING, Evidence.DEPOSIT_DISAGREES): Status.HELD,
     (Status.PENDING, Evidence.DEPOSIT_CLOSED): Status.ABANDONED,
     (Status.PENDING, Evidence.DEPOSIT_STALLED): Status.ABANDONED,
     # The customer may pick a method in the page's last second, so an abandoned checkout can still be paid.
     (Status.ABANDONED, Evidence.DEPOSIT_OPEN): Status.PENDING,
     (Status.ABANDONED, Evidence.DEPOSIT_AGREES): Status.PAID,
+    (Status.ABANDONED, Evidence.DEPOSIT_IS_PART): Status.PART,
     (Status.ABANDONED, Evidence.DEPOSIT_DISAGREES): Status.HELD,
     (Status.HELD, Evidence.ACCEPTED): Status.PAID,
+    (Status.HELD, Evidence.ACCEPTED_AS_PART): Status.PART,
     (Status.HELD, Evidence.REJECTED): Status.REJECTED,
+    # Without another payment: the order became cheaper, or a refund of a part was cancelled.
+    (Status.PART, Evidence.TOTAL_REACHED): Status.PAID,
 }
 """All transitions; any other one is refused. `paid` and `rejected` are final."""
 
 
 class Reason(StrEnum):
-    """The reason of a held payment or an abandoned checkout; stored, and passed to receivers of `payment_held`."""
+    """The reason of a held payment, an excess or an abandoned checkout; receivers of `payment_held` get it too."""
 
     AMOUNT_MISMATCH = "amount_mismatch"
     DUPLICATE = "duplicate"
     ORDER_CHANGED = "order_changed"
     ORDER_NOT_PAYABLE = "order_not_payable"
     ORDER_TOTAL_FAILED = "order_total_failed"
+    EXCESS = "excess"
+    """The order is paid, and with more than it costs."""
+
     NEVER_PICKED = "never_picked"
     DEPOSIT_CLOSED = "deposit_closed"
     STALLED = "stalled"
@@ -83,7 +96,10 @@ REASON_OF: dict[Evidence, Reason] = {
 OPEN = frozenset({Status.CREATED, Status.PENDING, Status.ABANDONED})
 """States that a read of the deposit can still change."""
 
-LIVE = (Status.CREATED, Status.PENDING, Status.HELD, Status.PAID)
+COUNTED = frozenset({Status.PART, Status.PAID})
+"""States of which the money counts for the order, but for an accepted second payment of a paid one."""
+
+LIVE = (Status.CREATED, Status.PENDING, Status.PART, Status.HELD, Status.PAID)
 """While a checkout of an order is in one of these states, the order is not abandoned."""
 
 UNREMINDED = frozenset({Status.PAID.value, Status.HELD.value, Status.PENDING.value})
@@ -95,6 +111,7 @@ FINAL = frozenset({Status.PAID, Status.REJECTED})
 SIGNAL_OF = {
     Status.CREATED: "checkout_created",
     Status.PENDING: "order_pending",
+    Status.PART: "order_part_paid",
     Status.PAID: "order_paid",
     Status.HELD: "payment_held",
     Status.ABANDONED: "order_abandoned",
@@ -102,7 +119,7 @@ SIGNAL_OF = {
 }
 """The signal of each state; `order_abandoned` is sent only when no other checkout of the order is live."""
 
-BEST_FIRST = (Status.PAID, Status.HELD, Status.PENDING, Status.CREATED, Status.ABANDONED)
+BEST_FIRST = (Status.PAID, Status.HELD, Status.PENDING, Status.PART, Status.CREATED, Status.ABANDONED)
 """An order has the first of these states that one of its checkouts is in."""
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from sqlalchemy import Connection, and_, bindparam, case, exists, func, literal_column, or_, select
+from sqlalchemy import Connection, and_, bindparam, case, exists, func, literal_column, or_, select, update
 
 from flask_paycheckout.checkouts.checkout_model import FIXED_COLUMNS, CheckoutMixin
-from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
-from flask_paycheckout.checkouts.states import LIVE, OPEN, UNREMINDED, Status, best_of
+from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Payment, amount_of, payment_of
+from flask_paycheckout.checkouts.ruling import Balance
+from flask_paycheckout.checkouts.states import COUNTED, LIVE, OPEN, UNREMINDED, Status, best_of
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.parameters import is_of, parameter
 from flask_paycheckout.database.state_table import StateTable
@@ -145,6 +147,37 @@ class Checkouts(StateTable[CheckoutMixin]):
         """
         return bool(self.rows(self._exists_paid, connection, of_paid_order_id=order_id)[0][0])
 
+    def balance(self, order_id: str, connection: Connection | None = None, *, lock: bool = False) -> Balance:
+        """The payments that count for an order, less their refunds.
+
+        :param connection: the connection of the caller's transaction; None for one of its own.
+        :param lock: lock the order's checkouts until that transaction ends; see `lock_order`.
+        """
+        rows = self.rows(self._select_balance[lock], connection, of_order_id=order_id)
+        parts = [row for row in rows if row.status == Status.PART]
+        paid, currency = Decimal(0), None
+        for row in (counted := [row for row in rows if row.paid_order_id is not None or row.status == Status.PART]):
+            if arrived := amount_of(row.payment_paid_amount, row.payment_paid_currency):
+                paid = EXACT.add(paid, EXACT.subtract(arrived.amount, Decimal(row.refunded_amount or 0)))
+                currency = arrived.currency
+        newest = max(parts, key=lambda row: (row.payment_completed_at, row.id), default=None)
+        is_paid = any(row.paid_order_id is not None for row in counted)
+        return Balance(paid, currency, newest and newest.checkout_id, bool(counted), is_paid)
+
+    def part_orders(self, due_by: datetime, after: str, limit: int) -> list[str]:
+        """The unpaid orders with parts whose total is to be asked for again, in the order of their ids.
+
+        :param after: the last id of the page before; empty for the first page.
+        """
+        c = self.table.c
+        due = select(c.order_id).where(c.next_read_at <= due_by, c.status == Status.PART.value, c.order_id > after)
+        return [row.order_id for row in self.rows(due.distinct().order_by(c.order_id).limit(limit))]
+
+    def look_at_parts(self, connection: Connection, order_id: str, at: datetime | None) -> None:
+        """Set the time of the next look at what an order with parts costs; None once it is paid."""
+        parts = update(self.table).where(self.table.c.order_id == order_id, self.table.c.status == Status.PART.value)
+        connection.execute(parts.values(next_read_at=at))
+
     # Inside a transaction of the caller
 
     def lock_order(self, connection: Connection, order_id: str) -> bool:
@@ -155,7 +188,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         return any(connection.execute(self._lock_of_order, {"of_order_id": order_id}).scalars())
 
     def has_live(self, connection: Connection, order_id: str) -> bool:
-        """Whether a checkout of this order is created, pending, held or paid, so that the order is not abandoned."""
+        """Whether a checkout of this order is created, pending, part, held or paid: the order is not abandoned then."""
         return bool(connection.execute(self._exists_live, {"of_order_id": order_id}).scalar_one())
 
     # Statements
@@ -178,6 +211,15 @@ class Checkouts(StateTable[CheckoutMixin]):
         c = self.table.c
         rows = select(*(c[name] for name in PAYMENT_COLUMNS)).where(is_of(self.table, "order_id"))
         return rows.where(c.payment_completed_at.is_not(None)).order_by(c.id.desc()).limit(NEWEST)
+
+    @cached_property
+    def _select_balance(self) -> dict[bool, Any]:
+        """The statement by whether it locks; every row of the order then, since each of them may become a part."""
+        c = self.table.c
+        columns = c.id, c.checkout_id, c.status, c.paid_order_id, c.refunded_amount, c.payment_completed_at
+        paid = c.payment_paid_amount, c.payment_paid_currency
+        rows = select(*columns, *paid).where(is_of(self.table, "order_id")).order_by(c.id)
+        return {False: rows.where(c.status.in_(COUNTED)), True: rows.with_for_update()}
 
     @cached_property
     def _count_by_status(self) -> Any:
@@ -239,7 +281,7 @@ class _Event(Protocol):
 class Superseding:
     """Compares events with the present state of their orders.
 
-    `order_abandoned` is superseded while the order is created, pending, held or paid again; `order_pending` once the
+    `order_abandoned` is superseded while the order is created, pending, part, held or paid; `order_pending` once the
     order is paid or held, or its own checkout is decided; `payment_reminder` once money is on its way, held or here, or
     nobody can pay any more. All other events stay true.
     """
@@ -279,6 +321,6 @@ class Superseding:
     def _exists_overtaken(self) -> Any:
         table, status = self.checkouts.table, self.checkouts.table.c.status
         settled = status.in_((Status.PAID, Status.HELD))
-        decided = status.in_((Status.PAID, Status.HELD, Status.REJECTED))
+        decided = status.in_((Status.PART, Status.PAID, Status.HELD, Status.REJECTED))
         overtaken = or_(and_(is_of(table, "order_id"), settled), and_(is_of(table, "checkout_id"), decided))
         return select(exists().where(overtaken))

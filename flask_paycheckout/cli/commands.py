@@ -134,27 +134,42 @@ def show(order_id: str, as_json: bool) -> None:
 @click.argument("checkout_id")
 @click.option("--accept", is_flag=True, help="Accept the payment as it is.")
 @click.option("--reject", is_flag=True, help="Reject the payment.")
+@click.option("--as-part", is_flag=True, help="Accept it as a part of what is left to pay.")
+@click.option("--refund-excess", is_flag=True, help="Accept it, and refund what came too much.")
 @by_option
 @why_option
 @json_option
 @with_appcontext
-def resolve(checkout_id: str, accept: bool, reject: bool, by: str, why: str, as_json: bool) -> None:
+def resolve(
+    checkout_id: str,
+    accept: bool,
+    reject: bool,
+    as_part: bool,
+    refund_excess: bool,
+    by: str,
+    why: str,
+    as_json: bool,
+) -> None:
     """Decide a held payment, and record the person and the reason.
 
     --accept pays the order with this payment as it is, and order_paid fires. For the reason duplicate, or when another
     payment has paid the order meanwhile, it only accepts a second payment: order_paid does not fire again.
 
+    --accept --as-part pays a part of the order, and the next payment page asks for the rest.
+
+    --accept --refund-excess also stores a refund of what came too much; `flask paycheckout show` names it.
+
     --reject does not pay the order.
 
-    Neither moves any money. A rejected payment, or an accepted second one, stays listed in `flask paycheckout report`
-    until `flask paycheckout payback` records whether it was paid back or is kept.
+    None of them moves any money at once. A rejected payment, or an accepted second one, stays listed in `flask
+    paycheckout report` until `flask paycheckout payback` records whether it was paid back or is kept.
 
     Exit code 0: decided. 1: the checkout is not stored, or not held. 2: an option is missing or cannot be used.
     """
     require_one(accept, reject, "--accept or --reject")
-    with usable(by="--by", why="--why"):
-        shop = runtime().for_writing(f"resolve({checkout_id!r})")
-        checkout = shop.resolutions.resolve(checkout_id, accept, by, why)
+    with usable(by="--by", why="--why", as_part="--as-part"):
+        resolve_payment = runtime().for_writing(f"resolve({checkout_id!r})").resolutions.resolve
+        checkout = resolve_payment(checkout_id, accept, by, why, as_part=as_part, refund_excess=refund_excess)
     said = f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}"
     tell(as_json, _facts(checkout, "reason"), said)
 

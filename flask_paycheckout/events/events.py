@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -101,7 +102,9 @@ def keywords_of(event: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
         keywords["checkout"] = subject if event["checkout_id"] else None
     if event["reason"] is not None:
         keywords["reason"] = event["reason"]
-    return keywords if event["extra"] is None else keywords | json.loads(event["extra"])
+    extra: dict[str, Any] = json.loads(event["extra"] or "{}")
+    # Sums are stored as exact text.
+    return keywords | extra | {name: Decimal(extra[name]) for name in ("paid", "left") if name in extra}
 
 
 def new_event(

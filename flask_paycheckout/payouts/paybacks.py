@@ -3,7 +3,8 @@
 The sum of the refunds that were neither cancelled nor failed stands in the checkout's row. Each change of it locks the
 row first, and is one statement that requires the sum that it starts from, so that any number of transactions at the
 same time add up to what arrived at most. A rejected payment, and an accepted second one of an order, stays listed until
-refunds cover all that arrived, or a person records that it was paid back by hand, or is kept.
+refunds cover all that arrived, or a person records that it was paid back by hand, or is kept; so does what exceeds the
+total of an order with parts, until refunds of any of its payments cover it, or a person records that it is kept.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sqlalchemy import Connection, Select, Table, func, select, text, update
 from flask_paycheckout.checkouts.checkout_model import MONEY_TO_PAY_BACK, CheckoutMixin
 from flask_paycheckout.checkouts.decisions import who_and_why, yes_or_no
 from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Amount, payment_of
-from flask_paycheckout.checkouts.states import OPEN
+from flask_paycheckout.checkouts.states import OPEN, Reason, Status
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, appended, line
@@ -65,11 +66,6 @@ class RefundLimits:
         :raises NothingToRefund: no money arrived, or what arrived is not settled yet.
         :raises PaybackRefused: a person has recorded that the money was paid back by hand.
         """
-        c = self.table.c
-        if connection.dialect.name != "sqlite":
-            # All checkouts of the order, in their order: a refund that rejects a held payment locks them as well.
-            order_id = select(c.order_id).where(c.checkout_id == checkout_id).scalar_subquery()
-            connection.execute(select(c.id).where(c.order_id == order_id).order_by(c.id).with_for_update())
         refundable = self._locked(connection, checkout_id)
         status, payback = refundable.row["status"], refundable.row["payback"]
         if refundable.arrived.amount <= 0 or status in OPEN:
@@ -86,14 +82,19 @@ class RefundLimits:
         """
         if amount > refundable.rest:
             raise RefundTooLarge(refundable.row["checkout_id"], amount, refundable.rest, refundable.arrived.currency)
-        self._set(connection, refundable, EXACT.subtract(refundable.rest, amount))
+        self._set(connection, refundable, EXACT.minus(amount))
 
     def give_back(self, connection: Connection, checkout_id: str, amount: Decimal) -> None:
         """Take a refund out of the sum again, as it was cancelled or has failed."""
         refundable = self._locked(connection, checkout_id)
-        self._set(connection, refundable, EXACT.add(refundable.rest, amount))
+        self._set(connection, refundable, amount)
 
     def _locked(self, connection: Connection, checkout_id: str) -> Refundable:
+        c = self.table.c
+        if connection.dialect.name != "sqlite":
+            # All checkouts of the order, in their order: what is left of the order depends on each of them.
+            order_id = select(c.order_id).where(c.checkout_id == checkout_id).scalar_subquery()
+            connection.execute(select(c.id).where(c.order_id == order_id).order_by(c.id).with_for_update())
         if not locked(connection, self.table, checkout_id):
             raise UnknownCheckout(checkout_id)
         row = connection.execute(select(self.table).filter_by(checkout_id=checkout_id)).mappings().one()
@@ -102,8 +103,8 @@ class RefundLimits:
             raise NothingToRefund(checkout_id, row["status"])
         return Refundable(payment.paid, rest_of(payment.paid.amount, row["refunded_amount"]), row)
 
-    def _set(self, connection: Connection, refundable: Refundable, rest: Decimal) -> None:
-        c, row = self.table.c, refundable.row
+    def _set(self, connection: Connection, refundable: Refundable, change: Decimal) -> None:
+        c, row, rest = self.table.c, refundable.row, EXACT.add(refundable.rest, change)
         refunded = EXACT.subtract(refundable.arrived.amount, rest)
         before = c.refunded_amount.is_not_distinct_from(row["refunded_amount"])
         values: dict[str, Any] = {"refunded_amount": f"{refunded:f}" if refunded else None}
@@ -115,6 +116,23 @@ class RefundLimits:
         if changed.rowcount != 1:
             # The row is locked, so only a database without row locks and with several writers comes here.
             raise RefundTooLarge(row["checkout_id"], refunded, rest, refundable.arrived.currency)
+        if row["status"] == Status.PART or row["paid_order_id"] is not None:
+            self._change_excess(connection, row["order_id"], change)
+
+    def _change_excess(self, connection: Connection, order_id: str, change: Decimal) -> None:
+        """Count a refund of one of its payments against what exceeds the total of an order with parts."""
+        c = self.table.c
+        paid = c.paid_order_id == order_id, c.excess.is_not(None)
+        row = connection.execute(select(c.excess, c.reason, c.payback).where(*paid)).one_or_none()
+        if row is None:
+            return
+        excess = EXACT.add(Decimal(row.excess), change)
+        values: dict[str, Any] = {"excess": f"{excess:f}"}
+        if excess > 0:
+            values["reason"] = Reason.EXCESS.value
+        if row.payback != KEPT and Reason.EXCESS in (row.reason, values.get("reason")):
+            values["payback"] = None if excess > 0 else REFUNDED
+        connection.execute(update(self.table).where(*paid).values(values))
 
 
 def locked(connection: Connection, checkouts: Table, checkout_id: str) -> bool:
@@ -155,7 +173,7 @@ class MoneyToPayBack:
     """The time of the decision."""
 
     left: Amount | None
-    """The part of `paid` that refunds have not taken; None when `paid` is."""
+    """The part of `paid` that refunds have not taken, and of an excess what is left of it; None when `paid` is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +210,9 @@ class Paybacks:
         entry = line(self.parts.clock(), Entry.PAYBACK, to=to, by=by, why=why)
         before = table.c.payback.is_(None) if kept else table.c.payback.is_(None) | (table.c.payback == KEPT)
         decided = table.c.status.in_(["paid", "rejected"]) & table.c.paid_order_id.is_(None)
+        if kept:
+            # The money of an order with parts: given back, also by hand, it counts as a refund.
+            decided |= (table.c.reason == Reason.EXCESS.value) | (table.c.status == Status.PART.value)
         marked = (
             update(table)
             .where(table.c.checkout_id == checkout_id, decided, before)
@@ -235,15 +256,16 @@ def select_to_pay_back(models: Models, account: str | None) -> Select[Any]:
     columns = [c.checkout_id, c.order_id, c.account, c.reason, c.status, c.moved_at, c.total_amount, c.total_currency]
     payment = (c[name] for name in PAYMENT_COLUMNS)
     of_account = [] if account is None else [c.account == account]
-    return select(*columns, c.refunded_amount, *payment).where(text(MONEY_TO_PAY_BACK), *of_account)
+    return select(*columns, c.refunded_amount, c.excess, *payment).where(text(MONEY_TO_PAY_BACK), *of_account)
 
 
 def money_of(row: Any) -> MoneyToPayBack:
     """The payment of a selected row."""
     payment = payment_of(row._mapping)
     paid = payment.paid if payment else None
+    left = Decimal(row.excess) if row.reason == Reason.EXCESS else paid and rest_of(paid.amount, row.refunded_amount)
     return MoneyToPayBack(
         *(row.checkout_id, row.order_id, row.account, row.reason, row.status == "paid"),
         *(f"{row.total_amount} {row.total_currency}", paid, as_utc(row.moved_at)),
-        paid and Amount(rest_of(paid.amount, row.refunded_amount), paid.currency),
+        paid and Amount(left or Decimal(0), paid.currency),
     )

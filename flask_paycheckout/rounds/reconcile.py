@@ -150,6 +150,9 @@ class Reconciler:
                 report += settled
                 if progress is not None:
                     progress(report)
+        for completed in self.settlement.part_payments.complete_due():
+            report += ReconcileReport(failed=1) if completed is None else _delivered(completed)
+            report += ReconcileReport(changed=int(completed is not None))
         self.settlement.service.record.write()
         # After the reads: what they have found needs no reminder.
         began = self.parts.clock()

@@ -81,7 +81,12 @@ def _standing(link: Link | None, token: str) -> Answer:
 def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
     settled = current.status in (Status.PAID, Status.HELD)
     total, failed = (None, False) if settled else _ask_total(link.order_id)
-    open_page = _open_page(link.order_id, total) if current.status == Status.PENDING else None
+    due, left = total, None
+    if total is not None:
+        due, left = runtime().part_payments.due(link.order_id, total, has_part=current.has_part)
+        if due is None and runtime().part_payments.complete(link.order_id) is not None:
+            return redirect(status_path(link), 303)
+    open_page = _open_page(link.order_id, total, due) if current.status == Status.PENDING else None
     if open_page and "payment" in request.args:
         return redirect(open_page, 303)
     # No link to the refund page, which decides where money goes: the status link may have been passed on.
@@ -89,15 +94,15 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
     receipt = Receipt()
     if runtime().settings.show_total or request_of(link.order_id) is not None:
         arrived = runtime().checkouts.payments(link.order_id) if settled or current.refundable else []
-        receipt = Receipt(total, arrived, refunds.paid_back)
+        receipt = Receipt(due, left, arrived, refunds.paid_back)
     # While order_total fails, the page must not claim that there is nothing to pay.
-    wanted = total is not None or failed
+    wanted = due is not None or failed
     return _page(
         link,
         current,
         order_text(current, wanted, receipt, refunds, language.of_page(), _asked(link)),
         # A form could make a second payment page, with which the order could be paid twice.
-        action=None if total is None or current.status == Status.PENDING else pay_path(link),
+        action=None if due is None or current.status == Status.PENDING else pay_path(link),
         payment_page=open_page and url_for(str(request.endpoint), token=token, payment=1),
     )
 
@@ -134,10 +139,13 @@ def _drawn(link: Link) -> Markup | None:
         return None
 
 
-def _open_page(order_id: str, total: Total | None) -> str | None:
-    """The payment page of a payment that is on its way; None where it asks for another total than the shop does now."""
+def _open_page(order_id: str, total: Total | None, due: Total | None) -> str | None:
+    """The payment page of a payment that is on its way; None where it asks for another amount than the shop does now.
+
+    :param due: what a new payment page would ask for.
+    """
     made = runtime().checkouts.current(order_id)
-    if made is None or made.status != Status.PENDING or total is None or made.total != total:
+    if made is None or made.status != Status.PENDING or due is None or (made.total, made.due) != (total, due):
         return None
     try:
         require_allowed(made.url, runtime().origins_of(made.account))
@@ -241,10 +249,10 @@ def paycheckout_button(order_id: str, label: str | None = None, *, new_tab: bool
         return button_text(key, language.of_shop(order_id))
 
     status = _status_of(order_id)
-    if status in BUTTON:
+    if status in BUTTON and status != Status.PART:
         shown = {"link": status_path(order_id), "label": text_of(status)}
     else:
-        name = text_of("pay") if label is None else label
+        name = text_of(Status.PART if status == Status.PART else "pay") if label is None else label
         shown = {"action": pay_path(order_id), "label": name} | (
             {"new_tab_hint": text_of("new tab")} if new_tab else {}
         )

@@ -20,7 +20,7 @@ from flask_paycheckout.books.lists import find_order_id, page_of_deeds, page_of_
 from flask_paycheckout.books.order_money import money_of, refunded_of
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.decisions import accepting, rejecting
+from flask_paycheckout.checkouts.decisions import HOW_TO_ACCEPT, accepting, rejecting
 from flask_paycheckout.checkouts.payments import Amount, arrived_of, sums_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.order_ids import is_order_id
@@ -59,6 +59,9 @@ _LISTS_OF_ALARMS: dict[str, tuple[str, str | None, str]] = {
 
 # Alarms about one order or payout, whose page says what the remedy would.
 _TOLD_BY_PAGES = frozenset({*_LISTS_OF_ALARMS, "unexplained-payments"})
+
+
+_DECIDED = "This payment was decided already, or cannot be accepted like this any more"
 
 
 def make_owner_view(permission: Permission, home: str | None, logout: str | None) -> Blueprint:
@@ -185,11 +188,16 @@ def resolve(token: str) -> str | tuple[str, int] | Response:
     """Record a decision on a held payment, with name and reason."""
 
     def record(checkout_id: str, decision: str, why: str) -> None:
-        shop = runtime().for_writing(f"resolve({checkout_id!r})")
-        shop.resolutions.resolve(checkout_id, decision == "accept", owner(), why)
+        resolutions = runtime().for_writing(f"resolve({checkout_id!r})").resolutions
+        part, excess = HOW_TO_ACCEPT.get(decision, (False, False))
+        accepts = decision in HOW_TO_ACCEPT
+        resolutions.resolve(checkout_id, accepts, owner(), why, as_part=part, refund_excess=excess)
 
-    asked, decided = "Say whether you accept or reject the payment, and why.", "This payment was decided already"
-    return _record(token, "decision", ("accept", "reject"), record, asked, decided)
+    asked, decided = (
+        "Say whether you accept or reject the payment, and why.",
+        _DECIDED,
+    )
+    return _record(token, "decision", (*HOW_TO_ACCEPT, "reject"), record, asked, decided)
 
 
 def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
@@ -269,6 +277,11 @@ def _story(order_id: str, fault: str | None = None, code: int = 200) -> tuple[st
     if story is None or not (story.attempts or story.request):
         abort(404, "No payment of such an order was ever started.")
     shop.looked(owner(), order_id, order_id)
+    has_part = any(attempt.status == Status.PART for attempt in story.attempts)
     facts = {"accepting": accepting, "rejecting": rejecting, "refunded_of": partial(refunded_of, story)}
+    facts |= {
+        "rest": shop.part_payments.rest(order_id) if has_part else None,
+        "choices": lambda checkout_id: shop.resolutions.choices(shop.checkouts.require(checkout_id)),
+    }
     urls = {"action": partial(form_url, purpose=RESOLVE), "erase_url": form_url("erase", ERASE, order_id)}
     return owner_page("order", story=story, money=money_of(story), fault=fault, **facts, **urls), code

@@ -116,6 +116,11 @@ _OF_STATUS = {
         ),
         message("Back to the payment page"),
     ),
+    Status.PART: PageText(
+        message("Partly paid"),
+        message("A part of what this order costs has arrived. Thank you!"),
+        message("Pay the rest"),
+    ),
     Status.PAID: PageText(
         message("Paid, thank you"), message("Your payment arrived. There is nothing more to do."), ""
     ),
@@ -256,6 +261,7 @@ _UNFINISHED = message(
 BUTTON: dict[str, str] = {
     "pay": _UNPAID.pay,
     "new tab": message("(opens in a new tab)"),
+    Status.PART: message("Pay the rest"),
     Status.PENDING: message("See how your payment stands"),
     Status.HELD: message("See how your payment stands"),
     Status.PAID: message("Paid: see your receipt"),
@@ -288,7 +294,10 @@ class Receipt(msgspec.Struct, frozen=True):
     """The money of an order, as its page shows it."""
 
     total: Total | None = None
-    """What is due."""
+    """What the next payment is asked for."""
+
+    left: Decimal | None = None
+    """All that is left to pay; None where nothing is asked for."""
 
     payments: Sequence[Payment] = ()
     paid_back: Mapping[str, Decimal] = {}
@@ -322,7 +331,7 @@ def order_text(
     """
     status, reason = standing.status, standing.reason
     # Money that is on its way, or has arrived, is shown even when the shop wants no payment any more.
-    closed = not payable and status not in (Status.PENDING, Status.PAID, Status.HELD)
+    closed = not payable and status not in (Status.PENDING, Status.PART, Status.PAID, Status.HELD)
     ended = _OF_REASON.get(reason) if reason and status == Status.ABANDONED else None
     waiting = _CROWDED if standing.crowded and status == Status.CREATED else None
     refunded = None if refunds.of_payment is None or status != Status.PAID else _OF_REFUND[refunds.of_payment]
@@ -346,7 +355,7 @@ def order_text(
     return msgspec.structs.replace(
         told,
         refund=" ".join([*map(catalogue(language.code).gettext, notices), *([told.refund] if told.refund else [])]),
-        total="" if receipt.total is None else _to_pay(receipt.total, language),
+        total="" if receipt.total is None else _to_pay(receipt.total, receipt.left, standing.has_part, language),
         arrived=[_arrived(payment, language) for payment in receipt.payments],
         paid_back=[format_amount(amount, currency, language.tag) for currency, amount in receipt.paid_back.items()],
         **(_subject(asked, standing, language) if asked else {}),
@@ -415,13 +424,18 @@ def when_text(wait: int, language: Language) -> str:
     ) % {"minutes": minutes}
 
 
-def _to_pay(total: Total, language: Language) -> str:
+def _to_pay(total: Total, left: Decimal | None, has_part: bool, language: Language) -> str:
     messages = catalogue(language.code)
-    if isinstance(total, Pay):
+    if left is not None and left > total.amount:
+        text = messages.gettext("To pay now: %(amount)s, of %(left)s")
+    elif has_part:
+        text = messages.gettext("Left to pay: %(amount)s")
+    elif isinstance(total, Pay):
         text = messages.gettext("To pay: %(amount)s")
     else:
         text = messages.gettext("To pay: %(amount)s, and the fee of your payment method")
-    return text % {"amount": format_amount(total.amount, total.currency, language.tag)}
+    sums = {"amount": total.amount, "left": total.amount if left is None else left}
+    return text % {name: format_amount(each, total.currency, language.tag) for name, each in sums.items()}
 
 
 def _arrived(payment: Payment, language: Language) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import mapped_column
 
 from flask_paycheckout import CheckoutMixin, EventMixin, Pay
-from flask_paycheckout.checkouts.moves import Move, Moved
+from flask_paycheckout.checkouts.moves import Asked, Move, Moved
 from flask_paycheckout.checkouts.states import Status
 from tests.conftest import OpenShop
 from tests.scripted import Shop
@@ -125,6 +125,7 @@ def test_a_move_whose_event_cannot_be_stored_does_not_happen(shop: Shop) -> None
 def test_a_replaced_attempt_gives_its_place_to_the_new_one_only(shop: Shop) -> None:
     seen = shop.attempt(shop.starts())
     store = shop.runtime.moves.store
-    assert store("o-1", "chk-8", "https://pay.example/8", Pay("1", "USD"), shop.clock.now, seen) is not None
-    assert store("o-1", "chk-9", "https://pay.example/9", Pay("1", "USD"), shop.clock.now, seen) is None
+    asked = Asked(Pay("1", "USD"), Pay("1", "USD"))
+    assert store("o-1", "chk-8", "https://pay.example/8", asked, shop.clock.now, seen) is not None
+    assert store("o-1", "chk-9", "https://pay.example/9", asked, shop.clock.now, seen) is None
     assert [attempt.checkout_id for attempt in shop.attempts()] == ["chk-1", "chk-8"]

@@ -9,23 +9,27 @@ from flask_paycheckout.signals import BY_NAME, OF_PAYOUTS
 
 # Written out a second time, as the rules say it, and not read from the table.
 TABLE = """
-              open     agrees  disagrees  closed     stalled    never      accepted  rejected
-    created   pending  paid    held       pending    -          abandoned  -         -
-    pending   -        paid    held       abandoned  abandoned  -          -         -
-    paid      -        -       -          -          -          -          -         -
-    held      -        -       -          -          -          -          paid      rejected
-    rejected  -        -       -          -          -          -          -         -
-    abandoned pending  paid    held       -          -          -          -         -
+              open     agrees  part  disagrees  closed     stalled    never      accepted  as-part  rejected  reached
+    created   pending  paid    part  held       pending    -          abandoned  -         -        -         -
+    pending   -        paid    part  held       abandoned  abandoned  -          -         -        -         -
+    part      -        -       -     -          -          -          -          -         -        -         paid
+    paid      -        -       -     -          -          -          -          -         -        -         -
+    held      -        -       -     -          -          -          -          paid      part     rejected  -
+    rejected  -        -       -     -          -          -          -          -         -        -         -
+    abandoned pending  paid    part  held       -          -          -          -         -        -         -
 """
 COLUMNS = (
     Evidence.DEPOSIT_OPEN,
     Evidence.DEPOSIT_AGREES,
+    Evidence.DEPOSIT_IS_PART,
     Evidence.DEPOSIT_DISAGREES,
     Evidence.DEPOSIT_CLOSED,
     Evidence.DEPOSIT_STALLED,
     Evidence.NEVER_PICKED,
     Evidence.ACCEPTED,
+    Evidence.ACCEPTED_AS_PART,
     Evidence.REJECTED,
+    Evidence.TOTAL_REACHED,
 )
 CELLS = [
     pytest.param(Status(row.split()[0]), evidence, target, id=f"{row.split()[0]}-{evidence.name.lower()}")
@@ -35,7 +39,7 @@ CELLS = [
 
 
 def test_every_cell_is_listed() -> None:
-    assert len(CELLS) == len(Status) * len(Evidence) == 48
+    assert len(CELLS) == len(Status) * len(Evidence) == 77
 
 
 @pytest.mark.parametrize(("status", "evidence", "target"), CELLS)
@@ -49,8 +53,7 @@ def test_nothing_leads_out_of_a_final_state() -> None:
 
 
 def test_a_read_of_the_deposit_moves_only_open_states() -> None:
-    by_reading = {status for status, evidence in TRANSITIONS if evidence not in (Evidence.ACCEPTED, Evidence.REJECTED)}
-    assert by_reading == OPEN
+    assert {status for status, _ in TRANSITIONS} - OPEN == {Status.HELD, Status.PART}
 
 
 def test_every_state_but_rejected_has_its_signal() -> None:

@@ -17,9 +17,10 @@ _CHECKOUT = {
     "created": (0, 1),
     "pending": (1, 0),
     "abandoned": (1, 2),
-    "paid": (2, 0),
-    "held": (2, 1),
-    "rejected": (2, 2),
+    "part": (3, 1.1),
+    "paid": (3, 0.2),
+    "held": (2, 2.1),
+    "rejected": (3, 2.4),
 }
 _PAYOUT = {
     **{"claimable": (0, 0.7), "waiting": (1, 0.7), "ready": (2, 0.7), "sending": (3, 0.7), "sent": (4, 0.7)},

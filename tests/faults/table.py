@@ -54,12 +54,12 @@ _FINDING, _COMMANDS = "sandbox/inspector", "sandbox/terminal/test_commands.py"
 #: By promise, or by threat with the defence against it.
 FAULTS: dict[str, dict[str, Planted]] = {
     "Only the right money pays an order.": {
-        "the amount is not compared": (_COMPARED, Swap("checkouts.ruling:compare", "amount == total.amount", "True")),
+        "the amount is not compared": (_COMPARED, Swap("checkouts.ruling:compare", "amount == due.amount", "True")),
         "the currency is not compared": (
             _COMPARED,
             Swap(
                 "checkouts.ruling:compare",
-                '_same(f"{side}Currency", total.currency, currency)',
+                '_same(f"{side}Currency", due.currency, currency)',
                 '_same(f"{side}Currency", str(currency), currency)',
             ),
         ),
@@ -69,7 +69,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a page of another client id is used again": (
             "checkouts/test_client_ids.py::test_a_page_of_another_client_id_is_not_used_again",
-            Swap("checkouts.start:Starter._usable", "current.client_id != self.service.client_id_of(account)", "False"),
+            Swap(
+                "checkouts.start:Starter._usable",
+                "current.client_id != self.service.client_id_of(asked.account)",
+                "False",
+            ),
         ),
         "webhooks about no checkout make payouts due without back-off": (
             "payouts/test_hints.py::test_webhooks_have_an_effect_ever_more_rarely_while_they_change_nothing",
@@ -85,7 +89,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "amounts are compared as floats": (
             "money/test_spellings.py::test_each_spelling",
-            Swap("checkouts.ruling:compare", "amount == total.amount", "float(amount) == float(total.amount)"),
+            Swap("checkouts.ruling:compare", "amount == due.amount", "float(amount) == float(due.amount)"),
         ),
         "the deposit's own id is not compared": (
             _COMPARED,
@@ -172,7 +176,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "checkouts.start:Starter._make",
                 "store",
                 "import threading, types\n"
-                "stored = (order_id, link.id, link.url, total, self.parts.clock(), current)\n"
+                "stored = (order_id, link.id, link.url, asked, now, replaces)\n"
                 "threading.Thread(target=self.moves.store, args=stored).start()\n"
                 "return types.SimpleNamespace(checkout_id=link.id, order_id=order_id, url=link.url, status='created')",
             ),
@@ -1170,7 +1174,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a page of another account is used again": (
             f"{_ACCOUNTS}::test_an_order_that_moves_to_another_seller_gets_another_page",
-            Swap("checkouts.start:Starter._usable", "(total, account)", "(total, current.account)"),
+            Swap(
+                "checkouts.start:Starter._usable",
+                "(current.total, current.due, current.account) != asked",
+                "(current.total, current.due) != asked[:2]",
+            ),
         ),
         "payouts are sent with the token of the settings": (
             "accounts/test_payouts.py::test_each_is_sent_with_the_token_of_its_account_and_read_with_its_keys",

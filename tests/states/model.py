@@ -16,16 +16,21 @@ LEGAL = frozenset(
         (None, "created"),
         ("created", "pending"),
         ("created", "paid"),
+        ("created", "part"),
         ("created", "held"),
         ("created", "abandoned"),
         ("pending", "paid"),
+        ("pending", "part"),
         ("pending", "held"),
         ("pending", "abandoned"),
         ("abandoned", "paid"),
+        ("abandoned", "part"),
         ("abandoned", "held"),
         ("abandoned", "pending"),
         ("held", "paid"),
+        ("held", "part"),
         ("held", "rejected"),
+        ("part", "paid"),
     }
 )
 _SIGNALS = {

@@ -16,7 +16,7 @@ from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy.exc import IntegrityError
 
-from flask_paycheckout import Pay, PayCheckout, order_paid, payment_resolved
+from flask_paycheckout import Pay, PayCheckout, order_paid, order_part_paid, payment_resolved
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.testing import Sandbox, SandboxControl
 from tests.docs.merchant import SETTINGS, Merchant
@@ -86,6 +86,33 @@ def receivers(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request
         assert "paid as 12.50 USD, but costs 198.00" in str(paycheckout.explain("careless"))
         assert not any(order(name).shipped for name in ("changed", "cancelled", "careless"))
         assert (db.session.get_one(Stock, "book").left, db.session.query(Customer).count()) == (3, 1)
+        db.engine.dispose()
+
+
+def parts(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request: pytest.FixtureRequest) -> None:
+    """The page's shop takes a deposit, and then the rest."""
+    app, db, paycheckout = Flask("shop"), SQLAlchemy(), PayCheckout()
+    app.config.update(paycheckout_sandbox.config, TESTING=True, SECRET_KEY="test", SERVER_NAME="shop.example")
+    app.config["SQLALCHEMY_DATABASE_URI"] = f"sqlite:///{tmp_path}/shop.db"
+    db.init_app(app)
+    paycheckout.init_app(app, db, transport=paycheckout_sandbox.transport)
+
+    class Order(db.Model):  # type: ignore[name-defined,misc]  # Flask-SQLAlchemy makes it at run time
+        id = db.Column(db.String, primary_key=True)
+        total = db.Column(db.Numeric(10, 2))
+        state = db.Column(db.String, default="open")
+
+    letters: list[str] = []
+    names = {"db": db, "paycheckout": paycheckout, "Order": Order, "Pay": Pay, "letters": letters}
+    exec(scene.code(), names | {"order_part_paid": order_part_paid})  # noqa: S102 - the page's own code
+    request.addfinalizer(lambda: order_part_paid.disconnect(next(iter(order_part_paid.receivers.values()))))
+    with app.app_context():
+        db.create_all()
+        db.session.add(Order(id="1", total=Decimal("80.00")))
+        db.session.commit()
+        assert paycheckout_sandbox.pay_part(paycheckout, "1").due == Pay("16.00", "USD")
+        assert letters[0].startswith("Thank you! 16 of order 1 has arrived, 64.00 is left: ")
+        assert paycheckout_sandbox.pay_rest(paycheckout, "1").status == "paid"
         db.engine.dispose()
 
 

@@ -1,0 +1,133 @@
+"""Orders that several payments pay: what is left of them, and orders whose parts reach a total that was lowered.
+
+A payment that completes its order is settled like any other one. Here the newest part pays the order without another
+payment, since the order became cheaper, or a refund of a part was cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from flask_paycheckout.checkouts.moves import Move, Moves
+from flask_paycheckout.checkouts.ruling import Rest
+from flask_paycheckout.checkouts.schedule import Schedule
+from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals, is_in_parts
+from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Reason, Status
+from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.database.history import Entry, line
+from flask_paycheckout.database.lock_limit import begin_limited
+from flask_paycheckout.database.state_table import lost_races_ignored
+from flask_paycheckout.events.outbox import Outbox
+from flask_paycheckout.events.receiver_runs import Delivery
+from flask_paycheckout.events.shop_transaction import ShopTransaction
+from flask_paycheckout.service.logs import about
+from flask_paycheckout.totals import Pay, Total
+
+if TYPE_CHECKING:
+    from flask_paycheckout.parts import Parts
+
+# The orders that are looked up together.
+_PAGE = 100
+
+
+class _NotReached(Exception):
+    """The parts do not reach the total, so the transaction that asked for it is rolled back."""
+
+
+@dataclass(frozen=True, eq=False)
+class PartPayments:
+    """Tells what is left of one app's orders, and completes those whose parts reach their newest total."""
+
+    parts: Parts
+    checkouts: Checkouts
+    moves: Moves
+    outbox: Outbox
+    totals: OrderTotals
+
+    def rest(self, order_id: str) -> Rest | None:
+        """How much of an order is paid and left, by what it costs now; None without a payment that counts.
+
+        While the shop wants no payment, or cannot say what the order costs, what it cost last is left to pay.
+        """
+        balance = self.checkouts.balance(order_id, self.parts.sessions.open_connection())
+        if not balance.has_payment:
+            return None
+        left = Decimal(0)
+        if not balance.is_paid:
+            current = self.checkouts.current(order_id)
+            for total in (self.totals.answers.total_now(order_id), current and current.total):
+                if isinstance(total, Pay) and balance.excess(total) is not None:
+                    return balance.with_payment(Decimal(0), total)
+        return Rest(balance.paid, left, balance.currency or "")
+
+    def due(self, order_id: str, total: Total, *, has_part: bool) -> tuple[Total | None, Decimal]:
+        """What the order's next checkout asks for, and all that is left to pay.
+
+        :param has_part: whether a part of it has arrived.
+        :returns: None for the first where nothing is left, or that cannot be reckoned.
+        """
+        balance = self.checkouts.balance(order_id) if has_part or is_in_parts(total) else None
+        if balance is None or not isinstance(total, Pay):
+            return (total if balance is None else None), total.amount
+        return balance.due(total), balance.with_payment(Decimal(0), total).left
+
+    def complete(self, order_id: str) -> Delivery | None:
+        """Let the newest part pay the order if the parts reach what it costs now; deliver the events.
+
+        :returns: the counts of the deliveries; None when the parts do not reach the total.
+        :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
+        """
+        newest = self.checkouts.balance(order_id).newest_part
+        if newest is None:
+            return None
+        part, now = self.checkouts.require(newest), self.parts.clock()
+
+        def decide(transaction: ShopTransaction) -> Move:
+            total = self.totals.total(transaction, part)
+            balance = self.checkouts.balance(order_id, transaction.connection, lock=True)
+            excess = balance.excess(total)
+            unpaid = balance.newest_part == newest and not balance.is_paid
+            if excess is None or excess < 0 or not (unpaid and isinstance(total, Pay)):
+                raise _NotReached
+            evidence = Evidence.TOTAL_REACHED
+            to, rest = TRANSITIONS[Status.PART, evidence], balance.with_payment(Decimal(0), total)
+            reason = Reason.EXCESS if excess > 0 else None
+            compared = [f"order_total now: {total}, parts: {balance.paid:f}"]
+            entry = line(now, Entry.MOVED, to=to, rule=evidence, reason=reason, compared=compared)
+            # Whatever became of this part alone: now it stands for the whole order.
+            return Move(to, entry, reason, values={"payback": None}, rest=rest, excess=excess)
+
+        moved = None
+        try:
+            moved = self.moves.move_as_shop_says(part, now, decide)
+        except (_NotReached, OrderTotalFailed):
+            self._look_again(part.order_id, self._schedule.next_read(Status.PART, now, part.moved_at, now))
+        return None if moved is None else self.outbox.deliver(moved.events)
+
+    def complete_due(self) -> Iterator[Delivery | None]:
+        """Complete the orders that are due to be asked about; gives the deliveries of each, None where it failed."""
+        due_by, after = self.parts.clock(), ""
+        while found := self.checkouts.part_orders(due_by, after, _PAGE):
+            for after in found:
+                try:
+                    completed = self.complete(after)
+                except Exception:
+                    text = "it could not be settled whether the parts of order %s reach its total"
+                    self.parts.log.exception("settling payments", text, after, extra=about(after))
+                    yield None
+                else:
+                    if completed is not None:
+                        yield completed
+
+    def _look_again(self, order_id: str, at: datetime | None) -> None:
+        with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
+            self.checkouts.look_at_parts(connection, order_id, at)
+
+    @cached_property
+    def _schedule(self) -> Schedule:
+        return Schedule(self.parts.settings.pending_for, self.parts.settings.watch_for)

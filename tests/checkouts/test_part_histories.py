@@ -1,0 +1,293 @@
+"""Random histories of an order that is paid in parts: they agree with an oracle that counts in whole cents.
+
+An order is shipped once, and only when its payments less their refunds reach what it costs, or a person says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import OrderNotPayable, OrderSettled, Pay, RefundTooLarge, TransitionRefused
+from tests.chance import seed_of, soak_count, stream
+from tests.scripted import Shop, number
+
+HISTORIES, STEPS = 40, 14
+# Cents that often add up to each other.
+SUMS = (1, 2500, 3000, 5000, 7000, 10000, 12345)
+OPEN = "open"
+
+
+@dataclass
+class Money:
+    """What came on one page, and how much of it went back."""
+
+    total: int
+    due: int
+    state: str = OPEN
+    arrived: int = 0
+    refunds: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> int:
+        return self.arrived - sum(self.refunds.values())
+
+
+class Oracle:
+    """The rules for parts, on integers."""
+
+    def __init__(self, total: int) -> None:
+        self.total: int | None = total
+        self.pages: dict[str, Money] = {}
+        self.came: list[str] = []
+        self.paid_by: str | None = None
+        self.excess = 0
+
+    @property
+    def paid(self) -> int:
+        return sum(page.kept for name, page in self.pages.items() if page.state == "part" or name == self.paid_by)
+
+    @property
+    def parts(self) -> list[str]:
+        return [name for name in self.came if self.pages[name].state == "part"]
+
+    @property
+    def held(self) -> list[str]:
+        return [name for name, page in self.pages.items() if page.state == "held"]
+
+    def left(self) -> int:
+        """What is left of the newest total, or of that of the newest page."""
+        total = list(self.pages.values())[-1].total if self.total is None else self.total
+        return 0 if self.paid_by else max(total - self.paid, 0)
+
+    def arrives(self, name: str, cents: int) -> None:
+        page, left = self.pages[name], 0 if self.total is None else self.total - self.paid
+        page.arrived = cents
+        self.came.append(name)
+        if self.paid_by or self.total is None or cents > left:
+            page.state = "held"
+        elif cents < left:
+            page.state = "part"
+        else:
+            self.pays(name, left)
+
+    def pays(self, name: str, left: int) -> None:
+        self.excess = self.pages[name].arrived - left
+        self.pages[name].state, self.paid_by = "paid", name
+
+    def looks(self) -> None:
+        """The shop is asked what the order costs."""
+        if self.parts and not self.paid_by and self.total is not None and self.paid >= self.total:
+            over, newest = self.paid - self.total, self.parts[-1]
+            self.pages[newest].state, self.paid_by, self.excess = "paid", newest, over
+
+    def accepts(self, name: str, how: str) -> int | None:
+        """The cents that go back at once, if it may be accepted like this; else None."""
+        page = self.pages[name]
+        basis = page.total if self.total is None else self.total
+        over = page.arrived if self.paid_by else self.paid + page.arrived - basis
+        refused = over <= 0 if how == "excess" else over > 0 and (how == "part" or not self.paid_by)
+        if refused:
+            return None
+        if self.paid_by:
+            page.state = "paid"
+        elif how == "part" and over < 0:
+            page.state = "part"
+        else:
+            self.pays(name, page.arrived - over)
+        return min(over, page.arrived) if how == "excess" else 0
+
+    def refunds(self, name: str, cents: int, reference: str) -> None:
+        page = self.pages[name]
+        if page.state == "held":
+            page.state = "rejected"
+        page.refunds[reference] = cents
+        if name == self.paid_by or page.state == "part":
+            self.excess -= cents if self.paid_by else 0
+
+    def cancels(self, name: str, reference: str) -> None:
+        cents = self.pages[name].refunds.pop(reference)
+        if name == self.paid_by or self.pages[name].state == "part":
+            self.excess += cents if self.paid_by else 0
+
+    def listed(self) -> dict[str, int]:
+        """What waits to be paid back or kept."""
+        apart = {name: page for name, page in self.pages.items() if name != self.paid_by}
+        waits = {name: page.kept for name, page in apart.items() if page.state in ("paid", "rejected") and page.kept}
+        return waits | ({self.paid_by: self.excess} if self.paid_by and self.excess > 0 else {})
+
+
+def usd(cents: int) -> Decimal:
+    return Decimal(cents) / 100
+
+
+class History:
+    """One order of the shop beside its oracle."""
+
+    def __init__(self, shop: Shop, chance: Random) -> None:
+        self.shop, self.chance = shop, chance
+        self.order_id = f"h-{chance.randrange(10**12)}"
+        self.oracle = Oracle(10000)
+        self.costs(10000)
+
+    def costs(self, cents: int | None) -> None:
+        self.oracle.total = cents
+        self.now = self.chance.choice([None, 3000, 10000])
+        now = None if self.now is None else usd(self.now)
+        self.shop.totals[self.order_id] = None if cents is None else Pay(usd(cents), "USD", parts=True, now=now)
+
+    # Steps
+
+    def starts(self) -> str | None:
+        oracle = self.oracle
+        try:
+            name = self.shop.starts(self.order_id)
+        except OrderNotPayable:
+            assert oracle.total is None
+            return None
+        except OrderSettled:
+            if not oracle.held:
+                oracle.looks()
+            assert oracle.paid_by or oracle.held
+            return None
+        assert oracle.total is not None
+        due = min(self.now or oracle.total, oracle.total - oracle.paid)
+        oracle.pages.setdefault(name, Money(oracle.total, due))
+        assert self.shop.attempt(name).due == Pay(usd(due), "USD")
+        return name
+
+    def pays(self) -> None:
+        waiting = [name for name, page in self.oracle.pages.items() if page.state == OPEN]
+        name = self.chance.choice(waiting) if waiting and self.chance.random() < 0.3 else self.starts()
+        if name is not None:
+            due = self.oracle.pages[name].due
+            cents = self.chance.choice([due, due, max(due - 1, 1), due + 1, *SUMS])
+            self.shop.settles(name, "completed", inputAmount=number(usd(cents)))
+            self.oracle.arrives(name, cents)
+
+    def changes(self) -> None:
+        paid = self.oracle.paid
+        self.costs(self.chance.choice([None, 10000, 10000, paid or 1, max(paid - 1, 1), paid + 1, *SUMS]))
+
+    def looks(self) -> None:
+        if self.chance.random() < 0.5 or not self.oracle.parts:
+            self.shop.reconciles()
+        else:
+            self.shop.settles(self.chance.choice(self.oracle.parts))
+        self.oracle.looks()
+
+    def decides(self) -> None:
+        if not self.oracle.held:
+            return
+        name = self.chance.choice(self.oracle.held)
+        how = self.chance.choice(["accept", "part", "excess", "reject"])
+        if how == "reject":
+            self.shop.resolves(name, False)
+            self.oracle.pages[name].state = "rejected"
+            return
+        keywords = {"as_part": how == "part", "refund_excess": how == "excess"}
+        before = self.references(name)
+        try:
+            with self.shop.app.app_context():
+                self.shop.paycheckout.resolve(name, True, "Ada", "so be it", **keywords)
+        except TransitionRefused:
+            assert self.oracle.accepts(name, how) is None, how
+            return
+        back = self.oracle.accepts(name, how)
+        assert back is not None, how
+        for reference in self.references(name) - before:
+            self.oracle.refunds(name, back, reference)
+
+    def references(self, name: str) -> set[str]:
+        return {refund.reference for refund in self.shop.runtime.payouts.of_checkout(name)}
+
+    def refunds(self) -> None:
+        if not self.oracle.came:
+            return
+        name = self.chance.choice(self.oracle.came)
+        page = self.oracle.pages[name]
+        cents = self.chance.choice([1, page.kept, page.kept + 1, *SUMS]) or 1
+        try:
+            with self.shop.app.app_context():
+                refund = self.shop.paycheckout.refund(name, usd(cents), by="Ada", why="one less")
+                self.shop.db.session.commit()
+                reference = refund.reference
+        except RefundTooLarge:
+            assert cents > page.kept
+            return
+        assert cents <= page.kept
+        self.oracle.refunds(name, cents, reference)
+
+    def cancels(self) -> None:
+        given = [(name, one) for name, page in self.oracle.pages.items() for one in page.refunds]
+        if given:
+            name, reference = self.chance.choice(sorted(given))
+            with self.shop.app.app_context():
+                self.shop.paycheckout.cancel_payout(reference, by="Ada", why="a slip")
+            self.oracle.cancels(name, reference)
+
+    # What must be true
+
+    def check(self) -> None:
+        oracle, shop = self.oracle, self.shop
+        stored = {attempt.checkout_id: attempt for attempt in shop.attempts(self.order_id)}
+        for name, page in oracle.pages.items():
+            assert stored[name].status == ("created" if page.state == OPEN else page.state), name
+        assert {name for name, one in stored.items() if one.paid_order_id} == {oracle.paid_by} - {None}
+        with shop.app.app_context():
+            rest = shop.paycheckout.rest(self.order_id)
+            told = [event.name for event in shop.paycheckout.explain(self.order_id).events]
+            lines = [line for line in shop.paycheckout.books() if line.order_id == self.order_id]
+        counted = oracle.parts or oracle.paid_by
+        assert (rest and (rest.paid, rest.left)) == ((usd(oracle.paid), usd(oracle.left())) if counted else None)
+        assert told.count("order_paid") == bool(oracle.paid_by)
+        booked = sum((line.gross or Decimal(0) for line in lines if line.kind == "payment"), Decimal(0))
+        counting = {*oracle.parts, oracle.paid_by}
+        assert booked == usd(sum(page.arrived for name, page in oracle.pages.items() if name in counting))
+        _, waiting = shop.runtime.paybacks.listed(10_000)
+        mine: dict[str, Any] = {one.checkout_id: one.left for one in waiting if one.order_id == self.order_id}
+        assert {name: left.amount for name, left in mine.items()} == {
+            name: usd(cents) for name, cents in oracle.listed().items()
+        }
+
+
+STEPS_OF: tuple[Callable[[History], object], ...] = (
+    *(History.pays, History.pays, History.pays, History.starts),
+    *(History.changes, History.looks, History.decides, History.decides),
+    *(History.refunds, History.cancels),
+)
+
+
+def walk(shop: Shop, chance: Random) -> str:
+    history = History(shop, chance)
+    steps: list[str] = []
+    for _ in range(chance.randint(2, STEPS)):
+        step = chance.choice(STEPS_OF)
+        steps.append(getattr(step, "__name__", ""))
+        try:
+            step(history)
+            history.check()
+        except Exception as error:
+            error.add_note(f"{history.order_id}: {steps}")
+            raise
+    return ("paid" if history.oracle.paid_by else "unpaid") + (" in parts" if history.oracle.parts else "")
+
+
+@pytest.mark.on_each_database
+def test_each_history_agrees_with_the_oracle(shop: Shop, pytestconfig: pytest.Config) -> None:
+    chance = stream(seed_of(pytestconfig), "parts")
+    ends = {walk(shop, chance) for _ in range(HISTORIES)}
+    assert {"paid", "paid in parts", "unpaid in parts"} <= ends
+
+
+@pytest.mark.soak
+@pytest.mark.on_each_database
+def test_each_of_thousands_of_histories_agrees_with_the_oracle(shop: Shop, pytestconfig: pytest.Config) -> None:
+    chance = stream(seed_of(pytestconfig), "parts")
+    for _ in range(soak_count(10_000)):
+        walk(shop, chance)

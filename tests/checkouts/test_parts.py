@@ -1,0 +1,393 @@
+"""Orders that several payments pay: each row of the table for parts, what is left, and what came too much."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import (
+    ByHand,
+    OrderNotPayable,
+    OrderSettled,
+    Pay,
+    Receive,
+    RefundTooLarge,
+    TransitionRefused,
+    order_paid,
+    order_part_paid,
+    payment_held,
+)
+from flask_paycheckout.testing import Signals
+from tests.alarming import examples
+from tests.scripted import Shop, number
+
+pytestmark = pytest.mark.on_each_database
+TOTAL = Pay("100", "USD", parts=True)
+
+
+@pytest.fixture
+def shop(shop: Shop) -> Shop:
+    shop.totals["o-1"] = TOTAL
+    return shop
+
+
+def arrives(shop: Shop, amount: str) -> str:
+    """Another checkout is started, and this amount arrives for it; nobody has read it."""
+    return shop.has_deposit("completed", inputAmount=number(amount))
+
+
+def pays(shop: Shop, amount: str) -> Any:
+    return shop.settles(arrives(shop, amount))
+
+
+def resolves(shop: Shop, checkout_id: str, **how: bool) -> Any:
+    with shop.app.app_context():
+        return shop.paycheckout.resolve(checkout_id, True, by="Ada", why="seen on the statement", **how)
+
+
+def refunds(shop: Shop, checkout_id: str, amount: str) -> Any:
+    with shop.app.app_context():
+        refund = shop.paycheckout.refund(checkout_id, amount, by="Ada", why="one less")
+        shop.db.session.commit()
+        return refund.reference
+
+
+def rest(shop: Shop) -> tuple[str, str, str] | None:
+    with shop.app.app_context():
+        found = shop.paycheckout.rest("o-1")
+    return None if found is None else (f"{found.paid:.2f}", f"{found.left:.2f}", found.currency)
+
+
+def status(shop: Shop) -> str:
+    with shop.app.app_context():
+        return shop.paycheckout.order_status("o-1")
+
+
+def test_parts_pay_an_order_once_they_reach_its_total(shop: Shop, signals: Signals) -> None:
+    assert rest(shop) is None
+    assert pays(shop, "60").status == "part"
+    assert (status(shop), rest(shop)) == ("part", ("60.00", "40.00", "USD"))
+    assert (signals[-1].name, signals[-1].extra) == ("order_part_paid", {"paid": Decimal(60), "left": Decimal(40)})
+    second = shop.attempt(shop.starts())
+    assert (second.due, second.total) == (Pay("40", "USD"), TOTAL)
+    assert shop.service.created[-1]["inputAmount"] == 40
+    assert shop.settles(second.checkout_id, "completed", inputAmount=number("40.00")).status == "paid"
+    assert (status(shop), rest(shop)) == ("paid", ("100.00", "0.00", "USD"))
+    assert signals.names == ["checkout_created", "order_part_paid", "checkout_created", "order_paid"]
+    with pytest.raises(OrderSettled):
+        shop.starts()
+
+
+@pytest.mark.parametrize("before", ["created", "pending", "abandoned"])
+@pytest.mark.parametrize(("amount", "to"), [("99.99", "part"), ("100.00", "paid"), ("100.01", "held")])
+def test_what_arrives_is_a_part_unless_nothing_or_too_much_is_left(
+    shop: Shop, before: str, amount: str, to: str
+) -> None:
+    checkout_id = shop.starts()
+    if before == "pending":
+        shop.settles(checkout_id, "pending")
+    elif before == "abandoned":
+        shop.abandons(checkout_id)
+    settled = shop.settles(checkout_id, "completed", inputAmount=number(amount))
+    assert (settled.status, settled.reason) == (to, "amount_mismatch" if to == "held" else None)
+
+
+@pytest.mark.parametrize("amount", ["0", "-60", "60.001", "1e-30"])
+def test_an_amount_that_no_currency_has_is_no_part(shop: Shop, amount: str) -> None:
+    assert (pays(shop, amount).status, shop.attempts()[0].reason) == ("held", "amount_mismatch")
+
+
+def test_without_parts_each_other_amount_is_held(shop: Shop) -> None:
+    shop.totals["o-1"] = Pay("100", "USD")
+    assert (pays(shop, "60").status, shop.attempts()[0].due) == ("held", Pay("100", "USD"))
+
+
+@pytest.mark.parametrize(
+    ("newest", "reason"),
+    [
+        (Pay("100", "EUR", parts=True), "order_changed"),
+        (Receive("100", "USD", pay_in="USD"), "order_changed"),
+        (None, "order_not_payable"),
+    ],
+)
+def test_a_part_of_another_kind_of_total_is_held(shop: Shop, newest: Any, reason: str) -> None:
+    checkout_id = arrives(shop, "60")
+    shop.totals["o-1"] = newest
+    assert (shop.settles(checkout_id).status, shop.attempt(checkout_id).reason) == ("held", reason)
+
+
+def test_a_deposit_asks_for_its_amount_and_then_for_the_rest(shop: Shop) -> None:
+    shop.totals["o-1"] = asked = Pay("100", "USD", now="50")
+    first = shop.attempt(shop.starts())
+    assert (first.due, first.total, asked.parts) == (Pay("50", "USD"), asked, True)
+    assert shop.settles(first.checkout_id, "completed", inputAmount=number("50")).status == "part"
+    # As shops write it that keep the flag with the deposit alone.
+    shop.totals["o-1"] = Pay("100", "USD")
+    assert shop.attempt(shop.starts()).due == Pay("50", "USD")
+    shop.totals["o-1"] = Pay("100", "USD", now="70")
+    assert shop.attempt(shop.starts()).due == Pay("50", "USD")
+
+
+def test_another_instalment_is_another_page(shop: Shop) -> None:
+    shop.totals["o-1"] = Pay("100", "USD", now="50")
+    first = shop.starts()
+    assert shop.starts() == first
+    shop.totals["o-1"] = Pay("100", "USD", now="20")
+    assert shop.starts() != first
+
+
+def test_a_payment_beside_the_last_part_is_held(shop: Shop, signals: Signals) -> None:
+    """Two pages of one order, both open: the second asks for less, since the first was paid with a part."""
+    first = shop.starts()
+    shop.totals["o-1"] = Pay("100", "USD", now="40")
+    second = shop.starts()
+    assert shop.settles(first, "completed", inputAmount=number("70")).status == "part"
+    assert shop.settles(second, "completed", inputAmount=number("40")).reason == "amount_mismatch"
+    shop.resolves(second, False)
+    third = pays(shop, "30")
+    assert (third.status, signals.names.count("order_paid")) == ("paid", 1)
+
+
+def test_a_payment_after_the_last_part_is_a_duplicate(shop: Shop) -> None:
+    late = shop.starts()
+    shop.totals["o-1"] = Pay("100", "USD", now="60")
+    assert [pays(shop, amount).status for amount in ("60", "40")] == ["part", "paid"]
+    assert shop.settles(late, "completed", inputAmount=number("10")).reason == "duplicate"
+
+
+def test_a_refund_of_a_part_makes_more_be_left(shop: Shop) -> None:
+    part = pays(shop, "60").checkout_id
+    reference = refunds(shop, part, "20")
+    assert rest(shop) == ("40.00", "60.00", "USD")
+    assert shop.attempt(shop.starts()).due == Pay("60", "USD")
+    with shop.app.app_context():
+        shop.paycheckout.cancel_payout(reference, by="Ada", why="a slip")
+    assert rest(shop) == ("60.00", "40.00", "USD")
+    refunds(shop, part, "60")
+    assert (rest(shop), shop.attempt(part).status) == (("0.00", "100.00", "USD"), "part")
+    assert pays(shop, "100").status == "paid"
+
+
+@pytest.mark.parametrize("seen_by", ["settlement", "reconcile", "start"])
+def test_a_total_that_falls_to_what_was_paid_pays_the_order(shop: Shop, signals: Signals, seen_by: str) -> None:
+    first, second = (pays(shop, amount).checkout_id for amount in ("20", "40"))
+    shop.totals["o-1"] = Pay("60", "USD", parts=True)
+    if seen_by == "settlement":
+        assert shop.settles(first).status == "part"
+    elif seen_by == "reconcile":
+        assert shop.reconciles().changed == 1
+    else:
+        with pytest.raises(OrderSettled):
+            shop.starts()
+    assert [attempt.status for attempt in shop.attempts()][:2] == ["part", "paid"]
+    assert (signals[-1].name, signals[-1].checkout_id, rest(shop)) == ("order_paid", second, ("60.00", "0.00", "USD"))
+    assert shop.reconciles().changed == 0
+    assert not examples(shop, "money-to-pay-back")
+
+
+def test_an_excess_is_told_and_listed_until_it_is_refunded(shop: Shop, signals: Signals) -> None:
+    first, second = (pays(shop, amount).checkout_id for amount in ("50", "10"))
+    shop.totals["o-1"] = Pay("35", "USD", parts=True)
+    shop.reconciles()
+    assert signals.names[-2:] == ["order_paid", "payment_held"]
+    assert (signals[-1].checkout_id, signals[-1].extra) == (second, {"reason": "excess"})
+    assert shop.attempt(second).status == "paid"
+    (listed,) = examples(shop, "money-to-pay-back")
+    assert "25.00 USD" in listed
+    refunds(shop, second, "10")
+    assert "15.00 USD" in examples(shop, "money-to-pay-back")[0]
+    reference = refunds(shop, first, "15")
+    assert not examples(shop, "money-to-pay-back")
+    with shop.app.app_context():
+        shop.paycheckout.cancel_payout(reference, by="Ada", why="a slip")
+    assert "15.00 USD" in examples(shop, "money-to-pay-back")[0]
+    with shop.app.app_context():
+        shop.paycheckout.mark_paid_back(second, by="Ada", why="a gift", kept=True)
+    assert not examples(shop, "money-to-pay-back")
+    assert rest(shop) == ("50.00", "0.00", "USD")
+
+
+def test_a_refund_that_is_cancelled_after_the_order_was_paid_is_an_excess(shop: Shop) -> None:
+    reference = refunds(shop, pays(shop, "60").checkout_id, "10")
+    assert pays(shop, "50").status == "paid"
+    with shop.app.app_context():
+        shop.paycheckout.cancel_payout(reference, by="Ada", why="a slip")
+    assert "10.00 USD" in examples(shop, "money-to-pay-back")[0]
+
+
+def test_a_cancelled_refund_may_reach_the_total(shop: Shop) -> None:
+    reference = refunds(shop, pays(shop, "60").checkout_id, "10")
+    shop.totals["o-1"] = Pay("60", "USD", parts=True)
+    assert shop.reconciles().changed == 0
+    with shop.app.app_context():
+        shop.paycheckout.cancel_payout(reference, by="Ada", why="a slip")
+    assert (shop.reconciles().changed, status(shop)) == (1, "paid")
+
+
+def test_a_person_accepts_a_part(shop: Shop, signals: Signals) -> None:
+    shop.totals["o-1"] = Pay("100", "USD")
+    held = pays(shop, "60").checkout_id
+    assert resolves(shop, held, as_part=True).status == "part"
+    assert signals.names[-2:] == ["payment_resolved", "order_part_paid"]
+    assert signals[-1].extra == {"paid": Decimal(60), "left": Decimal(40)}
+    # The order counts as one with parts from then on.
+    assert shop.attempt(shop.starts()).due == Pay("40", "USD")
+    assert pays(shop, "10").status == "part"
+    more = pays(shop, "31").checkout_id
+    for how in ({"as_part": True}, {}):
+        with pytest.raises(TransitionRefused, match="more arrived than is left"):
+            resolves(shop, more, **how)
+    assert resolves(shop, more, as_part=True, refund_excess=True).status == "paid"
+    assert rest(shop) == ("100.00", "0.00", "USD")
+    assert signals.names[-2:] == ["payment_resolved", "order_paid"]
+    refund = shop.runtime.payouts.of_checkout(more)[0]
+    assert (refund.amount, refund.status) == (Decimal("1.00"), "claimable")
+    assert not examples(shop, "money-to-pay-back")
+
+
+def test_a_part_that_a_person_accepts_may_complete_the_order(shop: Shop, signals: Signals) -> None:
+    part, late = pays(shop, "60").checkout_id, arrives(shop, "40")
+    shop.totals["o-1"] = None
+    assert shop.settles(late).reason == "order_not_payable"
+    shop.totals["o-1"] = TOTAL
+    assert resolves(shop, late, as_part=True).status == "paid"
+    assert (shop.attempt(part).status, signals.names.count("order_paid")) == ("part", 1)
+
+
+@pytest.mark.parametrize("accepted", [{}, {"refund_excess": True}], ids=["kept", "given back"])
+def test_what_came_too_much_for_an_order_without_parts(shop: Shop, accepted: dict[str, bool]) -> None:
+    shop.totals["o-1"] = Pay("100", "USD")
+    held = pays(shop, "112.50").checkout_id
+    assert resolves(shop, held, **accepted).status == "paid"
+    assert [refund.amount for refund in shop.runtime.payouts.of_checkout(held)] == [Decimal("12.50")] * len(accepted)
+    with shop.app.app_context(), pytest.raises(RefundTooLarge):
+        shop.paycheckout.refund(held, "113" if not accepted else "100.01", by="Ada", why="broken")
+
+
+def test_an_excess_and_its_refund_are_one_commit(shop: Shop) -> None:
+    held = pays(shop, "101").checkout_id
+
+    @order_paid.connect_via(shop.app)
+    @shop.paycheckout.atomic
+    def fails(app: object, **facts: object) -> None:
+        raise RuntimeError("no")
+
+    with pytest.raises(Exception, match="RuntimeError"):
+        resolves(shop, held, refund_excess=True)
+    assert (shop.attempt(held).status, shop.runtime.payouts.of_checkout(held)) == ("held", [])
+
+
+def test_no_more_than_what_is_left_has_no_excess(shop: Shop) -> None:
+    shop.totals["o-1"] = Pay("100", "USD")
+    short = pays(shop, "60").checkout_id
+    with pytest.raises(TransitionRefused, match="no more arrived"):
+        resolves(shop, short, refund_excess=True)
+    with shop.app.app_context(), pytest.raises(ValueError, match="as_part"):
+        shop.paycheckout.resolve(short, False, "Ada", "no", as_part=True)
+
+
+def test_a_second_payment_of_a_paid_order_may_go_back_as_it_is_accepted(shop: Shop, signals: Signals) -> None:
+    late = shop.starts()
+    shop.totals["o-1"] = Pay("100", "USD", now="60")
+    assert [pays(shop, amount).status for amount in ("60", "40")] == ["part", "paid"]
+    shop.settles(late, "completed", inputAmount=number("30"))
+    resolves(shop, late, refund_excess=True)
+    assert shop.runtime.payouts.of_checkout(late)[0].amount == Decimal(30)
+    assert (rest(shop), signals.names.count("order_paid")) == (("100.00", "0.00", "USD"), 1)
+    assert not examples(shop, "money-to-pay-back")
+
+
+def test_an_order_with_a_part_is_not_abandoned(shop: Shop, signals: Signals) -> None:
+    first = shop.starts()
+    shop.totals["o-1"] = Pay("100", "USD", now="60")
+    assert pays(shop, "60").status == "part"
+    shop.abandons(first)
+    assert (status(shop), "order_abandoned" in signals.names) == ("part", False)
+    shop.settles(shop.starts(), "pending")
+    assert status(shop) == "pending"
+
+
+def test_parts_in_another_currency_than_the_total_are_not_reckoned(shop: Shop) -> None:
+    pays(shop, "60")
+    shop.totals["o-1"] = Pay("10", "EUR", parts=True)
+    with pytest.raises(OrderNotPayable):
+        shop.starts()
+    assert rest(shop) == ("60.00", "40.00", "USD")
+
+
+def test_what_is_left_follows_the_newest_total_and_else_the_last_one(shop: Shop) -> None:
+    pays(shop, "60")
+    shop.totals["o-1"] = Pay("80", "USD")
+    assert rest(shop) == ("60.00", "20.00", "USD")
+    shop.totals["o-1"] = None
+    assert rest(shop) == ("60.00", "40.00", "USD")
+
+
+def test_order_total_may_ask_what_is_left(shop: Shop) -> None:
+    """As a shop does that wants a deposit first."""
+
+    @shop.paycheckout.order_total
+    def order_total(order_id: str) -> Pay:
+        paid = shop.paycheckout.rest(order_id)
+        return Pay("100", "USD", now=None if paid else "30", parts=True)
+
+    assert pays(shop, "30").status == "part"
+    assert shop.attempt(shop.starts()).due == Pay("70", "USD")
+    assert rest(shop) == ("30.00", "70.00", "USD")
+    assert pays(shop, "70").status == "paid"
+
+
+def test_money_given_back_by_hand_counts(shop: Shop) -> None:
+    part = pays(shop, "60").checkout_id
+    with shop.app.app_context():
+        shop.paycheckout.refund(part, "60", by="Ada", why="in the shop", to=ByHand())
+        shop.db.session.commit()
+    assert rest(shop) == ("0.00", "100.00", "USD")
+
+
+def test_books_and_audit_know_parts(shop: Shop) -> None:
+    shop.totals["o-1"] = Pay("100", "USD")
+    held = pays(shop, "60").checkout_id
+    for total in ("100", "60"):
+        shop.clock.advance(minutes=5)
+        shop.totals["o-1"] = Pay(total, "USD")
+        if total == "100":
+            resolves(shop, held, as_part=True)
+        shop.reconciles()
+    assert shop.attempt(held).status == "paid"
+    with shop.app.app_context():
+        booked = [(line.kind, line.gross) for line in shop.paycheckout.books()]
+    assert booked == [("held", Decimal(60)), ("held", Decimal(-60)), ("payment", Decimal(60))]
+    # The service of these tests lists no disbursements.
+    assert "agreed 1, differs 0" in shop.runs("audit").output
+
+
+def test_the_receivers_of_a_part_get_exact_sums_also_later(shop: Shop) -> None:
+    got: list[Any] = []
+
+    @order_part_paid.connect_via(shop.app)
+    def receive(app: object, *, paid: Decimal, left: Decimal, **facts: object) -> None:
+        got.append((paid, left))
+        if len(got) == 1:
+            raise RuntimeError("later")
+
+    pays(shop, "33.33")
+    shop.clock.advance(minutes=10)
+    shop.reconciles()
+    assert got == [(Decimal("33.33"), Decimal("66.67"))] * 2
+
+
+def test_an_excess_reaches_atomic_receivers(shop: Shop) -> None:
+    reasons: list[str] = []
+
+    @payment_held.connect_via(shop.app)
+    @shop.paycheckout.atomic
+    def receive(app: object, *, reason: str, **facts: object) -> None:
+        reasons.append(reason)
+
+    pays(shop, "60")
+    shop.totals["o-1"] = Pay("50", "USD")
+    shop.reconciles()
+    assert reasons == ["excess"]
