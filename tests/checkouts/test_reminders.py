@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from flask_paycheckout import payment_reminder
+from flask_paycheckout import Pay, payment_reminder
 from flask_paycheckout.testing import Signals
 from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import OpenShop
@@ -206,3 +206,18 @@ def test_without_the_setting_nobody_is_reminded_and_no_row_waits(open_shop: Open
     with shop.runtime.engine().connect() as connection:
         for table in (shop.runtime.models.checkouts, shop.runtime.models.requests):
             assert connection.execute(select(table.c.remind_at)).scalars().all() == [None]
+
+
+def test_an_order_of_which_a_part_is_paid_is_reminded_of_the_rest(shop: Shop, signals: Signals) -> None:
+    shop.totals["o-1"] = Pay("20.00", "USD", parts=True)
+    assert shop.settles(shop.starts(), "completed").status == "part"
+    shop.clock.advance(hours=1)
+    reconciles(shop)
+    assert reminded(signals) == [("o-1", 1)]
+
+
+def test_a_request_may_be_paid_in_parts(shop: Shop) -> None:
+    made = asks(shop, total=Pay("25.00", "USD", parts=True))
+    for status in ("part", "paid"):
+        checkout_id = shop.starts(made.order_id)
+        assert shop.settles(checkout_id, "completed").status == status
