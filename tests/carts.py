@@ -9,16 +9,16 @@ from typing import Any
 
 import sqlalchemy as sa
 from flask import Flask
-from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import Pay, order_paid
 from tests.scripted import Shop
 
 
-def add_carts(db: SQLAlchemy) -> None:
+def add_carts(db: Any) -> None:
     """The shop's own table."""
-    db.Table(
+    sa.Table(
         "cart",
+        db.metadata,
         sa.Column("order_id", sa.String(64), primary_key=True),
         sa.Column("total", sa.String(32), nullable=False),
         sa.Column("state", sa.String(16), nullable=False),

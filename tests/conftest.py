@@ -21,6 +21,7 @@ from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.chance import asked_seed
+from tests.hosts import FLASK_SQLALCHEMY, HOSTS, arguments_of, database_on, host_of
 from tests.optional_parts import left_out
 from tests.postgres import empty_database, empty_schema, running_server
 from tests.repeatable import same_ids, standing_time
@@ -78,6 +79,10 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 def pytest_configure_node(node: Any) -> None:
     """Let each worker of xdist draw the same cases."""
     node.workerinput["seed_of_cases"] = asked_seed(node.config)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--host", choices=HOSTS, help="the SQLAlchemy of all shops of the tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -179,7 +184,15 @@ usual_database = cache(UsualDatabase)
 
 
 @pytest.fixture
-def open_shop(new_database: NewDatabase, service: Service, clock: Clock, accounts: int) -> Iterator[OpenShop]:
+def host(request: pytest.FixtureRequest) -> str:
+    """Which of the `HOSTS` the test's shops use."""
+    return host_of(request.node.nodeid, request.config.option.host)
+
+
+@pytest.fixture
+def open_shop(
+    new_database: NewDatabase, service: Service, clock: Clock, accounts: int, host: str
+) -> Iterator[OpenShop]:
     """Opens shops; each name has a database of its own.
 
     Their payments service is the test's script, unless they are given a sandbox, or the address of a `socket`. The
@@ -191,7 +204,7 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock, account
     def open_one(
         name: str = "shop",
         *,
-        prepare: Callable[[SQLAlchemy], object] | None = None,
+        prepare: Callable[[Any], object] | None = None,
         session_options: dict[str, Any] | None = None,
         sandbox: Sandbox | None = None,
         socket: str | None = None,
@@ -205,9 +218,13 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock, account
         if "SQLALCHEMY_DATABASE_URI" not in config:
             config["SQLALCHEMY_DATABASE_URI"] = new_database(name)
         app = make_app(**config)
-        usual = None if prepare or session_options or "SQLALCHEMY_BINDS" in config else usual_database()
-        db = usual.db if usual else SQLAlchemy(session_options=session_options)
-        db.init_app(app)
+        adds_nothing = prepare is None and not session_options and "SQLALCHEMY_BINDS" not in config
+        usual = usual_database() if adds_nothing and host == FLASK_SQLALCHEMY else None
+        if usual or session_options:
+            db = usual.db if usual else SQLAlchemy(session_options=session_options)
+            db.init_app(app)
+        else:
+            db = database_on(host, app)
         if prepare is not None:
             with app.app_context():
                 prepare(db)
@@ -217,9 +234,8 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock, account
         if second is not None and transport is not None:
             transport = Signatures(transport)
         # The sandbox tells the time to its shops.
-        paycheckout.init_app(
-            app, db, transport=transport, clock=None if sandbox else lambda: clock() + timedelta(seconds=ahead)
-        )
+        told_time = None if sandbox else lambda: clock() + timedelta(seconds=ahead)
+        paycheckout.init_app(app, **arguments_of(db), transport=transport, clock=told_time)
         shop = Shop(app, db, paycheckout, service, clock, {"o-1": Pay("12.50", "USD"), "o-2": Pay("12.50", "USD")})
         paycheckout.order_total(shop.totals.get)
         if second is not None:

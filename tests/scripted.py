@@ -15,7 +15,7 @@ import msgspec
 from click.testing import Result
 from flask import Flask
 from flask.testing import FlaskClient
-from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import select
 
 from flask_paycheckout import Pay, PayCheckout, Receive
 from flask_paycheckout.rounds.reconcile import ReconcileReport
@@ -125,7 +125,7 @@ class Shop:
     """A merchant's app with the orders "o-1" and "o-2" for 12.50 USD each."""
 
     app: Flask
-    db: SQLAlchemy
+    db: Any
     paycheckout: PayCheckout
     service: Service
     clock: Clock
@@ -215,7 +215,7 @@ class Shop:
     def events(self, name: str | None = None) -> list[Any]:
         model = self.paycheckout.Event
         with self.app.app_context():
-            found = self.db.session.scalars(self.db.select(model).order_by(model.id)).all()
+            found = self.db.session.scalars(select(model).order_by(model.id)).all()
             self.db.session.expunge_all()
         return [event for event in found if name in (None, event.name)]
 

@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import httpx
 from flask import Flask
-from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import Pay, PayCheckout, order_paid
+from tests.hosts import HOSTS, arguments_of, database_on
 from tests.races.effects import add_effects
 from tests.scripted import Clock, Service, Shop
 from tests.two_accounts import gets_two_accounts, keys_of_second
@@ -43,10 +43,10 @@ def create_shop(transport: httpx.BaseTransport | None = None, **config: Any) -> 
     )
     app.config.from_mapping(config)
     app.config.from_prefixed_env()
-    db = SQLAlchemy(app)
+    db = database_on(app.config.get("HOST", HOSTS[0]), app)
     add_effects(db)
     paycheckout = PayCheckout()
-    paycheckout.init_app(app, db, transport=transport)
+    paycheckout.init_app(app, **arguments_of(db), transport=transport)
     paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
 
     if app.config.get("ACCOUNTS") == 2:

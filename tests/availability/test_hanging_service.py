@@ -15,6 +15,7 @@ import requests
 from tests.availability.processes import SERVERS, serving
 from tests.scripted import SAME_SITE, success
 from tests.socket_service import Call, SocketService
+from tests.two_accounts import SECOND
 
 # Whoever waits for the service waits so long; what a busy machine may take for an answer at once is well below.
 WEB_TIMEOUT, AT_ONCE = 3, 2.0
@@ -22,8 +23,8 @@ WEB_TIMEOUT, AT_ONCE = 3, 2.0
 # outage only then: the breakers of both are open after twice the time.
 ALL_KNOW = 2 * WEB_TIMEOUT + 0.5
 OUTAGE = ALL_KNOW + 2.5
-# Of the service that answers.
-LATENCY = 0.4
+# Of the service that answers, and of one that is slow for a seller: other sellers' customers wait less for a slot.
+LATENCY, SLOW = 0.4, 2.5
 Press = tuple[float, float, int]
 
 
@@ -59,16 +60,20 @@ def presses(address: str, orders: Callable[[], int], stop: threading.Event, pres
 
 
 class Service(SocketService):
-    """Makes each checkout after a while; with `up` cleared it accepts calls and answers none."""
+    """Makes each checkout after a while; with `up` cleared it accepts calls and answers none.
 
-    def __init__(self) -> None:
+    :param slow: the seller whose checkouts it takes longer to make.
+    """
+
+    def __init__(self, slow: str | None = None) -> None:
         super().__init__()
+        self.slow = slow
         self.ids = count(1)
         self.up = threading.Event()
         self.up.set()
 
     def creates(self, call: Call) -> bytes:
-        time.sleep(LATENCY)
+        time.sleep(SLOW if self.slow and self.slow in call.client else LATENCY)
         self.up.wait(60)
         return success({"id": f"chk-{next(self.ids)}", "url": "https://pay.example/checkout"}, 201)
 
@@ -133,3 +138,28 @@ def until_all_are_sent_on(pressed: list[Press], back: float) -> float:
             return pressed[-12][0] - back
         time.sleep(0.1)
     return pytest.fail("nobody is sent on although the service is back")
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_seller_whose_service_is_slow_has_no_customer_of_another_refused(server: str, tmp_path: Path) -> None:
+    """The slow seller has more customers at once than a process may have calls for both sellers."""
+    shop = {
+        "SQLALCHEMY_DATABASE_URI": f"sqlite:///{tmp_path}/shop.db",
+        "MAKES_TABLES": "true",
+        "ACCOUNTS": "2",
+        "PAYCHECKOUT_WEB_CALLS": "4",
+    }
+    service, stop, numbers = Service(slow=SECOND), threading.Event(), count()
+    of_slow, of_other = list[Press](), list[Press]()
+    with service.running(), serving(server, PAYCHECKOUT_BASE_URL=service.url, **shop) as address:
+        # Orders with odd numbers are the second seller's.
+        kinds = [(lambda: 2 * next(numbers) + 1, of_slow)] * 8 + [(lambda: 2 * next(numbers), of_other)]
+        customers = [threading.Thread(target=presses, args=(address, orders, stop, seen)) for orders, seen in kinds]
+        for customer in customers:
+            customer.start()
+        stop.wait(4 * SLOW)
+        stop.set()
+        for customer in customers:
+            customer.join(60)
+    assert {status for *_, status in of_other} == {303}
+    assert 303 in {status for *_, status in of_slow}

@@ -30,13 +30,13 @@ def sqlite_database(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def tries(tmp_path: Path) -> Try:
+def tries(tmp_path: Path, host: str) -> Try:
     """Has a nursery try an order; what is not said is the order's own default."""
 
     def run(address: str, **order: Any) -> Found:
         # In the races it is the other way round.
         accounts = 2 if address.startswith("sqlite") else 1
-        told = json.dumps({"address": address, "folder": str(tmp_path), "accounts": accounts, **order})
+        told = json.dumps({"address": address, "folder": str(tmp_path), "accounts": accounts, "host": host, **order})
         # Its children never come to write down what they ran.
         calm = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
         nursery = subprocess.run(

@@ -31,6 +31,7 @@ from tests.crash.checker import complaints, complaints_at_rest, money_without_an
 from tests.crash.databases import Rows, database_at
 from tests.crash.points import DEAD, Counting, Death, Outage, watch_database, watch_instructions
 from tests.crash.world import World
+from tests.hosts import HOSTS
 
 # After a restart a claimed read is free again after 60 s, and so is an event whose deliverer died.
 _CLAIM, _LEASE = 61, 61
@@ -53,6 +54,7 @@ class Order:
     :ivar within: only instructions of files whose names contain one of these; empty for all.
     :ivar part: which part of the points, of how many.
     :ivar accounts: the shop's merchant accounts; of two, each has half of the orders.
+    :ivar host: the shop's SQLAlchemy.
     """
 
     address: str
@@ -64,6 +66,7 @@ class Order:
     within: list[str] = field(default_factory=list)
     part: tuple[int, int] = (0, 1)
     accounts: int = 1
+    host: str = HOSTS[0]
 
 
 @dataclass
@@ -100,7 +103,7 @@ class Nursery:
         self._record, self._note = self._folder / "record", self._folder / "note"
         self._record.touch()
         self._database = database_at(order.address)
-        self._world = World(order.address, self._record, order.accounts)
+        self._world = World(order.address, self._record, order.accounts, order.host)
         self._world.opens()
         self._keep("nothing")
         self._morning = self._world.clock.now

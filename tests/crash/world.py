@@ -7,8 +7,7 @@ from typing import Any
 
 import httpx
 from flask import Flask
-from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Column, Engine, String, Table, event, text
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import (
@@ -29,6 +28,7 @@ from flask_paycheckout import (
     payout_unknown,
 )
 from tests.crash.record import Record, Service
+from tests.hosts import HOSTS, arguments_of, database_on
 from tests.scripted import SAME_SITE, Clock, make_app
 from tests.two_accounts import SECOND, gets_two_accounts, keys_of_second
 
@@ -64,9 +64,10 @@ class World:
     :param address: of the database, as a shop writes it.
     :param record: the file that outlives this process.
     :param accounts: 1 or 2. With two, orders with odd numbers and payouts to recipients are the second account's.
+    :param host: one of `HOSTS`, on which the shop is built.
     """
 
-    def __init__(self, address: str, record: Path, accounts: int = 1) -> None:
+    def __init__(self, address: str, record: Path, accounts: int = 1, host: str = HOSTS[0]) -> None:
         self.record = Record(record)
         self.clock = Clock()
         self.service = Service(self.record, self.clock)
@@ -74,12 +75,11 @@ class World:
         self.app = make_app(
             SQLALCHEMY_DATABASE_URI=address, PAYCHECKOUT_RECONCILE_READERS=1, PAYCHECKOUT_ACCESS_TOKEN="crash-token"
         )
-        self.db = SQLAlchemy(self.app)
+        self.db = database_on(host, self.app)
         self._add_tables()
         self.paycheckout = PayCheckout()
-        self.paycheckout.init_app(
-            self.app, self.db, transport=httpx.MockTransport(self.service), clock=lambda: self.clock()
-        )
+        transport = httpx.MockTransport(self.service)
+        self.paycheckout.init_app(self.app, **arguments_of(self.db), transport=transport, clock=lambda: self.clock())
         self.paycheckout.order_total(self._price)
         self._accounts = accounts
         if accounts == 2:
@@ -89,7 +89,8 @@ class World:
     @property
     def engine(self) -> Engine:
         with self.app.app_context():
-            return self.db.engine
+            engine: Engine = self.db.engine
+            return engine
 
     def opens(self) -> None:
         if self.engine.dialect.name == "sqlite":
@@ -197,23 +198,17 @@ class World:
         self._execute(owed, payee=payee, currency=currency)
 
     def _add_tables(self) -> None:
-        db = self.db
-        db.Table(
-            "shop_order", db.Column("order_id", db.String(20), primary_key=True), db.Column("total", db.String(20))
-        )
-        db.Table(
-            "fulfilment",
-            db.Column("receiver", db.String(20)),
-            db.Column("name", db.String(40)),
-            db.Column("order_id", db.String(20)),
-            db.Column("event_id", db.String(40)),
-        )
-        db.Table(
-            "owed",
-            db.Column("payee", db.String(60)),
-            db.Column("amount", db.String(20)),
-            db.Column("currency", db.String(20)),
-        )
+        text_columns = {
+            "shop_order": {"order_id": 20, "total": 20},
+            "fulfilment": {"receiver": 20, "name": 40, "order_id": 20, "event_id": 40},
+            "owed": {"payee": 60, "amount": 20, "currency": 20},
+        }
+        for table, columns in text_columns.items():
+            keys = [
+                Column(name, String(size), primary_key=table == "shop_order" and name == "order_id")
+                for name, size in columns.items()
+            ]
+            Table(table, self.db.metadata, *keys)
 
     def _price(self, order_id: str) -> Pay | None:
         lock = " FOR UPDATE" if self.db.engine.dialect.name == "postgresql" else ""

@@ -105,7 +105,7 @@ def fails_at_commit(shop: Shop) -> None:
         with suppress(sa.exc.SQLAlchemyError):
             session.execute(sa.text("SELECT * FROM nowhere"))
 
-    sa.event.listen(shop.db.session(), "before_commit", hook)
+    sa.event.listen(shop.paycheckout.session, "before_commit", hook)
 
 
 WAYS: dict[str, Way] = {
@@ -128,8 +128,8 @@ WAYS: dict[str, Way] = {
     "session rolls back in a savepoint": session_rolls_back_in_savepoint,
     "session closes": lambda shop: shop.db.session.close(),
     "session is removed": lambda shop: shop.db.session.remove(),
-    "session is reset": lambda shop: shop.db.session().reset(),
-    "session is invalidated": lambda shop: shop.db.session().invalidate(),
+    "session is reset": lambda shop: shop.paycheckout.session.reset(),
+    "session is invalidated": lambda shop: shop.paycheckout.session.invalidate(),
     "connection commits": lambda shop: shop.db.session.connection().commit(),
     "connection rolls back": lambda shop: shop.db.session.connection().rollback(),
     "connection closes": lambda shop: shop.db.session.connection().close(),
@@ -151,16 +151,19 @@ _FORGIVEN = {name for name in WAYS if name.startswith("swallows a ") and "flush"
     "a hook fails at the commit",
     "a deferred constraint fails",
 }
+# Other hosts have no `bind_key`, and their sessions no `remove`.
+_OF_FLASK_SQLALCHEMY = {"second engine", "second engine by the ORM", "session is removed"}
 
 
-def add_tables(db: SQLAlchemy) -> None:
+def add_tables(db: Any) -> None:
     add_effects(db)
-    db.Table("parent", db.Column("id", db.Integer, primary_key=True))
-    deferred = db.ForeignKey("parent.id", deferrable=True, initially="DEFERRED")
-    db.Table("child", db.Column("parent", db.Integer, deferred))
-    db.Table("note", db.Column("text", db.String(40)), bind_key="other")
-    columns = {"id": db.Column(db.Integer, primary_key=True), "text": db.Column(db.String(40))}
-    db.metadatas["other"].info["Memo"] = type("Memo", (db.Model,), {"__bind_key__": "other", **columns})
+    sa.Table("parent", db.metadata, sa.Column("id", sa.Integer, primary_key=True))
+    deferred = sa.ForeignKey("parent.id", deferrable=True, initially="DEFERRED")
+    sa.Table("child", db.metadata, sa.Column("parent", sa.Integer, deferred))
+    if isinstance(db, SQLAlchemy):
+        db.Table("note", db.Column("text", db.String(40)), bind_key="other")
+        columns = {"id": db.Column(db.Integer, primary_key=True), "text": db.Column(db.String(40))}
+        db.metadatas["other"].info["Memo"] = type("Memo", (db.Model,), {"__bind_key__": "other", **columns})
 
 
 @pytest.fixture
@@ -218,6 +221,8 @@ def test_it_has_failed_and_runs_again_under_the_same_event_id(shop: Shop, atomic
     forgiving = shop.runtime.engine().dialect.name == "sqlite"
     failures = {}
     for name, way in WAYS.items():
+        if name in _OF_FLASK_SQLALCHEMY and not isinstance(shop.db, SQLAlchemy):
+            continue
         try:
             has_failed_and_runs_again(shop, name, way, atomic=atomic, forgiven=forgiving and name in _FORGIVEN)
         except Exception as error:

@@ -38,7 +38,7 @@ def create_app(open_shop: OpenShop) -> tuple[Factory, list[tuple[str, str]]]:
     heard: list[tuple[str, str]] = []
 
     def create(name: str) -> Shop:
-        def prepare(db: SQLAlchemy) -> None:
+        def prepare(db: object) -> None:
             @order_paid.connect
             def before_init_app(app: Flask, **facts: object) -> None:
                 heard.append((name, "before"))

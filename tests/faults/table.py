@@ -247,6 +247,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "events/test_atomic.py::test_a_receiver_may_keep_the_checkout",
             Drop("events.shop_transaction:ShopTransaction.commit", "expunge"),
         ),
+        "a coroutine works in the session of another context": (
+            f"{_KINDS}::test_a_coroutine_receiver_runs_to_its_end_in_its_transaction",
+            Swap("shop_functions:_in_own_thread", "contextvars.copy_context().run", "contextvars.Context().run"),
+        ),
         "signals hold their receivers weakly": (
             "events/test_signals.py::test_receivers_of_a_factory_run_once_for_each_payment_however_often_it_ran",
             Swap("signals:Signal.connect", "False", "True"),
@@ -636,6 +640,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_HEADLESS}::test_json_opens_nothing_to_another_site[another origin]",
             Swap("views.headers:allow_origins", "origin in origins", "True"),
         ),
+        "a cache may give the answer for one origin to another": (
+            f"{_HEADLESS}::test_a_listed_origin_reads_answers_errors_and_preflights",
+            Drop("views.headers:allow_origins", "add"),
+        ),
+        "listed origins may read every answer": (
+            f"{_HEADLESS}::test_a_listed_origin_reads_answers_errors_and_preflights",
+            Swap("views.headers:allow_origins", "request.endpoint not in _FOR_ORIGINS", "False"),
+        ),
         "a page of any origin counts as a program": (
             f"{_HEADLESS}::test_json_opens_nothing_to_another_site[a sandboxed frame]",
             Swap("views.headers:may_use_links", "origin is None", "origin in (None, 'null')"),
@@ -681,6 +693,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a link asks whose an order is in a session of its own": (
             f"{_TENANTS}::test_a_link_for_an_order_that_is_not_committed_yet_leads_to_its_host",
             Swap("runtime:Runtime.settings_of_order", "running", "False"),
+        ),
+        "pages of a tenant speak the first tenant's languages": (
+            f"{_TENANTS}::test_pages_name_their_shop_and_speak_its_languages",
+            Swap("views.language:of_page", "page_settings().languages", "runtime().settings.languages"),
         ),
         "the page of an account's order lets its form lead to the settings' payment pages": (
             f"{_ACCOUNTS}::test_pay_buttons_lead_to_the_payment_pages_of_the_orders_account_only",

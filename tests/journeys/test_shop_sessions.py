@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import event, text
+from sqlalchemy import Column, String, Table, event, text
 
 from flask_paycheckout import UncommittedChanges, order_paid
 from flask_paycheckout.books.report import report
@@ -20,11 +19,11 @@ from tests.locks import with_patience
 from tests.scripted import Shop
 
 
-def add_orders(db: SQLAlchemy) -> None:
-    db.Table("orders", db.Column("id", db.String, primary_key=True))
+def add_orders(db: Any) -> None:
+    Table("orders", db.metadata, Column("id", String, primary_key=True))
 
 
-def begins_immediately(db: SQLAlchemy) -> None:
+def begins_immediately(db: Any) -> None:
     """On SQLite the shop takes the lock as each transaction begins."""
     add_orders(db)
     if db.engine.dialect.name == "sqlite":

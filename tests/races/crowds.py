@@ -73,7 +73,9 @@ def aside(act: Callable[[], object], gate: Gate) -> Iterator[None]:
         doing.result(PATIENCE)
 
 
-def begin(command: list[str], database: str, service: str, number: int, accounts: int = 1) -> subprocess.Popen[str]:
+def begin(
+    command: list[str], database: str, service: str, number: int, host: str, accounts: int = 1
+) -> subprocess.Popen[str]:
     """Begin a process of `tests.shop_app`."""
     return subprocess.Popen(
         [sys.executable, *command],
@@ -85,6 +87,7 @@ def begin(command: list[str], database: str, service: str, number: int, accounts
             "FLASK_PAYCHECKOUT_CLIENT_ID": f"process-{number}",
             "FLASK_PAYCHECKOUT_TIMEOUT": "60",
             "FLASK_ACCOUNTS": str(accounts),
+            "FLASK_HOST": host,
         },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -92,10 +95,12 @@ def begin(command: list[str], database: str, service: str, number: int, accounts
     )
 
 
-def run_together(command: list[str], database: str, service: str, count: int, accounts: int = 1) -> list[int]:
+def run_together(
+    command: list[str], database: str, service: str, count: int, host: str, accounts: int = 1
+) -> list[int]:
     """Run processes that call `waits_for_others`, and let them go on together; gives their exit codes."""
     with ExitStack() as stack:
-        running = [begin(command, database, service, number, accounts) for number in range(count)]
+        running = [begin(command, database, service, number, host, accounts) for number in range(count)]
         for process in running:
             stack.callback(process.kill)
         for process in running:

@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Table, select
+from sqlalchemy import Column, String, Table, select
 
 from tests.scripted import Shop
 
 
-def add_effects(db: SQLAlchemy) -> None:
+def add_effects(db: Any) -> None:
     """The table "effect". Nothing in it is unique: whatever is done twice stands there twice."""
-    db.Table("effect", db.metadata, db.Column("who", db.String(40)), db.Column("order_id", db.String(40)))
+    Table("effect", db.metadata, Column("who", String(40)), Column("order_id", String(40)))
 
 
 def _table(shop: Shop) -> Table:
-    return shop.db.metadata.tables["effect"]
+    found: Table = shop.db.metadata.tables["effect"]
+    return found
 
 
 def writes(shop: Shop, who: str, order_id: str) -> None:

@@ -24,7 +24,7 @@ MOST = Decimal(LIMIT["USD"])
 
 
 def test_processes_that_approve_at_the_limit_send_what_fits_and_never_more(
-    paying_shop: Shop, new_database: NewDatabase
+    paying_shop: Shop, new_database: NewDatabase, host: str
 ) -> None:
     shop = paying_shop
     # The processes tell the time by themselves.
@@ -35,7 +35,7 @@ def test_processes_that_approve_at_the_limit_send_what_fits_and_never_more(
     service = SocketBooks(Books(Pages(), unique=False))
     command, address = ["-m", "tests.races.approvers", *references], with_patience(new_database("crowded"), 120)
     with service.running():
-        assert run_together(command, address, service.url, PROCESSES) == [0] * PROCESSES
+        assert run_together(command, address, service.url, PROCESSES, host) == [0] * PROCESSES
     table = shop.runtime.models.days
     with shop.app.app_context(), shop.db.engine.connect() as connection:
         days = [Decimal(day.amount) for day in connection.execute(select(table).order_by(table.c.day))]

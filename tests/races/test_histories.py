@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Column, Integer, select
 
 from flask_paycheckout.signals import BY_NAME
 from tests.chance import seed_of, soak_count, stream
@@ -159,7 +159,7 @@ def test_each_receiver_hears_what_happened_in_order_less_what_was_superseded(
     def add(db: Any) -> None:
         add_effects(db)
         effect = db.metadata.tables["effect"]
-        effect.append_column(db.Column("id", db.Integer, primary_key=True))
+        effect.append_column(Column("id", Integer, primary_key=True))
 
     shop = open_shop(prepare=add, SQLALCHEMY_DATABASE_URI=database, PAYCHECKOUT_RECONCILE_READERS=1)
     histories = Histories(shop, chance)

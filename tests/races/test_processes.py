@@ -30,13 +30,15 @@ def shop(open_shop: OpenShop, database: str) -> Shop:
     return open_shop(prepare=add_effects, SQLALCHEMY_DATABASE_URI=database)
 
 
-def test_reconcilers_share_the_reads_and_settle_each_checkout_once(shop: Shop, database: str, accounts: int) -> None:
+def test_reconcilers_share_the_reads_and_settle_each_checkout_once(
+    shop: Shop, database: str, accounts: int, host: str
+) -> None:
     orders = [f"p-{number}" for number in range(CHECKOUTS)]
     shop.totals |= dict.fromkeys(orders, Pay("12.50", "USD"))
     made = [shop.starts(order_id) for order_id in orders]
     service = WatchingService(PROCESSES)
     with service.running():
-        running = [begin(COMMAND, database, service.url, number, accounts) for number in range(PROCESSES)]
+        running = [begin(COMMAND, database, service.url, number, host, accounts) for number in range(PROCESSES)]
         ended = [process.communicate(timeout=PATIENCE) for process in running]
 
     assert [process.returncode for process in running] == [0] * PROCESSES

@@ -1,0 +1,91 @@
+"""Opens a shop's database with each SQLAlchemy that `init_app` takes, so that a test need not know which one it has.
+
+`--host` chooses one for all tests. Without it, tests in `ROTATING` use one by their names, and all others the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from zlib import crc32
+
+from flask import Flask
+from flask.globals import app_ctx
+from flask_sqlalchemy import SQLAlchemy
+from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
+from sqlalchemy import Engine, MetaData, StaticPool, create_engine, make_url
+from sqlalchemy.orm import Session, scoped_session, sessionmaker
+
+from flask_paycheckout import Host
+
+FLASK_SQLALCHEMY, LITE, PLAIN = HOSTS = ("Flask-SQLAlchemy", "Flask-SQLAlchemy-Lite", "SQLAlchemy")
+ROTATING = {"crash", "events", "journeys", "races"}
+
+
+def host_of(nodeid: str, asked: str | None) -> str:
+    """The host of a test's shops; `asked` is the one of the command line."""
+    rotates = ROTATING.intersection(nodeid.split("/"))
+    return asked or HOSTS[crc32(nodeid.encode()) % len(HOSTS) if rotates else 0]
+
+
+class OtherDatabase:
+    """What the tests use of a `flask_sqlalchemy.SQLAlchemy`, in a shop that has none.
+
+    :ivar arguments: for `init_app`.
+    """
+
+    def __init__(
+        self,
+        metadata: MetaData,
+        engine: Callable[[], Engine],
+        session: Callable[[], Session],
+        arguments: dict[str, Any],
+    ) -> None:
+        self.metadata, self.arguments = metadata, arguments
+        self._engine, self._session = engine, session
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine()
+
+    @property
+    def engines(self) -> dict[None, Engine]:
+        return {None: self.engine}
+
+    @property
+    def session(self) -> Session:
+        """The session of the running application context."""
+        return self._session()
+
+    def create_all(self) -> None:
+        self.metadata.create_all(self.engine)
+
+    def drop_all(self) -> None:
+        self.metadata.drop_all(self.engine)
+
+
+def database_on(host: str, app: Flask) -> Any:
+    """The database of an app's settings: a `flask_sqlalchemy.SQLAlchemy`, or an `OtherDatabase`."""
+    if host == FLASK_SQLALCHEMY:
+        return SQLAlchemy(app)
+    metadata = MetaData()
+    address, options = app.config["SQLALCHEMY_DATABASE_URI"], app.config.get("SQLALCHEMY_ENGINE_OPTIONS", {})
+    if host == LITE:
+        app.config["SQLALCHEMY_ENGINES"] = {"default": {"url": address} | options}
+        lite = LiteSQLAlchemy(app)
+        return OtherDatabase(metadata, lambda: lite.engine, lambda: lite.session, {"db": lite, "metadata": metadata})
+    if make_url(address).database is None:
+        options = options | {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
+    engine = create_engine(address, **options)
+    sessions = scoped_session(sessionmaker(engine), scopefunc=_context)
+    app.teardown_appcontext(lambda error: sessions.remove())
+    return OtherDatabase(metadata, lambda: engine, sessions, {"db": Host(metadata, engine, sessions)})
+
+
+def arguments_of(db: Any) -> dict[str, Any]:
+    """What `init_app` takes for a shop with this database."""
+    return db.arguments if isinstance(db, OtherDatabase) else {"db": db}
+
+
+def _context() -> int:
+    return id(app_ctx._get_current_object())  # type: ignore[attr-defined]
