@@ -1,18 +1,19 @@
-"""README's shop on each kind of database object that `init_app` takes: what happens to money is the same on all."""
+"""README's shop on each kind of database object that `init_app` takes, and what is refused there.
+
+`tests.hosts` has other tests run on each of them.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from flask import Flask, g
 from flask.globals import app_ctx
 from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
-from sqlalchemy import Engine, MetaData, StaticPool, create_engine, event
+from sqlalchemy import Engine, MetaData, StaticPool, create_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from flask_paycheckout import ConfigurationError, Host, Pay, PayCheckout, ToRecipient, UncommittedChanges, order_paid
@@ -20,7 +21,6 @@ from flask_paycheckout.testing import Sandbox
 from tests.docs.conftest import MakeShop, make_shop
 from tests.docs.merchant import shop_source
 from tests.docs.pages import snippet
-from tests.races.crowds import crowd
 from tests.scripted import make_app
 
 __all__ = ["make_shop"]
@@ -88,78 +88,6 @@ def test_half_done_work_of_the_shop_is_seen_and_left_alone(shop: Any) -> None:
         shop.paycheckout.start("1")
     session.rollback()
     assert session.get(shop.Order, "2") is None
-
-
-@pytest.mark.on_each_database
-def test_a_receiver_that_raises_takes_its_own_writes_back_and_an_atomic_one_the_payment_too(
-    shop: Any, paycheckout_sandbox: Sandbox
-) -> None:
-    def adds(app: Flask, *, order_id: str, **told: object) -> None:
-        shop.paycheckout.session.add(shop.Order(id=f"free-{order_id}", total="1"))
-        if fails:
-            raise RuntimeError("not yet")
-
-    fails = True
-    checkout_id = has_paid(shop, paycheckout_sandbox)
-    with order_paid.connected_to(shop.paycheckout.atomic(adds), shop.app):
-        shop.paycheckout.settle(checkout_id)
-        assert is_paid(shop) == (False, "created")
-    plain = lambda app, **told: adds(app, **told)  # noqa: E731 - without the mark
-    with order_paid.connected_to(plain, shop.app):
-        paycheckout_sandbox.advance(minutes=5)
-        shop.paycheckout.reconcile()
-        assert is_paid(shop) == (True, "paid")
-        assert shop.paycheckout.session.get(shop.Order, "free-1") is None
-        fails = False
-        paycheckout_sandbox.advance(minutes=60)
-        shop.paycheckout.reconcile()
-    shop.paycheckout.session.rollback()
-    assert shop.paycheckout.session.get(shop.Order, "free-1") is not None
-
-
-@pytest.mark.on_each_database
-def test_threads_that_settle_one_checkout_at_once_have_its_receivers_run_once(
-    shop: Any, paycheckout_sandbox: Sandbox
-) -> None:
-    def adds(app: Flask, *, order_id: str, **told: object) -> None:
-        shop.paycheckout.session.add(shop.Order(id=f"free-{uuid4()}", total="1"))
-
-    def settles() -> None:
-        with shop.app.app_context():
-            shop.paycheckout.settle(checkout_id)
-
-    checkout_id = has_paid(shop, paycheckout_sandbox)
-    shop.paycheckout.session.rollback()
-    with order_paid.connected_to(shop.paycheckout.atomic(adds), shop.app), crowd(4) as threads:
-        threads.does([settles] * 4)
-    assert is_paid(shop) == (True, "paid")
-    with Session(engine_of(shop)) as session:
-        assert session.query(shop.Order).where(shop.Order.id.like("free-%")).count() == 1
-
-
-@pytest.mark.on_each_database
-@pytest.mark.parametrize(("dies", "paid"), [("before", (False, "created")), ("after", (True, "paid"))])
-def test_a_process_that_dies_at_the_commit_leaves_all_or_nothing(
-    shop: Any, paycheckout_sandbox: Sandbox, dies: str, paid: tuple[bool, str]
-) -> None:
-    checkout_id = has_paid(shop, paycheckout_sandbox)
-    engine = engine_of(shop)
-    shop.paycheckout.session.rollback()
-    engine.dispose()
-    child = os.fork()
-    if child == 0:
-
-        def dying(app: Flask, **told: object) -> None:
-            event.listen(shop.paycheckout.session, f"{dies}_commit", lambda session: os._exit(7))
-
-        with order_paid.connected_to(shop.paycheckout.atomic(dying), shop.app):
-            shop.paycheckout.settle(checkout_id)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    assert is_paid(shop) == paid
-    paycheckout_sandbox.advance(minutes=5)
-    shop.paycheckout.reconcile()
-    assert is_paid(shop) == (True, "paid")
 
 
 class PlainShop:

@@ -115,7 +115,7 @@ class SocketBooks(SocketService):
 
 
 def test_processes_that_send_and_decide_the_same_pay_each_once(
-    shop: Shop, books: Books, new_database: NewDatabase, accounts: int
+    shop: Shop, books: Books, new_database: NewDatabase, accounts: int, host: str
 ) -> None:
     # The processes tell the time by themselves.
     shop.clock.now = datetime.now(UTC)
@@ -127,7 +127,7 @@ def test_processes_that_send_and_decide_the_same_pay_each_once(
     command = ["-m", "tests.races.payers", *asked]
     with service.running():
         address = with_patience(new_database("crowded"), 60)
-        codes = run_together(command, address, service.url, PROCESSES, accounts)
+        codes = run_together(command, address, service.url, PROCESSES, host, accounts)
     assert codes == [0] * PROCESSES
     comes_to_rest(shop, books)
     assert set(books.payees.values()) == {1}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
+import requests
 
 from flask_paycheckout.testing import Sandbox
-from tests.docs.merchant import SETTINGS, Merchant
+from tests.docs.merchant import SETTINGS, Merchant, visited
 from tests.docs.pages import Scene, snippet
 
 
@@ -53,6 +55,23 @@ def async_views(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox
 
     asyncio.run(asyncio.wait_for(visit(), 60))
     assert shop.thanked == ["1", "2"]
+
+
+def lite_on_gevent(scene: Scene, merchant: Merchant) -> None:
+    """Customers who come to the same process at once all get their page."""
+    pytest.importorskip("gevent")
+    merchant.environment |= SETTINGS
+    merchant.writes("shop.py", snippet("docs/hosts.md", "lite_shop", "") + scene.code())
+    makes = (
+        "app.app_context().push(); Model.metadata.create_all(db.engine); db.session.add(Order(id='1', total='12.50'))"
+    )
+    merchant.runs(f'python -c "from shop import *; {makes}; db.session.commit()"')
+    order = merchant.here("http://127.0.0.1:8000/orders/1")
+    with merchant.running("gunicorn --worker-class gevent --bind 127.0.0.1:8000 shop:app", "Booting worker"):
+        assert "Pay now" in visited(order).text
+        with ThreadPoolExecutor(8) as customers:
+            answers = list(customers.map(lambda _: requests.get(order, timeout=60).status_code, range(40)))
+    assert answers == [200] * len(answers)
 
 
 def alembic(scene: Scene, merchant: Merchant) -> None:
