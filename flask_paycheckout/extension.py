@@ -25,7 +25,7 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.receivers import mark_atomic
 from flask_paycheckout.models import Models, make_models, models_in, require_one_database
-from flask_paycheckout.parts import AccountKeys, AccountOf, Callbacks, OrderTotal, OrderUrl
+from flask_paycheckout.parts import AccountKeys, AccountOf, Callbacks, OrderTotal, OrderUrl, context_opener
 from flask_paycheckout.payouts.destinations import ByHand, Destination
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.results import PayoutReport
@@ -110,7 +110,7 @@ class PayCheckout:
                 " this extension; a Flask app can have async def views (pip install 'flask[async]') and be served by"
                 " an ASGI server through a2wsgi.WSGIMiddleware, as docs/hosts.md shows."
             )
-        database = database_of(db, metadata, app.app_context)
+        database = database_of(db, metadata, context_opener(app))
         if KEY in app.extensions:
             raise ConfigurationError(f"PayCheckout is already set up on {app.name!r}. Call init_app once for each app.")
         settings = load_settings(app.config, relaxed=app.debug or app.testing)

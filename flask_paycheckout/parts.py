@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flask import Flask, has_request_context, request
@@ -18,11 +20,12 @@ from flask_paycheckout.models import Models
 from flask_paycheckout.service.accounts import Account, require_account_name
 from flask_paycheckout.service.logs import FailureLog
 from flask_paycheckout.service.observations import Observers
-from flask_paycheckout.shop_functions import CallShop
+from flask_paycheckout.shop_functions import CallShop, shop_caller
 from flask_paycheckout.totals import Total
 
 if TYPE_CHECKING:
     import httpx
+    from flask.ctx import AppContext
 
 
 # Each may be a coroutine function.
@@ -123,3 +126,18 @@ class Parts:
         """The app's secret keys; the last one seals, the others are read."""
         listed = [*(self.app.config.get("SECRET_KEY_FALLBACKS") or []), self.app.secret_key or ""]
         return [key.encode() if isinstance(key, str) else key for key in listed]
+
+
+def context_opener(app: Flask) -> Callable[[], AppContext]:
+    """A function that opens application contexts which may end inside an event loop too.
+
+    Flask cannot call a coroutine function there, and Flask-SQLAlchemy-Lite has it call one at the end of each context.
+    """
+    call, functions = shop_caller(app.ensure_sync), app.teardown_appcontext_funcs
+
+    def open_context() -> AppContext:
+        # Each time, since the shop may set up its database after this extension.
+        functions[:] = [partial(call, each) if inspect.iscoroutinefunction(each) else each for each in functions]
+        return app.app_context()
+
+    return open_context

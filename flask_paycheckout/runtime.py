@@ -478,12 +478,14 @@ def _require_transactions(engine: Engine, held: Connection | None) -> None:
 
     :param held: the connection of the shop's session, which may be the last one of the pool.
     """
+    pool = engine.pool
+    none_open = held is None and isinstance(pool, QueuePool) and not pool.checkedin()
     with nullcontext(held) if held is not None else engine.connect() as connection:
-        if held is None and isinstance(engine.pool, QueuePool):
-            # Not into the pool, since a program may fork after it has made its app.
-            connection.detach()
         if commits_each_statement(connection):
             raise ConfigurationError(
                 "the database engine commits every statement by itself (AUTOCOMMIT), so a payment could be half"
                 " written. Remove that option, from SQLALCHEMY_ENGINE_OPTIONS with Flask-SQLAlchemy."
             )
+    if none_open:
+        # A program may fork after it has made its app.
+        engine.dispose()

@@ -440,3 +440,7 @@ def test_connections_that_are_open_before_a_fork_are_warned_of(open_shop: OpenSh
     assert "dispose(close=False)" in (check.remedy or "")
     shop.runtime.engine().dispose()
     assert about(shop, "forks") == []
+    other = open_shop("other", TESTING=False, PAYCHECKOUT_ALLOW_SANDBOX=True, **PUBLIC)
+    with other.app.app_context():
+        other.db.engine.dispose()
+    assert about(other, "forks") == [], "the extension's own first look at the database leaves no connection open"

@@ -251,6 +251,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_KINDS}::test_a_coroutine_receiver_runs_to_its_end_in_its_transaction",
             Swap("shop_functions:_in_own_thread", "contextvars.copy_context().run", "contextvars.Context().run"),
         ),
+        "a context that ends inside an event loop calls coroutine functions as Flask does": (
+            "journeys/test_hosts.py::test_a_payment_is_settled_inside_an_event_loop[Flask-SQLAlchemy-Lite]",
+            Swap("parts:context_opener", "inspect.iscoroutinefunction(each)", "False"),
+        ),
         "signals hold their receivers weakly": (
             "events/test_signals.py::test_receivers_of_a_factory_run_once_for_each_payment_however_often_it_ran",
             Swap("signals:Signal.connect", "False", "True"),

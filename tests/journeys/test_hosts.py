@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,16 @@ def test_an_order_is_paid_and_refunded_in_the_shops_session(shop: Any, paychecko
         stored = {found.reference: found.kind for found in session.query(payout)}
     assert sorted(stored.values()) == ["payout", "refund"], "the rolled back refund is gone"
     assert "maker-1" in stored
+
+
+def test_a_payment_is_settled_inside_an_event_loop(shop: Any, paycheckout_sandbox: Sandbox) -> None:
+    """As in an `async def` view, where Flask cannot call the coroutine function with which Lite closes its sessions."""
+    checkout_id = has_paid(shop, paycheckout_sandbox)
+
+    async def settles() -> str:
+        return str(shop.paycheckout.settle(checkout_id).status)
+
+    assert asyncio.run(settles()) == "paid"
 
 
 @pytest.mark.on_each_database
