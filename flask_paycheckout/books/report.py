@@ -17,7 +17,7 @@ from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.text import moment_text, plain, table_lines, visible
+from flask_paycheckout.text import moment_text, payout_status_text, plain, table_lines, visible
 
 # What the text lists; JSON has more.
 _EXAMPLES, _ACCOUNTS = 10, 100
@@ -154,7 +154,8 @@ def _lines(report: Report) -> Iterator[tuple[Severity | None, str]]:
     of = f" of account {report.account}" if report.account else ""
     yield None, f"Checkouts{of} at {moment_text(report.at)}: {_counted(report.checkouts)}."
     if any(report.payouts.values()):
-        yield None, f"Payouts{of}: {_counted(report.payouts)}."
+        stand = [f"{payout_status_text(state)} {count}" for state, count in report.payouts.items() if count]
+        yield None, f"Payouts{of}: {', '.join(each.removeprefix('is ') for each in stand)}."
     if report.account is None and report.accounts:
         yield from ((None, line) for line in ("", *_account_lines(report)))
     if not report.exit_code:
