@@ -16,8 +16,9 @@ from flask_paycheckout.books.account_names import LISTED_ACCOUNTS, Counts, count
 from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import EPOCH, as_utc
+from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.text import moment_text, payout_status_text, plain, table_lines, visible
+from flask_paycheckout.text import moment_text, plain, table_lines, visible
 
 # What the text lists; JSON has more.
 _EXAMPLES, _ACCOUNTS = 10, 100
