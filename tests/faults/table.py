@@ -35,7 +35,7 @@ _AWAY = "views/test_database_away.py"
 _FORMS = "sandbox/world/test_forms_of_answers.py"
 _TRIES, _SELLERS = "payouts/test_tries.py", "accounts/test_payouts.py"
 _ONCE, _LATE = "payouts/test_paid_once.py", "payouts/test_late_senders.py"
-_REFUNDS = "payouts/test_refunds.py"
+_REFUNDS, _PARTS = "payouts/test_refunds.py", "checkouts/test_parts.py"
 _PRUNING = "books/test_pruning.py"
 _CLAIMS, _REFUND = "payouts/test_claims.py", "views/test_refund.py"
 _CALLS = "service/test_calls.py"
@@ -1746,6 +1746,70 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a reminder is delivered of what the shop wants no payment for any more": (
             f"{_REMINDED}::test_a_reminder_that_is_no_longer_true_is_superseded[is_not_wanted]",
             Swap("events.receiver_runs:ReceiverRuns._run_receivers", "self._is_unwanted(event)", "False"),
+        ),
+    },
+    "parts": {
+        "a part pays the order": (
+            f"{_PARTS}::test_parts_pay_an_order_once_they_reach_its_total[sqlite]",
+            Swap(
+                "checkouts.ruling:rule_on_part",
+                "Evidence.DEPOSIT_AGREES if excess == 0 else Evidence.DEPOSIT_IS_PART",
+                "Evidence.DEPOSIT_AGREES",
+            ),
+        ),
+        "more than what is left is a part": (
+            f"{_PARTS}::test_what_arrives_is_a_part_unless_nothing_or_too_much_is_left[sqlite-100.01-held-created]",
+            Swap("checkouts.ruling:rule_on_part", "excess <= 0 and is_exact(arrived)", "is_exact(arrived)"),
+        ),
+        "an amount that no currency has is a part": (
+            f"{_PARTS}::test_an_amount_that_no_currency_has_is_no_part[sqlite-60.001]",
+            Swap("checkouts.ruling:rule_on_part", "excess <= 0 and is_exact(arrived)", "excess <= 0"),
+        ),
+        "a refund of a part is not counted": (
+            f"{_PARTS}::test_a_refund_of_a_part_makes_more_be_left[sqlite]",
+            Swap(
+                "checkouts.stored:Checkouts.balance",
+                "EXACT.subtract(arrived.amount, Decimal(row.refunded_amount or 0))",
+                "arrived.amount",
+            ),
+        ),
+        "a payment of a paid order with parts is another part": (
+            f"{_PARTS}::test_a_payment_after_the_last_part_is_a_duplicate[sqlite]",
+            Swap(
+                "checkouts.shop_answers:OrderTotals.rule", "Reason.DUPLICATE if balance.is_paid else reason", "reason"
+            ),
+        ),
+        "a total that falls to what was paid is forgotten": (
+            f"{_PARTS}::test_a_total_that_falls_to_what_was_paid_pays_the_order[sqlite-reconcile]",
+            First("checkouts.part_payments:PartPayments.complete_due", "return"),
+        ),
+        "an order is paid before its parts reach the total": (
+            f"{_PARTS}::test_a_cancelled_refund_may_reach_the_total[sqlite]",
+            Swap("checkouts.part_payments:PartPayments.complete", "excess < 0", "False"),
+        ),
+        "an excess is not told": (
+            f"{_PARTS}::test_an_excess_is_told_and_listed_until_it_is_refunded[sqlite]",
+            Swap("checkouts.moves:Moves._store_move", "move.reason == Reason.EXCESS", "False"),
+        ),
+        "a refund of an earlier part leaves the excess": (
+            f"{_PARTS}::test_an_excess_is_told_and_listed_until_it_is_refunded[sqlite]",
+            Drop("payouts.paybacks:RefundLimits._set", "_change_excess"),
+        ),
+        "a person accepts more than what is left": (
+            f"{_PARTS}::test_a_person_accepts_a_part[sqlite]",
+            Swap(
+                "checkouts.decisions:Resolutions._accepted",
+                "excess > 0 and not refund_excess and (as_part or not balance.is_paid)",
+                "False",
+            ),
+        ),
+        "an excess is accepted without its refund": (
+            f"{_PARTS}::test_what_came_too_much_for_an_order_without_parts[sqlite-given back]",
+            Drop("checkouts.moves:Moves._store_move", "then"),
+        ),
+        "the next page asks for the whole total": (
+            f"{_PARTS}::test_parts_pay_an_order_once_they_reach_its_total[sqlite]",
+            Swap("checkouts.ruling:Balance.due", "EXACT.minus(excess)", "total.amount"),
         ),
     },
 }
