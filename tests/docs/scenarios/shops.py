@@ -111,7 +111,7 @@ def parts(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request: py
         db.session.add(Order(id="1", total=Decimal("80.00")))
         db.session.commit()
         assert paycheckout_sandbox.pay_part(paycheckout, "1").due == Pay("16.00", "USD")
-        assert letters[0].startswith("Thank you! 16 of order 1 has arrived, 64.00 is left: ")
+        assert letters[0].startswith("Thank you! 16.00 of order 1 has arrived, 64.00 is left: ")
         assert paycheckout_sandbox.pay_rest(paycheckout, "1").status == "paid"
         db.engine.dispose()
 
