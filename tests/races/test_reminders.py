@@ -1,0 +1,87 @@
+"""A reminder that hosts store at once, and one that meets the payment: in each order of their statements."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import Pay, payment_reminder
+from tests.conftest import OpenShop
+from tests.races.crowds import crowd
+from tests.races.interleaving import every_interleaving
+from tests.races.two_pages import Acts
+from tests.scripted import Shop
+
+
+class Late:
+    """An order of which a reminder is due, each time a new one."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop, self._numbers, self.order_id = shop, count(1), ""
+        payment_reminder.connect(self._hear, sender=shop.app, weak=False)
+
+    def _hear(self, app: object, **event: Any) -> None:
+        """An event that somebody listens to waits until it is delivered."""
+
+    def begins(self) -> str:
+        self.order_id = f"late-{next(self._numbers)}"
+        self.shop.totals[self.order_id] = Pay("12.50", "USD")
+        checkout_id = self.shop.starts(self.order_id)
+        self.shop.clock.advance(hours=1)
+        return checkout_id
+
+    def reminds(self) -> None:
+        list(self.shop.runtime.reminders.store())
+
+    def told(self) -> dict[str, bool]:
+        """The order's events, each stored once, and whether it was delivered."""
+        events = [one for one in self.shop.events() if one.order_id == self.order_id]
+        assert len({one.name for one in events}) == len(events)
+        return {one.name: one.delivered_at is not None for one in events}
+
+
+@pytest.fixture
+def late(open_shop: OpenShop) -> Late:
+    return Late(open_shop(PAYCHECKOUT_REMIND_AFTER=[3600]))
+
+
+def test_two_hosts_store_one_reminder(late: Late) -> None:
+    def begin() -> Acts:
+        late.begins()
+        return {"one": late.reminds, "other": late.reminds}
+
+    def check() -> None:
+        assert "payment_reminder" in late.told()
+
+    assert every_interleaving(late.shop.runtime.engine(), begin, check) > 5
+
+
+@pytest.mark.on_each_database
+def test_many_hosts_store_one_reminder(late: Late) -> None:
+    for _ in range(3):
+        late.begins()
+        with crowd(6) as hosts:
+            hosts.does([late.reminds] * 6)
+        assert "payment_reminder" in late.told()
+
+
+def test_no_reminder_is_delivered_after_the_payment(late: Late) -> None:
+    stored = set()
+
+    def begin() -> Acts:
+        checkout_id = late.begins()
+        late.shop.service.says(checkout_id, "completed")
+        return {"reminds": late.reminds, "settles": lambda: late.shop.settles(checkout_id)}
+
+    def check() -> None:
+        late.shop.clock.advance(minutes=5)
+        late.shop.reconciles()
+        told = late.told()
+        assert told["order_paid"] is True
+        assert told.get("payment_reminder", False) is False
+        stored.add("payment_reminder" in told)
+
+    assert every_interleaving(late.shop.runtime.engine(), begin, check) > 5
+    assert stored == {True, False}
