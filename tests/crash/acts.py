@@ -8,8 +8,9 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout import ReceiverFailed
 from flask_paycheckout.client import PaymentsError
-from tests.crash.world import SOLD_FOR_OTHERS, World
+from tests.crash.world import IN_PARTS, SOLD_FOR_OTHERS, World
 from tests.payouts.books import NO_ANSWER
 
 
@@ -36,7 +37,7 @@ def perform(act: Act, world: World) -> None:
     """Does the act and records what its caller was told."""
     try:
         answer: Any = act.does(world)
-    except (SQLAlchemyError, PaymentsError) as error:
+    except (SQLAlchemyError, PaymentsError, ReceiverFailed) as error:
         world.record.add("raised", error=type(error).__name__)
     else:
         world.record.add("answered", status=getattr(answer, "status_code", None))
@@ -137,6 +138,42 @@ ACTS["settle: wrong amount"] = Act(the_wrong_amount, settle, {"o-1": "held"})
 ACTS["settle: second payment"] = Act(a_second_payment, lambda world: world.settles("chk-2"), PAID)
 ACTS["settle: nobody picked"] = Act(a_page_never_picked, settle, {"o-1": "abandoned"})
 ACTS["settle: deposit failed"] = Act(a_deposit_that_failed, settle, {"o-1": "abandoned"})
+
+# Parts, and what came too much
+
+
+def a_part(world: World) -> None:
+    world.starts(IN_PARTS)
+    world.pays("chk-1", "7.50")
+
+
+def the_rest(world: World) -> None:
+    a_part(world)
+    world.settles("chk-1")
+    world.starts(IN_PARTS)
+    world.pays("chk-2", "5.00")
+
+
+def a_part_of_a_cheaper_order(world: World) -> None:
+    a_part(world)
+    world.settles("chk-1")
+    world.costs("7.50", IN_PARTS)
+
+
+def too_much(world: World) -> None:
+    world.starts()
+    world.pays("chk-1", "13.00")
+    world.settles("chk-1")
+
+
+def gives_excess_back(world: World) -> None:
+    world.gives_excess_back("chk-1")
+
+
+ACTS["settle: a part"] = Act(a_part, settle, {IN_PARTS: "part"})
+ACTS["settle: the last part"] = Act(the_rest, lambda world: world.settles("chk-2"), {IN_PARTS: "paid"})
+ACTS["settle: the total came down"] = Act(a_part_of_a_cheaper_order, settle, {IN_PARTS: "paid"})
+ACTS["resolve, and give the excess back"] = Act(too_much, gives_excess_back, PAID, gives_excess_back)
 
 # Deliver, and reconcile
 

@@ -16,7 +16,13 @@ from tests.crash.record import Record
 from tests.crash.world import RECEIVERS
 from tests.states.model import LEGAL
 
-_SIGNAL = {"pending": "order_pending", "paid": "order_paid", "held": "payment_held", "abandoned": "order_abandoned"}
+_SIGNAL = {
+    "pending": "order_pending",
+    "part": "order_part_paid",
+    "paid": "order_paid",
+    "held": "payment_held",
+    "abandoned": "order_abandoned",
+}
 
 
 def complaints(rows: Rows, record: Record) -> list[str]:
@@ -29,6 +35,7 @@ def complaints(rows: Rows, record: Record) -> list[str]:
         *_tellings(rows, record),
         *_evidence(rows, record),
         *_hints(rows, record),
+        *_excess(rows),
         *_signatures(rows, record),
         *accountant.complaints(rows, record.paid),
     ]
@@ -60,7 +67,7 @@ def money_without_an_order(rows: Rows, record: Record) -> Iterator[str]:
     """Completed deposits of stored checkouts that are neither paid nor held."""
     for row in rows["paycheckout_checkout"]:
         deposit = record.deposits.get(row["checkout_id"])
-        if deposit and deposit["status"] == "completed" and row["status"] not in ("paid", "held"):
+        if deposit and deposit["status"] == "completed" and row["status"] not in ("part", "paid", "held"):
             yield f"the money of {row['checkout_id']} arrived, but it is {row['status']}"
 
 
@@ -124,16 +131,29 @@ def _events(rows: Rows) -> Iterator[str]:
         if "to" in entry
     )
     moves.update((row["checkout_id"], "checkout_created") for row in rows["paycheckout_checkout"])
+    moves.update((row["checkout_id"], "payment_resolved") for row in rows["paycheckout_checkout"] if _is_decided(row))
     of_checkouts = [row for row in rows["paycheckout_event"] if row["payout_reference"] is None]
     stored = Counter((row["checkout_id"], row["name"]) for row in of_checkouts)
     if moves != stored:
         yield f"moves without their event: {dict(moves - stored)}; events without their move: {dict(stored - moves)}"
 
 
+def _is_decided(checkout: Mapping[str, Any]) -> bool:
+    return any(json.loads(entry)["what"] == "resolved" for entry in checkout["history"].splitlines())
+
+
+def _excess(rows: Rows) -> Iterator[str]:
+    """What came too much is given back by a refund of the very commit in which a person accepts the payment."""
+    for row in filter(_is_decided, rows["paycheckout_checkout"]):
+        refunds = [one["counts"] for one in rows["paycheckout_payout"] if one["refund_of"] == row["checkout_id"]]
+        if (refunds, row["refunded_amount"]) != (["0.50"], "0.50"):
+            yield f"{row['checkout_id']} was accepted with the refunds {refunds} and {row['refunded_amount']} refunded"
+
+
 def _evidence(rows: Rows, record: Record) -> Iterator[str]:
     seen = {entry["id"] for entry in record.lines("read") if entry["status"] == "completed"}
     for row in rows["paycheckout_checkout"]:
-        if row["status"] in ("paid", "held") and row["checkout_id"] not in seen:
+        if row["status"] in ("part", "paid", "held") and row["checkout_id"] not in seen:
             yield f"{row['checkout_id']} is {row['status']}, which the service never said"
 
 
@@ -145,7 +165,12 @@ def _hints(rows: Rows, record: Record) -> Iterator[str]:
         row = stored.get(checkout_id)
         if status not in (200, 503):
             yield f"a webhook about {checkout_id} was answered {status}"
-        if status == 200 and row and row["webhooks"] < count and row["status"] not in ("paid", "held", "rejected"):
+        if (
+            status == 200
+            and row
+            and row["webhooks"] < count
+            and row["status"] not in ("part", "paid", "held", "rejected")
+        ):
             yield f"{count} webhooks about {checkout_id} were answered 200, {row['webhooks']} stored"
 
 
@@ -174,14 +199,16 @@ def _stuck(rows: Rows) -> Iterator[str]:
         ended = row["delivered_at"] or row["superseded_at"]
         if ended is None or row["next_attempt_at"] or row["lease_token"] or row["lease_until"]:
             yield f"{row['name']} of {row['order_id']} still waits, or is still held by somebody"
+    paid = {row["paid_order_id"] for row in rows["paycheckout_checkout"]}
     for row in rows["paycheckout_checkout"]:
         watched = row["next_read_at"] is not None
-        if watched != (row["status"] in ("created", "pending", "abandoned")):
+        is_unpaid_part = row["status"] == "part" and row["order_id"] not in paid
+        if watched != (is_unpaid_part or row["status"] in ("created", "pending", "abandoned")):
             yield f"{row['checkout_id']} is {row['status']}, next read at {row['next_read_at']}"
 
 
 def _other_ends(rows: Rows, ends: dict[str, str]) -> Iterator[str]:
-    best = ("paid", "held", "pending", "created", "abandoned")
+    best = ("paid", "held", "pending", "part", "created", "abandoned")
     for order_id, expected in ends.items():
         states = {row["status"] for row in rows["paycheckout_checkout"] if row["order_id"] == order_id}
         found = next((state for state in best if state in states), "unpaid")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,14 @@ from flask_paycheckout import (
     ToBank,
     ToRecipient,
     ToWallet,
+    TransitionRefused,
     checkout_created,
     order_abandoned,
     order_paid,
+    order_part_paid,
     order_pending,
     payment_held,
+    payment_resolved,
     payout_completed,
     payout_failed,
     payout_sent,
@@ -32,8 +36,8 @@ from tests.hosts import HOSTS, arguments_of, database_on
 from tests.scripted import SAME_SITE, Clock, make_app
 from tests.two_accounts import SECOND, gets_two_accounts, keys_of_second
 
-SOLD_FOR_OTHERS = "m-1"
-ORDERS = ("o-1", "o-2", "o-3", "o-4", SOLD_FOR_OTHERS)
+SOLD_FOR_OTHERS, IN_PARTS = "m-1", "p-1"
+ORDERS = ("o-1", "o-2", "o-3", "o-4", SOLD_FOR_OTHERS, IN_PARTS)
 RECEIVERS = ("stock", "books")
 """The receivers that write to the shop's database. A third one, between them, tells somebody outside.
 
@@ -43,9 +47,11 @@ Of a payment, and of a completed payout, the stock is told in the transaction th
 _SIGNALS = (
     checkout_created,
     order_pending,
+    order_part_paid,
     order_paid,
     order_abandoned,
     payment_held,
+    payment_resolved,
     payout_sent,
     payout_completed,
     payout_failed,
@@ -137,6 +143,19 @@ class World:
         with self.app.app_context():
             return self.paycheckout.settle(checkout_id)
 
+    def costs(self, total: str, order_id: str) -> None:
+        """The order costs something else from now on."""
+        with self.app.app_context():
+            self._execute(
+                "UPDATE shop_order SET total = :total WHERE order_id = :order_id", total=total, order_id=order_id
+            )
+            self.db.session.commit()
+
+    def gives_excess_back(self, checkout_id: str) -> None:
+        """A person accepts a held payment, and gives back what came too much; once."""
+        with self.app.app_context(), suppress(TransitionRefused):
+            self.paycheckout.resolve(checkout_id, True, "Ada", "a slip", refund_excess=True)
+
     def reconciles(self, limit: int | None = None) -> ReconcileReport:
         with self.app.app_context():
             return self.paycheckout.reconcile(limit)
@@ -170,7 +189,7 @@ class World:
     def waiting_payouts(self) -> dict[str, str | None]:
         """The references of payouts that are not at their end, with the payee of those that a person must look after.
 
-        A token's end is that it was sent.
+        A token's end is that it was sent. A refund that waits for the customer waits for nobody here.
         """
         asked = "SELECT reference, status, currency, destination FROM paycheckout_payout"
         with self.app.app_context():
@@ -179,7 +198,7 @@ class World:
         return {
             reference: destination.rpartition(" ")[2] if status == "unknown" else None
             for reference, status, currency, destination in rows
-            if status not in ("completed", "failed") and (status, currency) != ("sent", TOKEN)
+            if status not in ("completed", "failed", "claimable") and (status, currency) != ("sent", TOKEN)
         }
 
     # The shop's own code
@@ -214,7 +233,7 @@ class World:
         lock = " FOR UPDATE" if self.db.engine.dialect.name == "postgresql" else ""
         asked = f"SELECT total FROM shop_order WHERE order_id = :order_id{lock}"  # noqa: S608 - no words of others
         total = self._execute(asked, order_id=order_id).scalar()
-        return None if total is None else Pay(total, "USD")
+        return None if total is None else Pay(total, "USD", parts=order_id == IN_PARTS)
 
     def _connect_receivers(self) -> None:
         for signal in _SIGNALS:

@@ -125,7 +125,7 @@ def refunds_are_never_more_than_what_arrived(books: Books) -> Violations:
     sums: dict[str, Decimal] = defaultdict(Decimal)
     for refund in books.payouts:
         if refund["refund_of"] and refund["status"] not in {"cancelled", "failed"}:
-            sums[refund["refund_of"]] += Decimal(refund["amount"])
+            sums[refund["refund_of"]] += Decimal(refund["counts"])
     for checkout_id, checkout in books.checkouts.items():
         stored, counted = Decimal(checkout["refunded_amount"] or 0), sums.get(checkout_id, Decimal(0))
         arrived = Decimal(books.deposits[checkout_id]["input_amount"]) if counted else counted
