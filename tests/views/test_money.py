@@ -12,7 +12,7 @@ from flask_paycheckout import Pay, Receive
 from flask_paycheckout.views.language import format_amount
 from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
-from tests.scripted import Shop
+from tests.scripted import Shop, number
 from tests.views.pages import STATUSES, names, opens, reach
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -68,6 +68,23 @@ def test_the_total_is_shown_in_the_customers_way_of_writing(open_shop: OpenShop)
 def test_where_the_shop_fixes_what_it_receives_the_fee_is_named(open_shop: OpenShop) -> None:
     shop = shows(open_shop, Receive("12.50", "USD", pay_in="USD"))
     assert "To pay: $12.50, and the fee of your payment method<" in opens(shop).text
+
+
+def test_an_order_in_parts_shows_them_what_is_left_and_a_button_for_the_rest(open_shop: OpenShop) -> None:
+    shop = shows(open_shop, Pay("100", "USD", now="30"))
+    assert "To pay now: $30.00, of $100.00<" in opens(shop).text
+    shop.settles(shop.starts(), "completed", inputAmount=number("30"))
+    shop.totals["o-1"] = Pay("100", "USD")
+    page = opens(shop).text
+    for shown in ("Partly paid<", "Arrived:", "$30.00", "Left to pay: $70.00<", ">Pay the rest</button>"):
+        assert shown in page, shown
+    json = opens(shop, suffix="/status").json
+    assert json == {"status": "part", "final": False, "pollAfter": 2}
+    for language, button in {"de": "Den Rest bezahlen", "es": "Pagar el resto", "ja": "残りを支払う"}.items():
+        assert button in opens(shop, language=language).text
+    shop.totals["o-1"] = Pay("30", "USD")
+    assert opens(shop).status_code == 303
+    assert "Paid, thank you" in opens(shop).text
 
 
 @pytest.mark.parametrize("status", STATUSES)

@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse
 from flask_paycheckout import ByHand, ConfigurationError, order_paid
 from flask_paycheckout.security.signed_links import PAY, PAYOUT, RESOLVE, STATUS
 from tests.conftest import OpenShop
-from tests.scripted import SAME_SITE, Shop
+from tests.scripted import SAME_SITE, Shop, number
 from tests.views.pages import names
 from tests.views.test_headers import policy_of_referrers
 
@@ -248,6 +248,25 @@ def test_a_held_payment_is_decided_with_who_and_why(desk: Shop, decision: str, b
     page = html.unescape(desk.browser.get(answer.location).text)
     assert f"Ada {'accepted' if becomes == 'paid' else 'rejected'} the held payment: seen on the statement" in page
     assert "/held/" not in page
+
+
+def test_a_held_payment_is_accepted_as_a_part_or_without_its_excess(desk: Shop) -> None:
+    part = desk.has_held()
+    page = text_of(desk.browser.get(f"{ROOT}/order?id=o-1"))
+    assert "Accept it as a part: 11.50 USD of the order are left to pay" in page
+    assert "give back the excess" not in page
+    decides(desk, form_token(desk), decision="part")
+    assert desk.attempt(part).status == "part"
+    page = text_of(desk.browser.get(f"{ROOT}/order?id=o-1"))
+    assert "Paid 1 USD Left 11.50 USD" in page
+    assert "Ada accepted the held payment as a part: seen on the statement" in page
+    more = desk.settles(desk.starts(), "completed", inputAmount=number("12.00")).checkout_id
+    page = text_of(desk.browser.get(f"{ROOT}/order?id=o-1"))
+    assert "give back the excess of 0.50 USD" in page
+    assert "the order is paid with what arrived" not in page
+    assert decides(desk, form_token(desk), decision="accept").status_code == 409
+    decides(desk, form_token(desk), decision="excess")
+    assert (desk.attempt(more).status, len(desk.runtime.payouts.of_checkout(more))) == ("paid", 1)
 
 
 def payback_token(shop: Shop, order_id: str = "o-1") -> str:
