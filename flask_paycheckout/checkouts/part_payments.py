@@ -22,6 +22,7 @@ from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.state_table import lost_races_ignored
+from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.events.shop_transaction import ShopTransaction
@@ -108,6 +109,15 @@ class PartPayments:
         except (_NotReached, OrderTotalFailed):
             self._look_again(part.order_id, self._schedule.next_read(Status.PART, now, part.moved_at, now))
         return None if moved is None else self.outbox.deliver(moved.events)
+
+    def try_to_complete(self, order_id: str) -> bool:
+        """Complete an order like `complete`; False also where an atomic receiver raised: reconcile tries again."""
+        try:
+            return self.complete(order_id) is not None
+        except ReceiverFailed:
+            text = "the parts of order %s reach its total, which could not be stored"
+            self.parts.log.exception("settling payments", text, order_id, extra=about(order_id))
+            return False
 
     def complete_due(self) -> Iterator[Delivery | None]:
         """Complete the orders that are due to be asked about; gives the deliveries of each, None where it failed."""

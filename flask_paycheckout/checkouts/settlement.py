@@ -152,7 +152,7 @@ class Settlement:
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
         checkout = self.checkouts.require(checkout_id)
-        if checkout.status == Status.PART and self.part_payments.complete(checkout.order_id):
+        if checkout.status == Status.PART and self.part_payments.try_to_complete(checkout.order_id):
             return self.checkouts.require(checkout_id)
         if checkout.status not in OPEN:
             return checkout

@@ -84,7 +84,7 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
     due, left = total, None
     if total is not None:
         due, left = runtime().part_payments.due(link.order_id, total, has_part=current.has_part)
-        if due is None and runtime().part_payments.complete(link.order_id) is not None:
+        if due is None and runtime().part_payments.try_to_complete(link.order_id):
             return redirect(status_path(link), 303)
     open_page = _open_page(link.order_id, total, due) if current.status == Status.PENDING else None
     if open_page and "payment" in request.args:

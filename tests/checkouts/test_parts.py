@@ -379,6 +379,23 @@ def test_the_receivers_of_a_part_get_exact_sums_also_later(shop: Shop) -> None:
     assert got == [(Decimal("33.33"), Decimal("66.67"))] * 2
 
 
+def test_a_receiver_that_fails_breaks_no_page_and_no_settlement_of_a_part(shop: Shop) -> None:
+    part = pays(shop, "60").checkout_id
+    shop.totals["o-1"] = Pay("60", "USD", parts=True)
+
+    @shop.paycheckout.atomic
+    def close(app: object, **facts: object) -> None:
+        raise RuntimeError("not now")
+
+    with order_paid.connected_to(close, shop.app):
+        with shop.app.test_request_context():
+            page = shop.paycheckout.status_url("o-1")
+        assert shop.browser.get(page).status_code == 200
+        assert shop.settles(part).status == "part"
+    shop.reconciles()
+    assert shop.attempt(part).status == "paid"
+
+
 def test_an_excess_reaches_atomic_receivers(shop: Shop) -> None:
     reasons: list[str] = []
 
