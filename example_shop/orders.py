@@ -36,6 +36,7 @@ STATUS_TEXT = {
         "Your payment is on its way",
         "You have chosen how to pay. We send your jars as soon as the money arrives.",
     ),
+    "part": ("A part is paid, thank you!", "Your jars are sent as soon as the rest is paid."),
     "abandoned": ("Nothing was paid", "No money has come. You can start again whenever you like."),
     "held": (
         "We are looking at your payment",
