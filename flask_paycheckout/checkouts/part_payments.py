@@ -55,12 +55,14 @@ class PartPayments:
 
         While the shop wants no payment, or cannot say what the order costs, what it cost last is left to pay.
         """
-        balance = self.checkouts.balance(order_id, self.parts.sessions.open_connection())
+        # In a transaction of the shop, such as that of order_total, another connection would wait for its locks.
+        connection = self.parts.sessions.open_connection()
+        balance = self.checkouts.balance(order_id, connection)
         if not balance.has_payment:
             return None
         left = Decimal(0)
         if not balance.is_paid:
-            current = self.checkouts.current(order_id)
+            current = self.checkouts.current(order_id, connection)
             for total in (self.totals.answers.total_now(order_id), current and current.total):
                 if isinstance(total, Pay) and balance.excess(total) is not None:
                     return balance.with_payment(Decimal(0), total)

@@ -91,9 +91,12 @@ class Checkouts(StateTable[CheckoutMixin]):
             raise UnknownCheckout(checkout_id)
         return found
 
-    def current(self, order_id: str) -> CheckoutMixin | None:
-        """The order's current checkout, detached from any session."""
-        return next(iter(self.of("current_order_id", order_id)), None)
+    def current(self, order_id: str, connection: Connection | None = None) -> CheckoutMixin | None:
+        """The order's current checkout, detached from any session.
+
+        :param connection: the connection of the caller's transaction; None for one of its own.
+        """
+        return next(iter(self.of("current_order_id", order_id, connection)), None)
 
     def hinted(self, checkout_id: str) -> CheckoutMixin | None:
         """The checkout of this id if a webhook about it says anything new, detached from any session.

@@ -71,3 +71,24 @@ def test_a_payment_is_followed_from_page_to_paid(
         "The customer chose how to pay; the money is awaited.",
         "The order is paid.",
     ]
+
+
+def test_order_total_may_ask_for_the_rest_on_a_database_that_it_has_locked(
+    shop: Flask, shopper: Shopper, payments: Payments
+) -> None:
+    order_id = shopper.orders(small_rainbow=3)
+
+    def with_deposit(of_order: str) -> Pay | Receive | None:
+        order_total(of_order)
+        return Pay("115.20", "USD", now=None if paycheckout.rest(of_order) else "23.04", parts=True)
+
+    shop.extensions["paycheckout"].callbacks.order_total = with_deposit
+    try:
+        payments.pays(order_id)
+        with shop.app_context():
+            rest = paycheckout.rest(order_id)
+        assert rest is not None
+        assert rest.left == Decimal("92.16")
+        shopper.starts_to_pay(order_id)
+    finally:
+        shop.extensions["paycheckout"].callbacks.order_total = order_total
