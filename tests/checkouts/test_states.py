@@ -58,8 +58,8 @@ def test_a_read_of_the_deposit_moves_only_open_states() -> None:
 
 def test_every_state_but_rejected_has_its_signal() -> None:
     assert set(SIGNAL_OF) == set(Status)
-    # A decision is told of as well as the state that it leads to.
-    assert {*SIGNAL_OF.values(), "payment_resolved"} == set(BY_NAME) - OF_PAYOUTS
+    # A decision is told of as well as the state that it leads to; a reminder is of no state.
+    assert {*SIGNAL_OF.values(), "payment_resolved", "payment_reminder"} == set(BY_NAME) - OF_PAYOUTS
 
 
 @pytest.mark.parametrize(
