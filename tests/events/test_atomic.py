@@ -160,7 +160,7 @@ def test_every_move_has_its_atomic_receivers(shop: Shop) -> None:
 
     def recorder(name: str) -> Receiver:
         def record(app: Flask, *, checkout: object, **told_too: object) -> None:
-            assert shop.db.session.in_transaction()
+            assert shop.runtime.parts.sessions.of_context().in_transaction()
             told.append(f"{name}: {checkout.status}")  # type: ignore[attr-defined]
 
         return record
