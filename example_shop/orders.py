@@ -11,7 +11,7 @@ from markupsafe import Markup
 from example_shop import basket
 from example_shop.database import Line, Order, db
 from example_shop.hooks import hooks, now, texts_of
-from example_shop.payments import paycheckout, remember
+from example_shop.payments import due_now, paycheckout, remember
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -64,7 +64,7 @@ def may_change(order: Order) -> bool:
 
     A payment that is on its way when the order changes is held for a person, never lost.
     """
-    return order.state == "open" and status_of(order) not in ("paid", "held")
+    return order.state == "open" and status_of(order) not in ("paid", "held", "part")
 
 
 def find_order(order_id: str) -> Order:
@@ -152,6 +152,7 @@ def show(order_id: str) -> str:
         headline=STATUS_TEXT[status][0],
         sentence=STATUS_TEXT[status][1],
         may_change=may_change(order),
+        due=due_now(order),
         objections=texts_of(hooks().against_paying, order),
         status_url=paycheckout.status_url(order.id),
         most=basket.MOST,

@@ -14,6 +14,7 @@ account of the PAYCHECKOUT_ settings.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,9 @@ HELD_BECAUSE = {
 }
 """The owner's text for each reason of a held payment."""
 
+DEPOSIT_FROM = Decimal("200.00")
+"""From this total on an order is paid in two parts: a fifth at once, and the rest before its jars are sent."""
+
 # A session cookie holds about 4 KB.
 _MOST_REMEMBERED = 20
 
@@ -67,7 +71,20 @@ def price_of(order: Order) -> Pay | Receive:
     if order.consigned:
         # The consignor must receive the full price, so the customer pays the payment method's fee on top.
         return Receive(order.total, CURRENCY, pay_in=CURRENCY)
-    return Pay(order.total, CURRENCY)
+    return Pay(order.total, CURRENCY, now=deposit_of(order))
+
+
+def deposit_of(order: Order) -> Decimal | None:
+    """The amount that a big order is asked for first; None for others, and as soon as anything is paid."""
+    if order.consigned or order.total < DEPOSIT_FROM or paycheckout.rest(order.id):
+        return None
+    return round(order.total / 5, 2)
+
+
+def due_now(order: Order) -> Decimal:
+    """The amount that the order's next payment page asks for, without a fee on top."""
+    rest = paycheckout.rest(order.id)
+    return rest.left if rest else deposit_of(order) or order.total
 
 
 def require_paid(order: Order, checkout: CheckoutMixin) -> None:
@@ -75,8 +92,9 @@ def require_paid(order: Order, checkout: CheckoutMixin) -> None:
 
     :raises NotWhatWasPaid: it is not. The extension calls the receiver again; `flask paycheckout report` lists it.
     """
-    # A payment with a reason was held: a person has accepted it for the order as it is now.
-    if checkout.reason is None and checkout.total != price_of(order):
+    # A payment with a reason was held: a person has accepted it for the order as it is now. Of an order that several
+    # payments have paid, the extension has compared their sum with the present total.
+    if checkout.reason is None and checkout.excess is None and checkout.total != price_of(order):
         raise NotWhatWasPaid(f"Order {order.id} costs {price_of(order)}, and {checkout.total} was paid.")
 
 

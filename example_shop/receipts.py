@@ -19,11 +19,13 @@ from sqlalchemy.orm import Mapped, mapped_column
 from example_shop import owner
 from example_shop.database import Model, Moment, Order, db
 from example_shop.hooks import hooks, now
-from example_shop.payments import of_orders, paycheckout, require_paid
+from example_shop.payments import due_now, of_orders, paycheckout, require_paid
 from example_shop.products import show_money
 from flask_paycheckout import order_paid, payment_reminder
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from flask import Flask
 
     from flask_paycheckout import CheckoutMixin, Payment
@@ -48,10 +50,11 @@ class Letter(Model):
     posted_at: Mapped[datetime | None] = mapped_column(Moment)
 
 
-def receipt_text(order: Order, payment: Payment | None, status_url: str) -> str:
+def receipt_text(order: Order, payment: Payment | None, status_url: str, *, paid: Decimal | None = None) -> str:
     """The text of the letter.
 
     :param payment: the checkout's `payment`, any part of which may be missing.
+    :param paid: the sum of all payments, when several have paid the order.
     """
     # Narrow enough for a phone.
     lines = [f"{line.quantity:>2} x {line.name:<22}{show_money(line.total):>10}" for line in order.lines]
@@ -65,6 +68,7 @@ def receipt_text(order: Order, payment: Payment | None, status_url: str) -> str:
             f"{'Total':<27}{show_money(order.total):>10}",
             "",
             *payment_lines(payment),
+            *([f"{'In all:':<13}{show_money(paid)}"] if paid else []),
             *(["", "The fee of your way to pay came on top."] if order.consigned else []),
             "",
             "See how it stands:",
@@ -95,7 +99,9 @@ def payment_lines(payment: Payment | None) -> list[str]:
 def write_receipt(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
     order = db.session.get_one(Order, order_id)
     require_paid(order, checkout)
-    write(order, event_id, _RECEIPT, receipt_text(order, checkout.payment, paycheckout.status_url(order_id)))
+    rest = None if checkout.excess is None else paycheckout.rest(order_id)
+    paid = None if rest is None else rest.paid
+    write(order, event_id, _RECEIPT, receipt_text(order, checkout.payment, paycheckout.status_url(order_id), paid=paid))
 
 
 @of_orders
@@ -105,7 +111,7 @@ def write_reminder(app: Flask, *, order_id: str, event_id: str, **extra: Any) ->
         f"Dear {order.name},",
         "",
         f"your weather is still waiting: order {order_id} is not paid yet.",
-        f"It costs {show_money(order.total)}. To pay, or to see how it stands:",
+        f"{show_money(due_now(order))} is due now. To pay, or to see how it stands:",
         paycheckout.status_url(order_id),
         "",
         "Fair & Foul, weather by the jar",

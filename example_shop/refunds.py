@@ -15,6 +15,7 @@ from sqlalchemy import select
 from example_shop import owner
 from example_shop.database import Order, db
 from example_shop.hooks import hooks
+from example_shop.orders import commit_change
 from example_shop.payments import paycheckout
 from flask_paycheckout import NothingToRefund, PaybackRefused, RefundTooLarge
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from werkzeug.wrappers import Response
 
     from flask_paycheckout import CheckoutMixin, PayoutMixin
+
+# The statuses of payments that count for their order.
+_COUNTED = ("paid", "part")
 
 blueprint = Blueprint("refunds", __name__, url_prefix="/owner/refunds")
 blueprint.before_request(owner.ask_for_password)
@@ -52,8 +56,12 @@ _NOTES = {
 def refundable(order_id: str) -> Sequence[CheckoutMixin]:
     """The order's payments that were not refunded yet, or only in part; a held one is decided first."""
     row = paycheckout.Checkout
-    arrived = select(row).where(row.order_id == order_id, row.status.in_(["paid", "rejected"]), row.payback.is_(None))
-    return [checkout for checkout in db.session.scalars(arrived) if checkout.payment and checkout.payment.paid]
+    wanted = (row.order_id == order_id, row.status.in_([*_COUNTED, "rejected"]), row.payback.is_(None))
+    return [
+        checkout
+        for checkout in db.session.scalars(select(row).where(*wanted))
+        if checkout.payment and checkout.payment.paid
+    ]
 
 
 @blueprint.post("/<checkout_id>")
@@ -62,15 +70,21 @@ def refund(checkout_id: str) -> Response:
     row, why = paycheckout.Checkout, request.form.get("why", "").strip()
     if not 0 < len(why) <= owner.MOST_REASON:
         abort(400, f"A refund needs a reason, of at most {owner.MOST_REASON} letters. Nothing was refunded.")
-    order_id = db.session.scalar(select(row.order_id).where(row.checkout_id == checkout_id)) or abort(404)
+    found = select(row.order_id, row.status).where(row.checkout_id == checkout_id)
+    order_id, status = db.session.execute(found).one_or_none() or abort(404)
     order = db.session.get_one(Order, order_id, with_for_update=True)
     try:
         paycheckout.refund(checkout_id, by="the owner", why=why)
     except (NothingToRefund, PaybackRefused, RefundTooLarge):
         abort(409, "Nothing of this payment is left to refund.")
-    if order.state == "paid" and all(checkout.status != "paid" for checkout in refundable(order_id)):
+    unpaid = order.state == "open"
+    if status in _COUNTED and all(checkout.status not in _COUNTED for checkout in refundable(order_id)):
         order.state = "refunded"
-    db.session.commit()
+    if unpaid:
+        # Its jars were kept for the rest.
+        commit_change(order)
+    else:
+        db.session.commit()
     flash("It is refunded as soon as the customer has said where to, and you have approved that under Payouts.")
     return redirect(url_for("owner.desk"), 303)
 

@@ -38,7 +38,14 @@ from example_shop.database import Model, Order, changed, db
 from example_shop.hooks import hooks
 from example_shop.payments import of_orders, paycheckout, require_paid
 from example_shop.products import SHELF, Product
-from flask_paycheckout import checkout_created, order_abandoned, order_paid, order_pending, payment_held
+from flask_paycheckout import (
+    checkout_created,
+    order_abandoned,
+    order_paid,
+    order_part_paid,
+    order_pending,
+    payment_held,
+)
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -163,7 +170,7 @@ def release(order_id: str) -> None:
 
 
 # The payment's statuses in which an order keeps its jars.
-_RESERVING = ("pending", "held")
+_RESERVING = ("pending", "held", "part")
 
 blueprint = Blueprint("stock", __name__, url_prefix="/owner/stock")
 blueprint.before_request(owner.ask_for_password)
@@ -204,7 +211,7 @@ def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
 def keep(order: Order) -> None:
     """Reserve or release the jars of a locked, unpaid order according to its present status."""
     status = paycheckout.order_status(order.id)
-    called_off = order.state == "cancelled" and status == "pending"
+    called_off = order.state in ("cancelled", "refunded") and status in ("pending", "part")
     if status not in _RESERVING or called_off:
         release(order.id)
         return
@@ -295,7 +302,7 @@ def add_jars() -> Response:
 
 def init_app(app: Flask) -> None:
     order_paid.connect(take_jars, sender=app)
-    for signal in (checkout_created, order_pending, payment_held, order_paid, order_abandoned):
+    for signal in (checkout_created, order_pending, payment_held, order_part_paid, order_paid, order_abandoned):
         signal.connect(follow_payment, sender=app)
     app.register_blueprint(blueprint)
     attached = hooks(app)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from sqlalchemy import select
+
+from example_shop.database import db
 from example_shop.payments import order_total, paycheckout
+from example_shop.receipts import Letter
 from flask_paycheckout import Pay, Receive
 from tests.example_shop.conftest import Payments, Shopper, stored
 
@@ -73,22 +77,14 @@ def test_a_payment_is_followed_from_page_to_paid(
     ]
 
 
-def test_order_total_may_ask_for_the_rest_on_a_database_that_it_has_locked(
-    shop: Flask, shopper: Shopper, payments: Payments
-) -> None:
-    order_id = shopper.orders(small_rainbow=3)
-
-    def with_deposit(of_order: str) -> Pay | Receive | None:
-        order_total(of_order)
-        return Pay("115.20", "USD", now=None if paycheckout.rest(of_order) else "23.04", parts=True)
-
-    shop.extensions["paycheckout"].callbacks.order_total = with_deposit
-    try:
-        payments.pays(order_id)
-        with shop.app_context():
-            rest = paycheckout.rest(order_id)
-        assert rest is not None
-        assert rest.left == Decimal("92.16")
-        shopper.starts_to_pay(order_id)
-    finally:
-        shop.extensions["paycheckout"].callbacks.order_total = order_total
+def test_a_big_order_is_paid_by_a_deposit_and_the_rest(shop: Flask, shopper: Shopper, payments: Payments) -> None:
+    order_id = shopper.orders(small_rainbow=6)
+    assert "Pay $46.08" in shopper.sees(f"/orders/{order_id}")
+    payments.pays(order_id)
+    assert shopper.reads(order_id) == "A part is paid, thank you!"
+    assert "Pay $184.32" in shopper.sees(f"/orders/{order_id}")
+    assert shopper.cancels(order_id).status_code == 409
+    payments.pays(order_id)
+    assert stored(shop, order_id)["state"] == "paid"
+    with shop.app_context():
+        assert "In all:      $230.40" in db.session.scalars(select(Letter.text)).one()

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from example_shop.database import db
 from example_shop.payments import paycheckout
+from example_shop.stock import OPENING, free_of
 from tests.example_shop.conftest import WAREHOUSE, Owner, Payments, Shopper, newest_checkout, stored
 
 if TYPE_CHECKING:
@@ -100,6 +101,20 @@ def test_what_was_refunded_is_not_refunded_again_and_needs_a_reason_and_the_owne
     assert refund(owner, checkout_id).status_code == 303
     assert refund(owner, checkout_id).status_code == 409
     assert len(refunds(shop)) == 1
+
+
+def test_a_deposit_that_is_refunded_closes_the_order_and_frees_its_jars(
+    shop: Flask, owner: Owner, shopper: Shopper, payments: Payments
+) -> None:
+    order_id = payments.buys(small_rainbow=6)
+    payments.passes(2)
+    with shop.app_context():
+        assert free_of("small-rainbow") == OPENING - 6
+    owner.logs_in()
+    assert refund(owner, newest_checkout(shop, order_id)).status_code == 303
+    assert shopper.reads(order_id) == "This order is refunded"
+    with shop.app_context():
+        assert free_of("small-rainbow") == OPENING
 
 
 def test_rejected_money_is_refunded_and_the_order_stays_open(
