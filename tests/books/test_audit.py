@@ -276,6 +276,7 @@ PLANTS: dict[str, Plant] = {
     "a booking's fee changed": books_row("payment", fee="0.36", net="12.14"),
     "a booking doubled": doubled,
     "a payment's booking deleted": deleted("bookings", "kind", "payment"),
+    "a held payment's booking deleted": deleted("bookings", "checkout_id", "held"),
     "a refund's booking deleted": deleted("bookings", "kind", "refund"),
     "a booking with another account": books_row("payment", account="north"),
     "a payout's booking with another account": books_row("payout", account="north"),

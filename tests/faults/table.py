@@ -1541,7 +1541,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("books.audit.books:_judge", "(ValueError, ArithmeticError)", "KeyError"),
         ),
         "a deleted booking is not noticed": (
-            f"{_ALONE}[sqlite-a payment's booking deleted]",
+            f"{_ALONE}[sqlite-a held payment's booking deleted]",
             Swap("books.audit.books:_subjects", "rows.pages(rows.paid())", "()"),
         ),
         "a deleted checkout is not noticed": (
