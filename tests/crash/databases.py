@@ -46,6 +46,10 @@ class _SQLite:
             connection.close()
 
 
+# What is known of the service's failures is no result, but decides which statements run.
+_KEPT = (*TABLES, "paycheckout_service")
+
+
 class _PostgreSQL:
     """A database of a server; other schemas in it hold the rows to put back."""
 
@@ -56,13 +60,13 @@ class _PostgreSQL:
         with psycopg.connect(self._address) as connection:
             schema = sql.Identifier(name)
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
-            for table in map(sql.Identifier, TABLES):
+            for table in map(sql.Identifier, _KEPT):
                 connection.execute(sql.SQL("CREATE TABLE {0}.{1} AS SELECT * FROM {1}").format(schema, table))
 
     def put_back(self, name: str) -> None:
         with psycopg.connect(self._address) as connection:
             schema = sql.Identifier(name)
-            for table in map(sql.Identifier, TABLES):
+            for table in map(sql.Identifier, _KEPT):
                 # Waits here until the server has noticed that the last process is dead.
                 connection.execute(sql.SQL("DELETE FROM {}").format(table))
                 connection.execute(sql.SQL("INSERT INTO {1} SELECT * FROM {0}.{1}").format(schema, table))
