@@ -29,12 +29,14 @@ from flask_paycheckout.checkouts.webhooks import Webhooks
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.clock import Clock, in_utc, seconds_of, utc_now
 from flask_paycheckout.config import Settings
-from flask_paycheckout.database.autocommit import commits_each_statement
-from flask_paycheckout.database.database_clock import DatabaseClock
+from flask_paycheckout.database.connections import (
+    DatabaseClock,
+    LockWaits,
+    commits_each_statement,
+    replace_read_only_connections,
+)
 from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.deeds import record_look
-from flask_paycheckout.database.failover import replace_read_only_connections
-from flask_paycheckout.database.lock_limit import LockWaits
 from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_queue import EventQueue

@@ -11,8 +11,6 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
 
-from flask_paycheckout.errors import ConfigurationError
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 CallShop = Callable[..., Any]
@@ -49,12 +47,7 @@ def shop_caller(ensure_sync: Callable[[Callable[..., Any]], Callable[..., Any]])
     def call(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         run = function
         if inspect.iscoroutinefunction(_called(function)):
-            try:
-                run = ensure_sync(_called(function))
-            except RuntimeError:
-                raise ConfigurationError(
-                    f"{name_of(function)} is a coroutine function, which needs asgiref: pip install 'flask[async]'"
-                ) from None
+            run = ensure_sync(_called(function))
             if _in_event_loop():
                 run = partial(_in_own_thread, run)
         # A page or a command may deliver an event, but what its receiver calls is not done by the person.

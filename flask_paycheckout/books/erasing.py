@@ -17,9 +17,9 @@ from flask_paycheckout.checkouts.decisions import who_and_why
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import NotFound, PaymentsError
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import lines, reduced
-from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.destinations import ToRecipient

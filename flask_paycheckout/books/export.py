@@ -26,8 +26,8 @@ from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period, month_period, months_until
 from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
-from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.text import account_text, csv_text
 
 if TYPE_CHECKING:

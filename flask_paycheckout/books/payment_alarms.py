@@ -27,7 +27,7 @@ from flask_paycheckout.books.alarms import (
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, arrived_of, payment_of, sums_of
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
 from flask_paycheckout.clock import EPOCH, as_utc
-from flask_paycheckout.database.troubles import READ_ONLY, takes_no_writes
+from flask_paycheckout.database.database_errors import READ_ONLY, takes_no_writes
 from flask_paycheckout.events.receivers import NOBODY_LISTENS
 from flask_paycheckout.payouts.paybacks import MoneyToPayBack, money_of, select_to_pay_back
 from flask_paycheckout.service.record import (

@@ -39,10 +39,10 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.checkouts.ruling import COMPLETED
 from flask_paycheckout.checkouts.states import Reason, Status
-from flask_paycheckout.database.autocommit import autocommit
+from flask_paycheckout.database.connections import autocommit
 from flask_paycheckout.database.database_errors import first_line, is_passing
 from flask_paycheckout.database.history import Entry, without
-from flask_paycheckout.database.parameters import is_of, new_values
+from flask_paycheckout.database.state_table import is_of, new_values
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.service.logs import about
 

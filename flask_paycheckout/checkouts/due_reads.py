@@ -24,8 +24,8 @@ from sqlalchemy import (
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.states import OPEN, Status
 from flask_paycheckout.checkouts.stored import Checkouts, CheckoutSummary
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.history import Entry, appended, line
-from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.state_table import lost_races_ignored
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from flask_paycheckout.database.database_errors import without_row
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import request_of
-from flask_paycheckout.database.parameters import is_of
-from flask_paycheckout.database.state_table import lost_races_ignored
+from flask_paycheckout.database.state_table import is_of, lost_races_ignored
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions

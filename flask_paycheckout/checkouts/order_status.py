@@ -17,7 +17,7 @@ from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import is_crowded
 from flask_paycheckout.checkouts.states import OPEN, FoundBy, Status, best_of
 from flask_paycheckout.checkouts.stored import NEWEST, Checkouts, CheckoutSummary
-from flask_paycheckout.database.troubles import is_unavailable
+from flask_paycheckout.database.database_errors import is_unavailable
 from flask_paycheckout.service.calls import READ, NotAsked, Service
 from flask_paycheckout.service.limits import SingleFlight
 from flask_paycheckout.service.logs import about

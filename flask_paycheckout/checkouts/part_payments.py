@@ -19,8 +19,8 @@ from flask_paycheckout.checkouts.schedule import Schedule
 from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals, is_in_parts
 from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.history import Entry, line
-from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.state_table import lost_races_ignored
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.outbox import Outbox

@@ -19,8 +19,8 @@ from flask_paycheckout.checkouts.checkout_model import TotalMixin, total_columns
 from flask_paycheckout.checkouts.decisions import stored_name, who_and_why
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import moment_after
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
-from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable
 from flask_paycheckout.database.order_ids import MAX_ID, order_of_request, request_of, require_order_id
 from flask_paycheckout.database.state_table import StateTable

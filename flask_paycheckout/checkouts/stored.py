@@ -16,8 +16,7 @@ from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Payment
 from flask_paycheckout.checkouts.ruling import Balance
 from flask_paycheckout.checkouts.states import COUNTED, LIVE, OPEN, UNREMINDED, Status, best_of
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.database.parameters import is_of, parameter
-from flask_paycheckout.database.state_table import StateTable
+from flask_paycheckout.database.state_table import StateTable, is_of, parameter
 from flask_paycheckout.errors import UnknownCheckout
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ class _Plain(click.Group):
         except PayCheckoutError as error:
             raise click.ClickException(visible(str(error))) from None
         except SQLAlchemyError as error:
-            from flask_paycheckout.database.troubles import database_text, trouble_of
+            from flask_paycheckout.database.database_errors import database_text, trouble_of
 
             trouble = trouble_of(error)
             remedy = trouble.remedy if trouble else "To find the cause and the remedy: flask paycheckout doctor"

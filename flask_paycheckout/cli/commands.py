@@ -31,7 +31,7 @@ from flask_paycheckout.cli.options import (
     usable,
     why_option,
 )
-from flask_paycheckout.database.troubles import trouble_of
+from flask_paycheckout.database.database_errors import trouble_of
 from flask_paycheckout.rounds.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import moment_text

@@ -1,10 +1,18 @@
-"""Classification of database errors, and their text without the affected row."""
+"""Errors of the database: their kind, their text without the affected row, and what people can do about them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy import Connection
+from sqlalchemy.exc import (
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+    TimeoutError as NoFreeConnection,
+)
 
 # SQLSTATEs of PostgreSQL: the server rolled the transaction back because of another one, and it may be repeated.
 _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
@@ -56,3 +64,103 @@ def sqlite_code(error: DBAPIError) -> int | None:
     """SQLite's primary code of an error; extended codes have further bits above the lowest eight."""
     code: int | None = getattr(error.orig, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
+
+
+class Trouble(NamedTuple):
+    """What keeps the database from answering, in words for the shop's people."""
+
+    found: str
+    remedy: str
+
+
+READ_ONLY = Trouble(
+    "the database is read-only, so no payment can be recorded",
+    "Send the shop to the primary: it is connected to a replica, or a person or the provider made the database"
+    " read-only, mostly because its disk is full. What arrives meanwhile is found by reconcile afterwards.",
+)
+_FULL = Trouble(
+    "the disk of the database is full, so no payment can be recorded",
+    "Make room on it, and start the database again if it has stopped. What arrives meanwhile is found by reconcile"
+    " afterwards.",
+)
+_AWAY = Trouble("the database cannot be reached", "Start it, or correct SQLALCHEMY_DATABASE_URI.")
+_CLOSED = Trouble(
+    "the database closed the connection: it was restarted, or another server took over",
+    "The next call connects again; if that fails, start the database.",
+)
+_LOCKED = Trouble(
+    "another transaction keeps what is needed locked",
+    "End it: in PostgreSQL, pg_stat_activity lists transactions that are open for long; SQLite has one writer at a"
+    " time.",
+)
+_SLOW = Trouble(
+    "the database took longer than its statement_timeout allows",
+    "Find what keeps it busy or locked: in PostgreSQL, see pg_stat_activity.",
+)
+_CROWDED = Trouble(
+    "no connection to the database is free",
+    "Let the database take more of them, start fewer processes, or find what keeps connections open.",
+)
+_POOLED = Trouble(
+    "statements were prepared on another connection: a pooler such as PgBouncer stands before the database",
+    'Set SQLALCHEMY_ENGINE_OPTIONS = {"connect_args": {"prepare_threshold": None}}.',
+)
+_UNSAVED = Trouble(
+    "the database file cannot be opened, read or written",
+    "See its disk, and the permissions of the file and its folder.",
+)
+
+_BY_SQLSTATE = {
+    "25006": READ_ONLY,
+    "53100": _FULL,
+    "53300": _CROWDED,
+    "55P03": _LOCKED,
+    "57014": _SLOW,
+    "57P01": _CLOSED,
+    "57P02": _CLOSED,
+    "57P03": _AWAY,
+    "26000": _POOLED,
+    "42P05": _POOLED,
+}
+_BY_SQLITE_CODE = {5: _LOCKED, 6: _LOCKED, 8: READ_ONLY, 10: _UNSAVED, 13: _FULL, 14: _UNSAVED}
+
+
+def trouble_of(error: BaseException) -> Trouble | None:
+    """The trouble that an error of the database tells of; None when the statement itself is at fault."""
+    if isinstance(error, NoFreeConnection):
+        return _CROWDED
+    if not isinstance(error, DBAPIError):
+        return None
+    known = _BY_SQLSTATE.get(sqlstate(error) or "") or _BY_SQLITE_CODE.get(sqlite_code(error) or 0)
+    if known is not None:
+        return known
+    if error.connection_invalidated:
+        return _CLOSED
+    # Only a connection that was never made has an error without a code.
+    unmade = isinstance(error, OperationalError) and not sqlstate(error) and sqlite_code(error) is None
+    return _AWAY if unmade else None
+
+
+def database_text(error: SQLAlchemyError) -> str:
+    """The database's error message, shortened to one line, after what it means for the shop where that is known."""
+    message = " ".join(str(getattr(error, "orig", None) or error).split())
+    told, trouble = f"{type(error).__name__}: {message[:200]}", trouble_of(error)
+    return f"{trouble.found} ({told})" if trouble else told
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Whether the database cannot serve this call now, through no fault of the statement."""
+    return isinstance(error, (OperationalError, InterfaceError)) or trouble_of(error) is not None
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Whether the database refused a write because it takes none."""
+    return trouble_of(error) is READ_ONLY
+
+
+def takes_no_writes(connection: Connection) -> bool:
+    """Whether PostgreSQL would refuse writes: it is a replica, or was made read-only."""
+    if connection.dialect.name != "postgresql":
+        return False
+    setting = connection.exec_driver_sql("SELECT current_setting('transaction_read_only')").scalar_one()
+    return bool(setting == "on")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Column, Connection, DateTime, Engine, Index, String, Table, Text, select
 
-from flask_paycheckout.database.lock_limit import limit_lock_waits
+from flask_paycheckout.database.connections import limit_lock_waits
 from flask_paycheckout.database.mapping import ROW_ID
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.shop_functions import present_door

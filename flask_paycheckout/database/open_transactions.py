@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, RootTransaction, StaticPool, event
 from sqlalchemy.orm import Session, SessionTransaction
 
-from flask_paycheckout.database.lock_limit import limit_lock_waits
+from flask_paycheckout.database.connections import limit_lock_waits
 
 _BEGUN = "flask_paycheckout_begun"
 _GUARDED = "flask_paycheckout_guarded"

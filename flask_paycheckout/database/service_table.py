@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Column, DateTime, Engine, Integer, String, Table, Text
 
-from flask_paycheckout.database.lock_limit import begin_limited
+from flask_paycheckout.database.connections import begin_limited
 
 _NAME = "paycheckout_service"
 

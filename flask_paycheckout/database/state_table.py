@@ -1,12 +1,14 @@
 """Tables whose rows have a state: each change of a row, and each claim, is one conditional statement.
 
-Among any number of processes exactly one makes a change, or gets a row.
+Among any number of processes exactly one makes a change, or gets a row. Building a statement, and finding its compiled
+form again, costs more than the database takes to run it, so each is built once and run with parameters: `new_...` is a
+column's new value, `of_...` the one it must have.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,14 +17,28 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, Table, bindparam, select, update
 from sqlalchemy.exc import OperationalError
 
-from flask_paycheckout.database.autocommit import autocommit
+from flask_paycheckout.database.connections import autocommit
 from flask_paycheckout.database.database_errors import is_lost_race
 from flask_paycheckout.database.history import appended
 from flask_paycheckout.database.order_ids import is_order_id
-from flask_paycheckout.database.parameters import is_of, new_values
 
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
+
+
+def parameter(table: Table, name: str, column: str) -> BindParameter[Any]:
+    """A parameter of this name with the type of a column."""
+    return bindparam(name, type_=table.c[column].type)
+
+
+def is_of(table: Table, column: str) -> ColumnElement[bool]:
+    """Whether a column has the value `of_...`."""
+    return table.c[column] == parameter(table, f"of_{column}", column)
+
+
+def new_values(table: Table, columns: Collection[str]) -> dict[str, Any]:
+    """The `new_...` parameters of columns, for the `values` of an update."""
+    return {name: parameter(table, f"new_{name}", name) for name in columns}
 
 
 Subject = TypeVar("Subject")

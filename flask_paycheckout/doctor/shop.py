@@ -22,7 +22,7 @@ from flask_paycheckout.books.payout_alarms import missing_token_text
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import account_option, json_option, known_account
-from flask_paycheckout.database.troubles import database_text
+from flask_paycheckout.database.database_errors import database_text
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database
 from flask_paycheckout.doctor.service import Progress, asked, check_accounts, check_service

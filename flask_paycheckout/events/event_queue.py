@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Engine, Select, Update, exists, func, or_, select, tuple_, update
 
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.database.autocommit import autocommit
-from flask_paycheckout.database.lock_limit import begin_limited
+from flask_paycheckout.database.connections import autocommit, begin_limited
 from flask_paycheckout.database.order_ids import request_of
-from flask_paycheckout.database.parameters import is_of
+from flask_paycheckout.database.state_table import is_of
 from flask_paycheckout.events.events import HELD_COLUMNS, LEASE, HeldEvent, Subject
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from sqlalchemy import SingletonThreadPool, StaticPool
 
-from flask_paycheckout.database.lock_limit import begin_limited
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.events.event_queue import EventQueue, QueuedEvent, names_of
 from flask_paycheckout.events.events import HeldEvent, Subject, about_event
 from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_listens

@@ -20,8 +20,8 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from flask_paycheckout.database.connections import LockWaits, begin_limited
 from flask_paycheckout.database.database_errors import is_lost_race
-from flask_paycheckout.database.lock_limit import LockWaits, begin_limited
 from flask_paycheckout.database.open_transactions import BrokenTransaction, begun_in, guard, guarded, in_callback
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.events import Subject, keywords_of

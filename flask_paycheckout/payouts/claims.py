@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, or_, update
 
 from flask_paycheckout.client import PaymentsError, TransportFailed
 from flask_paycheckout.client.resources.recipients import BankDetails
-from flask_paycheckout.database.lock_limit import begin_limited
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.destinations import Destination, ToRecipient, iban_of

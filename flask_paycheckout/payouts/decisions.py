@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flask_paycheckout.checkouts.decisions import MAX_WHY, stored_name, who_and_why, yes_or_no
-from flask_paycheckout.database.lock_limit import begin_limited
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.payouts.payout_model import PayoutMixin

@@ -22,9 +22,9 @@ from flask_paycheckout.checkouts.decisions import who_and_why, yes_or_no
 from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Amount, payment_of
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, appended, line
-from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.errors import NothingToRefund, PaybackRefused, RefundTooLarge, UnknownCheckout
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
 

@@ -28,8 +28,8 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.history import Entry, appended, line
-from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.state_table import lost_races_ignored
 from flask_paycheckout.payouts.daily_limit import DailySum, day_of, next_day
 from flask_paycheckout.payouts.payout_model import PayoutMixin

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import msgspec
 from sqlalchemy import Connection, func, select
 
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
-from flask_paycheckout.database.lock_limit import begin_limited
-from flask_paycheckout.database.parameters import is_of
-from flask_paycheckout.database.state_table import StateTable, lost_races_ignored
+from flask_paycheckout.database.state_table import StateTable, is_of, lost_races_ignored
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions

@@ -18,8 +18,8 @@ from flask_paycheckout.checkouts.shop_answers import ShopAnswers
 from flask_paycheckout.checkouts.states import UNREMINDED
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.database_errors import is_passing
-from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.order_ids import order_of_request, request_of
 from flask_paycheckout.database.state_table import lost_races_ignored
 from flask_paycheckout.events.event_writer import EventWriter

@@ -19,8 +19,7 @@ import msgspec
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.database.database_errors import first_line, is_passing
-from flask_paycheckout.database.troubles import is_unavailable
+from flask_paycheckout.database.database_errors import first_line, is_passing, is_unavailable
 from flask_paycheckout.text import moment_text, visible
 
 if TYPE_CHECKING:

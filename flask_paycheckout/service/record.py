@@ -24,8 +24,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused, ServiceFault, Unauthorized
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.database_errors import first_line
-from flask_paycheckout.database.lock_limit import begin_limited
 from flask_paycheckout.database.service_table import store_row
 from flask_paycheckout.errors import UnsafeCheckoutUrl
 from flask_paycheckout.service.accounts import AccountUnavailable

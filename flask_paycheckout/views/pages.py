@@ -17,9 +17,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import RequestEntityTooLarge, ServiceUnavailable
 from werkzeug.wrappers import Response as BaseResponse
 
-from flask_paycheckout.database.database_errors import first_line
+from flask_paycheckout.database.database_errors import first_line, is_unavailable, trouble_of
 from flask_paycheckout.database.order_ids import request_of
-from flask_paycheckout.database.troubles import is_unavailable, trouble_of
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.views import language

@@ -11,7 +11,7 @@ import pytest
 import requests
 from sqlalchemy import make_url
 
-from flask_paycheckout.database import lock_limit
+from flask_paycheckout.database import connections
 from tests.availability.processes import gunicorn, running_sandbox
 from tests.availability.test_hanging_service import visits
 from tests.conftest import OpenShop
@@ -36,7 +36,7 @@ def within(seconds: float) -> Iterator[None]:
 def test_a_row_that_another_transaction_holds_delays_nobody_for_long(
     outage: Outage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock_limit, "_LIMIT", lock_limit._LIMIT.replace("{0}ms", "300ms"))
+    monkeypatch.setattr(connections, "_LIMIT", connections._LIMIT.replace("{0}ms", "300ms"))
     with outage.beside() as other:
         with other.transaction():
             other.execute("SELECT 1 FROM paycheckout_checkout WHERE order_id = 'o-1' FOR UPDATE")

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from flask_paycheckout import ConfigurationError, Pay, order_paid
+from flask_paycheckout import Pay, order_paid
 from flask_paycheckout.service.observations import Observation
-from flask_paycheckout.shop_functions import shop_caller
 from tests.conftest import OpenShop
 from tests.races.effects import add_effects, counts, writes
 from tests.scripted import Shop
@@ -64,16 +63,6 @@ def test_coroutine_callbacks_and_observers_run(shop: Shop) -> None:
     shop.paycheckout.observe(shop.app, observer)
     assert shop.settles(shop.has_deposit("completed")).status == "paid"
     assert "read" in seen
-
-
-def test_a_coroutine_function_without_asgiref_says_what_to_install(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(function: object) -> Any:
-        raise RuntimeError("Install Flask with the 'async' extra in order to use async views.")
-
-    async def receiver(app: Flask, **told: object) -> None: ...
-
-    with pytest.raises(ConfigurationError, match=r"receiver is a coroutine function.*pip install 'flask\[async\]'"):
-        shop_caller(missing)(receiver, shop.app)
 
 
 def test_a_socket_in_an_atomic_coroutine_is_an_error_too(shop: Shop) -> None:

@@ -528,11 +528,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a web request waits for a lock as long as reconcile does": (
             f"{_CONNECTIONS}::test_a_web_request_waits_a_second_for_the_shops_order_and_shows_what_is_stored",
-            First("database.lock_limit:LockWaits.limited", "yield 10.0\nreturn"),
+            First("database.connections:LockWaits.limited", "yield 10.0\nreturn"),
         ),
         "any number of web requests waits for a lock": (
             f"{_CONNECTIONS}::test_few_requests_of_a_process_wait_for_locks_at_once",
-            Swap("database.lock_limit:LockWaits.limited", "len(open_now) < _MOST_WAITING", "True"),
+            Swap("database.connections:LockWaits.limited", "len(open_now) < _MOST_WAITING", "True"),
         ),
         "a page takes a second connection beside one that has only read": (
             f"{_CONNECTIONS}::test_each_page_needs_one_connection_beside_a_visitor_that_was_looked_up[postgresql]",
@@ -1610,7 +1610,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "connections to a read-only server are kept": (
             "databases/test_read_only.py",
-            Never("database.failover:_on_error", "is_read_only"),
+            Never("database.connections:_on_error", "is_read_only"),
         ),
     },
     "Staff and customers move money only as their duties allow.": {

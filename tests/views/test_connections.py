@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from flask_paycheckout.database.lock_limit import LockWaits
+from flask_paycheckout.database.connections import LockWaits
 from tests.carts import Carts, add_carts
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop

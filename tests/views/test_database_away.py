@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, event
 from sqlalchemy.exc import OperationalError, ProgrammingError, TimeoutError as NoFreeConnection
 
-from flask_paycheckout.database.troubles import trouble_of
+from flask_paycheckout.database.database_errors import trouble_of
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.views.pages import heading, opens, presses_pay

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Engine, Select, Table, func, or_, select
 from flask_paycheckout.books.account_names import stored_accounts
 from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period
-from flask_paycheckout.database.autocommit import autocommit
+from flask_paycheckout.database.connections import autocommit
 from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 
