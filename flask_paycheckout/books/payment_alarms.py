@@ -214,7 +214,7 @@ def unexplained_payments(look: Look) -> Iterator[Alarm]:
 
 
 def _with_problem(look: Look, where: ColumnElement[bool], what: tuple[str, str], remedy: str) -> Iterator[Alarm]:
-    """Open checkouts with a problem, each of which is named."""
+    """Checkouts with a problem, each of which is named: open ones, and parts that could not pay their order."""
     c = look.models.checkouts.c
     rows = select(c.checkout_id, c.order_id, c.account, c.problem_since, c.problem).where(*_has_problem(look), where)
 
@@ -255,7 +255,8 @@ def unread_payments(look: Look) -> Iterator[Alarm]:
 def _has_problem(look: Look) -> tuple[ColumnElement[bool], ...]:
     c = look.models.checkouts.c
     # Not by the plain column: along an index of accounts, SQLite would read all abandoned checkouts of this one.
-    return c.problem_since.is_not(None), c.status.in_(OPEN), *look.of_account(func.coalesce(c.account, ""))
+    unpaid = c.status.in_([*OPEN, Status.PART])
+    return c.problem_since.is_not(None), unpaid, *look.of_account(func.coalesce(c.account, ""))
 
 
 def _is_completed(look: Look) -> ColumnElement[bool]:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flask_paycheckout.checkouts.moves import Move, Moves
 from flask_paycheckout.checkouts.ruling import Rest
-from flask_paycheckout.checkouts.schedule import Schedule
+from flask_paycheckout.checkouts.schedule import Schedule, after_failures
 from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals, is_in_parts
 from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
@@ -85,8 +85,9 @@ class PartPayments:
         :returns: the counts of the deliveries; None when the parts do not reach the total.
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
-        newest = self.checkouts.balance(order_id).newest_part
-        if newest is None:
+        balance = self.checkouts.balance(order_id)
+        newest = balance.newest_part
+        if newest is None or balance.is_paid:
             return None
         part, now = self.checkouts.require(newest), self.parts.clock()
 
@@ -103,13 +104,19 @@ class PartPayments:
             compared = [f"order_total now: {total}, parts: {balance.paid:f}"]
             entry = line(now, Entry.MOVED, to=to, rule=evidence, reason=reason, compared=compared)
             # Whatever became of this part alone: now it stands for the whole order.
-            return Move(to, entry, reason, values={"payback": None}, rest=rest, excess=excess)
+            values = {"payback": None, "problem": None, "problem_since": None, "failed_reads": 0}
+            return Move(to, entry, reason, values=values, rest=rest, excess=excess)
 
         moved = None
         try:
             moved = self.moves.move_as_shop_says(part, now, decide)
         except (_NotReached, OrderTotalFailed):
             self._look_again(part.order_id, self._schedule.next_read(Status.PART, now, part.moved_at, now))
+        except ReceiverFailed as error:
+            failures, since = part.failed_reads + 1, part.problem_since or now
+            failure = {"problem": error.problem, "problem_since": since, "failed_reads": failures}
+            self._look_again(part.order_id, after_failures(failures, now), **failure)
+            raise
         return None if moved is None else self.outbox.deliver(moved.events)
 
     def try_to_complete(self, order_id: str) -> bool:
@@ -136,9 +143,11 @@ class PartPayments:
                     if completed is not None:
                         yield completed
 
-    def _look_again(self, order_id: str, at: datetime | None) -> None:
+    def _look_again(self, order_id: str, at: datetime | None, **failure: Any) -> None:
         with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
-            self.checkouts.look_at_parts(connection, order_id, at)
+            # Another process may have let a payment pay the order meanwhile.
+            paid = self.checkouts.lock_order(connection, order_id)
+            self.checkouts.look_at_parts(connection, order_id, None if paid else at, **({} if paid else failure))
 
     @cached_property
     def _schedule(self) -> Schedule:

@@ -175,10 +175,16 @@ class Checkouts(StateTable[CheckoutMixin]):
         due = select(c.order_id).where(c.next_read_at <= due_by, c.status == Status.PART.value, c.order_id > after)
         return [row.order_id for row in self.rows(due.distinct().order_by(c.order_id).limit(limit))]
 
-    def look_at_parts(self, connection: Connection, order_id: str, at: datetime | None) -> None:
-        """Set the time of the next look at what an order with parts costs; None once it is paid."""
+    def look_at_parts(
+        self, connection: Connection, order_id: str, at: datetime | None, **failure: str | datetime | int | None
+    ) -> None:
+        """Set the time of the next look at what an order with parts costs; None once it is paid.
+
+        :param failure: the columns that tell why its parts could not pay it; without them it is forgotten.
+        """
         parts = update(self.table).where(self.table.c.order_id == order_id, self.table.c.status == Status.PART.value)
-        connection.execute(parts.values(next_read_at=at))
+        no_failure = {"problem": None, "problem_since": None, "failed_reads": 0}
+        connection.execute(parts.values({"next_read_at": at} | no_failure | failure))
 
     # Inside a transaction of the caller
 

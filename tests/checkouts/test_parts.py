@@ -392,8 +392,19 @@ def test_a_receiver_that_fails_breaks_no_page_and_no_settlement_of_a_part(shop: 
             page = shop.paycheckout.status_url("o-1")
         assert shop.browser.get(page).status_code == 200
         assert shop.settles(part).status == "part"
+        assert shop.reconciles().failed == 0, "it is tried again with back-off"
+        for told in (shop.runs("show", "o-1").output, shop.runs("report").output):
+            assert "close of order_paid failed: RuntimeError: not now" in told
+    shop.clock.advance(minutes=10)
     shop.reconciles()
     assert shop.attempt(part).status == "paid"
+    assert "close" not in shop.runs("report").output
+
+
+def test_an_order_that_is_paid_in_parts_is_looked_at_no_more(shop: Shop) -> None:
+    first = pays(shop, "60").checkout_id
+    assert pays(shop, "40").status == "paid"
+    assert shop.settles(first).next_read_at is None
 
 
 def test_an_excess_reaches_atomic_receivers(shop: Shop) -> None:
