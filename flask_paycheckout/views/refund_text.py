@@ -12,7 +12,7 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, Fault
 from flask_paycheckout.translations.catalogues import Language, catalogue
-from flask_paycheckout.views.language import format_amount
+from flask_paycheckout.views.language import format_amount, format_moment
 from flask_paycheckout.views.page_text import message, translated
 
 
@@ -50,7 +50,7 @@ class RefundText(msgspec.Struct, frozen=True):
     """The advice when to send the form again; only set while the service cannot be reached."""
 
     about: Sequence[str] = ()
-    """What the form is for, who gets what is typed, who pays the transfer, and how long it takes."""
+    """Until when the form can be sent, who gets what is typed, who pays the transfer, and how long it takes."""
 
     send: str = message("Send my bank details")
     """The label of the form's button."""
@@ -204,6 +204,7 @@ _LABELS = {
     "wallet_address": message("Address of your wallet for %(token)s"),
 }
 _SEND_WALLET = message("Send my wallet address")
+_DEADLINE = message("Please say it before %(time)s; otherwise the shop has to ask you again.")
 _TYPE_AGAIN = message("For your safety this is not kept on this page. Please type it again.")
 _OWN_WALLET = message("Check that the wallet is yours: a payment to a wrong address cannot be taken back.")
 
@@ -230,12 +231,15 @@ def refund_text(
         text = msgspec.structs.replace(text, title=title, sentence=sentence)
     messages = catalogue(language.code)
     shown = messages.gettext("Destination: %(destination)s") % {"destination": destination} if destination else ""
+    sentences = [messages.gettext(each) for each in about]
+    if status is PayoutStatus.CLAIMABLE and payout.next_attempt_at:
+        sentences.insert(0, messages.gettext(_DEADLINE) % {"time": format_moment(payout.next_attempt_at, language.tag)})
     return msgspec.structs.replace(
         translated(text, language),
         amount=format_amount(payout.amount, payout.currency, language.tag),
         counts=_counted(payout, language),
         destination=shown,
-        about=[messages.gettext(each) for each in about],
+        about=sentences,
     )
 
 

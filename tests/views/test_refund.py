@@ -6,6 +6,7 @@ import html
 import json
 import re
 import sys
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -313,6 +314,12 @@ def test_a_payout_that_its_receiver_claims_is_not_called_a_refund(shop: Shop, la
         page = re.sub("<[^>]+>", "", Customer(shop, "prize-1").opens(language).text)
         assert "80" in page
         assert re.search(words, page, re.IGNORECASE) is None, status
+
+
+def test_a_claim_page_tells_until_when_it_takes_an_answer(shop: Shop) -> None:
+    pays_out(shop, "prize-1", to=None, expires=timedelta(days=14))
+    end = shop.clock() + timedelta(days=14)
+    assert f"Please say it before {end:%b} {end.day}, {end.year}" in Customer(shop, "prize-1").opens("en").text
 
 
 def test_without_babel_the_amount_is_plain(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
