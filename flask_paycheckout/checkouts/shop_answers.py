@@ -123,12 +123,20 @@ class ShopAnswers:
         return "" if found is None else found.account
 
     def account(self, name: str) -> Account | None:
-        """The keys of a merchant account; None: there is no such account."""
-        if self.parts.callbacks.account is None:
+        """The keys of a merchant account; None: there is no such account.
+
+        Asked in the running transaction of `db.session`, if there is one: a second one may wait for its locks.
+        """
+        account = self.parts.callbacks.account
+        if account is None:
             return None
-        with self.transactions.open() as transaction:
-            account: Account | None = transaction.call(self.parts.callbacks.account, name)
-            return account
+        found: Account | None
+        if self.parts.sessions.open_connection() is not None:
+            found = self.parts.call_shop(account, name)
+        else:
+            with self.transactions.open() as transaction:
+                found = transaction.call(account, name)
+        return found
 
     def order_url(self, order_id: str) -> str | None:
         """The address of the shop's own page of an order; a payment request has none."""

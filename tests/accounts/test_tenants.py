@@ -79,14 +79,19 @@ def test_a_form_from_the_accounts_own_host_is_taken_behind_a_proxy_that_rewrites
 
 
 def test_a_link_for_an_order_that_is_not_committed_yet_leads_to_its_host(market: Sellers, shop: Shop) -> None:
-    """Only the shop's own transaction sees whose it is."""
+    """Only the shop's own transaction sees whose it is, and a second one may wait for its locks."""
     inside: list[object] = []
 
     def account_of(order_id: str) -> str:
         inside.append(shop.db.session())
         return "ada"
 
+    def account(name: str) -> Account:
+        inside.append(shop.db.session())
+        return Account("id", "secret", **HOUSE)
+
     shop.paycheckout.account_of(account_of)
+    shop.paycheckout.account(account)
     with shop.app.app_context():
         own = shop.db.session()
         shop.db.session.connection()
