@@ -185,7 +185,7 @@ class Runtime:
 
     @made_once
     def shop_transactions(self) -> ShopTransactions:
-        return ShopTransactions(self.parts, self.record, LockWaits(self.parts.web_request))
+        return ShopTransactions(self.parts, LockWaits(self.parts.web_request))
 
     def origins_of(self, account: str) -> tuple[str, ...]:
         """The origins to which customers of a merchant account may be redirected."""

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.decisions import ACCEPTING_EXCESS, ACCEPTING_PART, accepting, rejecting
+from flask_paycheckout.checkouts.decisions import ACCEPTING_EXCESS, ACCEPTING_PART, REJECTING, accepting
 from flask_paycheckout.checkouts.payments import Payment
 from flask_paycheckout.checkouts.states import best_of
 from flask_paycheckout.checkouts.stored import Checkouts
@@ -480,7 +480,7 @@ def _attempt_lines(number: int, attempt: AttemptStory, *, order_is_paid: bool) -
         yield f"    --accept: {accepting(attempt.reason, order_is_paid=order_is_paid)}"
         yield f"    --accept --as-part: {ACCEPTING_PART}"
         yield f"    --accept --refund-excess: {ACCEPTING_EXCESS}"
-        yield f"    --reject: {rejecting()}"
+        yield f"    --reject: {REJECTING}"
     if attempt.payback == "waiting":
         command = f"flask paycheckout payback {attempt.checkout_id}"
         done = "--kept" if attempt.reason == "excess" else "--done (or --kept)"

@@ -36,7 +36,6 @@ from flask_paycheckout.service.record import (
     PAYOUT,
     READS,
     REFUSED,
-    SLOW_RECEIVER,
     START,
     UNTRIED,
     WEB_CALL,
@@ -477,19 +476,3 @@ def _unheard(rows: Sequence[Any]) -> tuple[Example, ...]:
         Example(f"{subject(row)}, paid {moment_text(row.moved_at)}, found by {row.found_by}", row.order_id)
         for row in rows[:10]
     )
-
-
-@alarm(Severity.NOTE)
-def slow_atomic_receivers(look: Look) -> Iterator[Alarm]:
-    """Atomic receivers that held their transaction for over a second within a day."""
-    for slow in look.failing_calls:
-        if slow.operation.startswith(SLOW_RECEIVER):
-            remedy = (
-                "Make its statements faster, or leave @paycheckout.atomic out where the effect may follow the commit."
-            )
-            yield Alarm(
-                f"{slow.words}; what it locks waited as long",
-                slow.resumed_at or slow.since,
-                remedies=(remedy,),
-                of=slow.words.split()[0],
-            )

@@ -45,7 +45,7 @@ _ACCEPTING_SECOND = (
 )
 ACCEPTING_PART = "the order is partly paid with it, and its customer is asked for the rest"
 ACCEPTING_EXCESS = "what came too much is refunded; the customer says where it goes"
-_REJECTING = (
+REJECTING = (
     "this payment does not pay the order; the money stays listed until it is refunded, or somebody says that it was"
     " paid back or is kept"
 )
@@ -59,11 +59,6 @@ def accepting(reason: str | None, *, order_is_paid: bool) -> str:
     if order_is_paid or reason == Reason.DUPLICATE:
         return _ACCEPTING_SECOND
     return _ACCEPTING.get(reason or "", "the order is paid")
-
-
-def rejecting() -> str:
-    """Describe the effect of rejecting a held payment; it is independent of the reason."""
-    return _REJECTING
 
 
 def who_and_why(by: str, why: str) -> tuple[str, str]:
@@ -174,11 +169,11 @@ class Resolutions:
             return self._accepted(accepted, total, balance)
 
         try:
-            return self.moves.move_as_shop_says(checkout, now, decide)
+            return self.moves.move(checkout, decide, now)
         except OrderTotalFailed:
             text = "order_total failed for order %s, whose payment a person accepted"
             self.parts.log.warning("order_total", text, checkout.order_id, extra=about_checkout(checkout))
-        return self.moves.move_as_shop_says(checkout, now, lambda transaction: planned(transaction, None))
+        return self.moves.move(checkout, lambda transaction: planned(transaction, None), now)
 
     def _accepted(self, accepted: _Acceptance, total: Total | None, balance: Balance) -> Move:
         """The move of an accepted payment: it pays its order, or is a part of that.

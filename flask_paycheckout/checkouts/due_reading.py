@@ -1,7 +1,5 @@
 """The reads of one reconcile round: claimed in portions, made by threads, and applied as their answers come.
 
-Answers that came while all settlers were at work are applied together.
-
 With several merchant accounts each has a limit of its own, and they take turns, so that one whose service hangs or
 refuses its keys does not delay the others. An answer that is late leaves its place to them.
 """
@@ -13,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import suppress
 from datetime import datetime
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -28,12 +25,6 @@ from flask_paycheckout.service.limits import AccountLimits
 
 # Seconds after which an answer is late: others get its place, and what has become due meanwhile.
 _LATE = 1.0
-# The most answers that one settler takes at once. With more, the reads that follow would wait for their places.
-_TOGETHER = 8
-
-Answered = tuple[CheckoutMixin, Future[Deposit | None]]
-"""A checkout, and its read, which is finished."""
-
 Result = TypeVar("Result")
 
 
@@ -42,15 +33,13 @@ class Workers(NamedTuple):
 
     reads: Executor
     settles: Executor
-    settlers: int
-    """The number of threads of `settles`."""
 
 
 class DueRound(Generic[Result]):
     """One round over everything that was due when it began.
 
     :param reading: returns the function that makes a checkout's read, to be run in a thread.
-    :param settle: applies finished reads; returns the result of each.
+    :param settle: applies a finished read, and returns the result.
     :param accounts: the merchant accounts with due reads, which then have a limit each; None for one limit.
     :param limit: the most checkouts to read; None for all.
     :param now: a monotonic clock, in seconds.
@@ -63,7 +52,7 @@ class DueRound(Generic[Result]):
         limits: AccountLimits,
         workers: Workers,
         reading: Callable[[CheckoutMixin], Callable[[], Deposit | None]],
-        settle: Callable[[Sequence[Answered]], Sequence[Result]],
+        settle: Callable[[CheckoutMixin, Future[Deposit | None]], Result],
         accounts: Sequence[str] | None,
         limit: int | None,
         *,
@@ -81,8 +70,7 @@ class DueRound(Generic[Result]):
         self._turns = deque([""] if accounts is None else accounts)
         self._due = _Due(due_reads, clock, limit)
         self._reading: dict[Future[Any], CheckoutMixin] = {}
-        self._answered: deque[Answered] = deque()
-        self._settling: dict[Future[Any], list[Answered]] = {}
+        self._settling: dict[Future[Any], CheckoutMixin] = {}
         self._begun_at: dict[Future[Any], float] = {}
         """When the reads began whose answers are not late, the earliest first."""
 
@@ -107,14 +95,12 @@ class DueRound(Generic[Result]):
                 if broken is not None:
                     raise broken
                 return
-            for done in self._next():
-                if done in self._reading:
-                    self._take_answer(self._reading.pop(done), done)
-                    continue
-                for (checkout, _), result in zip(self._settling.pop(done), done.result(), strict=True):
-                    self._over(checkout)
-                    yield result
-            self._settle_answered()
+            done = self._next()
+            if done in self._reading:
+                done = self._take_answer(self._reading.pop(done), done)
+            if done is not None:
+                self._over(self._settling.pop(done))
+                yield done.result()
 
     def _claim(self) -> None:
         """Claim reads for each account with room in its limit, and begin them."""
@@ -129,11 +115,7 @@ class DueRound(Generic[Result]):
             key = self._turns.popleft()
             room = self._limits.room(key)
             if room:
-                # After a failure, claim from the other end, so that neighbouring checkouts that fail together do not
-                # count as an outage.
-                newest_first = self._limits.troubled(key)
-                account = key if self._several else None
-                self._begin(self._due.take(account, room, newest_first=newest_first, complete=nothing_locked))
+                self._begin(self._due.take(key if self._several else None, room, complete=nothing_locked))
             if self._due.is_over(key if self._several else None):
                 self._limits.finished(key)
             else:
@@ -167,36 +149,30 @@ class DueRound(Generic[Result]):
         self._late.discard(checkout)
         self._limits.over(self._key(checkout), late=late)
 
-    def _take_answer(self, checkout: CheckoutMixin, done: Future[Deposit | None]) -> None:
-        self._begun_at.pop(done, None)
+    def _take_answer(self, checkout: CheckoutMixin, read: Future[Deposit | None]) -> Future[Result] | None:
+        """Let an idle settler apply an answer; gives its work when that is finished already."""
+        self._begun_at.pop(read, None)
         # A 404 is no outage, also where it proves nothing about this checkout.
-        answered = done.exception() is None or isinstance(done.exception(), NotFound)
+        answered = read.exception() is None or isinstance(read.exception(), NotFound)
         self._limits.tell(self._key(checkout), answered=answered, late=checkout in self._late)
-        self._answered.append((checkout, done))
+        settling = self._workers.settles.submit(self._settle, checkout, read)
+        self._settling[settling] = checkout
+        if settling.done():
+            return settling
+        settling.add_done_callback(self._finished.put)
+        return None
 
-    def _settle_answered(self) -> None:
-        """Let each idle settler apply some of the answers."""
-        while self._answered and len(self._settling) < self._workers.settlers:
-            some = [self._answered.popleft() for _ in range(min(_TOGETHER, len(self._answered)))]
-            begun = self._workers.settles.submit(self._settle, some)
-            self._settling[begun] = some
-            begun.add_done_callback(self._finished.put)
-
-    def _next(self) -> Sequence[Future[Any]]:
-        """The reads and settlements that are finished, at least one; none after a while, when more may be claimed."""
+    def _next(self) -> Future[Any] | None:
+        """The next read or settlement that is finished; None after a while, when more may be claimed."""
         try:
-            finished = [self._finished.get(timeout=_LATE if self._several else None)]
+            return self._finished.get(timeout=_LATE if self._several else None)
         except Empty:
             if self._awaited is None:
                 self._awaited = set(self._reading)
             # So long as a slow answer holds up the round, the others need not wait for the next one.
             if not self._awaited.isdisjoint(self._reading):
                 self._renew()
-            return ()
-        with suppress(Empty):
-            while True:
-                finished.append(self._finished.get_nowait())
-        return finished
+            return None
 
     def _renew(self) -> None:
         """Let the accounts with reads that have become due meanwhile take part too."""
@@ -233,7 +209,7 @@ class _Due:
         """Whether nothing more of an account is left."""
         return self._left <= 0 or account in self._finished
 
-    def take(self, account: str | None, room: int, *, newest_first: bool, complete: bool) -> Sequence[CheckoutMixin]:
+    def take(self, account: str | None, room: int, *, complete: bool) -> Sequence[CheckoutMixin]:
         """Claim up to `room` checkouts of an account; empty when none is left.
 
         :param account: None for those of all accounts.
@@ -243,13 +219,11 @@ class _Due:
         if room <= 0 or account in self._finished:
             return ()
         failing = account in self._failing
-        claimed = self._due_reads.claim_due(
-            self._by, self._clock(), room, account=account, failing=failing, newest_first=newest_first
-        )
+        claimed = self._due_reads.claim_due(self._by, self._clock(), room, account=account, failing=failing)
         self._left -= len(claimed)
         if len(claimed) == room or not complete:
             return claimed
         (self._finished if failing else self._failing).add(account)
         if claimed or failing:
             return claimed
-        return self.take(account, room, newest_first=newest_first, complete=complete)
+        return self.take(account, room, complete=complete)

@@ -155,8 +155,8 @@ class Moves:
                         raise _OrderPaid
                 set_there = connection.execute(self._insert, row).mappings().one()
                 stored = dict.fromkeys(EMPTY_COLUMNS) | row | dict(set_there)
-                checkout, event = self._store_event(connection, shop, Status.CREATED, stored, now, None)
-                return Moved(checkout, (event,))
+                event = self._store_event(connection, shop, Status.CREATED, stored, now, None)
+                return Moved(cast("CheckoutMixin", event.subject), (event,))
             return None
         except _OrderPaid:
             return None
@@ -172,46 +172,29 @@ class Moves:
         times = self.events.parts.settings.remind_after
         return now + times[0] if times and request_of(order_id) is None else None
 
-    def move(self, checkout: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
+    def move(
+        self, checkout: CheckoutMixin, move: Move | Callable[[ShopTransaction], Move], now: datetime
+    ) -> Moved | None:
         """Move a checkout and store its events, in one transaction.
 
         The event of a person's decision comes before the event of the state.
 
+        :param move: the move, or a function that decides it in the transaction, where it may call the shop's
+            `order_total`. An error that it raises rolls the transaction back.
         :returns: None when the checkout, or another one of its order, moved meanwhile.
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
-        in_session = self.events.has_atomic(SIGNAL_OF[move.to]) or self.events.has_atomic(
-            signal_of(move.to, move.decision)
-        )
-        return self._moved(checkout, now, lambda transaction: move, in_session=in_session, asks_shop=False)
-
-    def move_as_shop_says(
-        self, checkout: CheckoutMixin, now: datetime, decide: Callable[[ShopTransaction], Move]
-    ) -> Moved | None:
-        """Move a checkout by a decision made inside the transaction that moves it; otherwise like `move`.
-
-        :param decide: called with the transaction, in which it may call the shop's `order_total`. An error that it
-            raises rolls the transaction back.
-        """
-        deciding = cast("Callable[[ShopTransaction | None], Move]", decide)
-        return self._moved(checkout, now, deciding, in_session=True, asks_shop=True)
-
-    def _moved(
-        self,
-        checkout: CheckoutMixin,
-        now: datetime,
-        decide: Callable[[ShopTransaction | None], Move],
-        *,
-        in_session: bool,
-        asks_shop: bool,
-    ) -> Moved | None:
+        asks_shop = not isinstance(move, Move)
+        signals = () if not isinstance(move, Move) else (SIGNAL_OF[move.to], signal_of(move.to, move.decision))
+        in_session = asks_shop or any(map(self.events.has_atomic, signals))
         c = self.checkouts.table.c
         try:
             with lost_races_ignored(), self.transactions.begin_for(shop=in_session) as (connection, shop):
                 # The order that the shop reads must not change before the commit; SQLite only locks everything.
                 if asks_shop and connection.dialect.name == "sqlite" and not self._lock(connection, checkout):
                     return None
-                return self._store_move(connection, shop, checkout, decide(shop), now)
+                decided = move if isinstance(move, Move) else move(cast("ShopTransaction", shop))
+                return self._store_move(connection, shop, checkout, decided, now)
             return None
         except IntegrityError as error:
             unmoved = (c.id == checkout.id) & (c.revision == checkout.revision)
@@ -259,24 +242,26 @@ class Moves:
             self.checkouts.look_at_parts(connection, order_id, None)
         # Only `payment_held` passes the reason as a keyword; other receivers find it on the checkout.
         reason = move.reason if to is Status.HELD else None
-        moved: Moved | None = None
+        events: list[HeldEvent] = []
+
+        def tell(status: Status, reason: str | None, **more: Any) -> None:
+            # Each from what the receivers of the one before have left.
+            after = self.checkouts.row_of(cast("CheckoutMixin", events[-1].subject)) if events else row
+            events.append(self._store_event(connection, shop, status, after, now, reason, leased=leased, **more))
+
         if move.decision is not None:
             by, why = move.decision.by, move.decision.why
             deeds = self.checkouts.models.deeds
             record_deed(connection, deeds, now, by, "decided", checkout.checkout_id, why, order_id)
-            after, event = self._store_event(connection, shop, to, row, now, reason, move.decision, leased=leased)
-            moved = Moved(after, (event,))
-            row = self.checkouts.row_of(after)
+            tell(to, reason, decision=move.decision)
         if self._is_news(connection, checkout, to, pays):
             extra = {"paid": f"{move.rest.paid:f}", "left": f"{move.rest.left:f}"} if move.rest and not pays else None
-            after, event = self._store_event(connection, shop, to, row, now, reason, leased=leased, extra=extra)
-            moved = Moved(after, (*(moved.events if moved else ()), event))
+            tell(to, reason, extra=extra)
             if move.reason == Reason.EXCESS:
-                told = self._store_event(connection, shop, Status.HELD, self.checkouts.row_of(after), now, move.reason)
-                moved = Moved(told[0], (*moved.events, told[1]))
+                tell(Status.HELD, move.reason)
         if move.then is not None:
             move.then()
-        return moved or Moved(self.checkouts.made(row))
+        return Moved(cast("CheckoutMixin", events[-1].subject) if events else self.checkouts.made(row), tuple(events))
 
     def _exists(self, condition: ColumnElement[bool]) -> bool:
         ((found,),) = self.checkouts.rows(select(exists().select_from(self.checkouts.table).where(condition)))
@@ -315,7 +300,7 @@ class Moves:
         *,
         leased: bool = True,
         extra: Mapping[str, str] | None = None,
-    ) -> tuple[CheckoutMixin, HeldEvent]:
+    ) -> HeldEvent:
         """Store the event of a row that was just changed, and run its atomic receivers.
 
         :param shop: the transaction of the shop's session; None when the signal has no atomic receiver.
@@ -325,19 +310,17 @@ class Moves:
         """
         name, order_id, checkout_id = signal_of(status, decision), row["order_id"], row["checkout_id"]
         once = f"order:{order_id}" if name == "order_paid" else f"{row['revision']}:{checkout_id}"
-        event = self.events.store(
+        keywords = decision.as_keywords() if decision else extra
+        return self.events.store(
             connection,
             shop,
-            NewEvent(
-                name, once, checkout_id, order_id, reason=reason, extra=decision.as_keywords() if decision else extra
-            ),
-            lambda: self.checkouts.made(row),
-            lambda open_connection: self.checkouts.find_in(open_connection, checkout_id),
+            NewEvent(name, once, checkout_id, order_id, reason=reason, extra=keywords),
+            self.checkouts,
+            row,
             now,
             leased=leased,
             decided=decision is None and status not in OPEN,
         )
-        return cast("CheckoutMixin", event.subject), event
 
     # Statements
 

@@ -109,7 +109,7 @@ class PartPayments:
 
         moved = None
         try:
-            moved = self.moves.move_as_shop_says(part, now, decide)
+            moved = self.moves.move(part, decide, now)
         except (_NotReached, OrderTotalFailed):
             self._look_again(part.order_id, self._schedule.next_read(Status.PART, now, part.moved_at, now))
         except ReceiverFailed as error:

@@ -113,6 +113,7 @@ class PaymentRequests(StateTable[RequestMixin]):
     parts: Parts
 
     key = "reference"
+    unknown = UnknownRequest
 
     @property
     def model(self) -> type[RequestMixin]:
@@ -191,18 +192,6 @@ class PaymentRequests(StateTable[RequestMixin]):
                 if not isinstance(error, IntegrityError) or self.find(reference) is None:
                     raise
         return self.require(reference)
-
-    def require(self, reference: str, connection: Connection | None = None) -> RequestMixin:
-        """The request of this reference, detached from any session.
-
-        :param connection: the connection of the caller's transaction; None for one of its own.
-        :raises UnknownRequest: no such request is stored.
-        """
-        require_order_id(reference, "reference")
-        found = self.find(reference, connection)
-        if found is None:
-            raise UnknownRequest(reference)
-        return found
 
     def withdraw(self, reference: str, by: str, why: str) -> RequestMixin:
         """Withdraw a request; arguments and errors as for `PayCheckout.withdraw_request`."""

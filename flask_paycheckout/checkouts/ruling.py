@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,6 +18,7 @@ from flask_paycheckout.checkouts.states import Evidence, Reason, Status
 from flask_paycheckout.totals import Pay, Total, positive_amount
 
 if TYPE_CHECKING:
+    from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
     from flask_paycheckout.client import Deposit
 
 
@@ -178,26 +179,8 @@ def _held(ruling: Ruling, reason: Reason) -> Ruling:
     return Ruling(Evidence.DEPOSIT_DISAGREES, reason, ruling.compared)
 
 
-class _Checkout(Protocol):
-    """The facts of a stored checkout on which a ruling depends."""
-
-    checkout_id: str
-    status: str
-    deposit_status: str | None
-    payment_paid_amount: str | None
-    payment_paid_currency: str | None
-    payment_method: str | None
-    created_at: datetime
-    moved_at: datetime
-    webhooks: int
-    not_found_since: datetime | None
-
-    @property
-    def due(self) -> Total: ...
-
-
 def rule_on(
-    checkout: _Checkout,
+    checkout: CheckoutMixin,
     deposit: Deposit | None,
     method: str | None,
     now: datetime,
@@ -223,7 +206,7 @@ def rule_on(
 
 
 def _evidence_without_money(
-    checkout: _Checkout,
+    checkout: CheckoutMixin,
     status: str,
     method: str | None,
     now: datetime,
@@ -239,7 +222,7 @@ def _evidence_without_money(
 
 
 def _problem(
-    checkout: _Checkout, deposit: Deposit | None, now: datetime, closed_statuses: Collection[str]
+    checkout: CheckoutMixin, deposit: Deposit | None, now: datetime, closed_statuses: Collection[str]
 ) -> str | None:
     status = None if deposit is None else status_of(deposit)
     if checkout.payment_paid_amount is not None and status != COMPLETED:
@@ -257,7 +240,7 @@ def _problem(
     return None
 
 
-def _evidence_of_absence(checkout: _Checkout, now: datetime, schedule: Schedule) -> Evidence | None:
+def _evidence_of_absence(checkout: CheckoutMixin, now: datetime, schedule: Schedule) -> Evidence | None:
     if checkout.status == Status.PENDING and _is_stalled(
         checkout, checkout.deposit_status, checkout.payment_method, now, schedule
     ):
@@ -269,7 +252,7 @@ def _evidence_of_absence(checkout: _Checkout, now: datetime, schedule: Schedule)
 
 
 def _is_stalled(
-    checkout: _Checkout, deposit_status: str | None, method: str | None, now: datetime, schedule: Schedule
+    checkout: CheckoutMixin, deposit_status: str | None, method: str | None, now: datetime, schedule: Schedule
 ) -> bool:
     waited = now - checkout.moved_at
     return deposit_status == checkout.deposit_status and waited >= schedule.patience(method)

@@ -344,7 +344,7 @@ class Settlement:
         if not self.totals.asks_about(checkout, ruling):
             return self.moves.move(checkout, self._plan(reading, ruling), now)
         try:
-            return self.moves.move_as_shop_says(checkout, now, decide)
+            return self.moves.move(checkout, decide, now)
         except OrderTotalFailed as failure:
             text = "order_total failed for order %s, whose payment is held"
             self.parts.log.exception("order_total", text, checkout.order_id, extra=about_checkout(checkout))

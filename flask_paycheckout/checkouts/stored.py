@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, case, exists, func, literal_column, or_, select, update
+from sqlalchemy import Connection, case, func, literal_column, or_, select, update
 
 from flask_paycheckout.checkouts.checkout_model import FIXED_COLUMNS, CheckoutMixin
 from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Payment, amount_of, payment_of
@@ -22,6 +22,8 @@ from flask_paycheckout.errors import UnknownCheckout
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.requests import PaymentRequests
     from flask_paycheckout.checkouts.shop_answers import ShopAnswers
+    from flask_paycheckout.events.event_queue import QueuedEvent
+    from flask_paycheckout.events.events import HeldEvent
 
 NEWEST = 3
 """The number of an order's newest checkouts whose deposits a visit of its page may read; reconcile reads the others."""
@@ -48,6 +50,7 @@ class Checkouts(StateTable[CheckoutMixin]):
     """The stored checkouts of one app's orders."""
 
     key = "checkout_id"
+    unknown = UnknownCheckout
     unmoved = ("id", "status", "revision")
     parameters = (*unmoved, "webhooks")
     fixed = FIXED_COLUMNS
@@ -80,16 +83,6 @@ class Checkouts(StateTable[CheckoutMixin]):
             values["webhook_due_at"] = case((hinted, c.webhook_due_at), else_=values["webhook_due_at"])
         return values
 
-    def require(self, checkout_id: str) -> CheckoutMixin:
-        """The checkout of this id, detached from any session.
-
-        :raises UnknownCheckout: no such checkout is stored.
-        """
-        found = self.find(checkout_id)
-        if found is None:
-            raise UnknownCheckout(checkout_id)
-        return found
-
     def current(self, order_id: str, connection: Connection | None = None) -> CheckoutMixin | None:
         """The order's current checkout, detached from any session.
 
@@ -110,8 +103,10 @@ class Checkouts(StateTable[CheckoutMixin]):
 
     def payments(self, order_id: str) -> list[Payment]:
         """The newest payments that arrived for an order, newest first; at most `NEWEST`."""
-        rows = self.rows(self._select_payments, of_order_id=order_id)
-        return [payment for row in rows if (payment := payment_of(row._mapping)) is not None]
+        c = self.table.c
+        arrived = select(*(c[name] for name in PAYMENT_COLUMNS)).where(c.order_id == order_id)
+        newest = arrived.where(c.payment_completed_at.is_not(None)).order_by(c.id.desc()).limit(NEWEST)
+        return [payment for row in self.rows(newest) if (payment := payment_of(row._mapping)) is not None]
 
     def rejected(self, order_id: str) -> dict[str, str | None]:
         """The ids of an order's rejected payments, with what was recorded of paying them back."""
@@ -134,11 +129,11 @@ class Checkouts(StateTable[CheckoutMixin]):
 
         :param connection: the connection of the caller's transaction; None for one of its own.
         """
-        found: dict[str, set[str]] = {order_id: set() for order_id in order_ids}
+        c, found = self.table.c, {order_id: set[str]() for order_id in order_ids}
         wanted = list(found)
         for first in range(0, len(wanted), _MOST_AT_ONCE):
-            some = wanted[first : first + _MOST_AT_ONCE]
-            for order_id, status in self.rows(self._select_statuses, connection, of_order_ids=some):
+            some = c.order_id.in_(wanted[first : first + _MOST_AT_ONCE])
+            for order_id, status in self.rows(select(c.order_id, c.status).where(some).distinct(), connection):
                 found[order_id].add(status)
         return {order_id: best_of(statuses) for order_id, statuses in found.items()}
 
@@ -147,7 +142,7 @@ class Checkouts(StateTable[CheckoutMixin]):
 
         :param connection: the connection of the caller's transaction; None for one of its own.
         """
-        return bool(self.rows(self._exists_paid, connection, of_paid_order_id=order_id)[0][0])
+        return bool(self.rows(select(self.table.c.id).where(self.table.c.paid_order_id == order_id), connection))
 
     def balance(self, order_id: str, connection: Connection | None = None, *, lock: bool = False) -> Balance:
         """The payments that count for an order, less their refunds.
@@ -193,11 +188,15 @@ class Checkouts(StateTable[CheckoutMixin]):
 
         SQLite has no such locks: there the transaction must have written before, which locks everything.
         """
-        return any(connection.execute(self._lock_of_order, {"of_order_id": order_id}).scalars())
+        c = self.table.c
+        locked = select(c.paid_order_id).where(c.order_id == order_id).order_by(c.id).with_for_update()
+        return any(connection.execute(locked).scalars())
 
     def has_live(self, connection: Connection, order_id: str) -> bool:
         """Whether a checkout of this order is created, pending, part, held or paid: the order is not abandoned then."""
-        return bool(connection.execute(self._exists_live, {"of_order_id": order_id}).scalar_one())
+        c = self.table.c
+        live = select(c.id).where(c.order_id == order_id, c.status.in_(LIVE)).limit(1)
+        return connection.execute(live).first() is not None
 
     # Statements
 
@@ -215,12 +214,6 @@ class Checkouts(StateTable[CheckoutMixin]):
         return rows.order_by(self.table.c.id.desc()).limit(literal_column(str(NEWEST + 1)))
 
     @cached_property
-    def _select_payments(self) -> Any:
-        c = self.table.c
-        rows = select(*(c[name] for name in PAYMENT_COLUMNS)).where(is_of(self.table, "order_id"))
-        return rows.where(c.payment_completed_at.is_not(None)).order_by(c.id.desc()).limit(NEWEST)
-
-    @cached_property
     def _select_balance(self) -> dict[bool, Any]:
         """The statement by whether it locks; every row of the order then, since each of them may become a part."""
         c = self.table.c
@@ -233,25 +226,6 @@ class Checkouts(StateTable[CheckoutMixin]):
     def _count_by_status(self) -> Any:
         status = self.table.c.status
         return select(status, func.count()).where(is_of(self.table, "order_id")).group_by(status)
-
-    @cached_property
-    def _select_statuses(self) -> Any:
-        c = self.table.c
-        wanted = bindparam("of_order_ids", expanding=True, type_=c.order_id.type)
-        return select(c.order_id, c.status).where(c.order_id.in_(wanted)).distinct()
-
-    @cached_property
-    def _exists_paid(self) -> Any:
-        return select(exists().where(is_of(self.table, "paid_order_id")))
-
-    @cached_property
-    def _exists_live(self) -> Any:
-        return select(exists().where(is_of(self.table, "order_id"), self.table.c.status.in_(LIVE)))
-
-    @cached_property
-    def _lock_of_order(self) -> Any:
-        locked = select(self.table.c.paid_order_id).where(is_of(self.table, "order_id"))
-        return locked.order_by(self.table.c.id).with_for_update()
 
     @cached_property
     def _short(self) -> list[Any]:
@@ -272,19 +246,6 @@ def _utc(stored: datetime | None) -> datetime | None:
 _ABANDONED, _PENDING, _REMINDER = "order_abandoned", "order_pending", "payment_reminder"
 
 
-class _Event(Protocol):
-    """The fields of an event that decide whether it is superseded."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def order_id(self) -> str: ...
-
-    @property
-    def checkout_id(self) -> str: ...
-
-
 @dataclass(frozen=True, eq=False)
 class Superseding:
     """Compares events with the present state of their orders.
@@ -298,11 +259,11 @@ class Superseding:
     requests: PaymentRequests
     answers: ShopAnswers
 
-    def may_happen_to(self, event: _Event) -> bool:
+    def may_happen_to(self, event: HeldEvent | QueuedEvent) -> bool:
         """Whether events of this name can be superseded at all."""
         return event.name in (_ABANDONED, _PENDING, _REMINDER)
 
-    def has_happened_to(self, event: _Event, connection: Connection, *, lock: bool = False) -> bool:
+    def has_happened_to(self, event: HeldEvent | QueuedEvent, connection: Connection, *, lock: bool = False) -> bool:
         """Whether this event is no longer true.
 
         :param lock: lock the order's checkouts, so that the answer stays right until the transaction ends. SQLite has
@@ -318,17 +279,12 @@ class Superseding:
         if event.name == _REMINDER:
             status = self.checkouts.order_statuses([event.order_id], connection)[event.order_id]
             return status in UNREMINDED or self.requests.has_ended(event.order_id, connection)
-        about = {"of_order_id": event.order_id, "of_checkout_id": event.checkout_id}
-        return bool(connection.execute(self._exists_overtaken, about).scalar_one())
+        c = self.checkouts.table.c
+        settled = c.status.in_((Status.PAID, Status.HELD))
+        decided = c.status.in_((Status.PART, Status.PAID, Status.HELD, Status.REJECTED))
+        overtaken = or_((c.order_id == event.order_id) & settled, (c.checkout_id == event.checkout_id) & decided)
+        return connection.execute(select(c.id).where(overtaken).limit(1)).first() is not None
 
-    def is_unwanted(self, event: _Event) -> bool:
+    def is_unwanted(self, event: HeldEvent | QueuedEvent) -> bool:
         """Whether the shop wants no payment any more that it would remind of; asked in a transaction of its own."""
         return event.name == _REMINDER and not self.answers.is_payable(event.order_id)
-
-    @cached_property
-    def _exists_overtaken(self) -> Any:
-        table, status = self.checkouts.table, self.checkouts.table.c.status
-        settled = status.in_((Status.PAID, Status.HELD))
-        decided = status.in_((Status.PART, Status.PAID, Status.HELD, Status.REJECTED))
-        overtaken = or_(and_(is_of(table, "order_id"), settled), and_(is_of(table, "checkout_id"), decided))
-        return select(exists().where(overtaken))

@@ -21,6 +21,7 @@ from flask_paycheckout.database.connections import autocommit
 from flask_paycheckout.database.database_errors import is_lost_race
 from flask_paycheckout.database.history import appended
 from flask_paycheckout.database.order_ids import is_order_id
+from flask_paycheckout.errors import PayCheckoutError
 
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
@@ -67,6 +68,9 @@ class StateTable(ABC, Generic[Subject]):
 
     key: ClassVar[str]
     """The column of the id or reference by which others name a row."""
+
+    unknown: ClassVar[type[PayCheckoutError]]
+    """The error for a name of which there is no row."""
 
     unmoved: ClassVar[tuple[str, ...]]
     """The columns that a change requires as they were loaded."""
@@ -135,9 +139,14 @@ class StateTable(ABC, Generic[Subject]):
         """
         return next(iter(self.of(self.key, name, connection)), None) if is_order_id(name) else None
 
-    def find_in(self, connection: Connection, name: str) -> Subject:
-        """The object of this id or reference as this transaction sees it, detached from any session."""
-        (found,) = self.of(self.key, name, connection)
+    def require(self, name: str, connection: Connection | None = None) -> Subject:
+        """The object of this id or reference; otherwise like `find`.
+
+        :raises PayCheckoutError: the error of the class, since no such row is stored.
+        """
+        found = self.find(name, connection)
+        if found is None:
+            raise self.unknown(name)
         return found
 
     def of_order(self, order_id: str) -> Sequence[Subject]:

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, Update, exists, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Select, Update, exists, func, or_, select, tuple_, update
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import autocommit, begin_limited
 from flask_paycheckout.database.order_ids import request_of
-from flask_paycheckout.database.state_table import is_of
 from flask_paycheckout.events.events import HELD_COLUMNS, LEASE, HeldEvent, Subject
 
 if TYPE_CHECKING:
@@ -46,14 +45,6 @@ class QueuedEvent(NamedTuple):
     lease_until: datetime | None
 
 
-class DueEvent(NamedTuple):
-    """An event whose delivery is due, with its position in the index of undelivered events."""
-
-    event_id: str
-    next_attempt_at: datetime
-    id: int
-
-
 @dataclass(frozen=True)
 class EventQueue:
     """The undelivered events of one app."""
@@ -71,50 +62,19 @@ class EventQueue:
 
     def of_subject(self, event: HeldEvent) -> list[QueuedEvent]:
         """The undelivered events of this one's order, or of its payout without an order, in the order they happened."""
-        if event.order_id:
-            return self._queued(self._of_an_order, {"of_order_id": event.order_id})
-        return self._queued(self._waiting_where(self._c.payout_reference == event.payout_reference))
-
-    def of_subjects(self, events: Iterable[HeldEvent]) -> dict[str, list[QueuedEvent]]:
-        """The undelivered events of these events' orders, by the order id, in the order they happened."""
-        found: dict[str, list[QueuedEvent]] = {event.order_id: [] for event in events if event.order_id}
-        for queued in self._queued(self._waiting_where(self._c.order_id.in_(found))):
-            found[queued.order_id].append(queued)
-        return found
-
-    def _queued(self, statement: Select[Any], values: dict[str, Any] | None = None) -> list[QueuedEvent]:
-        with self._single.connect() as connection:
-            rows = [QueuedEvent(*row) for row in connection.execute(statement, values or {})]
-        return [
-            row._replace(
-                next_attempt_at=as_utc(row.next_attempt_at), lease_until=row.lease_until and as_utc(row.lease_until)
-            )
-            for row in rows
-        ]
-
-    def _waiting_where(self, condition: ColumnElement[bool]) -> Select[Any]:
-        columns = (self._c[name] for name in QueuedEvent._fields)
-        return select(*columns).where(condition, self._c.next_attempt_at.is_not(None)).order_by(self._c.id)
-
-    @cached_property
-    def _of_an_order(self) -> Select[Any]:
-        # Made once, since every settlement that moves a checkout runs it.
-        return self._waiting_where(is_of(self.parts.models.events, "order_id"))
-
-    @cached_property
-    def _single(self) -> Engine:
-        """The engine for single statements."""
-        return autocommit(self.parts.engine())
+        c = self._c
+        same = c.order_id == event.order_id if event.order_id else c.payout_reference == event.payout_reference
+        return self._waiting(self._select_waiting.where(same).order_by(c.id))
 
     def due(
         self,
         by: datetime,
         *,
-        after: DueEvent | None,
+        after: QueuedEvent | None,
         limit: int,
         unheard: Collection[str] = (),
         order_id: str | None = None,
-    ) -> Sequence[DueEvent]:
+    ) -> list[QueuedEvent]:
         """One page of the events that were due at a time, sorted by (next_attempt_at, id).
 
         :param after: the last event of the page before; None for the first page.
@@ -128,10 +88,22 @@ class EventQueue:
             conditions.append(tuple_(c.next_attempt_at, c.id) > (after.next_attempt_at, after.id))
         if unheard:
             conditions.append(c.name.not_in(unheard))
-        columns = select(c.event_id, c.next_attempt_at, c.id).where(*conditions)
-        with self.parts.engine().connect() as connection:
-            rows = connection.execute(columns.order_by(c.next_attempt_at, c.id).limit(limit))
-            return [DueEvent(*row) for row in rows]
+        return self._waiting(self._select_waiting.where(*conditions).order_by(c.next_attempt_at, c.id).limit(limit))
+
+    def _waiting(self, statement: Select[Any]) -> list[QueuedEvent]:
+        with autocommit(self.parts.engine()).connect() as connection:
+            rows = [QueuedEvent(*row) for row in connection.execute(statement)]
+        return [
+            row._replace(
+                next_attempt_at=as_utc(row.next_attempt_at), lease_until=row.lease_until and as_utc(row.lease_until)
+            )
+            for row in rows
+        ]
+
+    @cached_property
+    def _select_waiting(self) -> Select[Any]:
+        columns = (self._c[name] for name in QueuedEvent._fields)
+        return select(*columns).where(self._c.next_attempt_at.is_not(None))
 
     def count_waiting(self, order_id: str | None) -> int:
         """Count the events that are neither delivered nor superseded, of one order or of all."""
@@ -179,10 +151,10 @@ class EventQueue:
 
     def _subject_in(self, connection: Connection, event: Mapping[Any, Any]) -> Subject:
         if event["payout_reference"] is not None:
-            return self.payouts.find_in(connection, event["payout_reference"])
+            return self.payouts.require(event["payout_reference"], connection)
         if event["checkout_id"]:
-            return self.checkouts.find_in(connection, event["checkout_id"])
-        return self.requests.find_in(connection, str(request_of(event["order_id"])))
+            return self.checkouts.require(event["checkout_id"], connection)
+        return self.requests.require(str(request_of(event["order_id"])), connection)
 
     def renew(self, events: Sequence[HeldEvent], now: datetime) -> None:
         """Extend the leases of these events to a full lease from now, as far as they are still held."""

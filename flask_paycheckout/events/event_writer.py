@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, update
 
-from flask_paycheckout.events.events import HeldEvent, NewEvent, Subject, delivered_columns, new_event
+from flask_paycheckout.database.state_table import StateTable
+from flask_paycheckout.events.events import HeldEvent, NewEvent, delivered_columns, new_event
 from flask_paycheckout.events.receivers import Receivers
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 
@@ -36,8 +37,8 @@ class EventWriter:
         connection: Connection,
         shop: ShopTransaction | None,
         event: NewEvent,
-        subject: Callable[[], Subject],
-        reload: Callable[[Connection], Subject],
+        table: StateTable[Any],
+        changed: Mapping[Any, Any],
         now: datetime,
         *,
         leased: bool = True,
@@ -46,8 +47,8 @@ class EventWriter:
         """Store an event, and run its atomic receivers.
 
         :param shop: the transaction of the shop's session; None when the signal has no atomic receiver.
-        :param subject: makes a detached object of the row that was just changed.
-        :param reload: loads that object again, since an atomic receiver may have changed the row.
+        :param table: the table of what the event is about.
+        :param changed: the row that was just changed; loaded again if an atomic receiver may have changed it.
         :param leased: whether this process delivers the event after the commit.
         :param decided: whether the caller does not go on with that object, so that only further receivers need it anew.
         """
@@ -56,11 +57,11 @@ class EventWriter:
         told, unheard = len(atomic) == len(receivers), self.receivers.is_unheard(event.name)
         row = new_event(event, now, told=told, unheard=unheard, leased=leased, runs=[one.name for one in atomic])
         connection.execute(self._insert, row)
+        about = table.made(changed)
         if shop is None or not atomic:
-            return HeldEvent.of_row(row, subject())
-        about = subject()
+            return HeldEvent.of_row(row, about)
         self.shop.run(shop, row, about, atomic, partial(self._mark, connection, row, atomic[-1].name, told, now))
-        return HeldEvent.of_row(row, about if told and decided else reload(connection))
+        return HeldEvent.of_row(row, about if told and decided else table.require(changed[table.key], connection))
 
     def _mark(
         self, connection: Connection, row: dict[str, Any], last: str, told: bool, now: datetime, receiver: str

@@ -12,14 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from flask_paycheckout.database.order_ids import require_order_id
-from flask_paycheckout.events.event_queue import DueEvent, EventQueue, QueuedEvent
-from flask_paycheckout.events.events import LEASE, HeldEvent, about_event
+from flask_paycheckout.events.event_queue import EventQueue, QueuedEvent
+from flask_paycheckout.events.events import HeldEvent, about_event
 from flask_paycheckout.events.receiver_runs import Delivery, ReceiverRuns, subject_text
 from flask_paycheckout.events.receivers import Receivers, nobody_listens
 from flask_paycheckout.service.logs import about
@@ -38,12 +35,9 @@ class Outbox:
     runs: ReceiverRuns
     receivers: Receivers
 
-    def deliver(self, events: Iterable[HeldEvent], since: datetime | None = None) -> Delivery:
-        """Deliver these events now; a failure is logged, and `deliver_due` tries again.
-
-        :param since: the time at which the first of them was leased, or earlier; None for just now.
-        """
-        given = list(events)
+    def deliver(self, events: Iterable[HeldEvent]) -> Delivery:
+        """Deliver these events now; a failure is logged, and `deliver_due` tries again."""
+        given, failed = list(events), set[str]()
         held = [event for event in given if event.lease_token is not None]
         total = Delivery(delivered=sum(event.delivered for event in given))
         for event in given:
@@ -56,15 +50,9 @@ class Outbox:
                 self.parts.log.warning(f"events {event.name}", "%s of %s waits: %s", *told, extra=fields)
                 total += Delivery(failed=1)
         with self.runs.kept(held):
-            if held and (len(held) > 1 or since is not None):
-                return total + self._together(held, since or self.parts.clock())
-            return total + self._each(((event.event_id, event) for event in held), set())
-
-    def let_go(self, events: Iterable[HeldEvent]) -> None:
-        """Release these events now, so that another process can deliver them; a database error is only logged."""
-        for event in events:
-            if event.lease_token is not None:
-                self.runs.let_go(event)
+            for event in held:
+                total += self._attempt(event.event_id, event, failed)
+        return total
 
     def deliver_due(self, batch: int = 1000) -> Delivery:
         """Deliver every event that is due, oldest first; a failed one is not tried again in this call.
@@ -100,11 +88,11 @@ class Outbox:
         progress: Callable[[int], object] | None = None,
     ) -> Delivery:
         total, failed = Delivery(), set[str]()
-        last: DueEvent | None = None
+        last: QueuedEvent | None = None
         count = 0
         while page := self.queue.due(due_by, after=last, limit=batch, unheard=unheard, order_id=order_id):
             for last in page:
-                total += self._each([(last.event_id, None)], failed)
+                total += self._attempt(last.event_id, None, failed)
                 count += 1
                 if progress is not None:
                     progress(count)
@@ -121,115 +109,37 @@ class Outbox:
             self.queue.explain_unheard({name: nobody_listens(name) for name in names}, due_by)
         return names
 
-    def _each(self, events: Iterable[tuple[str, HeldEvent | None]], failed: set[str]) -> Delivery:
-        """Deliver events by their ids, leasing those that are not held yet.
+    def _attempt(self, event_id: str, held: HeldEvent | None, failed: set[str]) -> Delivery:
+        """Deliver an event; an error is logged, since the state change is committed and must not seem to fail.
 
+        :param held: the event, if it is leased already.
         :param failed: collects the ids of events that failed in this call, which are not tried again in it.
         """
-        total = Delivery()
-        for event_id, held in events:
-            if event_id in failed:
-                continue
-
-            def deliver(event_id: str = event_id, held: HeldEvent | None = held) -> Delivery:
-                event = held or self.queue.claim(event_id, self.parts.clock(), only_if_due=True)
-                if event is None:
-                    return Delivery()
-                with self.runs.kept([event]):
-                    return self._deliver(event, failed)
-
-            total += self._attempt(event_id, held, deliver)
-        return total
-
-    def _attempt(self, event_id: str, held: HeldEvent | None, deliver: Callable[[], Delivery]) -> Delivery:
-        """Deliver an event; an error is logged, since the state change is committed and must not seem to fail."""
+        if event_id in failed:
+            return Delivery()
         try:
-            return deliver()
+            if held is not None:
+                return self._deliver(held, failed)
+            event = self.queue.claim(event_id, self.parts.clock(), only_if_due=True)
+            if event is None:
+                return Delivery()
+            with self.runs.kept([event]):
+                return self._deliver(event, failed)
         except Exception:
             fields = about(event_id=event_id) if held is None else about_event(held, None)
             text = "event %s could not be delivered now; reconcile will try again"
             self.parts.log.exception("deliveries of events", text, event_id, extra=fields)
             return Delivery(failed=1)
 
-    # Several events
-
-    def _together(self, held: Sequence[HeldEvent], since: datetime) -> Delivery:
-        """Deliver held events. One query reads the queues of all their orders before, and one query after.
-
-        An event whose order has other waiting events is delivered with them, by queries of its own.
-        """
-        total, failed = Delivery(), set[str]()
-        queues = self._queues_of(held)
-        places = {event.event_id: queues[event.order_id][0].id for event in held if _is_alone(event, queues)}
-        waiting = sorted(held, key=lambda event: event.event_id not in places)
-        told: list[HeldEvent] = []
-        try:
-            while waiting:
-                event = waiting[0]
-                if self.parts.clock() - since > LEASE / 2:
-                    total += self._attempt(event.event_id, event, partial(self._anew, event, failed))
-                elif event.event_id in places:
-                    total += self._attempt(event.event_id, event, partial(self._alone, event, queues, failed))
-                    told.append(event)
-                else:
-                    total += self._each([(event.event_id, event)], failed)
-                del waiting[0]
-        except BaseException:
-            self.let_go(waiting[1:])
-            raise
-        queues = self._queues_of(told)
-        for event in told:
-            if queue := queues.get(event.order_id):
-                follow = partial(self._walk, event, queue, places[event.event_id], failed, holding=False)
-                total += self._attempt(event.event_id, event, follow)
-        return total
-
-    def _queues_of(self, events: Sequence[HeldEvent]) -> dict[str, list[QueuedEvent]]:
-        """The queues of these events' orders, by the order id; empty when they cannot be read now."""
-        try:
-            return self.queue.of_subjects(events) if events else {}
-        except SQLAlchemyError as error:
-            text = "the queues of %d events could not be read: %s"
-            told = len(events), type(error).__name__
-            self.parts.log.warning("deliveries of events", text, *told, extra=about(), error=error)
-            return {}
-
-    def _alone(self, event: HeldEvent, queues: dict[str, list[QueuedEvent]], failed: set[str]) -> Delivery:
-        """Deliver a held event with nothing else in its queue."""
-        delivery = self.runs.run(event, queues[event.order_id]) or Delivery()
-        if delivery.failed:
-            failed.add(event.event_id)
-        return delivery
-
-    def _anew(self, event: HeldEvent, failed: set[str]) -> Delivery:
-        """Lease an event once more and deliver it: those before it took so long that its lease may have ended."""
-        self.queue.release(event, self.parts.clock())
-        return self._each([(event.event_id, None)], failed)
-
     # The queue of an order
 
     def _deliver(self, mine: HeldEvent, failed: set[str]) -> Delivery:
         """Deliver a held event, after earlier due events of its order, and then the events that waited for it."""
+        total, passed, holding = Delivery(), set(failed), True
         queue = self.queue.of_subject(mine)
         place = next((queued.id for queued in queue if queued.event_id == mine.event_id), None)
-        if place is None:
-            # Another process has delivered it.
-            return Delivery()
-        return self._walk(mine, queue, place, failed, holding=True)
-
-    def _walk(
-        self, mine: HeldEvent, queue: Sequence[QueuedEvent], place: int, failed: set[str], *, holding: bool
-    ) -> Delivery:
-        """Deliver what can be delivered of a queue now.
-
-        :param mine: the event that this process was asked to deliver, and `place` its row id.
-        :param holding: whether it is held and not delivered yet.
-        """
-        total, passed = Delivery(), set(failed)
-        while True:
-            following = self._next(queue, place, holding, passed)
-            if following is None:
-                return total
+        # Without a place another process has delivered it.
+        while place is not None and (following := self._next(queue, place, holding, passed)) is not None:
             if following.id == place and holding:
                 event: HeldEvent | None = mine
                 holding = False
@@ -247,6 +157,7 @@ class Outbox:
             # Events that waited for this one may be delivered now. A process that still saw it as undelivered has
             # released its own event by now, or will find this one done.
             queue = self.queue.of_subject(mine)
+        return total
 
     def _next(self, queue: Sequence[QueuedEvent], place: int, holding: bool, passed: set[str]) -> QueuedEvent | None:
         """The first event of the queue that can be delivered now.
@@ -273,8 +184,3 @@ class Outbox:
             if runnable or blocked_until is None:
                 return queued
         return None
-
-
-def _is_alone(event: HeldEvent, queues: dict[str, list[QueuedEvent]]) -> bool:
-    """Whether no other event of its order waits."""
-    return [queued.event_id for queued in queues.get(event.order_id, ())] == [event.event_id]

@@ -26,16 +26,11 @@ from flask_paycheckout.database.open_transactions import BrokenTransaction, begu
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.events import Subject, keywords_of
 from flask_paycheckout.events.receivers import Receiver
-from flask_paycheckout.service.logs import about
-from flask_paycheckout.service.record import ServiceRecord
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
 _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
-
-# Seconds for which an atomic receiver may hold its transaction.
-_SLOW = 1.0
 
 _without_sockets: ContextVar[bool] = ContextVar("flask_paycheckout_without_sockets", default=False)
 
@@ -45,9 +40,6 @@ class ShopTransaction:
 
     def __init__(self, parts: Parts, session: Session) -> None:
         self.session = session
-        self.was_slow = False
-        """Whether an atomic receiver held it for too long."""
-
         self.last_run: tuple[str, str, str] | None = None
         """The atomic receiver that ran last, with its signal, and whose order or payout it was."""
 
@@ -111,7 +103,6 @@ class ShopTransactions:
     """Opens transactions of one shop's session."""
 
     parts: Parts
-    record: ServiceRecord
     waits: LockWaits
 
     @contextmanager
@@ -135,20 +126,15 @@ class ShopTransactions:
     @contextmanager
     def begin(self) -> Iterator[ShopTransaction]:
         """Open a transaction that is committed at the end of the `with` block, or rolled back when it raises."""
-        opened = None
-        try:
-            with self.open() as opened:
-                yield opened
-                try:
-                    opened.commit()
-                except (BrokenTransaction, IntegrityError) as error:
-                    # Our own constraints are not deferred.
-                    if opened.last_run is None:
-                        raise
-                    raise ReceiverFailed(*opened.last_run, error) from error
-        finally:
-            if opened is not None and opened.was_slow:
-                self.record.write()
+        with self.open() as opened:
+            yield opened
+            try:
+                opened.commit()
+            except (BrokenTransaction, IntegrityError) as error:
+                # Our own constraints are not deferred.
+                if opened.last_run is None:
+                    raise
+                raise ReceiverFailed(*opened.last_run, error) from error
 
     @contextmanager
     def begin_for(self, *, shop: bool) -> Iterator[tuple[Connection, ShopTransaction | None]]:
@@ -186,7 +172,6 @@ class ShopTransactions:
         :raises ReceiverFailed: one of them raised, or did not leave the transaction whole; the caller must roll back.
         """
         for receiver in receivers:
-            began = self.parts.elapsed()
             ran = transaction.last_run = receiver.name, stored["name"], _owner_of(stored)
             try:
                 with _refuse_sockets(self.parts.strict):
@@ -201,21 +186,6 @@ class ShopTransactions:
                 if is_lost_race(error):
                     raise
                 raise ReceiverFailed(*ran, error) from error
-            finally:
-                transaction.was_slow |= self._was_slow(receiver.name, self.parts.elapsed() - began)
-
-    def _was_slow(self, receiver: str, seconds: float) -> bool:
-        """Whether a receiver held its transaction for too long, which is recorded and logged then.
-
-        Meanwhile the shop's order is locked, and on SQLite the whole database.
-        """
-        if seconds <= _SLOW:
-            return False
-        held = f"held its transaction for {seconds:.1f} s"
-        self.record.on_slow_receiver(receiver, f"{receiver} is atomic and {held}")
-        text = "the atomic receiver %s %s, and what it locks with it"
-        self.parts.log.warning(f"slow runs of {receiver}", text, receiver, held, extra=about())
-        return True
 
 
 def _owner_of(event: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flask_paycheckout.checkouts.decisions import MAX_WHY, stored_name, who_and_why, yes_or_no
 from flask_paycheckout.database.connections import begin_limited
-from flask_paycheckout.errors import PayoutRefused, UnknownPayout
+from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
@@ -58,7 +58,7 @@ class PayoutDecisions:
         """
         by, reason = who_and_why(by, "-" if why is None else why)
         # Without `seen` too, the approval is of one destination: a change after this read is refused.
-        revision = self.require(reference).revision if seen is None else seen
+        revision = self.moves.payouts.require(reference).revision if seen is None else seen
         let_through = {"over_limit": True} if yes_or_no("over_limit", over_limit) else {}
         given = None if why is None else reason
         return self._decide(reference, PayoutEvidence.APPROVED, by, given, revision, **let_through)
@@ -85,23 +85,13 @@ class PayoutDecisions:
         said = PayoutEvidence.SEEN_SENT if yes_or_no("sent", sent) else PayoutEvidence.SEEN_UNSENT
         return self._decide(reference, said, by, why)
 
-    def require(self, reference: str) -> PayoutMixin:
-        """The payout with this reference.
-
-        :raises UnknownPayout: no such payout is stored.
-        """
-        payout = self.moves.payouts.find(reference)
-        if payout is None:
-            raise UnknownPayout(reference)
-        return payout
-
     def move(self, reference: str, plan: Callable[[PayoutMixin], PayoutMove]) -> PayoutMixin:
         """Move a payout and deliver the event; returns the payout as it is then.
 
         :param plan: returns the move of the payout as it was just loaded; again when it changes meanwhile.
         """
         for _ in range(_MAX_ROUNDS):
-            payout = self.require(reference)
+            payout = self.moves.payouts.require(reference)
             move = plan(payout)
             moved = self.moves.move(payout, move, self.parts.clock())
             if moved is not None:

@@ -19,6 +19,7 @@ from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.state_table import StateTable, is_of, lost_races_ignored
+from flask_paycheckout.errors import UnknownPayout
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
@@ -81,6 +82,7 @@ class Payouts(StateTable[PayoutMixin]):
     """The stored payouts of one app."""
 
     key = "reference"
+    unknown = UnknownPayout
     # A change requires the lease as it was loaded too, so that a process which lost its lease changes nothing.
     unmoved = parameters = ("id", "status", "changes")
 
@@ -203,8 +205,8 @@ class PayoutMoves:
             connection,
             shop,
             NewEvent(signal, once, payout.refund_of or "", payout.order_id or "", payout.reference),
-            lambda: self.payouts.made(row),
-            lambda open_connection: self.payouts.find_in(open_connection, payout.reference),
+            self.payouts,
+            row,
             now,
             leased=leased,
         )

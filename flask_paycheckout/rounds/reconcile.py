@@ -5,7 +5,7 @@ It finds payments without webhooks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event, Thread
@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import SingletonThreadPool, StaticPool
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.due_reading import Answered, DueRound, Workers
+from flask_paycheckout.checkouts.due_reading import DueRound, Workers
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client import Deposit, PaymentsError
-from flask_paycheckout.events.events import HeldEvent
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.payouts.results import PayoutReport
@@ -140,7 +139,7 @@ class Reconciler:
                 self.due_reads,
                 self.parts.clock,
                 self.limits,
-                Workers(reads, settles, settlers),
+                Workers(reads, settles),
                 self.settlement.reading,
                 self.settle,
                 accounts,
@@ -155,45 +154,30 @@ class Reconciler:
             report += ReconcileReport(changed=int(completed is not None))
         self.settlement.service.record.write()
         # After the reads: what they have found needs no reminder.
-        began = self.parts.clock()
-        report += _delivered(self.outbox.deliver(self.reminders.store(), began))
+        for reminder in self.reminders.store():
+            report += _delivered(self.outbox.deliver([reminder]))
         self.parts.log.tell_left_out()
         return report
 
-    def settle(self, answered: Sequence[Answered]) -> list[ReconcileReport]:
-        """Apply reads, and deliver the events of all; returns the counts of each."""
-        began = self.parts.clock()
-        results: list[ReconcileReport] = []
-        events: list[HeldEvent] = []
+    def settle(self, checkout: CheckoutMixin, read: Future[Deposit | None]) -> ReconcileReport:
+        """Apply a finished read, and deliver its events."""
+        ids = checkout.checkout_id, checkout.order_id
         try:
-            for attempt, read in answered:
-                report, stored = self._apply(attempt, read)
-                results.append(report)
-                events += stored
-        except BaseException:
-            self.outbox.let_go(events)
-            raise
-        results[-1] += _delivered(self.outbox.deliver(events, began))
-        return results
-
-    def _apply(
-        self, attempt: CheckoutMixin, read: Future[Deposit | None]
-    ) -> tuple[ReconcileReport, Sequence[HeldEvent]]:
-        """Apply a read; returns the counts, and the events that were stored."""
-        try:
-            settled = self.settlement.apply(attempt, read.result, via=FoundBy.RECONCILE)
+            settled = self.settlement.apply(checkout, read.result, via=FoundBy.RECONCILE)
         except PaymentsError as error:
-            fields, text = about_checkout(attempt), "checkout %s of order %s could not be read: %s"
-            self.parts.log.warning("reads of deposits", text, *_ids(attempt), error, extra=fields, error=error)
-            return ReconcileReport(checked=1, failed=1), ()
+            fields, text = about_checkout(checkout), "checkout %s of order %s could not be read: %s"
+            self.parts.log.warning("reads of deposits", text, *ids, error, extra=fields, error=error)
+            return ReconcileReport(checked=1, failed=1)
         except Exception:
             # Log the traceback the first time only; the checkout's `problem` has the error.
-            fields = about_checkout(attempt, heals=attempt.failed_reads > 0)
-            self.parts.log.exception(
-                "settling payments", "checkout %s of order %s could not be settled", *_ids(attempt), extra=fields
+            fields, text = (
+                about_checkout(checkout, heals=checkout.failed_reads > 0),
+                "checkout %s of order %s could not be settled",
             )
-            return ReconcileReport(checked=1, failed=1), ()
-        return ReconcileReport(checked=1, changed=int(settled.moved), failed=int(settled.failed)), settled.events
+            self.parts.log.exception("settling payments", text, *ids, extra=fields)
+            return ReconcileReport(checked=1, failed=1)
+        counts = ReconcileReport(checked=1, changed=int(settled.moved), failed=int(settled.failed))
+        return counts + _delivered(self.outbox.deliver(settled.events))
 
 
 class ReconcileWatch:
@@ -277,10 +261,6 @@ class PayoutThread:
             text = "the round of payouts failed; the next one tries again"
             self._log.exception("rounds of payouts", text, extra=about())
             return PayoutReport(failed_calls=1), Delivery()
-
-
-def _ids(attempt: CheckoutMixin) -> tuple[str, str]:
-    return attempt.checkout_id, attempt.order_id
 
 
 def _threads(most: int, name: str) -> Executor:

@@ -6,12 +6,12 @@ statement moves it on, in the transaction that stores the event, so that of any 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, exists, select, update
+from sqlalchemy import Connection, Table, exists, select, update
 
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.shop_answers import ShopAnswers
@@ -20,11 +20,11 @@ from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.database_errors import is_passing
-from flask_paycheckout.database.order_ids import order_of_request, request_of
-from flask_paycheckout.database.state_table import lost_races_ignored
+from flask_paycheckout.database.order_ids import order_of_request
+from flask_paycheckout.database.state_table import StateTable, lost_races_ignored
 from flask_paycheckout.events.event_writer import EventWriter
-from flask_paycheckout.events.events import HeldEvent, NewEvent, Subject
-from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
+from flask_paycheckout.events.events import HeldEvent, NewEvent
+from flask_paycheckout.events.shop_transaction import ShopTransactions
 from flask_paycheckout.service.logs import about
 
 if TYPE_CHECKING:
@@ -68,9 +68,10 @@ class Reminders:
         now = self.parts.clock()
         due = [*self._due(self.checkouts.table, "order_id", now), *self._due(self.requests.table, "reference", now)]
         statuses = self.checkouts.order_statuses([one.order_id for one in due])
-        self._move_on([one for one in due if statuses[one.order_id] in UNREMINDED], now)
         for one in due:
-            if statuses[one.order_id] not in UNREMINDED and (event := self._attempt(one, now)) is not None:
+            if statuses[one.order_id] in UNREMINDED:
+                self._move_on(one, now)
+            elif (event := self._attempt(one, now)) is not None:
                 yield event
 
     def _due(self, table: Table, name: str, now: datetime) -> Sequence[_Due]:
@@ -89,7 +90,7 @@ class Reminders:
             told = "order %s could not be looked at for its reminder", one.order_id
             self.parts.log.exception("reminders", *told, extra=about(one.order_id))
             if not is_passing(error):
-                self._move_on([one], now, now + _AGAIN)
+                self._move_on(one, now, now + _AGAIN)
         return None
 
     def _remind(self, one: _Due, now: datetime) -> HeldEvent | None:
@@ -97,50 +98,42 @@ class Reminders:
             connection = shop.connection
             # SQLite takes its one write lock first. On a server the shop's order is locked first, as by a settlement.
             locks_all = connection.dialect.name == "sqlite"
-            moved = locks_all and self._move(connection, [one], now)
+            moved = locks_all and self._move(connection, one, now)
             payable = self.answers.is_payable_in(shop, one.order_id)
-            moved = moved if locks_all else self._move(connection, [one], now)
+            moved = moved if locks_all else self._move(connection, one, now)
             if not (moved and payable):
                 return None
             self.checkouts.lock_order(connection, one.order_id)
             number = sum(one.began + after <= now for after in self.parts.settings.remind_after)
-            event = NewEvent(_NAME, f"{one.order_id}:{number}", "", one.order_id, extra={"number": number})
+            table: StateTable[Any] = self.checkouts
+            about_it: Any = self.checkouts.current(one.order_id, connection)
+            if about_it is None:
+                table, about_it = self.requests, self.requests.of_an_order(one.order_id, connection)
+            checkout_id = getattr(about_it, "checkout_id", "")
+            event = NewEvent(_NAME, f"{one.order_id}:{number}", checkout_id, one.order_id, extra={"number": number})
             status = self.checkouts.order_statuses([one.order_id], connection)[one.order_id]
             if status in UNREMINDED or not number or self._is_stored(connection, event):
                 return None
-            return self._store(shop, event, now)
-
-    def _store(self, shop: ShopTransaction, event: NewEvent, now: datetime) -> HeldEvent:
-        order_id = event.order_id
-
-        def subject(connection: Connection) -> Subject:
-            newest: Iterable[Subject] = self.checkouts.of("current_order_id", order_id, connection)
-            return next(iter(newest), None) or self.requests.find_in(connection, str(request_of(order_id)))
-
-        about_it = subject(shop.connection)
-        event = NewEvent(_NAME, event.once, getattr(about_it, "checkout_id", ""), order_id, extra=event.extra)
-        return self.events.store(shop.connection, shop, event, lambda: about_it, subject, now)
+            return self.events.store(connection, shop, event, table, table.row_of(about_it), now)
 
     def _is_stored(self, connection: Connection, event: NewEvent) -> bool:
         stored = self.parts.models.events.c.once == f"{event.name}:{event.once}"
         return bool(connection.execute(select(exists().where(stored))).scalar_one())
 
-    def _move_on(self, due: Sequence[_Due], now: datetime, to: datetime | None = None) -> None:
-        for table in {one.table for one in due}:
-            with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
-                self._move(connection, [one for one in due if one.table is table], now, to)
+    def _move_on(self, one: _Due, now: datetime, to: datetime | None = None) -> None:
+        with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
+            self._move(connection, one, now, to)
 
-    def _move(self, connection: Connection, due: Sequence[_Due], now: datetime, to: datetime | None = None) -> bool:
-        """Set the time of the next reminder of rows of one table, unless another process has done so.
+    def _move(self, connection: Connection, one: _Due, now: datetime, to: datetime | None = None) -> bool:
+        """Set the time of the next reminder of a row, unless another process has done so.
 
         :param to: that time; by default the first one of the settings that has not passed, if there is one.
-        :returns: whether a row was changed.
+        :returns: whether the row was changed.
         """
-        c = due[0].table.c
-        same = c.id == bindparam("of_id", type_=c.id.type), c.remind_at == bindparam("of_at", type_=c.remind_at.type)
-        later = update(due[0].table).where(*same).values(remind_at=bindparam("new_at", type_=c.remind_at.type))
-        rows = [{"of_id": one.id, "of_at": one.remind_at, "new_at": to or self._next(one.began, now)} for one in due]
-        return connection.execute(later, rows).rowcount > 0
+        c = one.table.c
+        same = update(one.table).where(c.id == one.id, c.remind_at == one.remind_at)
+        later = same.values(remind_at=to or self._next(one.began, now))
+        return connection.execute(later).rowcount > 0
 
     def _next(self, began: datetime, now: datetime) -> datetime | None:
         return next((began + after for after in self.parts.settings.remind_after if began + after > now), None)

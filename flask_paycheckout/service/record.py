@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from hashlib import blake2s
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -49,12 +48,6 @@ PAYOUT = "payout"
 
 WEB_CALL = "web call"
 """The operation of calls that web requests may not make, since too many others wait for a service that answers."""
-
-SLOW_RECEIVER = "slow receiver "
-"""Begins the operations of atomic receivers that held their transaction for too long; they are no calls."""
-
-SLOW_FOR = timedelta(days=1)
-"""A slow receiver is told for so long after its last slow run."""
 
 UNTRIED = timedelta(hours=1)
 """Calls that failed, and that nobody has tried again for so long, may be possible again."""
@@ -190,13 +183,6 @@ class ServiceRecord:
             self.on_answer(WEB_CALL, account)
         self.on_failure(WEB_CALL, words, account)
 
-    def on_slow_receiver(self, receiver: str, words: str) -> None:
-        """Record that an atomic receiver held its transaction, and what it locks, for too long.
-
-        :param receiver: its dotted name.
-        """
-        self.on_failure(SLOW_RECEIVER + blake2s(receiver.encode(), digest_size=8).hexdigest(), words)
-
     def on_answer(self, operation: str, account: str = "") -> None:
         """Record an answer, in memory only; thread-safe."""
         now, noted = self.parts.clock(), self._here()
@@ -312,7 +298,6 @@ def failing_calls(engine: Engine, table: Table, now: datetime, account: str | No
     columns = select(c.account, c.operation, c.failing_since, c.last_failure_at, c.resumed_at, c["count"], c.words)
     of_account = [] if account is None else [c.account == account]
     lasts = (c.operation != WEB_CALL) | (c.last_failure_at >= now - UNTRIED)
-    lasts &= ~c.operation.startswith(SLOW_RECEIVER) | (c.last_failure_at > now - SLOW_FOR)
     failing = columns.where(c["count"] > 0, lasts, *of_account)
     with engine.connect() as connection:
         rows = connection.execute(failing.order_by(c.account, c.operation).limit(100)).all()

@@ -20,7 +20,7 @@ from flask_paycheckout.books.lists import find_order_id, page_of_deeds, page_of_
 from flask_paycheckout.books.order_money import money_of, refunded_of
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.decisions import HOW_TO_ACCEPT, accepting, rejecting
+from flask_paycheckout.checkouts.decisions import HOW_TO_ACCEPT, REJECTING, accepting
 from flask_paycheckout.checkouts.payments import Amount, arrived_of, sums_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.order_ids import is_order_id
@@ -278,7 +278,7 @@ def _story(order_id: str, fault: str | None = None, code: int = 200) -> tuple[st
         abort(404, "No payment of such an order was ever started.")
     shop.looked(owner(), order_id, order_id)
     has_part = any(attempt.status == Status.PART for attempt in story.attempts)
-    facts = {"accepting": accepting, "rejecting": rejecting, "refunded_of": partial(refunded_of, story)}
+    facts = {"accepting": accepting, "rejecting": REJECTING, "refunded_of": partial(refunded_of, story)}
     facts |= {
         "rest": shop.part_payments.rest(order_id) if has_part else None,
         "choices": lambda checkout_id: shop.resolutions.choices(shop.checkouts.require(checkout_id)),

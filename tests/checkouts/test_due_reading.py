@@ -78,7 +78,7 @@ class World:
 
     def runs(self) -> None:
         """One round."""
-        workers = Workers(cast(Executor, Reading(self)), cast(Executor, Storing(self)), 1)
+        workers = Workers(cast(Executor, Reading(self)), cast(Executor, Storing(self)))
         due: DueRound[None] = DueRound(
             cast(Any, self),
             lambda: BEGAN + timedelta(seconds=self.now),
@@ -94,23 +94,19 @@ class World:
         for _ in due.run():
             pass
 
-    def _settled(self, answered: list[tuple[Attempt, Future[Any]]]) -> list[tuple[None, bool]]:
-        for attempt, read in answered:
-            if read.exception() is None:
-                self.settled[attempt.checkout_id] = self.now
-            else:
-                # Due again much later; there are enough others.
-                self.failed_reads += 1
-        return [(None, False)] * len(answered)
+    def _settled(self, attempt: Attempt, read: Future[Any]) -> None:
+        if read.exception() is None:
+            self.settled[attempt.checkout_id] = self.now
+        else:
+            # Due again much later; there are enough others.
+            self.failed_reads += 1
 
     # The database
 
     def due_accounts(self, due_by: object = None) -> list[str]:
         return sorted(account for account, due in self.due.items() if due)
 
-    def claim_due(
-        self, due_by: object, now: object, limit: int, *, account: str, failing: bool, newest_first: bool
-    ) -> list[Attempt]:
+    def claim_due(self, due_by: object, now: object, limit: int, *, account: str, failing: bool) -> list[Attempt]:
         due = self.due.get(account, deque())
         return [due.popleft() for _ in range(0 if failing else min(limit, len(due)))]
 
@@ -118,9 +114,6 @@ class World:
 
     def put(self, done: Future[Any]) -> None:
         self._done.append(done)
-
-    def get_nowait(self) -> Future[Any]:
-        return self.get(0.0)
 
     def get(self, timeout: float | None = None) -> Future[Any]:
         until = self.now + (math.inf if timeout is None else timeout)
@@ -135,8 +128,8 @@ class World:
     def is_over(self, read: Future[Any]) -> None:
         self.reads -= 1
 
-    def when_free(self, reads: int) -> float:
-        self._free_at = max(self._free_at, self.now) + reads * self.store
+    def when_free(self) -> float:
+        self._free_at = max(self._free_at, self.now) + self.store
         return self._free_at
 
 
@@ -166,9 +159,9 @@ class Storing:
 
     world: World
 
-    def submit(self, settle: Callable[..., Any], answered: list[Any]) -> Future[Any]:
+    def submit(self, settle: Callable[..., Any], *answered: Any) -> Future[Any]:
         stored: Future[Any] = Future()
-        self.world.at(self.world.when_free(len(answered)), lambda: stored.set_result(settle(answered)))
+        self.world.at(self.world.when_free(), lambda: stored.set_result(settle(*answered)))
         return stored
 
 

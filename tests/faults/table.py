@@ -26,7 +26,6 @@ _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.
 _BROKEN = "events/test_broken_transactions.py::test_it_has_failed_and_runs_again_under_the_same_event_id"
 _KINDS = "events/test_kinds_of_functions.py"
 _CONNECTIONS = "views/test_connections.py"
-_TOGETHER = "events/test_events_together.py"
 _TROUBLE = "books/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
 _START = "checkouts/test_start.py"
 _WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
@@ -130,7 +129,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "SQLite is not locked before the order is asked for its total": (
             f"{_CARTS}[sqlite-delivered-changed]",
-            Never("checkouts.moves:Moves._moved", "_lock"),
+            Never("checkouts.moves:Moves.move", "_lock"),
         ),
     },
     "No paid order is lost, and every state is told.": {
@@ -284,13 +283,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_OUTBOX}::test_a_receiver_that_wants_to_end_the_process_fails_like_any_other",
             Swap("events.receiver_runs:ReceiverRuns._run_receivers", "BaseException", "Exception"),
         ),
-        "an event behind a slow receiver is delivered though its lease may have ended": (
-            f"{_TOGETHER}::test_an_event_that_waits_longer_than_its_lease_is_delivered_by_one_process_only[sqlite]",
-            Swap("events.outbox:Outbox._together", "self.parts.clock() - since > LEASE / 2", "False"),
-        ),
-        "nobody looks again at the queues of events that were delivered together": (
-            f"{_TOGETHER}::test_what_is_stored_while_a_receiver_works_follows_right_after_it[sqlite]",
-            Swap("events.outbox:Outbox._together", "self._queues_of(told)", "{}"),
+        "nobody looks again at the queue of an order after a delivery": (
+            f"{_ORDER}::test_what_is_overtaken_while_its_receiver_works_is_not_committed",
+            After("events.outbox:Outbox._deliver", "run", "if delivery: return total + delivery"),
         ),
         "the transaction of a move is not proved before its commit": (
             f"{_BROKEN}[postgresql-atomic]",
@@ -1455,8 +1450,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "payouts.stored:PayoutMoves._store",
                 "store",
                 "self.events.store(connection, shop, NewEvent(signal, f'again:{row[\"changes\"]}', '', '',"
-                " payout.reference), lambda: self.payouts.made(row),"
-                " lambda opened: self.payouts.find_in(opened, payout.reference), now)",
+                " payout.reference), self.payouts, row, now)",
             ),
         ),
     },
@@ -1716,7 +1710,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "two hosts remind of one time": (
             f"{_REMINDED}::test_two_hosts_at_once_remind_once[postgresql]",
-            Swap("rounds.reminders:Reminders._move", "connection.execute(later, rows).rowcount", "len(rows)"),
+            Swap("rounds.reminders:Reminders._move", "connection.execute(later).rowcount", "1"),
             Swap("rounds.reminders:Reminders._remind", 'f"{one.order_id}:{number}"', 'f"{one.order_id}:{id(one)}"'),
         ),
         "an order is reminded that is paid": (
