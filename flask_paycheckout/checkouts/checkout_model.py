@@ -10,12 +10,12 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Boolean, Index, Integer, String, Text, false, text
+from sqlalchemy import Boolean, Index, Integer, String, Text, false
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.checkouts.schedule import PAGE_VALID
-from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable
+from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.totals import Pay, Receive, Total
 
@@ -37,15 +37,6 @@ FIXED_COLUMNS = frozenset(
     }
 )
 """The columns that never change once a checkout is stored."""
-
-EMPTY_COLUMNS = frozenset(
-    {
-        *("paid_order_id", "reason", "last_read_at", "not_found_since", "webhook_read_at", "webhook_due_at"),
-        *("deposit_status", "problem", "problem_since", "found_by", *PAYMENT_COLUMNS),
-        *("payback", "refunded_amount", "excess", "pruned_at"),
-    }
-)
-"""The columns that are NULL in a new row."""
 
 
 class TotalMixin:
@@ -82,16 +73,12 @@ class CheckoutMixin(TotalMixin, PaymentTable):
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
-        # The first serves counts by state, held payments and the newest payments. That of paybacks is partial: it
-        # contains only the few payments that wait to be recorded as paid back or kept.
-        waiting = text(MONEY_TO_PAY_BACK)
-        problem = text("problem_since IS NOT NULL")
-        waits = text("remind_at IS NOT NULL")
-        arrived, unpaid = text("payment_completed_at IS NOT NULL"), text("payment_completed_at IS NULL")
+        # The first serves counts by state, held payments and the newest payments.
+        arrived = "payment_completed_at IS NOT NULL"
         return (
             Index("ix_paycheckout_checkout_state", "status", "moved_at", "id"),
             # For audits: what nothing is known to have arrived for.
-            Index("ix_paycheckout_checkout_unpaid", "created_at", "id", sqlite_where=unpaid, postgresql_where=unpaid),
+            partial_index("ix_paycheckout_checkout_unpaid", "created_at", "id", where="payment_completed_at IS NULL"),
             # For the due reads of one of many merchant accounts.
             Index("ix_paycheckout_checkout_account", "account", "next_read_at"),
             # For the report and the owner's lists of one account.
@@ -100,23 +87,13 @@ class CheckoutMixin(TotalMixin, PaymentTable):
             # For an order's newest checkouts, however many it has.
             Index("ix_paycheckout_checkout_order", "order_id", "id"),
             # For the reminders that are due: only rows that have one.
-            Index("ix_paycheckout_checkout_remind", "remind_at", "id", sqlite_where=waits, postgresql_where=waits),
-            Index("ix_paycheckout_checkout_problem", "problem_since", sqlite_where=problem, postgresql_where=problem),
-            Index(
-                "ix_paycheckout_checkout_payback", "account", "moved_at", sqlite_where=waiting, postgresql_where=waiting
-            ),
+            partial_index("ix_paycheckout_checkout_remind", "remind_at", "id", where="remind_at IS NOT NULL"),
+            partial_index("ix_paycheckout_checkout_problem", "problem_since", where="problem_since IS NOT NULL"),
+            partial_index("ix_paycheckout_checkout_payback", "account", "moved_at", where=MONEY_TO_PAY_BACK),
             # For audits, oldest first, of all accounts or of one.
-            Index(
-                "ix_paycheckout_checkout_booked",
-                *("payment_completed_at", "id"),
-                sqlite_where=arrived,
-                postgresql_where=arrived,
-            ),
-            Index(
-                "ix_paycheckout_checkout_account_booked",
-                *("account", "payment_completed_at", "id"),
-                sqlite_where=arrived,
-                postgresql_where=arrived,
+            partial_index("ix_paycheckout_checkout_booked", "payment_completed_at", "id", where=arrived),
+            partial_index(
+                "ix_paycheckout_checkout_account_booked", "account", "payment_completed_at", "id", where=arrived
             ),
         )
 

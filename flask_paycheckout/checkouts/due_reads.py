@@ -42,11 +42,6 @@ class DueReads:
     bookings: Bookings
 
     @property
-    def claim(self) -> timedelta:
-        """The time after which another process may make a claimed read; longer than a read can take."""
-        return self.parts.claim
-
-    @property
     def single_writer(self) -> bool:
         """Whether the database has one writer at a time, so that a second thread could only wait for it."""
         return self.parts.engine().dialect.name == "sqlite"
@@ -98,7 +93,7 @@ class DueReads:
     ) -> Sequence[CheckoutMixin]:
         """Claim due reads, and return their checkouts, oldest first.
 
-        If the claimant dies, its claim expires after `claim`.
+        If the claimant dies, its claim expires after `Parts.claim`.
 
         :param due_by: claim reads that were due at this time.
         :param account: claim only reads of this merchant account; None for those of all.
@@ -110,7 +105,7 @@ class DueReads:
             due = due.where(c.account == account)
         due = due.order_by(c.next_read_at).limit(limit)
         claiming = update(self._table).where(self.checkouts.unlocked(due))
-        values = {"next_read_at": now + self.claim} | self._hint_taken(now)
+        values = {"next_read_at": now + self.parts.claim} | self._hint_taken(now)
         return self.checkouts.claimed(claiming.values(values).returning(*c))
 
     def claim_page_read(self, seen: CheckoutSummary, now: datetime) -> CheckoutMixin | None:
@@ -124,7 +119,7 @@ class DueReads:
         mine = c.id == seen.id, c.status == seen.status, *unread
         claiming = update(self._table).where(self.checkouts.unlocked(select(c.id).where(*mine)), *mine)
         # Set before the answer arrives, so that visits do not pile up reads while the service is slow.
-        values = {"next_read_at": now + self.claim, "last_read_at": now} | self._hint_taken(now)
+        values = {"next_read_at": now + self.parts.claim, "last_read_at": now} | self._hint_taken(now)
         return next(iter(self.checkouts.claimed(claiming.values(values).returning(*c))), None)
 
     def note_webhook(

@@ -13,7 +13,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, exists, select, update
 from sqlalchemy.exc import IntegrityError
 
-from flask_paycheckout.checkouts.checkout_model import EMPTY_COLUMNS, FIXED_COLUMNS, CheckoutMixin, total_columns
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, total_columns
 from flask_paycheckout.checkouts.ruling import Rest
 from flask_paycheckout.checkouts.states import OPEN, SIGNAL_OF, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.books.ledger import Bookings
 
 Row = Mapping[Any, Any]
-
-
-_NEW_COLUMNS = FIXED_COLUMNS - {"id"} | {
-    *("current_order_id", "status", "moved_at", "next_read_at", "remind_at", "history"),
-    *("revision", "reads", "failed_reads", "webhooks"),
-}
 
 
 class _OrderPaid(Exception):
@@ -154,7 +148,7 @@ class Moves:
                         # Without an older checkout there is nothing to check, or the unique column refuses the row.
                         raise _OrderPaid
                 set_there = connection.execute(self._insert, row).mappings().one()
-                stored = dict.fromkeys(EMPTY_COLUMNS) | row | dict(set_there)
+                stored = dict.fromkeys(self.checkouts.table.c.keys()) | row | dict(set_there)
                 event = self._store_event(connection, shop, Status.CREATED, stored, now, None)
                 return Moved(cast("CheckoutMixin", event.subject), (event,))
             return None
@@ -328,7 +322,7 @@ class Moves:
     def _insert(self) -> Any:
         """Insert a row; it returns the columns that the database or the shop may set."""
         table = self.checkouts.table
-        unknown = [column for column in table.c if column.name not in EMPTY_COLUMNS | _NEW_COLUMNS]
+        unknown = [column for column in table.c if column.primary_key or not hasattr(CheckoutMixin, column.name)]
         return table.insert().returning(*unknown)
 
     @cached_property

@@ -13,7 +13,7 @@ import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.due_reads import DueReads
-from flask_paycheckout.checkouts.settlement import Settlement
+from flask_paycheckout.checkouts.settlement import ReadCause, Settlement
 from flask_paycheckout.checkouts.start import is_crowded
 from flask_paycheckout.checkouts.states import OPEN, FoundBy, Status, best_of
 from flask_paycheckout.checkouts.stored import NEWEST, Checkouts, CheckoutSummary
@@ -122,7 +122,7 @@ class OrderStatuses:
                     reading = self.due_reads.claim_page_read(checkout, now)
                     if reading is None:
                         return _Read.LEFT
-                    self.settlement.settle_loaded(reading, FoundBy.STATUS_PAGE, permit)
+                    self.settlement.settle_loaded(reading, permit, ReadCause(FoundBy.STATUS_PAGE))
         except NotAsked:
             return _Read.LEFT
         except Exception as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import Connection, Index, String, Text, insert, select, text, update
+from sqlalchemy import Connection, Index, String, Text, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
@@ -21,7 +21,7 @@ from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import moment_after
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
-from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable
+from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
 from flask_paycheckout.database.order_ids import MAX_ID, order_of_request, request_of, require_order_id
 from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.errors import UnknownRequest, WithdrawalRefused
@@ -46,10 +46,9 @@ class RequestMixin(TotalMixin, PaymentTable):
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
-        waits = text("remind_at IS NOT NULL")
         return (
             Index("ix_paycheckout_request_account", "account", "id"),
-            Index("ix_paycheckout_request_remind", "remind_at", "id", sqlite_where=waits, postgresql_where=waits),
+            partial_index("ix_paycheckout_request_remind", "remind_at", "id", where="remind_at IS NOT NULL"),
         )
 
     id: Mapped[int] = mapped_column(ROW_ID, primary_key=True)

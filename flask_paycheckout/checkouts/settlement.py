@@ -41,31 +41,23 @@ if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
 
-class WebhookHint(msgspec.Struct):
-    """The webhook that caused a read of a deposit, if one did, until it is stored."""
+class ReadCause(msgspec.Struct):
+    """The cause of a read of a deposit."""
 
-    received_at: datetime | None = None
-    """The time at which the webhook came; None when something else caused the read, or once it is stored."""
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether nothing is left to store."""
-        return self.received_at is None
-
-    def mark_stored(self) -> None:
-        """Note that its columns and its entry are committed."""
-        self.received_at = None
+    via: FoundBy
+    webhook_at: datetime | None = None
+    """The time at which the webhook came that caused it, until that is stored with the result; else None."""
 
     @property
-    def values(self) -> dict[str, Any]:
-        """The columns that it sets in the row of its checkout, as `Checkouts.planned` takes them."""
-        if self.received_at is None:
+    def columns(self) -> dict[str, Any]:
+        """The columns that the webhook sets in the row of its checkout, as `Checkouts.planned` takes them."""
+        if self.webhook_at is None:
             return {}
-        return {"webhooks": 1, "webhook_read_at": self.received_at, "webhook_due_at": None}
+        return {"webhooks": 1, "webhook_read_at": self.webhook_at, "webhook_due_at": None}
 
     def prepend_to(self, entry: str) -> str:
         """An entry for the history, preceded by that of the webhook."""
-        return entry if self.received_at is None else line(self.received_at, Entry.WEBHOOK) + entry
+        return entry if self.webhook_at is None else line(self.webhook_at, Entry.WEBHOOK) + entry
 
 
 class Reading(msgspec.Struct):
@@ -75,10 +67,7 @@ class Reading(msgspec.Struct):
     deposit: Deposit | None
     """The deposit; None when the service says that there is none."""
 
-    via: FoundBy
-    hint: WebhookHint
-    """The webhook that caused the read, to be stored with its result, also when that is an error."""
-
+    cause: ReadCause
     now: datetime
     columns: dict[str, Any] = msgspec.field(default_factory=dict)
     """The columns that the read sets, whether it moves the checkout or not."""
@@ -100,7 +89,7 @@ class Reading(msgspec.Struct):
     def entry(self, what: Entry, **facts: object) -> str:
         """The line for the history, after that of the webhook."""
         shown = "not found" if self.deposit is None else self.deposit.status[:64]
-        return self.hint.prepend_to(line(self.now, what, via=self.via, deposit=shown, **facts))
+        return self.cause.prepend_to(line(self.now, what, via=self.cause.via, deposit=shown, **facts))
 
 
 # The most characters of an error's text that are stored.
@@ -157,21 +146,19 @@ class Settlement:
         if checkout.status not in OPEN:
             return checkout
         with self.service.permit(READ, checkout.account) as permit:
-            settled = self.settle_loaded(checkout, via, permit)
+            settled = self.settle_loaded(checkout, permit, ReadCause(via))
         # A receiver may have changed the row.
         return self.checkouts.require(checkout_id) if settled.events else settled.checkout
 
-    def settle_loaded(
-        self, checkout: CheckoutMixin, via: FoundBy, permit: Permit, hint: WebhookHint | None = None
-    ) -> Settled:
+    def settle_loaded(self, checkout: CheckoutMixin, permit: Permit, cause: ReadCause) -> Settled:
         """Settle an open checkout that was just loaded, and deliver the events.
 
         :param permit: the permission to read.
-        :param hint: the webhook that caused the read, to be stored with its result, also when that is an error.
+        :param cause: its webhook is stored with the result, also when that is an error.
         :returns: what was stored; the receivers have run since then.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
-        settled = self.apply(checkout, lambda: permit.read(checkout), via, hint)
+        settled = self.apply(checkout, lambda: permit.read(checkout), cause)
         if settled.events:
             self.outbox.deliver(settled.events)
         return settled
@@ -187,51 +174,39 @@ class Settlement:
             # Any error ends this read only, so that the reads of other accounts go on.
             return partial(_raise, error)
 
-    def apply(
-        self,
-        checkout: CheckoutMixin,
-        read: Callable[[], Deposit | None],
-        via: FoundBy,
-        hint: WebhookHint | None = None,
-    ) -> Settled:
+    def apply(self, checkout: CheckoutMixin, read: Callable[[], Deposit | None], cause: ReadCause) -> Settled:
         """Apply a read to an open checkout; the caller delivers the events.
 
-        :param read: returns the deposit, or None when it does not exist; see `read_deposit`.
-        :param hint: the webhook that caused the read, to be stored with its result, also when that is an error.
+        :param read: returns the deposit, or None when it does not exist; see `reading`.
+        :param cause: its webhook is stored with the result, also when that is an error.
         """
         outcome = "failed"
         try:
-            settled = self._apply(checkout, read, via, hint or WebhookHint())
+            settled = self._decide(checkout, self._read(checkout, read, cause), cause)
             outcome = "moved" if settled.moved else "failed" if settled.failed else "unchanged"
             return settled
         except PaymentsError:
             outcome = "no_answer"
             raise
         finally:
-            self.parts.observers.record(Observed.READ, via.name.lower(), outcome, account=checkout.account)
-
-    def _apply(
-        self, checkout: CheckoutMixin, read: Callable[[], Deposit | None], via: FoundBy, hint: WebhookHint
-    ) -> Settled:
-        try:
-            with self.service.record.call(READS, checkout.account):
-                deposit = read()
-            self._require_own(checkout, deposit)
-        except Exception as error:
-            self._note_failure(checkout, Entry.NO_ANSWER, error, hint.values, hint)
-            raise
-        return self._decide(checkout, deposit, via, hint)
+            self.parts.observers.record(Observed.READ, cause.via.name.lower(), outcome, account=checkout.account)
 
     # The read
 
-    @staticmethod
-    def _require_own(checkout: CheckoutMixin, deposit: Deposit | None) -> None:
-        if deposit is not None and deposit.deposit_id != checkout.checkout_id:
-            # The service also looks deposits up by reference, so this one may belong to another checkout.
-            raise TransportFailed("GET /v1/deposit/{id}", "the answer is about another deposit")
+    def _read(self, checkout: CheckoutMixin, read: Callable[[], Deposit | None], cause: ReadCause) -> Deposit | None:
+        try:
+            with self.service.record.call(READS, checkout.account):
+                deposit = read()
+            if deposit is not None and deposit.deposit_id != checkout.checkout_id:
+                # The service also looks deposits up by reference, so this one may belong to another checkout.
+                raise TransportFailed("GET /v1/deposit/{id}", "the answer is about another deposit")
+        except Exception as error:
+            self._note_failure(checkout, Entry.NO_ANSWER, error, cause.columns, cause)
+            raise
+        return deposit
 
     def _note_failure(
-        self, checkout: CheckoutMixin, what: Entry, error: Exception, columns: dict[str, Any], hint: WebhookHint
+        self, checkout: CheckoutMixin, what: Entry, error: Exception, columns: dict[str, Any], cause: ReadCause
     ) -> CheckoutMixin:
         """Store a failure to read the deposit, or to apply the result, and the time of the next try.
 
@@ -243,29 +218,29 @@ class Settlement:
         failures = checkout.failed_reads + 1
         problem = _problem(error)
         # Only the first of several failures in a row, so that a long outage does not fill the history.
-        entry = hint.prepend_to(line(now, what, error=problem[:200]) if failures == 1 else "") or None
+        entry = cause.prepend_to(line(now, what, error=problem[:200]) if failures == 1 else "") or None
         failed = {"failed_reads": failures, "problem": problem, "problem_since": checkout.problem_since or now}
         noted = self.due_reads.note(checkout, entry, after_failures(failures, now), **columns | failed)
         if noted is not None:
-            hint.mark_stored()
+            cause.webhook_at = None
         return noted or checkout
 
     # The decision
 
-    def _decide(self, checkout: CheckoutMixin, deposit: Deposit | None, via: FoundBy, hint: WebhookHint) -> Settled:
+    def _decide(self, checkout: CheckoutMixin, deposit: Deposit | None, cause: ReadCause) -> Settled:
         events: list[HeldEvent] = []
         moved = False
         for _ in range(_MAX_ROUNDS):
-            reading = Reading(checkout, deposit, via, hint, self.parts.clock())
+            reading = Reading(checkout, deposit, cause, self.parts.clock())
             closed = self.parts.settings.closed_deposit_statuses
             ruling = rule_on(checkout, deposit, reading.method, reading.now, self._schedule, closed)
             target = TRANSITIONS.get((Status(checkout.status), ruling.evidence)) if ruling.evidence else None
             if not moved:
-                reading.columns = self._columns_of_read(reading, ruling.problem) | hint.values
+                reading.columns = self._columns_of_read(reading, ruling.problem) | cause.columns
             if target is None:
                 noted = checkout if moved else self._note_read(reading)
                 if noted is not None:
-                    hint.mark_stored()
+                    cause.webhook_at = None
                     return Settled(noted, moved, tuple(events))
                 stored = None
             else:
@@ -278,13 +253,13 @@ class Settlement:
                         (checkout.checkout_id, checkout.order_id),
                     )
                     self.parts.log.exception("settling payments", text, *ids, extra=fields)
-                    noted = self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, hint)
+                    noted = self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
                     return Settled(noted, moved, tuple(events), failed=True)
                 except Exception as error:
                     self._note_if_possible(reading, error)
                     raise
                 if stored is not None:
-                    hint.mark_stored()
+                    cause.webhook_at = None
                     events += stored.events
                     moved = True
             # After a move, by us or by another process, the same read may cause another move from the new state.
@@ -297,7 +272,7 @@ class Settlement:
         """Store a failure that may be one of the database, which then cannot store it."""
         checkout = reading.checkout
         try:
-            self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, reading.hint)
+            self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, reading.cause)
         except SQLAlchemyError as fault:
             told = "checkout %s: its failure could not be stored: %s", checkout.checkout_id, first_line(fault)
             self.parts.log.warning("failures to store", *told, extra=about_checkout(checkout), error=fault)
@@ -363,7 +338,7 @@ class Settlement:
         due = self._schedule.next_read(to, checkout.created_at, now, now, reading.method)
         values = {"next_read_at": due, **reading.columns}
         if reading.deposit is not None and to in (Status.PART, Status.PAID, Status.HELD):
-            values["found_by"] = reading.via.value
+            values["found_by"] = reading.cause.via.value
         excess = None if ruling.rest is None else Decimal(0)
         reason = REASON_OF.get(ruling.evidence) if to is Status.ABANDONED else ruling.reason
         entry = reading.entry(Entry.MOVED, to=to, **facts)

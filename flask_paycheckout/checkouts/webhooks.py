@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.due_reads import DueReads
-from flask_paycheckout.checkouts.settlement import Settlement, WebhookHint
+from flask_paycheckout.checkouts.settlement import ReadCause, Settlement
 from flask_paycheckout.checkouts.states import OPEN, FoundBy
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.order_ids import MAX_ID
@@ -97,18 +97,18 @@ class Webhooks:
         if checkout.status not in OPEN or not self._may_read(checkout, now):
             self._note(checkout)
             return False
-        hint = WebhookHint(now)
+        cause = ReadCause(FoundBy.WEBHOOK, now)
         failed = False
         try:
-            self.settlement.settle_loaded(checkout, FoundBy.WEBHOOK, permit, hint)
+            self.settlement.settle_loaded(checkout, permit, cause)
         except Exception as error:
-            if isinstance(error, SQLAlchemyError) and not hint.is_stored:
+            if isinstance(error, SQLAlchemyError) and cause.webhook_at is not None:
                 # Trying again at once would only wait for the same lock, while the sender waits too.
                 raise
             # Once the hint is stored, reconcile makes the read after any error here.
             self._left(checkout, error)
             failed = True
-        if not hint.is_stored:
+        if cause.webhook_at is not None:
             self._note(checkout)
         return not failed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlalchemy import BigInteger, DateTime, FromClause, Integer, event
+from sqlalchemy import BigInteger, DateTime, FromClause, Index, Integer, event, text
 from sqlalchemy.orm.attributes import set_committed_value
 
 from flask_paycheckout.clock import as_utc
@@ -39,6 +39,11 @@ _MOMENTS = (
     "withdrawn_at",
     "remind_at",
 )
+
+
+def partial_index(name: str, *columns: str, where: str) -> Index:
+    """An index that contains only the rows with this condition of SQL."""
+    return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
 
 
 class PaymentTable:

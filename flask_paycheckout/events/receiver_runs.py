@@ -8,7 +8,6 @@ writes nothing.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from sqlalchemy import SingletonThreadPool, StaticPool
 
+from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.events.event_queue import EventQueue, QueuedEvent, names_of
 from flask_paycheckout.events.events import HeldEvent, Subject, about_event
@@ -71,12 +71,6 @@ class LeaseRenewal:
             with self._lock:
                 self._under_way.pop(key, None)
 
-    def forget(self) -> None:
-        """Reset all state in a forked process, which has no thread and may have inherited a held lock."""
-        self._lock = threading.Lock()
-        self._under_way = {}
-        self._thread = None
-
     def _work(self) -> None:
         while True:
             time.sleep(self._every)
@@ -97,11 +91,8 @@ def _try(renew: Callable[[], object]) -> None:
         _log.debug("a lease could not be renewed: %s", type(error).__name__)
 
 
-RENEWAL = LeaseRenewal()
-"""The instance of this process."""
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=RENEWAL.forget)
+RENEWAL = PerProcess(LeaseRenewal)
+"""That of the process."""
 
 
 _FIRST_PAUSE = timedelta(seconds=10)
@@ -136,7 +127,7 @@ class ReceiverRuns:
     receivers: Receivers
     superseding: Superseding
     shop: ShopTransactions
-    renewal: LeaseRenewal = RENEWAL
+    renewal: Callable[[], LeaseRenewal] = RENEWAL
     failing: set[str] = field(default_factory=set, init=False)
     """The receivers whose failure was logged with a traceback since their last success."""
 
@@ -245,7 +236,7 @@ class ReceiverRuns:
         # Not on a connection that all threads share: a second thread would work inside the receiver's transaction.
         if not events or isinstance(self.parts.engine().pool, (StaticPool, SingletonThreadPool)):
             return nullcontext()
-        return self.renewal.during(lambda: self.queue.renew(events, self.parts.clock()))
+        return self.renewal().during(lambda: self.queue.renew(events, self.parts.clock()))
 
     def _run_one(
         self,

@@ -16,7 +16,7 @@ from sqlalchemy import SingletonThreadPool, StaticPool
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.due_reading import DueRound, Workers
 from flask_paycheckout.checkouts.due_reads import DueReads
-from flask_paycheckout.checkouts.settlement import Settlement
+from flask_paycheckout.checkouts.settlement import ReadCause, Settlement
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.events.outbox import Outbox
@@ -163,7 +163,7 @@ class Reconciler:
         """Apply a finished read, and deliver its events."""
         ids = checkout.checkout_id, checkout.order_id
         try:
-            settled = self.settlement.apply(checkout, read.result, via=FoundBy.RECONCILE)
+            settled = self.settlement.apply(checkout, read.result, ReadCause(FoundBy.RECONCILE))
         except PaymentsError as error:
             fields, text = about_checkout(checkout), "checkout %s of order %s could not be read: %s"
             self.parts.log.warning("reads of deposits", text, *ids, error, extra=fields, error=error)

@@ -50,7 +50,7 @@ def test_the_longest_overdue_is_claimed_first(shop: Shop) -> None:
 @pytest.mark.parametrize(("timeout", "claim"), [(15, 60), (30, 60), (100, 200)])
 def test_a_claim_outlasts_the_read(open_shop: OpenShop, timeout: int, claim: int) -> None:
     shop = open_shop(PAYCHECKOUT_TIMEOUT=timeout)
-    assert shop.runtime.due_reads.claim == timedelta(seconds=claim)
+    assert shop.runtime.parts.claim == timedelta(seconds=claim)
 
 
 def test_a_pages_read_is_claimed_once(shop: Shop) -> None:

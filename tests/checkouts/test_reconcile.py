@@ -105,7 +105,7 @@ def stores_many(shop: Shop, count: int) -> list[str]:
 def claimed_now(shop: Shop) -> int:
     table = shop.runtime.models.checkouts
     with shop.runtime.engine().connect() as connection:
-        waiting = table.c.next_read_at == shop.clock.now + shop.runtime.due_reads.claim
+        waiting = table.c.next_read_at == shop.clock.now + shop.runtime.parts.claim
         return connection.execute(table.select().where(waiting)).all().__len__()
 
 

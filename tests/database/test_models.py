@@ -56,7 +56,7 @@ def test_a_clock_in_another_zone_means_the_same_moments(shop: Shop) -> None:
     attempt = shop.attempt(shop.starts())
     assert attempt.created_at == moment
     (claimed,) = shop.runtime.due_reads.claim_due(moment, moment, 10)
-    assert claimed.next_read_at == moment + shop.runtime.due_reads.claim
+    assert claimed.next_read_at == moment + shop.runtime.parts.claim
 
 
 @pytest.mark.parametrize("column", ["checkout_id", "current_order_id", "paid_order_id"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from flask_paycheckout.checkouts.settlement import ReadCause
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.signals import BY_NAME
 from tests.conftest import NewDatabase, OpenShop
@@ -171,7 +172,9 @@ def test_what_a_dead_process_left_is_told_before_what_came_after_it(shop: Shop, 
     (listener,) = connected("listener")
     checkout_id = shop.has_deposit("pending")
     settlement = shop.runtime.settlement
-    settlement.apply(shop.attempt(checkout_id), settlement.reading(shop.attempt(checkout_id)), via=FoundBy.SETTLE)
+    settlement.apply(
+        shop.attempt(checkout_id), settlement.reading(shop.attempt(checkout_id)), ReadCause(FoundBy.SETTLE)
+    )
     shop.clock.advance(seconds=61)
     shop.settles(checkout_id, says="failed")
     assert listener.ran == ["checkout_created", "order_pending", "order_abandoned"]

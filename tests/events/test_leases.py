@@ -72,8 +72,8 @@ def test_work_that_hangs_loses_its_lease() -> None:
 def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
     open_shop: OpenShop, new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = open_shop(SQLALCHEMY_DATABASE_URI=new_database("slow"))
-    object.__setattr__(shop.runtime.receiver_runs, "renewal", LeaseRenewal(EVERY))
+    shop, renewal = open_shop(SQLALCHEMY_DATABASE_URI=new_database("slow")), LeaseRenewal(EVERY)
+    object.__setattr__(shop.runtime.receiver_runs, "renewal", lambda: renewal)
     runs: list[str] = []
     renewed = Event()
     waits_until_renewed(monkeypatch, renewed)

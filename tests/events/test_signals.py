@@ -13,6 +13,7 @@ from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import PayCheckout, order_paid, payment_held
+from flask_paycheckout.checkouts.settlement import ReadCause
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.signals import Signal
 from tests.conftest import OpenShop
@@ -240,7 +241,9 @@ def test_a_listener_that_died_is_missed_by_a_process_without_one(shop: Shop) -> 
         checkout_id = shop.starts()
         shop.service.says(checkout_id, "completed")
         settlement = shop.runtime.settlement
-        settlement.apply(shop.attempt(checkout_id), settlement.reading(shop.attempt(checkout_id)), via=FoundBy.SETTLE)
+        settlement.apply(
+            shop.attempt(checkout_id), settlement.reading(shop.attempt(checkout_id)), ReadCause(FoundBy.SETTLE)
+        )
     shop.clock.advance(minutes=1)
     shop.reconciles()
     [event] = shop.events("order_paid")

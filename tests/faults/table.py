@@ -100,7 +100,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the answer about another deposit is taken": (
             f"{_SETTLEMENT}::test_a_deposit_of_another_checkout_is_no_answer",
-            Drop("checkouts.settlement:Settlement._apply", "_require_own"),
+            Swap("checkouts.settlement:Settlement._read", "deposit.deposit_id != checkout.checkout_id", "False"),
         ),
         "a deposit status in capitals is no completed one": (
             f"{_SETTLEMENT}::test_a_status_is_compared_without_regard_to_case[sqlite]",
@@ -462,11 +462,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a webhook whose read moved nothing is not stored": (
             f"{_HINTS}::test_a_webhook_whose_read_somebody_else_forestalls_is_counted",
-            Swap("checkouts.webhooks:Webhooks._read", "hint.is_stored", "True"),
+            Swap("checkouts.webhooks:Webhooks._read", "cause.webhook_at", "None"),
         ),
         "a webhook whose read got no answer is not stored": (
             f"{_HINTS}::test_a_read_stores_its_webhook_whatever_its_result[away-no answer]",
-            Swap("checkouts.settlement:Settlement._apply", "hint.values", "{}"),
+            Swap("checkouts.settlement:Settlement._read", "cause.columns", "{}"),
         ),
         "the read that a webhook wants takes back what a newer one wants": (
             f"{_HINTS}::test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down",
