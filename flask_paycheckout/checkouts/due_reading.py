@@ -115,7 +115,11 @@ class DueRound(Generic[Result]):
             key = self._turns.popleft()
             room = self._limits.room(key)
             if room:
-                self._begin(self._due.take(key if self._several else None, room, complete=nothing_locked))
+                # After a failure, claim from the other end, so that neighbouring checkouts that fail together do not
+                # count as an outage.
+                newest_first = self._limits.troubled(key)
+                account = key if self._several else None
+                self._begin(self._due.take(account, room, newest_first=newest_first, complete=nothing_locked))
             if self._due.is_over(key if self._several else None):
                 self._limits.finished(key)
             else:
@@ -209,7 +213,7 @@ class _Due:
         """Whether nothing more of an account is left."""
         return self._left <= 0 or account in self._finished
 
-    def take(self, account: str | None, room: int, *, complete: bool) -> Sequence[CheckoutMixin]:
+    def take(self, account: str | None, room: int, *, newest_first: bool, complete: bool) -> Sequence[CheckoutMixin]:
         """Claim up to `room` checkouts of an account; empty when none is left.
 
         :param account: None for those of all accounts.
@@ -219,11 +223,13 @@ class _Due:
         if room <= 0 or account in self._finished:
             return ()
         failing = account in self._failing
-        claimed = self._due_reads.claim_due(self._by, self._clock(), room, account=account, failing=failing)
+        claimed = self._due_reads.claim_due(
+            self._by, self._clock(), room, account=account, failing=failing, newest_first=newest_first
+        )
         self._left -= len(claimed)
         if len(claimed) == room or not complete:
             return claimed
         (self._finished if failing else self._failing).add(account)
         if claimed or failing:
             return claimed
-        return self.take(account, room, complete=complete)
+        return self.take(account, room, newest_first=newest_first, complete=complete)

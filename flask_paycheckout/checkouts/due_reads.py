@@ -90,6 +90,7 @@ class DueReads:
         *,
         account: str | None = None,
         failing: bool = False,
+        newest_first: bool = False,
     ) -> Sequence[CheckoutMixin]:
         """Claim due reads, and return their checkouts, oldest first.
 
@@ -98,12 +99,13 @@ class DueReads:
         :param due_by: claim reads that were due at this time.
         :param account: claim only reads of this merchant account; None for those of all.
         :param failing: claim only those whose last read failed; otherwise only the others.
+        :param newest_first: claim those that became due last, instead of the longest overdue.
         """
         c = self._table.c
         due = select(c.id).where(*self._is_due(due_by), c.failed_reads > 0 if failing else c.failed_reads == 0)
         if account is not None:
             due = due.where(c.account == account)
-        due = due.order_by(c.next_read_at).limit(limit)
+        due = due.order_by(c.next_read_at.desc() if newest_first else c.next_read_at).limit(limit)
         claiming = update(self._table).where(self.checkouts.unlocked(due))
         values = {"next_read_at": now + self.parts.claim} | self._hint_taken(now)
         return self.checkouts.claimed(claiming.values(values).returning(*c))

@@ -383,6 +383,11 @@ class AdaptiveLimit:
         self.size = max(1, self.size // 2)
 
     @property
+    def troubled(self) -> bool:
+        """Whether the last read failed."""
+        return self._failures > 0
+
+    @property
     def closed(self) -> bool:
         """Whether the round should end, since its other reads would fail as well.
 
@@ -451,6 +456,10 @@ class AccountLimits:
         limit.keep_within(self._share_of(account))
         room = min(limit.size - self._under_way[account] - self._late[account], self._free)
         return min(room, (limit.size + 1) // 2) if room >= max(1, limit.size // 2) else 0
+
+    def troubled(self, account: str) -> bool:
+        """Whether the account's last read failed."""
+        return self._limits[account].troubled
 
     def closed(self, account: str) -> bool:
         """Whether no further read of an account is worth a try in this round."""

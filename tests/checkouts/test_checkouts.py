@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,8 +10,8 @@ from sqlalchemy import String
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import mapped_column
 
-from flask_paycheckout import CheckoutMixin, EventMixin, Pay
-from flask_paycheckout.checkouts.moves import Asked, Move, Moved
+from flask_paycheckout import CheckoutMixin, EventMixin
+from flask_paycheckout.checkouts.moves import Move, Moved
 from flask_paycheckout.checkouts.states import Status
 from tests.conftest import OpenShop
 from tests.scripted import Shop
@@ -37,20 +36,6 @@ def test_a_due_read_is_claimed_once(shop: Shop) -> None:
     assert claims(shop) == []
     shop.clock.advance(seconds=60)
     assert claims(shop) == [checkout_id], "a claimant that died is replaced"
-
-
-def test_the_longest_overdue_is_claimed_first(shop: Shop) -> None:
-    made = [shop.starts("o-1")]
-    shop.clock.advance(seconds=1)
-    made.append(shop.starts("o-2"))
-    assert claims(shop, 1) == made[:1]
-    assert claims(shop, 1) == made[1:]
-
-
-@pytest.mark.parametrize(("timeout", "claim"), [(15, 60), (30, 60), (100, 200)])
-def test_a_claim_outlasts_the_read(open_shop: OpenShop, timeout: int, claim: int) -> None:
-    shop = open_shop(PAYCHECKOUT_TIMEOUT=timeout)
-    assert shop.runtime.parts.claim == timedelta(seconds=claim)
 
 
 def test_a_pages_read_is_claimed_once(shop: Shop) -> None:
@@ -120,12 +105,3 @@ def test_a_move_whose_event_cannot_be_stored_does_not_happen(shop: Shop) -> None
     with pytest.raises(IntegrityError):
         pays(shop, attempt)
     assert shop.attempt(attempt.checkout_id).status == "created"
-
-
-def test_a_replaced_attempt_gives_its_place_to_the_new_one_only(shop: Shop) -> None:
-    seen = shop.attempt(shop.starts())
-    store = shop.runtime.moves.store
-    asked = Asked(Pay("1", "USD"), Pay("1", "USD"))
-    assert store("o-1", "chk-8", "https://pay.example/8", asked, shop.clock.now, seen) is not None
-    assert store("o-1", "chk-9", "https://pay.example/9", asked, shop.clock.now, seen) is None
-    assert [attempt.checkout_id for attempt in shop.attempts()] == ["chk-1", "chk-8"]

@@ -51,9 +51,6 @@ class World:
         self.now = 0.0
         self.answer, self.store = answer, store
         self.failure: float | None = None
-        self.failures = 10**6
-        """How many reads fail."""
-
         self.due: dict[str, deque[Attempt]] = {}
         self.settled: dict[str, float] = {}
         """When each read of a healthy account was stored."""
@@ -106,7 +103,9 @@ class World:
     def due_accounts(self, due_by: object = None) -> list[str]:
         return sorted(account for account, due in self.due.items() if due)
 
-    def claim_due(self, due_by: object, now: object, limit: int, *, account: str, failing: bool) -> list[Attempt]:
+    def claim_due(
+        self, due_by: object, now: object, limit: int, *, account: str, failing: bool, newest_first: bool
+    ) -> list[Attempt]:
         due = self.due.get(account, deque())
         return [due.popleft() for _ in range(0 if failing else min(limit, len(due)))]
 
@@ -145,8 +144,7 @@ class Reading:
         world.reads += 1
         world.most_reads = max(world.most_reads, world.reads)
         read.add_done_callback(world.is_over)
-        if attempt.account == FAILING and world.failure is not None and world.failures:
-            world.failures -= 1
+        if attempt.account == FAILING and world.failure is not None:
             world.at(world.now + world.failure, lambda: read.set_exception(TimeoutError()))
         else:
             world.at(world.now + world.answer, lambda: read.set_result(None))
@@ -213,19 +211,6 @@ def test_an_account_that_becomes_due_while_an_answer_is_late_is_read_in_the_same
     assert len(later) == 10
     assert max(later) < 5
     assert world.failed_reads == 1, "one that hangs is probed once"
-
-
-def test_a_few_failures_do_not_end_the_round_of_their_account() -> None:
-    """Three reads fail, enough to pause an account, but reads begun before them are answered."""
-    world = World(answer=0.05, store=0.001)
-    world.owes(FAILING, 50)
-    world.owes("other", 10)
-    world.runs()
-    world.failure, world.failures = 0.01, 3
-    world.owes(FAILING, 100)
-    world.owes("other", 1)
-    world.runs()
-    assert (len(world.settled), world.failed_reads) == (158, 3)
 
 
 def test_answers_that_are_late_never_have_more_than_as_many_threads_again() -> None:

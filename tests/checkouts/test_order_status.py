@@ -5,14 +5,6 @@ from __future__ import annotations
 from tests.scripted import Shop
 
 
-def test_a_rejected_payment_leaves_the_order_unpaid(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-    shop.resolves(checkout_id, accept=False)
-    with shop.app.app_context():
-        status = shop.runtime.statuses.of("o-1")
-    assert (status.status, status.final) == ("unpaid", False)
-
-
 def test_a_replaced_attempt_is_read_by_the_schedule_only(shop: Shop) -> None:
     first = shop.starts()
     shop.settles(first)

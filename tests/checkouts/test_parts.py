@@ -99,11 +99,6 @@ def test_an_amount_that_no_currency_has_is_no_part(shop: Shop, amount: str) -> N
     assert (pays(shop, amount).status, shop.attempts()[0].reason) == ("held", "amount_mismatch")
 
 
-def test_without_parts_each_other_amount_is_held(shop: Shop) -> None:
-    shop.totals["o-1"] = Pay("100", "USD")
-    assert (pays(shop, "60").status, shop.attempts()[0].due) == ("held", Pay("100", "USD"))
-
-
 @pytest.mark.parametrize(
     ("newest", "reason"),
     [
@@ -128,26 +123,6 @@ def test_a_deposit_asks_for_its_amount_and_then_for_the_rest(shop: Shop) -> None
     assert shop.attempt(shop.starts()).due == Pay("50", "USD")
     shop.totals["o-1"] = Pay("100", "USD", now="70")
     assert shop.attempt(shop.starts()).due == Pay("50", "USD")
-
-
-def test_another_instalment_is_another_page(shop: Shop) -> None:
-    shop.totals["o-1"] = Pay("100", "USD", now="50")
-    first = shop.starts()
-    assert shop.starts() == first
-    shop.totals["o-1"] = Pay("100", "USD", now="20")
-    assert shop.starts() != first
-
-
-def test_a_payment_beside_the_last_part_is_held(shop: Shop, signals: Signals) -> None:
-    """Two pages of one order, both open: the second asks for less, since the first was paid with a part."""
-    first = shop.starts()
-    shop.totals["o-1"] = Pay("100", "USD", now="40")
-    second = shop.starts()
-    assert shop.settles(first, "completed", inputAmount=number("70")).status == "part"
-    assert shop.settles(second, "completed", inputAmount=number("40")).reason == "amount_mismatch"
-    shop.resolves(second, False)
-    third = pays(shop, "30")
-    assert (third.status, signals.names.count("order_paid")) == ("paid", 1)
 
 
 def test_a_payment_after_the_last_part_is_a_duplicate(shop: Shop) -> None:
@@ -209,14 +184,6 @@ def test_an_excess_is_told_and_listed_until_it_is_refunded(shop: Shop, signals: 
     assert rest(shop) == ("50.00", "0.00", "USD")
 
 
-def test_a_refund_that_is_cancelled_after_the_order_was_paid_is_an_excess(shop: Shop) -> None:
-    reference = refunds(shop, pays(shop, "60").checkout_id, "10")
-    assert pays(shop, "50").status == "paid"
-    with shop.app.app_context():
-        shop.paycheckout.cancel_payout(reference, by="Ada", why="a slip")
-    assert "10.00 USD" in examples(shop, "money-to-pay-back")[0]
-
-
 def test_a_cancelled_refund_may_reach_the_total(shop: Shop) -> None:
     reference = refunds(shop, pays(shop, "60").checkout_id, "10")
     shop.totals["o-1"] = Pay("60", "USD", parts=True)
@@ -247,15 +214,6 @@ def test_a_person_accepts_a_part(shop: Shop, signals: Signals) -> None:
     assert not examples(shop, "money-to-pay-back")
 
 
-def test_a_part_that_a_person_accepts_may_complete_the_order(shop: Shop, signals: Signals) -> None:
-    part, late = pays(shop, "60").checkout_id, arrives(shop, "40")
-    shop.totals["o-1"] = None
-    assert shop.settles(late).reason == "order_not_payable"
-    shop.totals["o-1"] = TOTAL
-    assert resolves(shop, late, as_part=True).status == "paid"
-    assert (shop.attempt(part).status, signals.names.count("order_paid")) == ("part", 1)
-
-
 @pytest.mark.parametrize("accepted", [{}, {"refund_excess": True}], ids=["kept", "given back"])
 def test_what_came_too_much_for_an_order_without_parts(shop: Shop, accepted: dict[str, bool]) -> None:
     shop.totals["o-1"] = Pay("100", "USD")
@@ -279,26 +237,6 @@ def test_an_excess_and_its_refund_are_one_commit(shop: Shop) -> None:
     assert (shop.attempt(held).status, shop.runtime.payouts.of_checkout(held)) == ("held", [])
 
 
-def test_no_more_than_what_is_left_has_no_excess(shop: Shop) -> None:
-    shop.totals["o-1"] = Pay("100", "USD")
-    short = pays(shop, "60").checkout_id
-    with pytest.raises(TransitionRefused, match="no more arrived"):
-        resolves(shop, short, refund_excess=True)
-    with shop.app.app_context(), pytest.raises(ValueError, match="as_part"):
-        shop.paycheckout.resolve(short, False, "Ada", "no", as_part=True)
-
-
-def test_a_second_payment_of_a_paid_order_may_go_back_as_it_is_accepted(shop: Shop, signals: Signals) -> None:
-    late = shop.starts()
-    shop.totals["o-1"] = Pay("100", "USD", now="60")
-    assert [pays(shop, amount).status for amount in ("60", "40")] == ["part", "paid"]
-    shop.settles(late, "completed", inputAmount=number("30"))
-    resolves(shop, late, refund_excess=True)
-    assert shop.runtime.payouts.of_checkout(late)[0].amount == Decimal(30)
-    assert (rest(shop), signals.names.count("order_paid")) == (("100.00", "0.00", "USD"), 1)
-    assert not examples(shop, "money-to-pay-back")
-
-
 def test_an_order_with_a_part_is_not_abandoned(shop: Shop, signals: Signals) -> None:
     first = shop.starts()
     shop.totals["o-1"] = Pay("100", "USD", now="60")
@@ -314,14 +252,6 @@ def test_parts_in_another_currency_than_the_total_are_not_reckoned(shop: Shop) -
     shop.totals["o-1"] = Pay("10", "EUR", parts=True)
     with pytest.raises(OrderNotPayable):
         shop.starts()
-    assert rest(shop) == ("60.00", "40.00", "USD")
-
-
-def test_what_is_left_follows_the_newest_total_and_else_the_last_one(shop: Shop) -> None:
-    pays(shop, "60")
-    shop.totals["o-1"] = Pay("80", "USD")
-    assert rest(shop) == ("60.00", "20.00", "USD")
-    shop.totals["o-1"] = None
     assert rest(shop) == ("60.00", "40.00", "USD")
 
 
@@ -345,23 +275,6 @@ def test_money_given_back_by_hand_counts(shop: Shop) -> None:
         shop.paycheckout.refund(part, "60", by="Ada", why="in the shop", to=ByHand())
         shop.db.session.commit()
     assert rest(shop) == ("0.00", "100.00", "USD")
-
-
-def test_books_and_audit_know_parts(shop: Shop) -> None:
-    shop.totals["o-1"] = Pay("100", "USD")
-    held = pays(shop, "60").checkout_id
-    for total in ("100", "60"):
-        shop.clock.advance(minutes=5)
-        shop.totals["o-1"] = Pay(total, "USD")
-        if total == "100":
-            resolves(shop, held, as_part=True)
-        shop.reconciles()
-    assert shop.attempt(held).status == "paid"
-    with shop.app.app_context():
-        booked = [(line.kind, line.gross) for line in shop.paycheckout.books()]
-    assert booked == [("held", Decimal(60)), ("held", Decimal(-60)), ("payment", Decimal(60))]
-    # The service of these tests lists no disbursements.
-    assert "agreed 1, differs 0" in shop.runs("audit").output
 
 
 def test_the_receivers_of_a_part_get_exact_sums_also_later(shop: Shop) -> None:

@@ -13,7 +13,6 @@ from flask_paycheckout import Pay, payment_reminder
 from flask_paycheckout.testing import Signals
 from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import OpenShop
-from tests.plans import plans
 from tests.scripted import Shop
 
 HOUR, DAY = 3600, 86400
@@ -184,16 +183,6 @@ def test_an_order_whose_total_cannot_be_told_is_asked_about_again_later(shop: Sh
     shop.clock.advance(hours=1)
     reconciles(shop)
     assert reminded(signals) == [("o-1", 1)]
-
-
-def test_a_round_finds_what_is_due_by_an_index_of_few_rows(shop: Shop) -> None:
-    shop.starts()
-    shop.clock.advance(hours=1)
-    with plans(shop.runtime.engine()) as seen:
-        reconciles(shop)
-    due = [plan for statement, plan in seen if "remind_at <=" in statement]
-    assert len(due) == 2
-    assert all("USING" in plan and "_remind" in plan and "TEMP B-TREE" not in plan for plan in due), due
 
 
 def test_without_the_setting_nobody_is_reminded_and_no_row_waits(open_shop: OpenShop, signals: Signals) -> None:

@@ -139,14 +139,10 @@ def test_no_order_of_the_shop_has_the_id_of_a_request(shop: Shop) -> None:
     [
         ({"total": "12.50"}, TypeError, "total must be Pay or Receive"),
         ({"title": " "}, ValueError, "title must not be empty"),
-        ({"title": "x" * 256}, ValueError, "title must have 255 characters"),
         ({"title": f"Logo {RTL}gnp"}, ValueError, "title .*marks of direction"),
-        ({"note": "x" * 1001}, ValueError, "note must have 1000 characters"),
         ({"note": "two\nlines"}, ValueError, "note must have"),
         ({"expires": timedelta(0)}, ValueError, "expires must be later than now"),
-        ({"expires": "tomorrow"}, TypeError, "expires must be a datetime or a timedelta"),
         ({"account": "ada"}, ValueError, "account 'ada' is not known"),
-        ({"by": " "}, ValueError, "by must not be empty"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )

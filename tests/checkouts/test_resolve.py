@@ -93,21 +93,6 @@ def test_the_decision_and_what_follows_are_stored_with_it_or_not_at_all(shop: Sh
     assert shop.events("payment_resolved") == []
 
 
-def test_a_receiver_that_failed_gets_the_same_words_later(shop: Shop) -> None:
-    heard: list[dict[str, Any]] = []
-
-    def note(app: object, *, accepted: bool, by: str, why: str, **rest: Any) -> None:
-        heard.append({"accepted": accepted, "by": by, "why": why})
-        if len(heard) == 1:
-            raise RuntimeError("mail is down")
-
-    with payment_resolved.connected_to(note, sender=shop.app):
-        shop.resolves(shop.has_held(), accept=False, by="Zoë \ud83d", why="too\nlittle\0")
-        shop.clock.advance(minutes=2)
-        shop.reconciles()
-    assert heard == [{"accepted": False, "by": "Zoë \ud83d", "why": "too\nlittle\0"}] * 2
-
-
 def test_both_events_reach_atomic_receivers_in_the_transaction_of_the_decision(shop: Shop) -> None:
     heard: list[tuple[str, str]] = []
 

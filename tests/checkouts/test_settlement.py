@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,14 +9,12 @@ import sqlalchemy as sa
 from flask import Flask
 from sqlalchemy.exc import DBAPIError
 
-from flask_paycheckout import ConfigurationError, Pay, TransitionRefused, UnknownCheckout, order_paid
+from flask_paycheckout import ConfigurationError, Pay, UnknownCheckout, order_paid
 from flask_paycheckout.client import PaymentsError, TransportFailed
 from flask_paycheckout.testing import Signals
 from tests.conftest import OpenShop
 from tests.scripted import Answer, Shop, garbage, number, refusal, success
 from tests.test_cli import runs
-
-CLOSED = ["failed", "expired", "cancelled", "rejected"]
 
 pytestmark = pytest.mark.on_each_database
 
@@ -75,22 +72,6 @@ def test_a_payment_of_an_order_that_is_no_longer_that_order_is_held(shop: Shop, 
     shop.totals["o-1"] = now
     shop.service.says(checkout_id, "completed")
     assert (shop.settles(checkout_id).status, shop.attempt(checkout_id).reason) == ("held", reason)
-
-
-def test_the_wrong_money_is_named_before_the_duplicate(shop: Shop) -> None:
-    first = shop.starts()
-    shop.totals["o-1"] = Pay("13.00", "USD")
-    second = shop.has_deposit("completed", inputAmount=number("13.00"))
-    shop.settles(second)
-    assert shop.settles(first, says="completed", inputAmount=number("1")).reason == "amount_mismatch"
-
-
-@pytest.mark.parametrize("status", [*CLOSED, "Expired"])
-def test_a_closed_deposit_ends_a_pending_checkout(shop: Shop, signals: Signals, status: str) -> None:
-    checkout_id = shop.has_deposit("pending")
-    shop.settles(checkout_id)
-    assert shop.settles(checkout_id, says=status).status == "abandoned"
-    assert signals.names == ["checkout_created", "order_pending", "order_abandoned"]
 
 
 def test_a_status_is_compared_without_regard_to_case(shop: Shop) -> None:
@@ -272,21 +253,6 @@ def test_what_is_no_evidence_never_changes_a_state(shop: Shop, signals: Signals,
     assert signals.names == told
 
 
-def test_reads_that_fail_back_off_and_recover_at_the_first_answer(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.service.fails(checkout_id)
-    waits = []
-    for _ in range(4):
-        with pytest.raises(PaymentsError):
-            shop.settles(checkout_id)
-        waits.append((shop.attempt(checkout_id).next_read_at - shop.clock.now).total_seconds())
-    assert waits == [5, 10, 20, 40]
-    story = shop.attempt(checkout_id).history
-    assert story.count('"no answer"') == 1, "an outage is one line of the story"
-    shop.settles(checkout_id, says="pending")
-    assert shop.attempt(checkout_id).failed_reads == 0
-
-
 @pytest.mark.parametrize("status", ["paid", "held", "rejected"])
 def test_a_decided_checkout_is_not_read(shop: Shop, status: str) -> None:
     checkout_id = in_state(shop, status)
@@ -360,47 +326,6 @@ def test_order_abandoned_is_not_told_beside_an_attempt_that_is(shop: Shop, signa
     assert shop.settles(second).status == other
     assert shop.settles(first, says="failed").status == "abandoned"
     assert "order_abandoned" not in signals.names
-
-
-@pytest.mark.parametrize("status", ["created", "pending", "paid", "rejected", "abandoned"])
-def test_only_a_held_payment_can_be_decided(shop: Shop, status: str) -> None:
-    checkout_id = in_state(shop, status)
-    with pytest.raises(TransitionRefused) as refused:
-        shop.resolves(checkout_id, accept=True)
-    assert (refused.value.checkout_id, refused.value.status) == (checkout_id, status)
-    assert status in str(refused.value)
-
-
-def test_an_older_answer_that_comes_late_takes_nothing_back(shop: Shop) -> None:
-    """A slow read brings "not found" after a quick one brought the payment."""
-    checkout_id = shop.starts()
-
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        shop.settles(checkout_id, says="completed")
-
-    shop.service.meanwhile = meanwhile
-    assert shop.settles(checkout_id).status == "paid"
-
-
-def test_a_webhook_that_comes_while_a_read_is_under_way_keeps_its_place(shop: Shop) -> None:
-    """The read began before the payment did: what it saw is old, and the hint is what leads to the payment."""
-    checkout_id = shop.has_deposit("pending")
-    shop.clock.advance(hours=5)
-    shop.settles(checkout_id)
-    shop.runtime.webhooks.receive(checkout_id)
-    shop.clock.advance(seconds=2)
-
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        shop.runtime.webhooks.receive(checkout_id)
-
-    shop.service.meanwhile = meanwhile
-    shop.settles(checkout_id)
-    assert shop.attempt(checkout_id).next_read_at <= shop.clock.now + timedelta(seconds=5)
-    shop.service.says(checkout_id, "completed")
-    shop.clock.advance(seconds=5)
-    assert shop.reconciles().changed == 1
 
 
 @pytest.mark.parametrize("status", ["pending", "completed"])

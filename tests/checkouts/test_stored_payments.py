@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from flask_paycheckout import Amount, PaymentFee, Receive, order_paid, payment_held, payment_resolved
+from flask_paycheckout import Amount, PaymentFee, Receive, order_paid
 from tests.scripted import Shop, number
 
 pytestmark = pytest.mark.on_each_database
@@ -46,21 +46,6 @@ def test_receivers_of_every_kind_get_what_arrived(shop: Shop) -> None:
     assert (payment.method, payment.bank_name) == ("014", "Bank Central Asia")
     assert (payment.rate, payment.completed_at) == (Decimal("1.000000000000000001"), shop.clock.now)
     assert heard == {"atomic": payment, "later": payment}
-
-
-def test_money_that_is_held_is_stored_too_and_a_decision_keeps_it(shop: Shop) -> None:
-    heard = []
-
-    def note(app: object, *, checkout: Any, **rest: Any) -> None:
-        heard.append(checkout.payment.paid)
-
-    with payment_held.connected_to(note, sender=shop.app), payment_resolved.connected_to(note, sender=shop.app):
-        checkout_id = shop.has_held()
-        seen_at = shop.clock.now
-        shop.clock.advance(hours=1)
-        shop.resolves(checkout_id, accept=False)
-    assert heard == [Amount(Decimal("1"), "USD")] * 2
-    assert shop.attempt(checkout_id).payment.completed_at == seen_at
 
 
 def test_money_whose_move_fails_is_stored_with_the_time_at_which_it_was_seen_first(shop: Shop) -> None:

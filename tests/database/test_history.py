@@ -12,17 +12,6 @@ from flask_paycheckout.database.history import Entry, appended, line, lines
 NOW = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
 
 
-def test_a_line_says_when_what_and_the_facts() -> None:
-    (entry,) = lines(line(NOW, Entry.MOVED, to="paid", reads=3, compared=["a", "b"], reason=None))
-    assert entry == {
-        "at": "2026-01-01T12:00:00.123+00:00",
-        "what": "moved",
-        "to": "paid",
-        "reads": 3,
-        "compared": ["a", "b"],
-    }
-
-
 @pytest.mark.parametrize("fact", ["two\nlines", "\u2028", "\x1c\x85", "\x00", "\ud800", '"}', "é"])
 def test_whatever_a_fact_holds_it_stays_one_line(fact: str) -> None:
     text = line(NOW, Entry.RESOLVED, why=fact)

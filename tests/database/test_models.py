@@ -7,16 +7,14 @@ from typing import Any
 
 import pytest
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import String, event as sa_event, inspect
+from sqlalchemy import String, event as sa_event
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import mapped_column
 from sqlalchemy.orm.attributes import instance_state
 
 from flask_paycheckout import CheckoutMixin, Pay, Receive, order_paid
-from flask_paycheckout.database.hosts import database_of
-from flask_paycheckout.models import make_models
 from tests.conftest import OpenShop
-from tests.scripted import Shop, make_app
+from tests.scripted import Shop
 
 pytestmark = pytest.mark.on_each_database
 
@@ -48,17 +46,6 @@ def test_moments_come_back_as_aware_utc_however_the_row_is_loaded(shop: Shop) ->
         assert not shop.db.session.dirty, "loading marks nothing as changed"
 
 
-def test_a_clock_in_another_zone_means_the_same_moments(shop: Shop) -> None:
-    """SQLite drops the zone of what it stores: local time would be read back as UTC."""
-    tokyo = timezone(timedelta(hours=9))
-    moment = shop.clock.now
-    shop.clock.now = moment.astimezone(tokyo)
-    attempt = shop.attempt(shop.starts())
-    assert attempt.created_at == moment
-    (claimed,) = shop.runtime.due_reads.claim_due(moment, moment, 10)
-    assert claimed.next_read_at == moment + shop.runtime.parts.claim
-
-
 @pytest.mark.parametrize("column", ["checkout_id", "current_order_id", "paid_order_id"])
 def test_the_database_itself_refuses_a_second_current_or_paid_attempt(shop: Shop, column: str) -> None:
     shop.has_paid()
@@ -78,31 +65,6 @@ def test_the_database_itself_refuses_to_tell_an_order_paid_twice(shop: Shop) -> 
         row = dict(connection.execute(table.select().where(table.c.name == "order_paid")).mappings().one())
         with pytest.raises(IntegrityError, match="once"):
             connection.execute(table.insert().values(row | {"id": 9, "event_id": "another"}))
-
-
-def test_the_tables_are_in_the_shops_metadata_before_any_request() -> None:
-    app = make_app()
-    db = SQLAlchemy(app)
-    models = make_models(database_of(db, None, app.app_context))
-    ours = (
-        models.checkouts,
-        models.events,
-        models.payouts,
-        models.bookings,
-        models.services,
-        models.deeds,
-        models.days,
-        models.requests,
-    )
-    tables = {table.name for table in ours}
-    expected = {
-        f"paycheckout_{name}"
-        for name in ("booking", "checkout", "day", "deed", "event", "payout", "request", "service")
-    }
-    assert tables == expected <= set(db.metadata.tables)
-    with app.app_context():
-        db.create_all()
-        assert set(inspect(db.engine).get_table_names()) == tables
 
 
 def test_a_receiver_gets_own_columns_under_their_own_names_and_may_write_to_them(open_shop: OpenShop) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from uuid import UUID
 
@@ -11,7 +10,6 @@ from flask import render_template_string
 
 from flask_paycheckout.database.order_ids import MAX_ID, require_order_id
 from tests.scripted import Shop
-from tests.test_cli import runs
 
 NO_STRINGS = [7, None, b"o-1", UUID(int=1), ["o-1"], 1.5]
 CONTROLS = ["\x1b[2J", "a\x7fb", "a\tb", "a\x85b"]
@@ -66,15 +64,3 @@ def test_what_cannot_be_stored_or_shown_is_refused_alike_by_every_call(
 @pytest.mark.parametrize("order_id", IDS, ids=ascii)
 def test_every_other_string_is_an_order_id(order_id: str) -> None:
     assert require_order_id(order_id) is order_id
-
-
-def test_a_word_of_a_fault_names_where_it_is() -> None:
-    with pytest.raises(ValueError, match=re.escape("; this one holds U+000A at position 3. Use")):
-        require_order_id("abc\ndef")
-
-
-@pytest.mark.parametrize("order_id", ["a\nb", "\udcff", "x" * 256], ids=ascii)
-def test_the_command_says_what_is_wrong_with_an_order_id(shop: Shop, order_id: str) -> None:
-    ran = runs(shop, "show", order_id)
-    assert ran.exit_code == 2
-    assert "order_id must have 1 to 255 characters" in ran.stderr

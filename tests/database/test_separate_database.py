@@ -12,7 +12,7 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout import CheckoutMixin, ConfigurationError, EventMixin, PayCheckout, order_abandoned, order_paid
+from flask_paycheckout import CheckoutMixin, ConfigurationError, EventMixin, PayCheckout, order_paid
 from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.receiver_runs import ReceiverRuns
 from tests.conftest import OpenShop
@@ -54,18 +54,6 @@ def test_it_is_refused_with_what_to_do(open_separate: Callable[..., Shop]) -> No
 def test_tables_in_two_databases_are_refused_always(open_separate: Callable[..., Shop]) -> None:
     with pytest.raises(ConfigurationError, match="Give the classes the same one"):
         open_separate(events=None, PAYCHECKOUT_SEPARATE_DATABASE=True)
-
-
-def test_a_default_database_that_is_named_only_later_is_noticed_at_first_use(tmp_path: Path) -> None:
-    binds = {"payments": f"sqlite:///{tmp_path / 'payments.db'}"}
-    app = make_app(SQLALCHEMY_DATABASE_URI=None, SQLALCHEMY_BINDS=binds)
-    db = SQLAlchemy()
-    add_payment_tables("payments", "payments")(db)
-    paycheckout = PayCheckout(app, db)
-    app.config["SQLALCHEMY_DATABASE_URI"] = f"sqlite:///{tmp_path / 'shop.db'}"
-    db.init_app(app)
-    with app.app_context(), pytest.raises(ConfigurationError, match="PAYCHECKOUT_SEPARATE_DATABASE"):
-        paycheckout.explain("o-1")
 
 
 def test_a_shop_whose_only_database_has_a_name_is_no_second_one(tmp_path: Path) -> None:
@@ -131,32 +119,6 @@ def test_an_atomic_receiver_runs_after_the_move_as_others_do(shop: Shop) -> None
         shop.has_paid()
     assert seen == ["paid"]
     assert effects(shop) == 1
-
-
-def test_what_was_overtaken_meanwhile_leaves_no_effect(shop: Shop) -> None:
-    def release(app: object, *, order_id: str, **facts: object) -> None:
-        shop.settles(checkout_id, says="completed")
-        writes(shop, "release", order_id)
-
-    checkout_id = shop.has_deposit("pending")
-    shop.settles(checkout_id)
-    shop.service.says(checkout_id, "failed")
-    with order_abandoned.connected_to(release, sender=shop.app):
-        shop.settles(checkout_id)
-    assert effects(shop) == 0
-    assert shop.events("order_abandoned")[0].superseded_at is not None
-
-
-def test_two_databases_of_which_both_were_only_read_hold_no_uncommitted_changes(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    with shop.app.app_context():
-        shop.db.session.execute(shop.db.select(shop.paycheckout.Checkout)).all()
-        writes(shop, "host", "o-1")
-        shop.db.session.commit()
-        shop.db.session.execute(text("SELECT * FROM effect")).all()
-        shop.db.session.execute(shop.db.select(shop.paycheckout.Checkout)).all()
-        assert shop.paycheckout.start("o-2").status == "created"
-        assert shop.paycheckout.settle(checkout_id).status == "created"
 
 
 def test_what_a_receiver_loses_with_its_transaction_is_no_delivery(

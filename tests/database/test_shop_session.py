@@ -101,15 +101,6 @@ def test_a_start_inside_half_done_work_is_refused_and_commits_nothing(ledger: Sh
     assert ledger.service.created == []
 
 
-@pytest.mark.parametrize("end", ["commit", "rollback"])
-@pytest.mark.parametrize("work", HALF_DONE)
-def test_a_start_after_the_work_is_ended_is_fine(ledger: Shop, work: Work, end: str) -> None:
-    with ledger.app.app_context():
-        work(ledger)
-        getattr(ledger.db.session, end)()
-        assert ledger.paycheckout.start("o-1").status == "created"
-
-
 @pytest.mark.parametrize("work", WRITTEN)
 @pytest.mark.parametrize("call", ["settle", "resolve", "reconcile"])
 def test_what_would_wait_for_ourselves_is_refused_at_once(ledger: Shop, work: Work, call: str) -> None:

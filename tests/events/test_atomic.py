@@ -109,16 +109,6 @@ def test_nothing_is_committed_when_an_atomic_receiver_raises(carts: Carts) -> No
     assert carts.checkout.problem is None
 
 
-@pytest.mark.parametrize("error", [SystemExit, GeneratorExit])
-def test_an_atomic_receiver_cannot_end_the_process(carts: Carts, error: type[BaseException]) -> None:
-    def leaves(app: Flask, **told: object) -> None:
-        raise error
-
-    with atomic(carts.shop, leaves):
-        carts.settle()
-    assert error.__name__ in carts.checkout.problem
-
-
 @pytest.mark.parametrize("call", ["commit", "rollback"])
 def test_an_atomic_receiver_must_leave_the_transaction_open(carts: Carts, call: str) -> None:
     def ends_it(app: Flask, **told: object) -> None:
@@ -128,16 +118,6 @@ def test_an_atomic_receiver_must_leave_the_transaction_open(carts: Carts, call: 
         carts.settle()
     assert (carts.checkout.status, carts.cart.state) == ("created", "open")
     assert "ends_it of order_paid failed" in carts.checkout.problem
-
-
-def test_an_atomic_receiver_may_use_savepoints(carts: Carts) -> None:
-    def nested(app: Flask, **told: object) -> None:
-        with carts.shop.db.session.begin_nested():
-            pass
-
-    with atomic(carts.shop, nested):
-        carts.settle()
-    assert carts.checkout.status == "paid"
 
 
 def open_socket(app: Flask, **told: object) -> None:

@@ -131,17 +131,6 @@ def test_an_abandonment_that_the_payment_overtook_is_told_to_nobody(shop: Shop, 
     assert "not delivered" not in shop.runs("report").output
 
 
-def test_an_abandonment_of_an_order_that_is_being_paid_anew_is_superseded(shop: Shop, connected: Connect) -> None:
-    (shaky,) = connected("shaky")
-    shaky.failing = {"order_abandoned"}
-    abandons(shop, shop.starts())
-    shaky.failing = set()
-    shop.starts()
-    assert shaky.ran == ["checkout_created", "order_pending", "order_abandoned", "checkout_created"]
-    shop.reconciles()
-    assert event(shop, "order_abandoned").superseded_at is not None
-
-
 def test_that_a_payment_is_pending_is_not_told_once_it_is_decided(shop: Shop, connected: Connect) -> None:
     (shaky,) = connected("shaky")
     shaky.failing = {"order_pending"}
@@ -179,16 +168,3 @@ def test_what_a_dead_process_left_is_told_before_what_came_after_it(shop: Shop, 
     shop.settles(checkout_id, says="failed")
     assert listener.ran == ["checkout_created", "order_pending", "order_abandoned"]
     assert all(told.delivered_at for told in shop.events())
-
-
-def test_a_receiver_of_one_signal_waits_for_no_other(shop: Shop, connected: Connect) -> None:
-    (shaky,) = connected("shaky")
-    shaky.failing = {"checkout_created"}
-    heard: list[str] = []
-
-    def only_paid(app: object, *, order_id: str, **facts: object) -> None:
-        heard.append(order_id)
-
-    with BY_NAME["order_paid"].connected_to(only_paid, sender=shop.app):
-        shop.has_paid()
-        assert heard == ["o-1"]

@@ -113,21 +113,6 @@ def test_a_failing_receiver_is_tried_at_once_then_ever_more_rarely(shop: Shop, r
     assert "a is down" in paid_event(shop).last_error
 
 
-def test_what_a_receiver_wrote_is_committed_together_with_its_mark(noting_shop: Shop) -> None:
-    """The second receiver sees the first one's work committed, and its mark with it."""
-    seen: list[tuple[list[str], int]] = []
-
-    def write(app: object, **facts: object) -> None:
-        writes(noting_shop, "written", "o-1")
-
-    def look(app: object, **facts: object) -> None:
-        seen.append((notes(noting_shop), len(paid_event(noting_shop).done)))
-
-    with receivers(noting_shop, write, look):
-        noting_shop.has_paid()
-    assert seen == [(["written"], 1)]
-
-
 def test_a_deliverer_that_lost_its_lease_writes_nothing(noting_shop: Shop, recorder: Recorder) -> None:
     """A receiver takes longer than the lease; meanwhile another process delivers."""
     runs: list[int] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -60,25 +59,3 @@ def test_the_end_of_a_payment_is_found_within_five_minutes_without_a_webhook(
         shop.reconciles()
     shop.service.says(checkout_id, status)
     assert waits_for(shop, signals, signal) <= timedelta(minutes=5)
-
-
-def by_webhook(shop: Shop, checkout_id: str) -> None:
-    shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})
-
-
-def by_status_page(shop: Shop, checkout_id: str) -> None:
-    with shop.app.app_context():
-        url = shop.paycheckout.status_url("o-1")
-    shop.browser.get(url)
-
-
-@pytest.mark.parametrize("way", [by_webhook, by_status_page])
-@pytest.mark.parametrize(
-    ("status", "signal"), [("pending", "order_pending"), ("completed", "order_paid"), ("failed", "order_abandoned")]
-)
-def test_a_webhook_or_a_look_at_the_status_page_tells_at_once(
-    shop: Shop, signals: Signals, way: Callable[[Shop, str], None], status: str, signal: str
-) -> None:
-    checkout_id = shop.has_deposit(status)
-    way(shop, checkout_id)
-    assert signal in signals.names

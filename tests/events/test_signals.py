@@ -138,27 +138,6 @@ def test_methods_objects_and_partials_of_an_earlier_run_give_way_too(
     assert receivers(signal) == [newest]
 
 
-def test_receivers_of_which_no_weak_reference_can_be_had_are_held_too(signal: Signal) -> None:
-    class Slotted:
-        __slots__ = ()
-
-        def __call__(self, app: object, **facts: object) -> str:
-            return "heard"
-
-    app = make_app_with_extension()
-    signal.connect_via(app)(Slotted())
-    gc.collect()
-    assert [said for _, said in signal.send(app)] == ["heard"]
-
-
-def test_what_has_no_code_of_python_is_displaced_by_nothing(signal: Signal) -> None:
-    heard: list[object] = []
-    for receiver in (heard.append, heard.remove):
-        signal.connect(receiver)
-        make_app_with_extension()
-    assert len(receivers(signal)) == 2
-
-
 def test_a_weak_receiver_is_forgotten_with_its_function(signal: Signal) -> None:
     def briefly(app: object, **facts: object) -> None: ...
 

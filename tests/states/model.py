@@ -10,29 +10,19 @@ from dataclasses import dataclass, field
 
 MINUTE = 60
 
-#: Every move that the table has a row for, and no other.
-LEGAL = frozenset(
-    {
-        (None, "created"),
-        ("created", "pending"),
-        ("created", "paid"),
-        ("created", "part"),
-        ("created", "held"),
-        ("created", "abandoned"),
-        ("pending", "paid"),
-        ("pending", "part"),
-        ("pending", "held"),
-        ("pending", "abandoned"),
-        ("abandoned", "paid"),
-        ("abandoned", "part"),
-        ("abandoned", "held"),
-        ("abandoned", "pending"),
-        ("held", "paid"),
-        ("held", "part"),
-        ("held", "rejected"),
-        ("part", "paid"),
-    }
-)
+TABLE = """
+              open     agrees  part  disagrees  closed     stalled    never      accepted  as-part  rejected  reached
+    created   pending  paid    part  held       pending    -          abandoned  -         -        -         -
+    pending   -        paid    part  held       abandoned  abandoned  -          -         -        -         -
+    part      -        -       -     -          -          -          -          -         -        -         paid
+    paid      -        -       -     -          -          -          -          -         -        -         -
+    held      -        -       -     -          -          -          -          paid      part     rejected  -
+    rejected  -        -       -     -          -          -          -          -         -        -         -
+    abandoned pending  paid    part  held       -          -          -          -         -        -         -
+"""
+_ROWS = [line.split() for line in TABLE.strip().splitlines()[1:]]
+#: Every move that the table has a cell for, and no other.
+LEGAL = frozenset((state, to) for state, *cells in _ROWS for to in cells if to != "-") | {(None, "created")}
 _SIGNALS = {
     "created": "checkout_created",
     "pending": "order_pending",
