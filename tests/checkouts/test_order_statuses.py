@@ -9,7 +9,6 @@ from sqlalchemy import event, update
 from tests.books.test_order_list import fill
 from tests.plans import plans, rows_taken
 from tests.scripted import Shop
-from tests.test_bounds import statements
 from tests.views.pages import STATUSES, reach
 
 pytestmark = pytest.mark.on_each_database
@@ -21,13 +20,6 @@ def test_one_order(shop: Shop, status: str) -> None:
     with shop.app.app_context():
         assert shop.paycheckout.order_status("o-1") == status
         assert shop.paycheckout.order_statuses(["o-1", "o-2"]) == {"o-1": status, "o-2": "unpaid"}
-
-
-def test_many_orders_cost_a_statement_for_every_500(shop: Shop) -> None:
-    shop.has_paid()
-    with shop.app.app_context(), statements(shop) as seen:
-        found = shop.paycheckout.order_statuses(f"o-{number}" for number in range(1200))
-    assert (len(found), found["o-1"], found["o-999"], len(seen)) == (1200, "paid", "unpaid", 3)
 
 
 def test_many_orders_are_read_along_an_index_without_their_histories(shop: Shop) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout import Pay, order_paid, payment_resolved
 from flask_paycheckout.testing import Signals
@@ -77,20 +76,6 @@ def test_each_decision_for_each_reason(shop: Shop, signals: Signals, reason: str
     # Money that did not pay the order waits for somebody to say what became of it.
     waiting = [line.split()[0] for line in examples(shop, "money-to-pay-back")]
     assert waiting == ([] if follows == ["order_paid"] else [checkout_id])
-
-
-def test_the_decision_and_what_follows_are_stored_with_it_or_not_at_all(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-    with shop.runtime.engine().begin() as connection:
-        row = connection.execute(shop.runtime.models.events.select().limit(1)).mappings().one()
-        taken = {name: value for name, value in row.items() if name != "id"}
-        connection.execute(
-            shop.runtime.models.events.insert(), taken | {"event_id": "taken", "once": "order_paid:order:o-1"}
-        )
-    with pytest.raises(IntegrityError):
-        shop.resolves(checkout_id, accept=True)
-    assert shop.attempt(checkout_id).status == "held"
-    assert shop.events("payment_resolved") == []
 
 
 def test_both_events_reach_atomic_receivers_in_the_transaction_of_the_decision(shop: Shop) -> None:

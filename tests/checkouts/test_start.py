@@ -95,21 +95,6 @@ def test_a_missing_order_total_is_named_with_the_remedy(shop: Shop) -> None:
         shop.starts()
 
 
-def test_a_start_that_loses_a_race_gives_the_winners_page(shop: Shop, signals: Signals) -> None:
-    """The other start is stored while this one's create is still under way."""
-    winner: list[str] = []
-
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        winner.append(shop.starts())
-
-    shop.service.meanwhile = meanwhile
-    assert shop.starts() == winner[0]
-    assert len(shop.service.created) == 2
-    assert len(shop.attempts()) == 1
-    assert signals.names == ["checkout_created"]
-
-
 @pytest.mark.parametrize("before", [0, 1], ids=["a first page", "a page that is replaced"])
 def test_a_page_that_another_thread_makes_while_the_shop_is_asked_is_used(shop: Shop, before: int) -> None:
     for _ in range(before):

@@ -48,22 +48,6 @@ def test_receivers_of_every_kind_get_what_arrived(shop: Shop) -> None:
     assert heard == {"atomic": payment, "later": payment}
 
 
-def test_money_whose_move_fails_is_stored_with_the_time_at_which_it_was_seen_first(shop: Shop) -> None:
-    def close(app: object, **facts: Any) -> None:
-        raise RuntimeError("no such shelf")
-
-    checkout_id = shop.starts()
-    seen_at = shop.clock.now
-    shop.service.says(checkout_id, "completed")
-    with order_paid.connected_to(shop.paycheckout.atomic(close), sender=shop.app):
-        shop.settles(checkout_id)
-        assert shop.attempt(checkout_id).status == "created"
-        assert shop.attempt(checkout_id).payment.paid == Amount(Decimal("12.50"), "USD")
-    shop.clock.advance(minutes=5)
-    assert shop.settles(checkout_id).status == "paid"
-    assert shop.attempt(checkout_id).payment.completed_at == seen_at
-
-
 ODD: dict[str, dict[str, Any]] = {
     "nothing but the side that was asked for": {"inputCurrency": None, "inputAmount": None},
     "another kind of value everywhere": {

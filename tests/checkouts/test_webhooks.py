@@ -50,15 +50,6 @@ def test_a_hint_is_not_lost_to_a_move_made_since_the_checkout_was_loaded(shop: S
     assert (attempt.status, attempt.webhooks, attempt.next_read_at) == ("pending", 1, shop.clock())
 
 
-def test_a_hint_that_comes_as_the_payment_is_found_is_counted(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    as_created = shop.attempt(checkout_id)
-    shop.settles(checkout_id, says="completed")
-    assert not shop.runtime.due_reads.note_webhook(as_created, shop.clock(), timedelta(seconds=5))
-    attempt = shop.attempt(checkout_id)
-    assert (attempt.status, attempt.webhooks, attempt.next_read_at) == ("paid", 1, None)
-
-
 @pytest.mark.parametrize("deferred", [False, True], ids=["read by the webhook", "deferred"])
 def test_webhooks_and_reconcile_together_read_once_per_cool_down(open_shop: OpenShop, deferred: bool) -> None:
     """Whoever makes a read that webhooks asked for: it is one in five seconds, and none is lost."""

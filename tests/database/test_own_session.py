@@ -82,24 +82,6 @@ def test_nothing_of_the_callers_session_is_committed_or_lost(shop: Shop) -> None
     assert notes(engine) == ["host", "receiver"]
 
 
-@pytest.mark.on_each_database
-def test_order_total_has_a_session_of_its_own_too(shop: Shop) -> None:
-    seen: list[Any] = []
-
-    @shop.paycheckout.order_total
-    def order_total(order_id: str) -> Pay:
-        seen.append(shop.db.session())
-        return Pay("12.50", "USD")
-
-    checkout_id = shop.has_deposit("completed")
-    with shop.app.app_context():
-        mine = adds(shop, "host")
-        shop.paycheckout.settle(checkout_id)
-        assert mine in shop.db.session
-        assert shop.db.session() not in seen
-        shop.db.session.rollback()
-
-
 class Begun(FlaskSession):
     """A session of the shop's own class, which makes a query before anybody uses it."""
 

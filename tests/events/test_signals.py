@@ -5,14 +5,13 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import pytest
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
-from flask_paycheckout import PayCheckout, order_paid, payment_held
+from flask_paycheckout import PayCheckout, order_paid
 from flask_paycheckout.checkouts.settlement import ReadCause
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.signals import Signal
@@ -119,35 +118,6 @@ def test_with_a_single_app_nothing_connected_is_lost(signal: Signal) -> None:
     assert sorted(receiver(None) for receiver in receivers(signal)) == [1, 2]
 
 
-class Shipper:
-    def ship(self, app: object, **facts: object) -> None: ...
-
-    def __call__(self, app: object, **facts: object) -> None: ...
-
-
-@pytest.mark.parametrize(
-    "make", [lambda: Shipper().ship, Shipper, lambda: partial(Shipper().ship), lambda: partial(Shipper.ship, Shipper())]
-)
-def test_methods_objects_and_partials_of_an_earlier_run_give_way_too(
-    signal: Signal, make: Callable[[], Callable[..., Any]]
-) -> None:
-    for _ in range(3):
-        newest = signal.connect(make())
-        make_app_with_extension()
-        gc.collect()
-    assert receivers(signal) == [newest]
-
-
-def test_a_weak_receiver_is_forgotten_with_its_function(signal: Signal) -> None:
-    def briefly(app: object, **facts: object) -> None: ...
-
-    signal.connect(briefly, weak=True)
-    assert receivers(signal) == [briefly]
-    del briefly
-    gc.collect()
-    assert receivers(signal) == []
-
-
 def test_a_receiver_of_one_app_stays_as_long_as_the_app_and_no_longer(signal: Signal) -> None:
     apps = [make_app_with_extension() for _ in range(2)]
     for app in apps:
@@ -236,12 +206,3 @@ def test_a_shop_may_say_that_nobody_need_hear(open_shop: OpenShop) -> None:
     shop.has_paid("o-2")
     waiting = {event.name for event in shop.events() if event.delivered_at is None}
     assert waiting == {"order_paid"}
-
-
-def test_who_listens_to_one_is_not_waited_for_by_the_other(shop: Shop) -> None:
-    heard: list[str] = []
-    with payment_held.connected_to(write_down(heard), sender=shop.app):
-        shop.has_held("o-1")
-        shop.has_paid("o-2")
-    assert heard == ["o-1"]
-    assert [event.name for event in shop.events() if event.delivered_at is None] == ["order_paid"]
