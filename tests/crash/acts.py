@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout import ReceiverFailed
 from flask_paycheckout.client import PaymentsError
-from tests.crash.world import IN_PARTS, SOLD_FOR_OTHERS, World
+from tests.crash.world import IN_PARTS, REMINDED_AFTER, REQUESTED, SOLD_FOR_OTHERS, World
 from tests.payouts.books import NO_ANSWER
 
 
@@ -147,16 +148,27 @@ def a_part(world: World) -> None:
     world.pays("chk-1", "7.50")
 
 
-def the_rest(world: World) -> None:
+def a_settled_part(world: World) -> None:
     a_part(world)
     world.settles("chk-1")
+
+
+def returns_for_the_rest(world: World) -> None:
+    if not world.record.given_out:
+        world.presses_pay(IN_PARTS)
+    for checkout_id, url in world.record.urls.items():
+        if url in world.record.given_out:
+            world.pays(checkout_id, "5.00")
+
+
+def the_rest(world: World) -> None:
+    a_settled_part(world)
     world.starts(IN_PARTS)
     world.pays("chk-2", "5.00")
 
 
 def a_part_of_a_cheaper_order(world: World) -> None:
-    a_part(world)
-    world.settles("chk-1")
+    a_settled_part(world)
     world.costs("7.50", IN_PARTS)
 
 
@@ -171,9 +183,47 @@ def gives_excess_back(world: World) -> None:
 
 
 ACTS["settle: a part"] = Act(a_part, settle, {IN_PARTS: "part"})
+ACTS["start of the rest"] = Act(
+    a_settled_part, lambda world: world.presses_pay(IN_PARTS), {IN_PARTS: "paid"}, returns_for_the_rest
+)
 ACTS["settle: the last part"] = Act(the_rest, lambda world: world.settles("chk-2"), {IN_PARTS: "paid"})
 ACTS["settle: the total came down"] = Act(a_part_of_a_cheaper_order, settle, {IN_PARTS: "paid"})
 ACTS["resolve, and give the excess back"] = Act(too_much, gives_excess_back, PAID, gives_excess_back)
+
+# Requests and reminders
+
+
+def a_request(world: World) -> None:
+    world.asks()
+    world.starts(REQUESTED)
+
+
+def is_paid(world: World) -> None:
+    a_request(world)
+    world.pays("chk-1")
+
+
+def is_withdrawn_and_paid(world: World) -> None:
+    world.withdraws()
+    world.pays("chk-1")
+
+
+def an_expired_request(world: World) -> None:
+    world.asks(timedelta(minutes=1))
+    world.starts(REQUESTED)
+    world.clock.advance(minutes=2)
+    world.pays("chk-1")
+
+
+def a_page_of_last_week(world: World) -> None:
+    world.starts()
+    world.clock.now += REMINDED_AFTER
+
+
+ACTS["request"] = Act(nothing, World.asks, {REQUESTED: "paid"}, is_paid)
+ACTS["withdraw"] = Act(a_request, World.withdraws, {REQUESTED: "held"}, is_withdrawn_and_paid)
+ACTS["settle: an expired request"] = Act(an_expired_request, settle, {REQUESTED: "held"})
+ACTS["remind"] = Act(a_page_of_last_week, lambda world: world.reconciles(limit=0), {"o-1": "abandoned"})
 
 # Deliver, and reconcile
 
@@ -251,6 +301,11 @@ def what_the_bank_gave_back(world: World) -> None:
     world.sends()
 
 
+def a_refund(world: World) -> None:
+    a_paid_order(world)
+    world.refunds("chk-1", _WALLET)
+
+
 def loses_both_answers(world: World) -> object:
     world.service.books.lost = 2
     return world.sends()
@@ -263,6 +318,7 @@ def has_a_batch_refused(world: World) -> object:
 
 ACTS["earn"] = Act(a_sale_for_others, settle, {SOLD_FOR_OTHERS: "paid"})
 ACTS["refund"] = Act(a_paid_order, lambda world: world.refunds("chk-1", "rec_customer"), PAID)
+ACTS["send a refund in a token"] = Act(a_refund, World.sends, PAID)
 ACTS["send"] = Act(debts, World.sends, {})
 ACTS["send, and lose the answers"] = Act(debts, loses_both_answers, {})
 ACTS["send a batch that is refused"] = Act(

@@ -36,6 +36,8 @@ def complaints(rows: Rows, record: Record) -> list[str]:
         *_evidence(rows, record),
         *_hints(rows, record),
         *_excess(rows),
+        *_requests(rows),
+        *_reminders(rows),
         *_signatures(rows, record),
         *accountant.complaints(rows, record.paid),
     ]
@@ -132,7 +134,8 @@ def _events(rows: Rows) -> Iterator[str]:
     )
     moves.update((row["checkout_id"], "checkout_created") for row in rows["paycheckout_checkout"])
     moves.update((row["checkout_id"], "payment_resolved") for row in rows["paycheckout_checkout"] if _is_decided(row))
-    of_checkouts = [row for row in rows["paycheckout_event"] if row["payout_reference"] is None]
+    others = [row for row in rows["paycheckout_event"] if row["name"] != "payment_reminder"]
+    of_checkouts = [row for row in others if row["payout_reference"] is None]
     stored = Counter((row["checkout_id"], row["name"]) for row in of_checkouts)
     if moves != stored:
         yield f"moves without their event: {dict(moves - stored)}; events without their move: {dict(stored - moves)}"
@@ -148,6 +151,26 @@ def _excess(rows: Rows) -> Iterator[str]:
         refunds = [one["counts"] for one in rows["paycheckout_payout"] if one["refund_of"] == row["checkout_id"]]
         if (refunds, row["refunded_amount"]) != (["0.50"], "0.50"):
             yield f"{row['checkout_id']} was accepted with the refunds {refunds} and {row['refunded_amount']} refunded"
+
+
+def _requests(rows: Rows) -> Iterator[str]:
+    """A request and its withdrawal are each committed with the deed."""
+    deeds = Counter((row["deed"], row["subject"]) for row in rows["paycheckout_deed"])
+    requests = rows["paycheckout_request"]
+    asked = Counter(("requested", row["reference"]) for row in requests)
+    asked.update(("withdrawn", row["reference"]) for row in requests if row["withdrawn_at"])
+    if asked != Counter({deed: count for deed, count in deeds.items() if deed[0] in ("requested", "withdrawn")}):
+        yield f"requests {dict(asked)}, deeds {dict(deeds)}"
+
+
+def _reminders(rows: Rows) -> Iterator[str]:
+    """An order has no reminder more to come exactly if its only one is stored."""
+    told = Counter(row["order_id"] for row in rows["paycheckout_event"] if row["name"] == "payment_reminder")
+    first = {row["order_id"]: row["remind_at"] for row in reversed(rows["paycheckout_checkout"])}
+    waiting = first | {f"request:{row['reference']}": row["remind_at"] for row in rows["paycheckout_request"]}
+    for order_id, at in waiting.items():
+        if told[order_id] != (at is None):
+            yield f"{order_id} is to be reminded at {at} and has {told[order_id]} reminders"
 
 
 def _evidence(rows: Rows, record: Record) -> Iterator[str]:

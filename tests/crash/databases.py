@@ -14,6 +14,7 @@ from psycopg.rows import dict_row
 
 TABLES = (
     *("paycheckout_checkout", "paycheckout_event", "paycheckout_payout", "paycheckout_booking"),
+    *("paycheckout_request", "paycheckout_deed"),
     *("fulfilment", "owed", "shop_order"),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +26,25 @@ from flask_paycheckout import (
     order_part_paid,
     order_pending,
     payment_held,
+    payment_reminder,
     payment_resolved,
     payout_completed,
     payout_failed,
     payout_sent,
     payout_unknown,
 )
+from flask_paycheckout.runtime import KEY
 from tests.crash.record import Record, Service
 from tests.hosts import HOSTS, arguments_of, database_on
 from tests.scripted import SAME_SITE, Clock, make_app
 from tests.two_accounts import SECOND, gets_two_accounts, keys_of_second
 
 SOLD_FOR_OTHERS, IN_PARTS = "m-1", "p-1"
+REQUEST = "r-1"
+REQUESTED = f"request:{REQUEST}"
+"""The reference of the payment request, and its order id."""
+
+REMINDED_AFTER = timedelta(days=7)
 ORDERS = ("o-1", "o-2", "o-3", "o-4", SOLD_FOR_OTHERS, IN_PARTS)
 RECEIVERS = ("stock", "books")
 """The receivers that write to the shop's database. A third one, between them, tells somebody outside.
@@ -51,6 +59,7 @@ _SIGNALS = (
     order_paid,
     order_abandoned,
     payment_held,
+    payment_reminder,
     payment_resolved,
     payout_sent,
     payout_completed,
@@ -79,7 +88,10 @@ class World:
         self.service = Service(self.record, self.clock)
         self.receivers_fail = False
         self.app = make_app(
-            SQLALCHEMY_DATABASE_URI=address, PAYCHECKOUT_RECONCILE_READERS=1, PAYCHECKOUT_ACCESS_TOKEN="crash-token"
+            SQLALCHEMY_DATABASE_URI=address,
+            PAYCHECKOUT_RECONCILE_READERS=1,
+            PAYCHECKOUT_ACCESS_TOKEN="crash-token",
+            PAYCHECKOUT_REMIND_AFTER=[REMINDED_AFTER],
         )
         self.db = database_on(host, self.app)
         self._add_tables()
@@ -156,6 +168,16 @@ class World:
         with self.app.app_context(), suppress(TransitionRefused):
             self.paycheckout.resolve(checkout_id, True, "Ada", "a slip", refund_excess=True)
 
+    def asks(self, expires: timedelta | None = None) -> None:
+        """The owner sends the form of a payment request, perhaps again."""
+        with self.app.app_context():
+            end = None if expires is None else self.clock() + expires
+            self.app.extensions[KEY].requests.make(Pay("12.50", "USD"), "Logo", None, end, "", "Ada", REQUEST)
+
+    def withdraws(self) -> None:
+        with self.app.app_context(), suppress(TransitionRefused):
+            self.paycheckout.withdraw_request(REQUEST, by="Ada", why="paid in cash")
+
     def reconciles(self, limit: int | None = None) -> ReconcileReport:
         with self.app.app_context():
             return self.paycheckout.reconcile(limit)
@@ -168,10 +190,11 @@ class World:
             self.db.session.commit()
 
     def refunds(self, checkout_id: str, payee: str) -> None:
+        """Refund 8.00 USD; to a wallet 8.00 of the token is sent instead."""
+        to, send = (ToWallet(payee), ("8.00", TOKEN)) if payee.startswith("0x") else (ToRecipient(payee), None)
         with self.app.app_context():
-            self._notes_debt(payee, "USD")
-            to = ToRecipient(payee)
-            self.paycheckout.refund(checkout_id, "8.00", by="Ada", why="one jar broke", to=to)
+            self._notes_debt(payee, send[1] if send else "USD")
+            self.paycheckout.refund(checkout_id, "8.00", by="Ada", why="one jar broke", to=to, send=send)
             self.db.session.commit()
 
     def sends(self) -> object:
