@@ -29,15 +29,6 @@ Written as text, because a database uses a partial index only for exactly the sa
 SQLite would read all rows without a paid order along the unique column, which it takes for a single one.
 """
 
-FIXED_COLUMNS = frozenset(
-    {
-        *("id", "checkout_id", "order_id", "account", "client_id", "url", "created_at"),
-        *("total_kind", "total_amount", "total_currency", "total_other_currency"),
-        *("total_parts", "total_now", "due_amount"),
-    }
-)
-"""The columns that never change once a checkout is stored."""
-
 
 class TotalMixin:
     """The columns of a total, exactly; see `total_columns`."""

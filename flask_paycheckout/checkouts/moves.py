@@ -155,7 +155,8 @@ class Moves:
         except _OrderPaid:
             return None
         except IntegrityError as error:
-            if self._exists((c.checkout_id == checkout_id) | self._other_current(order_id, replaces)):
+            other = (c.current_order_id == order_id) & (c.id != (0 if replaces is None else replaces.id))
+            if self._exists((c.checkout_id == checkout_id) | other):
                 return None
             # No other start was first, so the table refuses the row for another reason, which must be reported.
             refused = without_row(error)
@@ -260,10 +261,6 @@ class Moves:
     def _exists(self, condition: ColumnElement[bool]) -> bool:
         ((found,),) = self.checkouts.rows(select(exists().select_from(self.checkouts.table).where(condition)))
         return bool(found)
-
-    def _other_current(self, order_id: str, than: CheckoutMixin | None) -> ColumnElement[bool]:
-        current = self.checkouts.table.c.current_order_id == order_id
-        return current if than is None else current & (self.checkouts.table.c.id != than.id)
 
     def move_in(self, transaction: ShopTransaction, checkout: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
         """Move a checkout in a transaction that the caller commits; its events are due for every process then.

@@ -13,7 +13,8 @@ import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.due_reads import DueReads
-from flask_paycheckout.checkouts.settlement import ReadCause, Settlement
+from flask_paycheckout.checkouts.ruling import ReadCause
+from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import is_crowded
 from flask_paycheckout.checkouts.states import OPEN, FoundBy, Status, best_of
 from flask_paycheckout.checkouts.stored import NEWEST, Checkouts, CheckoutSummary

@@ -178,17 +178,14 @@ class PaymentRequests(StateTable[RequestMixin]):
         :returns: the stored one where there is one with this reference already.
         """
         reference = reference or new_reference()
-        known = self.find(reference)
-        if known is not None:
-            return known
         with self.parts.sessions.own() as session:
             try:
                 self.add(total, title, note, expires, account, by, reference)
                 session.commit()
-            except BaseException as error:
+            except IntegrityError:
+                # The same form, sent twice.
                 session.rollback()
-                # The same form, sent twice at once.
-                if not isinstance(error, IntegrityError) or self.find(reference) is None:
+                if self.find(reference) is None:
                     raise
         return self.require(reference)
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from flask_paycheckout.checkouts.payments import EXACT, Amount
+from flask_paycheckout.checkouts.payments import EXACT, Amount, payment_columns, payment_method, payment_of
 from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, PAGE_GONE, Schedule
-from flask_paycheckout.checkouts.states import Evidence, Reason, Status
+from flask_paycheckout.checkouts.states import Evidence, FoundBy, Reason, Status
+from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.totals import Pay, Total, positive_amount
 
 if TYPE_CHECKING:
@@ -179,80 +180,119 @@ def _held(ruling: Ruling, reason: Reason) -> Ruling:
     return Ruling(Evidence.DEPOSIT_DISAGREES, reason, ruling.compared)
 
 
-def rule_on(
-    checkout: CheckoutMixin,
-    deposit: Deposit | None,
-    method: str | None,
-    now: datetime,
-    schedule: Schedule,
-    closed_statuses: Collection[str],
-) -> Ruling:
-    """The evidence in this read, before the shop is asked about a payment that agrees.
+class ReadCause(msgspec.Struct):
+    """The cause of a read of a deposit."""
 
-    :param deposit: the read; None when the service says that there is no such deposit.
-    :param method: the payment method in this read, or else in an earlier one.
-    :param closed_statuses: deposit statuses that end a deposit without a payment, in lower case.
-    """
-    problem = _problem(checkout, deposit, now, closed_statuses)
+    via: FoundBy
+    webhook_at: datetime | None = None
+    """The time at which the webhook came that caused it, until that is stored with the result; else None."""
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns that the webhook sets in the row of its checkout, as `Checkouts.planned` takes them."""
+        if self.webhook_at is None:
+            return {}
+        return {"webhooks": 1, "webhook_read_at": self.webhook_at, "webhook_due_at": None}
+
+    def prepend_to(self, entry: str) -> str:
+        """An entry for the history, preceded by that of the webhook."""
+        return entry if self.webhook_at is None else line(self.webhook_at, Entry.WEBHOOK) + entry
+
+
+class Reading(msgspec.Struct):
+    """A read of a checkout's deposit, while it is applied to the checkout as it was loaded."""
+
+    checkout: CheckoutMixin
+    deposit: Deposit | None
+    """The deposit; None when the service says that there is none."""
+
+    cause: ReadCause
+    now: datetime
+    schedule: Schedule
+    closed_statuses: Collection[str]
+    """Deposit statuses that end a deposit without a payment, in lower case."""
+
+    columns: dict[str, Any] = msgspec.field(default_factory=dict)
+    """The columns that the read sets, whether it moves the checkout or not."""
+
+    @property
+    def status(self) -> str | None:
+        """The deposit's status in lower case; None without a deposit."""
+        return None if self.deposit is None else status_of(self.deposit)
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether the checkout has been pending, without news, for longer than its payment method may take."""
+        checkout = self.checkout
+        if checkout.status != Status.PENDING or self.status not in (None, checkout.deposit_status):
+            return False
+        return self.now - checkout.moved_at >= self.schedule.patience(self.method)
+
+    @property
+    def method(self) -> str | None:
+        """The payment method in this read, or else in an earlier one."""
+        return (payment_method(self.deposit) if self.deposit is not None else None) or self.checkout.payment_method
+
+    @property
+    def arrived(self) -> Amount | None:
+        """The amount that the customer paid; None where it is unknown, or another one than an earlier read said."""
+        assert self.deposit is not None  # noqa: S101 - without a deposit no money arrived
+        stored, read = self.checkout.payment, payment_of(payment_columns(self.deposit, self.now))
+        paid = read.paid if read is not None else None
+        # The books keep what was read first.
+        return paid if stored is None or stored.paid == paid else None
+
+    def entry(self, what: Entry, **facts: object) -> str:
+        """The line for the history, after that of the webhook."""
+        shown = "not found" if self.deposit is None else self.deposit.status[:64]
+        return self.cause.prepend_to(line(self.now, what, via=self.cause.via, deposit=shown, **facts))
+
+
+def rule_on(reading: Reading) -> Ruling:
+    """The evidence in this read, before the shop is asked about a payment that agrees."""
+    checkout, deposit, problem = reading.checkout, reading.deposit, _problem(reading)
     if deposit is None:
-        return Ruling(_evidence_of_absence(checkout, now, schedule), problem=problem)
-    status = status_of(deposit)
-    if status == COMPLETED:
+        return Ruling(_evidence_of_absence(reading), problem=problem)
+    if reading.status == COMPLETED:
         compared = compare(checkout.checkout_id, checkout.due, deposit)
         if all(comparison.agrees for comparison in compared):
             return Ruling(Evidence.DEPOSIT_AGREES, None, compared)
         return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)
-    return Ruling(_evidence_without_money(checkout, status, method, now, schedule, closed_statuses), problem=problem)
+    return Ruling(_evidence_without_money(reading), problem=problem)
 
 
-def _evidence_without_money(
-    checkout: CheckoutMixin,
-    status: str,
-    method: str | None,
-    now: datetime,
-    schedule: Schedule,
-    closed_statuses: Collection[str],
-) -> Evidence | None:
-    if status in closed_statuses:
+def _evidence_without_money(reading: Reading) -> Evidence | None:
+    if reading.status in reading.closed_statuses:
         return Evidence.DEPOSIT_CLOSED
-    if checkout.status == Status.PENDING and _is_stalled(checkout, status, method, now, schedule):
+    if reading.is_stalled:
         return Evidence.DEPOSIT_STALLED
     # An abandoned checkout is only reopened by another status than the one with which it was abandoned.
-    return None if checkout.status == Status.ABANDONED and status == checkout.deposit_status else Evidence.DEPOSIT_OPEN
+    checkout = reading.checkout
+    same = checkout.status == Status.ABANDONED and reading.status == checkout.deposit_status
+    return None if same else Evidence.DEPOSIT_OPEN
 
 
-def _problem(
-    checkout: CheckoutMixin, deposit: Deposit | None, now: datetime, closed_statuses: Collection[str]
-) -> str | None:
-    status = None if deposit is None else status_of(deposit)
+def _evidence_of_absence(reading: Reading) -> Evidence | None:
+    if reading.is_stalled:
+        return Evidence.DEPOSIT_STALLED
+    page_gone = reading.now > reading.checkout.created_at + PAGE_GONE
+    since = reading.checkout.not_found_since
+    again = since is not None and reading.now >= since + BETWEEN_MISSES
+    return Evidence.NEVER_PICKED if page_gone and again else None
+
+
+def _problem(reading: Reading) -> str | None:
+    checkout, status = reading.checkout, reading.status
     if checkout.payment_paid_amount is not None and status != COMPLETED:
         paid = f"{checkout.payment_paid_amount} {checkout.payment_paid_currency}"
         is_now = "is not found" if status is None else f"has the status {status[:64]!r}"
         return f"the deposit was completed ({paid} paid) before it was applied, and {is_now} now: ask the service why"
     if status is None:
-        late = checkout.webhooks > 0 and now > checkout.created_at + PAGE_GONE
+        late = checkout.webhooks > 0 and reading.now > checkout.created_at + PAGE_GONE
         return "a webhook announced a payment that the service does not find" if late else None
-    if status not in (COMPLETED, _PENDING, *closed_statuses):
+    if status not in (COMPLETED, _PENDING, *reading.closed_statuses):
         return (
             f"the service reports the deposit status {status[:64]!r}, which no rule knows: it counts as not completed."
             " If it ends a payment, add it to PAYCHECKOUT_CLOSED_DEPOSIT_STATUSES"
         )
     return None
-
-
-def _evidence_of_absence(checkout: CheckoutMixin, now: datetime, schedule: Schedule) -> Evidence | None:
-    if checkout.status == Status.PENDING and _is_stalled(
-        checkout, checkout.deposit_status, checkout.payment_method, now, schedule
-    ):
-        return Evidence.DEPOSIT_STALLED
-    page_gone = now > checkout.created_at + PAGE_GONE
-    since = checkout.not_found_since
-    again = since is not None and now >= since + BETWEEN_MISSES
-    return Evidence.NEVER_PICKED if page_gone and again else None
-
-
-def _is_stalled(
-    checkout: CheckoutMixin, deposit_status: str | None, method: str | None, now: datetime, schedule: Schedule
-) -> bool:
-    waited = now - checkout.moved_at
-    return deposit_status == checkout.deposit_status and waited >= schedule.patience(method)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -19,8 +18,8 @@ from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.moves import Move, Moved, Moves
 from flask_paycheckout.checkouts.part_payments import PartPayments
-from flask_paycheckout.checkouts.payments import Amount, payment_columns, payment_method, payment_of
-from flask_paycheckout.checkouts.ruling import COMPLETED, Ruling, rule_on, status_of
+from flask_paycheckout.checkouts.payments import payment_columns
+from flask_paycheckout.checkouts.ruling import COMPLETED, ReadCause, Reading, Ruling, rule_on, status_of
 from flask_paycheckout.checkouts.schedule import Schedule, after_failures
 from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals
 from flask_paycheckout.checkouts.states import OPEN, REASON_OF, TRANSITIONS, FoundBy, Status
@@ -39,57 +38,6 @@ from flask_paycheckout.service.record import READS
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
-
-
-class ReadCause(msgspec.Struct):
-    """The cause of a read of a deposit."""
-
-    via: FoundBy
-    webhook_at: datetime | None = None
-    """The time at which the webhook came that caused it, until that is stored with the result; else None."""
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The columns that the webhook sets in the row of its checkout, as `Checkouts.planned` takes them."""
-        if self.webhook_at is None:
-            return {}
-        return {"webhooks": 1, "webhook_read_at": self.webhook_at, "webhook_due_at": None}
-
-    def prepend_to(self, entry: str) -> str:
-        """An entry for the history, preceded by that of the webhook."""
-        return entry if self.webhook_at is None else line(self.webhook_at, Entry.WEBHOOK) + entry
-
-
-class Reading(msgspec.Struct):
-    """A read of a checkout's deposit, while it is applied to the checkout as it was loaded."""
-
-    checkout: CheckoutMixin
-    deposit: Deposit | None
-    """The deposit; None when the service says that there is none."""
-
-    cause: ReadCause
-    now: datetime
-    columns: dict[str, Any] = msgspec.field(default_factory=dict)
-    """The columns that the read sets, whether it moves the checkout or not."""
-
-    @property
-    def method(self) -> str | None:
-        """The payment method in this read, or else in an earlier one."""
-        return (payment_method(self.deposit) if self.deposit is not None else None) or self.checkout.payment_method
-
-    @property
-    def arrived(self) -> Amount | None:
-        """The amount that the customer paid; None where it is unknown, or another one than an earlier read said."""
-        assert self.deposit is not None  # noqa: S101 - without a deposit no money arrived
-        stored, read = self.checkout.payment, payment_of(payment_columns(self.deposit, self.now))
-        paid = read.paid if read is not None else None
-        # The books keep what was read first.
-        return paid if stored is None or stored.paid == paid else None
-
-    def entry(self, what: Entry, **facts: object) -> str:
-        """The line for the history, after that of the webhook."""
-        shown = "not found" if self.deposit is None else self.deposit.status[:64]
-        return self.cause.prepend_to(line(self.now, what, via=self.cause.via, deposit=shown, **facts))
 
 
 # The most characters of an error's text that are stored.
@@ -231,9 +179,9 @@ class Settlement:
         events: list[HeldEvent] = []
         moved = False
         for _ in range(_MAX_ROUNDS):
-            reading = Reading(checkout, deposit, cause, self.parts.clock())
             closed = self.parts.settings.closed_deposit_statuses
-            ruling = rule_on(checkout, deposit, reading.method, reading.now, self._schedule, closed)
+            reading = Reading(checkout, deposit, cause, self.parts.clock(), self._schedule, closed)
+            ruling = rule_on(reading)
             target = TRANSITIONS.get((Status(checkout.status), ruling.evidence)) if ruling.evidence else None
             if not moved:
                 reading.columns = self._columns_of_read(reading, ruling.problem) | cause.columns
@@ -284,14 +232,14 @@ class Settlement:
         checkout, deposit, now = reading.checkout, reading.deposit, reading.now
         columns: dict[str, Any] = {"reads": checkout.reads + 1, "last_read_at": now, "failed_reads": 0}
         columns |= {"problem": problem, "problem_since": problem and (checkout.problem_since or now)}
-        if checkout.payment_completed_at is not None and (deposit is None or status_of(deposit) != COMPLETED):
+        if checkout.payment_completed_at is not None and reading.status != COMPLETED:
             # The service took its word back, and so do the books; the amounts stay, to be reported.
             columns["payment_completed_at"] = None
         if deposit is None:
             columns["not_found_since"] = checkout.not_found_since or now
         else:
             columns["deposit_status"] = status_of(deposit)[:64]
-            if status_of(deposit) == COMPLETED:
+            if reading.status == COMPLETED:
                 # Also when the move fails, as it must always be visible that the money has arrived.
                 columns |= payment_columns(deposit, checkout.payment_completed_at or now)
             columns["payment_method"] = reading.method

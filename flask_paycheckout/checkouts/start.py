@@ -10,7 +10,6 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy.exc import OperationalError
@@ -36,7 +35,7 @@ from flask_paycheckout.errors import (
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.service.calls import CREATE, NotAsked, Service, is_answer
-from flask_paycheckout.service.limits import OngoingCall, SingleFlight
+from flask_paycheckout.service.limits import Cooldown, OngoingCall, SingleFlight
 from flask_paycheckout.service.record import START, ServiceRecord
 from flask_paycheckout.totals import NothingToPay, Total
 
@@ -52,10 +51,8 @@ _MAX_ROUNDS = 4
 _MOST_OPEN = 20
 # Seconds after which an order at that limit may be tried again, since pages expire.
 _CROWDED = 300.0
-# Seconds for which a refused order is not sent again; longer if the service says so, up to the second value.
-_REFUSED, _REFUSED_LONGEST = 5.0, 60.0
-# The most refused orders that are remembered; the oldest are forgotten first.
-_MOST_REFUSED = 1000
+# The time for which what the service refused is not sent again.
+_REFUSED = timedelta(seconds=5)
 
 
 def is_crowded(checkouts: Checkouts, order_id: str, counts: Mapping[str, int], now: datetime) -> bool:
@@ -93,10 +90,7 @@ class Starter:
     origins_of: Callable[[str], tuple[str, ...]]
     record: ServiceRecord
     _starting: SingleFlight = field(default_factory=SingleFlight, init=False)
-
-    @cached_property
-    def _refused(self) -> _Refused:
-        return _Refused(self.parts.elapsed)
+    _refused: Cooldown = field(default_factory=lambda: Cooldown(_REFUSED), init=False)
 
     def start(self, order_id: str) -> Started:
         """Return the order's usable checkout for its present total, or make one.
@@ -143,7 +137,8 @@ class Starter:
                 return Started(current, False)
             if is_crowded(self.checkouts, order_id, counts, self.parts.clock()):
                 raise TooManyAttempts(order_id, _MOST_OPEN, _CROWDED)
-            self._refused.raise_again(order_id, due)
+            if wait := self._refused.left(f"{order_id} {due}", self.parts.clock()):
+                raise NotAsked(CREATE, "the service refused this order a moment ago", wait)
             with self._starting.join(order_id) as (ongoing, mine):
                 if not (mine or ongoing.of_this_thread):
                     self._wait_for(ongoing, account)
@@ -196,7 +191,7 @@ class Starter:
                 link, client_id = permit.ask(lambda client: (client.checkouts.create(due), client.client_id))
             except RequestRefused as error:
                 if is_answer(error):
-                    self._refused.remember(order_id, due, error)
+                    self._refused.begin(f"{order_id} {due}", self.parts.clock())
                 raise
             if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():
                 raise TransportFailed(CREATE, "the answer's id cannot be stored")
@@ -211,33 +206,9 @@ class Starter:
         with self.service.waiting(CREATE, account) as seconds:
             over = ongoing.wait(seconds)
         if not over:
-            raise NotAsked(CREATE, "another request is making this order's checkout", _REFUSED)
+            raise NotAsked(CREATE, "another request is making this order's checkout", _REFUSED.total_seconds())
         if isinstance(ongoing.error, PaymentsError):
             raise copy.copy(ongoing.error)
-
-
-class _Refused:
-    """Recent refusals of the service, which would refuse the same amount of the same order again."""
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
-        self._of_order: dict[str, tuple[Total, RequestRefused, float]] = {}
-
-    def remember(self, order_id: str, due: Total, error: RequestRefused) -> None:
-        if len(self._of_order) >= _MOST_REFUSED:
-            self._of_order.pop(next(iter(self._of_order), order_id), None)
-        wait = min(max(_REFUSED, error.retry_after or 0.0), _REFUSED_LONGEST)
-        self._of_order[order_id] = due, error, self._now() + wait
-
-    def raise_again(self, order_id: str, due: Total) -> None:
-        """Raise the service's last refusal of this order and amount again, until its waiting time is over."""
-        refused, error, until = self._of_order.get(order_id, (None, None, 0.0))
-        left = until - self._now()
-        if error is None or refused != due or left <= 0:
-            return
-        again = copy.copy(error)
-        again.retry_after = max(1.0, left)
-        raise again
 
 
 def _refuse_settled(order_id: str, counts: Mapping[str, int]) -> None:

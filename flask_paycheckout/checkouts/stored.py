@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, case, func, literal_column, or_, select, update
 
-from flask_paycheckout.checkouts.checkout_model import FIXED_COLUMNS, CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Payment, amount_of, payment_of
 from flask_paycheckout.checkouts.ruling import Balance
 from flask_paycheckout.checkouts.states import COUNTED, LIVE, OPEN, UNREMINDED, Status, best_of
@@ -53,7 +53,6 @@ class Checkouts(StateTable[CheckoutMixin]):
     unknown = UnknownCheckout
     unmoved = ("id", "status", "revision")
     parameters = (*unmoved, "webhooks")
-    fixed = FIXED_COLUMNS
 
     @property
     def model(self) -> type[CheckoutMixin]:

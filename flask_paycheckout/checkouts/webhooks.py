@@ -12,7 +12,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.due_reads import DueReads
-from flask_paycheckout.checkouts.settlement import ReadCause, Settlement
+from flask_paycheckout.checkouts.ruling import ReadCause
+from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.states import OPEN, FoundBy
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.order_ids import MAX_ID

@@ -78,9 +78,6 @@ class StateTable(ABC, Generic[Subject]):
     parameters: ClassVar[tuple[str, ...]]
     """The columns whose loaded values are parameters of a change."""
 
-    fixed: ClassVar[frozenset[str]] = frozenset()
-    """The columns that never change."""
-
     _changes: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -194,7 +191,7 @@ class StateTable(ABC, Generic[Subject]):
             if recorded:
                 values["history"] = appended(table.c.history, self.entry, always=always)
             # Only what the caller does not know, since each column that is returned takes time.
-            known = self.fixed | {name for name, value in values.items() if isinstance(value, BindParameter)}
+            known = {name for name, value in values.items() if isinstance(value, BindParameter)}
             unknown = [column for column in table.c if column.name not in known]
             same = (is_of(table, name) for name in unmoved)
             self._changes[key] = update(table).where(*same).values(values).returning(*unknown)

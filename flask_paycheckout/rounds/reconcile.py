@@ -16,7 +16,8 @@ from sqlalchemy import SingletonThreadPool, StaticPool
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.due_reading import DueRound, Workers
 from flask_paycheckout.checkouts.due_reads import DueReads
-from flask_paycheckout.checkouts.settlement import ReadCause, Settlement
+from flask_paycheckout.checkouts.ruling import ReadCause
+from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.events.outbox import Outbox

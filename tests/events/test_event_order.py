@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout.checkouts.settlement import ReadCause
+from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.signals import BY_NAME
 from tests.conftest import NewDatabase, OpenShop

@@ -12,7 +12,7 @@ from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import PayCheckout, order_paid
-from flask_paycheckout.checkouts.settlement import ReadCause
+from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.signals import Signal
 from tests.conftest import OpenShop

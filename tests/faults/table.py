@@ -112,7 +112,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "two misses of one moment abandon a checkout": (
             f"{_SETTLEMENT}::test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone",
-            Swap("checkouts.ruling:_evidence_of_absence", "now >= since + BETWEEN_MISSES", "True"),
+            Swap("checkouts.ruling:_evidence_of_absence", "reading.now >= since + BETWEEN_MISSES", "True"),
         ),
         "the order is not asked for its total again when the money comes": (
             f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
@@ -393,7 +393,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a deposit status that no rule knows is not reported": (
             f"{_SETTLEMENT}::test_a_status_that_no_rule_knows_counts_as_not_completed_and_is_reported[sqlite]",
-            Swap("checkouts.ruling:_problem", "status not in (COMPLETED, _PENDING, *closed_statuses)", "False"),
+            Swap("checkouts.ruling:_problem", "status not in (COMPLETED, _PENDING, *reading.closed_statuses)", "False"),
         ),
         "the books keep a completed payment that was taken back before it was applied": (
             f"{_SETTLEMENT}::test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported[sqlite-failed]",
