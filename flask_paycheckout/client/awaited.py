@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flask_paycheckout.client.transport import LIMITS, Body, httpx
+from flask_paycheckout.client.transport import LIMITS, Body, httpx, pool_limits
 from flask_paycheckout.client.waiting import no_cookies
 
 if TYPE_CHECKING:
@@ -89,8 +89,9 @@ class _Connections(httpx.AsyncBaseTransport):
 
     def __init__(self) -> None:
         verify = httpx.create_ssl_context(trust_env=False)
-        self._kept = httpx.AsyncHTTPTransport(verify=verify, limits=httpx.Limits(keepalive_expiry=4.0))
-        self._fresh = httpx.AsyncHTTPTransport(verify=verify, limits=httpx.Limits(max_keepalive_connections=0))
+        self._kept, self._fresh = (
+            httpx.AsyncHTTPTransport(verify=verify, limits=pool_limits(most)) for most in (None, 0)
+        )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send over the connections that fit the request."""

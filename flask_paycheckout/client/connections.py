@@ -1,173 +1,131 @@
-"""Kept connections, each of them an `httpx.HTTPTransport`, whose exchanges end with their call's deadline."""
+"""Connections of a client that blocks: pools of httpx, whose exchanges end with their call's deadline."""
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import ssl
-import time
-from collections import deque
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import Any
 
 from flask_paycheckout.client.per_process import PerProcess
-from flask_paycheckout.client.transport import LIMITS, Limits, httpx, read_whole
+from flask_paycheckout.client.transport import LIMITS, Body, Limits, httpx, pool_limits
 
-if TYPE_CHECKING:
-    import httpcore
-
-_MOST_IDLE = 100
-# Many servers drop an idle connection after five seconds; ours must be the first to let go.
-_KEPT_FOR = 4.0
+_MOST_KEPT = 100
 _PART = 65536
-_ONE_CONNECTION = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=None)
 _CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
 
 
 class Connections(httpx.BaseTransport):
-    """Kept connections to one service, for any number of threads, on both sides of a fork.
+    """Sends requests, and reads each response whole, as long as it stays within the request's `Limits`.
 
-    Each connection is an `httpx.HTTPTransport` of its own: httpx's pool looks at all of its connections for each
-    request, which many requests at once make slow. Proxies, credentials and certificates of the environment are not
-    used.
+    Safe for any number of threads, on both sides of a fork. Proxies, credentials and certificates of the environment
+    are not used.
+
+    :param given: a transport of the caller's own to send through; its maker closes it.
     """
 
-    def __init__(self, url: httpx.URL) -> None:
+    def __init__(self, url: httpx.URL, given: httpx.BaseTransport | None) -> None:
         # Sockets must not be shared across a fork.
-        self._process = PerProcess(lambda: _Process(url))
-        self._closed = False
+        self._pools = PerProcess(lambda: _Pools(url))
+        self._given = given
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send over a kept connection or a new one, and give the response with its whole body."""
-        limits, process = request.extensions[LIMITS], self._process()
-        # A request that may not be repeated gets a new connection: on a kept one, bytes left over from the response
-        # before could pass for its own.
-        connection = process.take() if limits.repeatable else process.connect()
+        """Send, and give the response with its whole body.
+
+        :raises RefusedResponse: a redirect, an encoded body, one that is too large or comes too late.
+        """
+        response = (self._given or self._pools()).handle_request(request)
+        stream = response.stream
+        assert isinstance(stream, httpx.SyncByteStream)  # noqa: S101 - a transport of httpx.Client gives no other
         try:
-            response = connection.send(request, limits)
-        except _Unasked:
-            connection = process.connect()
-            response = connection.send(request, limits)
-        process.keep(connection)
-        if self._closed:
-            process.close()
-        return response
+            body = Body(response, request.extensions[LIMITS])
+            for chunk in stream:
+                body.add(chunk)
+        finally:
+            stream.close()
+        return body.whole()
 
     def close(self) -> None:
-        """Close what is idle now, and what is in use when its call ends."""
-        self._closed = True
-        self._process().close()
+        """Close the connections of this process."""
+        if self._given is None:
+            self._pools().close()
 
 
-class _Process:
-    """The connections that one process opened."""
+class _Exchange(threading.local):
+    """The exchange of the current thread.
 
-    def __init__(self, url: httpx.URL) -> None:
-        self._host, self._port = url.host, url.port or url.scheme
-        # Loading the certificates takes long, and plain HTTP needs none.
-        secure = url.scheme == "https"
-        self._handshakes = int(secure)
-        self._context = httpx.create_ssl_context(trust_env=False) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self._idle: deque[_Connection] = deque()
-
-    def take(self) -> _Connection:
-        """The connection that was used last and that the service still holds open, or a new one."""
-        with contextlib.suppress(IndexError):
-            while True:
-                connection = self._idle.pop()
-                if connection.is_open():
-                    return connection
-                connection.close()
-        return self.connect()
-
-    def connect(self) -> _Connection:
-        """A new connection, opened with its first request."""
-        return _Connection(self._context, self._addresses() + self._handshakes)
-
-    def keep(self, connection: _Connection) -> None:
-        """Keep a connection for the next request, and let go of those that a busy moment left behind."""
-        self._idle.append(connection)
-        long_ago = time.monotonic() - _KEPT_FOR
-        # Other threads take from it meanwhile.
-        with contextlib.suppress(IndexError):
-            while len(self._idle) > _MOST_IDLE or self._idle[0].used_at < long_ago:
-                self._idle.popleft().close()
-
-    def close(self) -> None:
-        """Close the idle connections."""
-        with contextlib.suppress(IndexError):
-            while True:
-                self._idle.pop().close()
-
-    def _addresses(self) -> int:
-        """The number of addresses of the service's host; each gets its share of the time for connecting."""
-        try:
-            return len(socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM))
-        except (OSError, UnicodeError):
-            return 1
-
-
-class _Unasked(httpx.RemoteProtocolError):
-    """A response that had arrived before its request was sent: left over from the previous one."""
-
-
-class _Connection:
-    """One connection.
-
-    :ivar used_at: when its last response ended, as `time.monotonic` tells time.
+    :ivar limits: of its request.
+    :ivar is_unanswered: whether something was written since something was read.
     """
 
-    def __init__(self, context: ssl.SSLContext, shares: int) -> None:
-        self._http = httpx.HTTPTransport(verify=context, trust_env=False, limits=_ONE_CONNECTION)
-        # The addresses, tried one after the other, and the TLS handshake.
-        self._shares = shares
-        self._stream: httpcore.NetworkStream | None = None
-        self._limits = Limits(0.0, 0)
-        self._has_read = False
-        self.used_at = 0.0
+    limits = Limits(0.0, 0)
+    is_unanswered = False
 
-    def is_open(self) -> bool:
-        """Whether it can take another request: used lately, neither closed by the service nor holding more from it."""
-        lately = time.monotonic() - self.used_at < _KEPT_FOR
-        return lately and self._stream is not None and not self._stream.get_extra_info("is_readable")
 
-    def send(self, request: httpx.Request, limits: Limits) -> httpx.Response:
-        """The response to this very request, with its whole body; a connection that fails is closed."""
-        self._limits, self._has_read = limits, False
+_exchange = _Exchange()
+
+
+class _Pools(httpx.BaseTransport):
+    """The connections that one process opened: kept ones, and those that are used once."""
+
+    def __init__(self, url: httpx.URL) -> None:
+        secure = url.scheme == "https"
+        # Loading the certificates takes long, and plain HTTP needs none.
+        verify = httpx.create_ssl_context(trust_env=False) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._kept, self._fresh = (
+            httpx.HTTPTransport(verify=verify, trust_env=False, limits=pool_limits(most)) for most in (_MOST_KEPT, 0)
+        )
+        # The addresses, tried one after the other, and the TLS handshake each get a share of the time for connecting.
+        self._shares = _addresses(url) + secure
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send over the connections that fit the request."""
+        limits = request.extensions[LIMITS]
         left = limits.left()
         timeout = {"connect": left / self._shares, "read": left, "write": left, "pool": left}
-        request.extensions = {**request.extensions, "timeout": timeout, "trace": self._trace}
-        try:
-            response = read_whole(self._http.handle_request(request), limits)
-            # A mock of httpx answers without a connection.
-            if self._stream is not None and not self._has_read:
-                raise _Unasked("a response came before its request", request=request)
-        except BaseException:
-            self.close()
-            raise
-        self.used_at = time.monotonic()
+        request.extensions = {**request.extensions, "timeout": timeout, "trace": _bind}
+        _exchange.limits, _exchange.is_unanswered = limits, False
+        # A request that may not be repeated gets a new connection: on a kept one, bytes left over from the response
+        # before could pass for its own.
+        response = (self._kept if limits.repeatable else self._fresh).handle_request(request)
+        if _exchange.is_unanswered:
+            # This response was there before its request. Closed unread, it closes its connection.
+            response.close()
+            response = self._fresh.handle_request(request)
         return response
 
     def close(self) -> None:
-        """Close the connection."""
-        self._http.close()
+        """Close all connections."""
+        self._kept.close()
+        self._fresh.close()
 
-    def _trace(self, event: str, info: dict[str, Any]) -> None:
-        """Bind each wait on a new stream to the time that its call has left.
 
-        httpx limits each wait alone, so that a server which sends a byte now and then could stretch a call for ever.
-        """
-        if event not in _CONNECTED:
-            return
-        self._stream = stream = info["return_value"]
-        read, write = stream.read, stream.write
+def _addresses(url: httpx.URL) -> int:
+    """The number of addresses of the service's host."""
+    try:
+        return len(socket.getaddrinfo(url.host, url.port or url.scheme, type=socket.SOCK_STREAM))
+    except (OSError, UnicodeError):
+        return 1
 
-        def read_in_time(max_bytes: int, timeout: float | None = None) -> bytes:
-            self._has_read = True
-            return bytes(read(max_bytes, self._limits.left()))
 
-        def write_in_time(buffer: bytes, timeout: float | None = None) -> None:
-            # In parts: a service that reads slowly lets each of them wait, and none for longer than is left.
-            for start in range(0, len(buffer), _PART):
-                write(buffer[start : start + _PART], self._limits.left())
+def _bind(event: str, info: dict[str, Any]) -> None:
+    """Bind each wait on a new stream to the time that the current call has left.
 
-        stream.read, stream.write = read_in_time, write_in_time
+    httpx limits each wait alone, so that a server which sends a byte now and then could stretch a call for ever.
+    """
+    if event not in _CONNECTED:
+        return
+    stream = info["return_value"]
+    read, write = stream.read, stream.write
+
+    def read_in_time(max_bytes: int, timeout: float | None = None) -> bytes:
+        _exchange.is_unanswered = False
+        return bytes(read(max_bytes, _exchange.limits.left()))
+
+    def write_in_time(buffer: bytes, timeout: float | None = None) -> None:
+        _exchange.is_unanswered = True
+        # In parts: a service that reads slowly lets each of them wait, and none for longer than is left.
+        for start in range(0, len(buffer), _PART):
+            write(buffer[start : start + _PART], _exchange.limits.left())
+
+    stream.read, stream.write = read_in_time, write_in_time

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from datetime import datetime
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ["LIMITS", "Body", "InProcess", "LimitedTransport", "Limits", "RefusedResponse", "httpx", "read_whole"]
+__all__ = ["LIMITS", "Body", "InProcess", "Limits", "RefusedResponse", "httpx", "pool_limits"]
 
 LIMITS = "flask_paycheckout.limits"
 """The request extension with the request's `Limits`."""
+
+# Seconds. Many servers drop an idle connection after five; ours must be the first to let go.
+KEPT_FOR = 4.0
 
 
 class Limits(NamedTuple):
@@ -46,35 +49,13 @@ class Limits(NamedTuple):
         return max(self.until - time.monotonic(), 0.001)
 
 
+def pool_limits(most_kept: int | None) -> httpx.Limits:
+    """The limits of a pool of httpx, which keeps so many connections; a call never waits for a free one."""
+    return httpx.Limits(max_connections=None, max_keepalive_connections=most_kept, keepalive_expiry=KEPT_FOR)
+
+
 class RefusedResponse(httpx.RemoteProtocolError):
     """A response that is not read to its end; the text says why, and holds nothing of the response."""
-
-
-class LimitedTransport(httpx.BaseTransport):
-    """Sends through another transport and reads each response whole, as long as it stays within its `Limits`."""
-
-    def __init__(self, transport: httpx.BaseTransport) -> None:
-        self._transport = transport
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send, and give the response with its whole body.
-
-        :raises RefusedResponse: a redirect, an encoded body, one that is too large or comes too late.
-        """
-        return read_whole(self._transport.handle_request(request), request.extensions[LIMITS])
-
-
-def read_whole(response: httpx.Response, limits: Limits) -> httpx.Response:
-    """The response with its body in memory."""
-    stream = response.stream
-    assert isinstance(stream, httpx.SyncByteStream)  # noqa: S101 - a transport of httpx.Client gives no other
-    try:
-        body = Body(response, limits)
-        for chunk in stream:
-            body.add(chunk)
-    finally:
-        stream.close()
-    return body.whole()
 
 
 def _check_head(response: httpx.Response, max_bytes: int) -> None:

@@ -11,7 +11,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
 from flask_paycheckout.client.connections import Connections
-from flask_paycheckout.client.transport import LimitedTransport, httpx
+from flask_paycheckout.client.transport import httpx
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
@@ -29,11 +29,7 @@ class Blocking:
     """Runs calls to their end in the caller's thread."""
 
     def __init__(self, url: httpx.URL, transport: httpx.BaseTransport | None) -> None:
-        self.http = httpx.Client(
-            transport=Connections(url) if transport is None else LimitedTransport(transport),
-            trust_env=False,
-            cookies=no_cookies(),
-        )
+        self.http = httpx.Client(transport=Connections(url, transport), trust_env=False, cookies=no_cookies())
 
     async def send(self, request: httpx.Request) -> httpx.Response:
         """The response to a request, with its whole body."""

@@ -12,7 +12,7 @@ Serve = Callable[[Answer], RawServer]
 @pytest.fixture
 def long_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection is used again however long a busy machine takes for the call before."""
-    monkeypatch.setattr("flask_paycheckout.client.connections._KEPT_FOR", 3600.0)
+    monkeypatch.setattr("flask_paycheckout.client.transport.KEPT_FOR", 3600.0)
 
 
 @pytest.fixture

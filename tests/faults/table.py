@@ -803,11 +803,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "certificates of the environment are trusted": (
             f"{_ANSWERS}::test_no_certificate_of_the_environment_is_trusted",
-            Swap("client.connections:_Process.__init__", "False", "True"),
+            Swap("client.connections:_Pools.__init__", "False", "True"),
         ),
         "a connection that holds more than its answer is used again": (
             f"{_ANSWERS}::test_what_follows_an_answer_is_never_the_answer_to_the_next_call",
-            Never("client.connections:_Connection.send", "_has_read"),
+            Never("client.connections:_Pools.handle_request", "is_unanswered"),
         ),
         "an id's slashes are not quoted": (
             f"{_IDS}::test_a_hostile_id_is_one_segment[deposits.get]",
@@ -824,14 +824,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "each read has a deadline of its own": (
             f"{_ANSWERS}::test_a_dripping_answer_ends_with_the_budget[one-header]",
             Swap(
-                "client.connections:_Connection.send",
+                "client.connections:_Pools.handle_request",
                 "(limits, False)",
                 "(Limits(limits.until + 30.0, limits.max_bytes), False)",
             ),
         ),
         "a call that may not be repeated goes over a kept connection": (
             "client/test_connections.py::test_what_must_not_be_sent_twice_gets_a_new_connection",
-            Swap("client.connections:Connections.handle_request", "limits.repeatable", "True"),
+            Swap("client.connections:_Pools.handle_request", "limits.repeatable", "True"),
         ),
         "packed bodies are taken": (
             f"{_ANSWERS}::test_a_fault_is_a_typed_error_at_once[encoded-gzip]",
