@@ -23,9 +23,7 @@ class Awaited:
     """Hands calls to the caller's event loop; its connections belong to that loop."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport | None) -> None:
-        self.http = httpx.AsyncClient(
-            transport=_Limited(transport or _Connections()), trust_env=False, cookies=no_cookies()
-        )
+        self.http = httpx.AsyncClient(transport=_Connections(transport), trust_env=False, cookies=no_cookies())
 
     async def send(self, request: httpx.Request) -> httpx.Response:
         """The response to a request, with its whole body.
@@ -56,19 +54,32 @@ class Awaited:
         await self.http.aclose()
 
 
-class _Limited(httpx.AsyncBaseTransport):
-    """Sends through another transport and reads each response whole, as long as it stays within its `Limits`."""
+class _Connections(httpx.AsyncBaseTransport):
+    """Sends requests, and reads each response whole, as long as it stays within the request's `Limits`.
 
-    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
-        self._transport = transport
+    Kept connections are for requests that may be repeated, and a new one is for each other request: on a kept
+    connection, bytes left over from the response before could pass for a request's own.
+
+    :param given: a transport of the caller's own to send through; its maker closes it.
+    """
+
+    def __init__(self, given: httpx.AsyncBaseTransport | None) -> None:
+        self._given = given
+        if given is None:
+            verify = httpx.create_ssl_context(trust_env=False)
+            self._kept, self._fresh = (
+                httpx.AsyncHTTPTransport(verify=verify, limits=pool_limits(most)) for most in (None, 0)
+            )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send, and give the response with its whole body."""
-        response = await self._transport.handle_async_request(request)
+        limits = request.extensions[LIMITS]
+        transport = self._given or (self._kept if limits.repeatable else self._fresh)
+        response = await transport.handle_async_request(request)
         stream = response.stream
         assert isinstance(stream, httpx.AsyncByteStream)  # noqa: S101 - a transport of httpx.AsyncClient gives no other
         try:
-            body = Body(response, request.extensions[LIMITS])
+            body = Body(response, limits)
             async for chunk in stream:
                 body.add(chunk)
         finally:
@@ -76,30 +87,7 @@ class _Limited(httpx.AsyncBaseTransport):
         return body.whole()
 
     async def aclose(self) -> None:
-        """Close the connections; a transport that was given is its maker's to close."""
-        if isinstance(self._transport, _Connections):
-            await self._transport.aclose()
-
-
-class _Connections(httpx.AsyncBaseTransport):
-    """Kept connections for requests that may be repeated, and a new one for each other request.
-
-    On a kept connection, bytes left over from the response before could pass for a request's own.
-    """
-
-    def __init__(self) -> None:
-        verify = httpx.create_ssl_context(trust_env=False)
-        self._kept, self._fresh = (
-            httpx.AsyncHTTPTransport(verify=verify, limits=pool_limits(most)) for most in (None, 0)
-        )
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send over the connections that fit the request."""
-        return await (self._kept if request.extensions[LIMITS].repeatable else self._fresh).handle_async_request(
-            request
-        )
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._kept.aclose()
-        await self._fresh.aclose()
+        """Close the connections."""
+        if self._given is None:
+            await self._kept.aclose()
+            await self._fresh.aclose()

@@ -8,7 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -31,12 +33,12 @@ from flask_paycheckout.client.errors import (
     refusal_for,
 )
 from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in, hide
-from flask_paycheckout.client.operations import Access, Forms
+from flask_paycheckout.client.operations import Access
 from flask_paycheckout.client.paging import DEFAULT_LIMIT, Page, attach_reading, page_of, page_of_array, walk
 from flask_paycheckout.client.reading import reader_of
 from flask_paycheckout.client.records import Record, ResponseHeaders, ResponseInfo, attach_response
 from flask_paycheckout.client.retries import SHORTEST_ATTEMPT, seconds_to_wait
-from flask_paycheckout.client.sending import credentials_of
+from flask_paycheckout.client.sending import SECRETS
 from flask_paycheckout.client.waiting import W
 
 if TYPE_CHECKING:
@@ -44,11 +46,10 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from flask_paycheckout.client.operations import Operation
+    from flask_paycheckout.client.operations import Operation, PaymentsPath, RecipientDelete
     from flask_paycheckout.client.paging import Listing
     from flask_paycheckout.client.retries import Retries
     from flask_paycheckout.client.sending import Sender
-    from flask_paycheckout.client.signing import RenewedToken
 
 _log = logging.getLogger("flask_paycheckout.client")
 
@@ -70,42 +71,45 @@ def _plain(value: object) -> str:
 _encode = msgspec.json.Encoder(enc_hook=_plain, decimal_format="number").encode
 
 
+@dataclass(repr=False)
 class Caller(Generic[W]):
     """Carries out operations for the resources of one client.
 
     The methods differ in what they make of the answer; these arguments mean the same for all of them:
 
-    :param ids: what stands in the path's places.
+    :param requested_id: the id in the path's place.
     :param query: the query string with its question mark, as `bodies.Fields.query` makes it.
     :param body: the JSON object to send; amounts as `amounts.as_number` makes them.
     :param references: what a lost call could be looked up by.
     :param timeout: seconds that this call may take in all; the client's own when not given.
     :raises PaymentsError: see `errors`.
+
+    :ivar payments_path: where payments are listed.
+    :ivar recipient_delete: where the id of a recipient that is deleted stands.
     """
 
-    __slots__ = ("forms", "observe", "retries", "sender", "waiting")
+    sender: Sender[W]
+    retries: Retries
+    observe: Observe | None
+    payments_path: PaymentsPath
+    recipient_delete: RecipientDelete
 
-    def __init__(
-        self, sender: Sender[W], retries: Retries, observe: Observe | None = None, forms: Forms | None = None
-    ) -> None:
-        self.sender = sender
-        self.waiting = sender.waiting
-        self.retries = retries
-        self.observe = observe
-        self.forms = forms or Forms()
+    @property
+    def waiting(self) -> W:
+        """How the client waits."""
+        return self.sender.waiting
 
     async def record(self, operation: Operation[R], **asked: Any) -> R:
         """The record in the response's `data`."""
         reader = reader_of(operation.answer)
-        records: tuple[R, ...] = await self._ask(
-            operation, lambda response: response.kept_in((reader.read(response.data()),)), **asked
-        )
-        return records[0]
+        return await self._ask(operation, lambda response: response.kept_in(reader.read(response.data())), **asked)
 
     async def records(self, operation: Operation[R], **asked: Any) -> tuple[R, ...]:
         """The records of the array in the response's `data`."""
         reader = reader_of(operation.answer)
-        return await self._ask(operation, lambda response: response.kept_in(reader.read_each(response.data())), **asked)
+        return await self._ask(
+            operation, lambda response: tuple(map(response.kept_in, reader.read_each(response.data()))), **asked
+        )
 
     async def page(
         self, listing: Listing[R], filters: Mapping[str, Any], page: int | None, timeout: float | None
@@ -139,74 +143,63 @@ class Caller(Generic[W]):
         *,
         may_be_blank: bool = True,
     ) -> tuple[Page[R], bool]:
-        """A page, and whether it came as a plain array.
+        """A page, and whether it came as a plain array, or as its first record alone.
 
         :param may_be_blank: whether data without any field means that there is no record.
         """
-        found = await self._shown(listing, filters, page, timeout)
-        if isinstance(found, Page):
-            return found, False
-        docs, is_array = found
-        if not is_array:
-            if not docs and not may_be_blank:
+        reader = reader_of(listing.operation.answer)
+        limit = filters.get("limit") or DEFAULT_LIMIT
+
+        def read(response: _Response) -> tuple[Page[R], _Form]:
+            data, form = response.data(), _Form.PAGE
+            if listing.is_open and isinstance(data, list):
+                form = _Form.ARRAY
+            elif listing.is_open and "docs" not in data:
+                data, form = [data] if data else [], _Form.RECORD
+            if form is _Form.PAGE:
+                found = response.kept_in(page_of(data, reader))
+                docs = found.docs
+            else:
+                docs = reader.read_each(data)
+                found = page_of_array(docs, page or 1, limit)
+            for record in docs:
+                response.kept_in(record)
+            return found, form
+
+        found, form = await self._ask(
+            listing.operation, read, query=listing.filters.query(filters, page), timeout=timeout
+        )
+        if form is _Form.RECORD:
+            if not found.docs and not may_be_blank:
                 # A look-up that finds nothing lets a payout be sent again, which needs a clearer answer than `{}`.
                 raise TransportFailed(str(listing.operation), "the answer does not say whether there are records")
-            docs = await self._one_by_one(listing, filters, page or 1, docs, timeout)
-        return page_of_array(docs, page, filters.get("limit")), True
-
-    async def _shown(
-        self, listing: Listing[R], filters: Mapping[str, Any], page: int | None, timeout: float | None
-    ) -> Page[R] | tuple[tuple[R, ...], bool]:
-        """A page; or the records that the answer shows, and whether they are all of the page's."""
-        reader = reader_of(listing.operation.answer)
-
-        def read(response: _Response) -> Page[R] | tuple[tuple[R, ...], bool]:
-            data = response.data()
-            if listing.is_open and isinstance(data, list):
-                return response.kept_in(reader.read_each(data)), True
-            if listing.is_open and "docs" not in data:
-                return response.kept_in((reader.read(data),) if data else ()), False
-            found = page_of(data, reader)
-            response.kept_in((*found.docs, found))
-            return found
-
-        return await self._ask(listing.operation, read, query=listing.filters.query(filters, page), timeout=timeout)
-
-    async def _one_by_one(
-        self,
-        listing: Listing[R],
-        filters: Mapping[str, Any],
-        page: int,
-        first: tuple[R, ...],
-        timeout: float | None,
-    ) -> tuple[R, ...]:
-        """The records of a page, of which each answer shows only the first: read as so many pages of one record."""
-        limit = filters.get("limit") or DEFAULT_LIMIT
-        docs = list(first if page == 1 else ())
-        for place in range((page - 1) * limit + len(docs) + 1, page * limit + 1) if first else ():
-            found = await self._shown(listing, {**filters, "limit": 1}, place, timeout)
-            shown = found.docs if isinstance(found, Page) else found[0]
-            if not shown:
-                break
-            docs.extend(shown)
-        return tuple(docs)
+            if found.docs and limit > 1:
+                # Each answer shows one record: the page is read as so many pages of one.
+                docs: tuple[R, ...] = ()
+                for place in range((found.page - 1) * limit + 1, found.page * limit + 1):
+                    single, _ = await self.fetch(listing, {**filters, "limit": 1}, place, timeout)
+                    if not single.docs:
+                        break
+                    docs += single.docs
+                found = page_of_array(docs, found.page, limit)
+        return found, form is not _Form.PAGE
 
     async def data(self, operation: Operation[Any], **asked: Any) -> JsonObject | list[Any] | None:
         """The response's `data`, as it is."""
         return await self._ask(operation, lambda response: response.envelope().get("data"), **asked)
 
-    async def document(self, operation: Operation[Any], media_type: str, magic: bytes, **asked: Any) -> bytes:
-        """The body itself, when it is HTTP 200 of that media type and begins so; otherwise the envelope decides."""
+    async def pdf(self, operation: Operation[Any], **asked: Any) -> bytes:
+        """The body itself, when it is HTTP 200 and a PDF; otherwise the envelope decides."""
 
         def read(response: _Response) -> bytes:
             http = response.http
             given = http.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if http.status_code == 200 and given == media_type:
-                if not http.content.startswith(magic):
-                    raise Unreadable(f"the body is called {media_type} and is none")
+            if http.status_code == 200 and given == "application/pdf":
+                if not http.content.startswith(b"%PDF"):
+                    raise Unreadable("the body is called a PDF and is none")
                 return http.content
             response.envelope()
-            raise Unreadable(f"the answer is no {media_type}")
+            raise Unreadable("the answer is no PDF")
 
         return await self._ask(operation, read, **asked)
 
@@ -215,24 +208,19 @@ class Caller(Generic[W]):
         operation: Operation[Any],
         read: Callable[[_Response], T],
         *,
-        ids: Mapping[str, str] | None = None,
+        requested_id: str | None = None,
         query: str = "",
         body: JsonObject | None = None,
         references: tuple[str, ...] = (),
         timeout: float | None = None,
     ) -> T:
-        path = operation.path_for(**(ids or {}))
-        requested = None if ids is None else next(iter(ids.values()), None)
+        path = operation.path_for(requested_id)
         sent = Sealed(b"" if body is None else _encode(body))
-        secrets = tuple(Hidden(secret) for secret in hidden_in(body))
-        call = _Call(operation, path, query, sent, secrets, references, requested)
-        attempt: Callable[[float], Awaitable[T]] = partial(self._attempt, call, read)
-        if (token := self.sender.renewable(operation)) is not None:
-            attempt = self._renewing(token, attempt)
+        call = _Call(operation, path, query, sent, tuple(hidden_in(body)), references, requested_id)
         retries = self.retries if timeout is None else self.retries.within(timeout)
         began = retries.pace.elapsed()
         try:
-            result = await retries.run(attempt, self.waiting, repeatable=operation.repeatable)
+            result = await self._tried(operation, partial(self._attempt, call, read), retries)
         except PaymentsError as error:
             self._report(operation, error, began)
             raise
@@ -246,50 +234,43 @@ class Caller(Generic[W]):
             with suppress(Exception):
                 self.observe(str(operation), error, self.retries.pace.elapsed() - began)
 
-    def _renewing(
-        self, token: RenewedToken, attempt: Callable[[float], Awaitable[T]]
-    ) -> Callable[[float], Awaitable[T]]:
-        """The attempts of one call, one of them made again with another token after a 401.
+    async def _tried(self, operation: Operation[Any], attempt: Callable[[float], Awaitable[T]], retries: Retries) -> T:
+        """The result of a call's attempts, which are made again with another token after a 401.
 
         A 401 is certain: the service carried nothing out, so that a call which moves money may be sent again too.
         """
-        elapsed, in_thread = self.retries.pace.elapsed, self.waiting.in_thread
-        renewed = False
-
-        async def run(left: float) -> T:
-            nonlocal renewed
-            until = elapsed() + left
-            held = token.held or await in_thread(partial(token.renew, None))
-            try:
-                return await attempt(left)
-            except Unauthorized as error:
-                if error.status_code != 401 or renewed:
-                    raise
-                refused = error
-            renewed = True
-            try:
-                await in_thread(partial(token.renew, held))
-            except Exception as failed:
-                raise refused from failed
-            left = until - elapsed()
-            if left < SHORTEST_ATTEMPT:
-                raise refused
-            return await attempt(left)
-
-        return run
+        run = partial(retries.run, attempt, self.waiting, repeatable=operation.repeatable)
+        if (token := self.sender.renewable(operation)) is None:
+            return await run()
+        until = retries.pace.elapsed() + retries.budget
+        held = token.held or await self.waiting.in_thread(partial(token.renew, None))
+        try:
+            return await run()
+        except Unauthorized as error:
+            if error.status_code != 401:
+                raise
+            refused = error
+        try:
+            await self.waiting.in_thread(partial(token.renew, held))
+        except Exception as failed:
+            raise refused from failed
+        if (left := until - retries.pace.elapsed()) < SHORTEST_ATTEMPT:
+            raise refused
+        return await run(budget=left)
 
     async def _attempt(self, call: _Call, read: Callable[[_Response], T], left: float) -> T:
         # Errors are raised outside of the handlers, and without the frames that held the answer's words: those may
         # repeat what was sent.
         failure: PaymentsError
-        operation, http = call.operation, None
-        began = self.retries.pace.elapsed()
+        http, pace = None, self.retries.pace
+        began, wall = pace.elapsed(), pace.wall()
         try:
-            wall = self.retries.pace.wall()
-            http = await self.sender.send(operation, call.path + call.query, call.body, left, wall)
-            result = _read(read, _Response(call, http, wall))
+            http = await self.sender.send(call.operation, call.path + call.query, call.body, left, wall)
+            result = read(_Response(call, http))
         except TransportFailed as failed:
-            failure = call.failed(failed)
+            failure = call.failed(failed.message, failed.request_sent)
+        except Unreadable as unreadable:
+            failure = call.failed(str(unreadable), http=http)
         except RequestRefused as refused:
             failure = call.refused(refused)
         else:
@@ -298,6 +279,7 @@ class Caller(Generic[W]):
         failure.requested_id = call.requested_id
         if http is not None:
             failure.http_status, failure.headers = http.status_code, ResponseHeaders(http.headers)
+            failure.retry_after = seconds_to_wait(http.headers.get("retry-after"), wall)
         self._log(call, failure, began)
         raise failure.with_traceback(None)
 
@@ -306,6 +288,14 @@ class Caller(Generic[W]):
         if _log.isEnabledFor(logging.DEBUG):
             took = 1000 * (self.retries.pace.elapsed() - began)
             _log.debug("%s %s: %s (%.0f ms)", call.operation.method, call.path, outcome, took)
+
+
+class _Form(Enum):
+    """What stands in the data of a list."""
+
+    PAGE = auto()
+    ARRAY = auto()
+    RECORD = auto()
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -323,22 +313,26 @@ class _Call(msgspec.Struct, frozen=True):
     references: tuple[str, ...]
     requested_id: str | None
 
-    def failed(self, failed: TransportFailed) -> TransportFailed:
+    def failed(
+        self, message: str | None, request_sent: bool = True, http: httpx.Response | None = None
+    ) -> TransportFailed:
         """The failure without what was sent, which a transport of the caller's own may quote."""
-        operation, message = self.operation, hide(failed.message or "", self.secrets)
-        if operation.may_move_money and failed.request_sent:
-            return OutcomeUnknown(
-                str(operation), message, failed.retry_after, references=self.references, lookup=operation.lookup
-            )
-        failure = TransportFailed(str(operation), message, failed.retry_after, failed.request_sent)
-        failure.retryable = failure.retryable or operation.repeatable
+        operation, message = self.operation, hide(message or "", self.secrets)
+        if http is not None:
+            message = f"{message} (HTTP {http.status_code})"
+        if operation.may_move_money and request_sent:
+            lost = OutcomeUnknown(str(operation), message)
+            lost.references, lost.lookup = self.references, operation.lookup
+            return lost
+        failure = TransportFailed(str(operation), message, request_sent=request_sent)
+        failure.retryable |= operation.repeatable
         return failure
 
     def refused(self, refused: RequestRefused) -> RequestRefused:
         """The refusal, with what only the operation knows of it."""
         operation = self.operation
         if isinstance(refused, ServiceFault):
-            refused.retryable = refused.retryable or operation.repeatable
+            refused.retryable |= operation.repeatable
             if operation.may_move_money:
                 refused.references, refused.lookup = self.references, operation.lookup
         if operation.access is Access.OPEN and isinstance(refused, Unauthorized):
@@ -347,30 +341,25 @@ class _Call(msgspec.Struct, frozen=True):
         return refused
 
 
+@dataclass(frozen=True)
 class _Response:
     """The response to one attempt.
 
     :ivar http: the response as httpx gives it.
     """
 
-    __slots__ = ("_call", "_wall", "http")
+    call: _Call
+    http: httpx.Response
 
-    def __init__(self, call: _Call, http: httpx.Response, wall: float) -> None:
-        self._call = call
-        self._wall = wall
-        self.http = http
-
-    @property
+    @cached_property
     def info(self) -> ResponseInfo:
         """The response as records tell of it."""
-        return ResponseInfo(self.http.status_code, ResponseHeaders(self.http.headers), self._call.requested_id)
+        return ResponseInfo(self.http.status_code, ResponseHeaders(self.http.headers), self.call.requested_id)
 
-    def kept_in(self, records: tuple[Kept, ...]) -> tuple[Kept, ...]:
-        """Records of this response."""
-        info = self.info
-        for record in records:
-            attach_response(record, info)
-        return records
+    def kept_in(self, record: Kept) -> Kept:
+        """A record of this response."""
+        attach_response(record, self.info)
+        return record
 
     def envelope(self) -> JsonObject:
         """The envelope of a success.
@@ -379,31 +368,14 @@ class _Response:
         :raises Unreadable: it is neither.
         """
         envelope = envelope_of(self.http.content)
-        status_code = status_code_of(envelope, self._call.operation.status_key)
+        operation = self.call.operation
+        status_code = status_code_of(envelope, operation.status_key)
         if status_code >= 400:
-            secrets = (*self._call.secrets, *credentials_of(self.http.request))
+            secrets = (*self.call.secrets, *self.http.request.extensions[SECRETS])
             error, message = (hide(error_text(envelope, key) or "", secrets) or None for key in ("error", "message"))
-            kind = refusal_for(status_code)
-            raise kind(str(self._call.operation), status_code, error, message, self._retry_after())
+            raise refusal_for(status_code)(str(operation), status_code, error, message)
         return envelope
 
     def data(self) -> JsonObject | list[Any]:
         """The `data` of a success."""
         return data_of(self.envelope())
-
-    def _retry_after(self) -> float | None:
-        """The seconds of its `Retry-After`."""
-        return seconds_to_wait(self.http.headers.get("retry-after"), self._wall)
-
-    def unreadable(self, why: Unreadable) -> TransportFailed:
-        """The error for a response that is neither success nor refusal."""
-        return TransportFailed(str(self._call.operation), f"{why} (HTTP {self.http.status_code})", self._retry_after())
-
-
-def _read(read: Callable[[_Response], T], response: _Response) -> T:
-    """The result that `read` makes of a response."""
-    try:
-        return read(response)
-    except Unreadable as unreadable:
-        failure = response.unreadable(unreadable)
-    raise failure

@@ -6,7 +6,7 @@ import re
 import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar, cast
 
@@ -14,12 +14,12 @@ from flask_paycheckout.client.bodies import query_text
 from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.errors import RequestRefused
 from flask_paycheckout.client.hidden import concealed
-from flask_paycheckout.client.operations import Access, Forms, Operation, PaymentsPath, RecipientDelete
+from flask_paycheckout.client.operations import Access, Operation, PaymentsPath, RecipientDelete
 from flask_paycheckout.client.records import Record
 from flask_paycheckout.client.resources.checkouts import Checkouts
 from flask_paycheckout.client.resources.deposits import Deposit, Deposits
 from flask_paycheckout.client.retries import Pace, Retries, moment_of, seconds
-from flask_paycheckout.client.sending import Sender, checked_base_url
+from flask_paycheckout.client.sending import Sender, checked_base_url, user_agent
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, RenewedToken, Signer
 from flask_paycheckout.client.transport import httpx
 from flask_paycheckout.client.waiting import Blocking, Resource, W, method
@@ -47,7 +47,6 @@ AccessToken = str | Callable[[], str] | Signer
 # Sent once: a second answer would say nothing about the time of the first request.
 _PROBED = Operation("GET", "/v1/deposit/{id}", Deposit, again=False)
 _PATH = re.compile(r"(/(?!\.{0,2}(/|$))[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+")
-_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +100,14 @@ class _Client(Resource[W], Generic[W, Transport]):
         app: str | None = None,
     ) -> None:
         client_secret, access_token = concealed(client_secret), concealed(access_token)
-        forms = Forms(payments_path, recipient_delete)
         signers = _signers(client_id, client_secret, access_token, signer)
         # Signs by the clock that a transport brings along, so that a test which moves time moves both ends.
         clock = getattr(transport, "clock", None)
         pace = Pace() if clock is None else Pace(wall=lambda: float(clock().timestamp()))
-        budget = Retries(_count(retries), seconds(timeout), pace)
+        budget = Retries(retries, seconds(timeout), pace)
         base_url = checked_base_url(base_url)
-        sender = Sender(base_url, signers, self._connect(httpx.URL(base_url), transport), app)
-        self._set_up(Caller(sender, budget, observe, forms), client_id)
+        sender = Sender(base_url, signers, self._connect(httpx.URL(base_url), transport), user_agent(app))
+        self._set_up(Caller(sender, budget, observe, payments_path, recipient_delete), client_id)
 
     @abstractmethod
     def _connect(self, url: httpx.URL, transport: Transport | None) -> W:
@@ -126,7 +124,7 @@ class _Client(Resource[W], Generic[W, Transport]):
 
         :param timeout: seconds that one call may take in all, retries and waits included.
         """
-        return self._sharing(self._caller.sender, self._caller.retries.within(timeout), self.client_id)
+        return self._sharing(self.client_id, retries=self._caller.retries.within(timeout))
 
     def authorized(self, access_token: AccessToken) -> Self:
         """A client with another access token that shares this one's connections; closing either closes both.
@@ -134,8 +132,9 @@ class _Client(Resource[W], Generic[W, Transport]):
         :param access_token: as for the client itself.
         """
         access_token = concealed(access_token)
-        sender = self._caller.sender.signed_by({Access.BEARER: _bearer(access_token)})
-        return self._sharing(sender, self._caller.retries, self.client_id)
+        sender = self._caller.sender
+        signers = {**sender.signers, Access.BEARER: _bearer(access_token)}
+        return self._sharing(self.client_id, sender=replace(sender, signers=signers))
 
     def of_account(
         self,
@@ -151,11 +150,13 @@ class _Client(Resource[W], Generic[W, Transport]):
         """
         client_secret, access_token = concealed(client_secret), concealed(access_token)
         signers = _signers(client_id, client_secret, access_token, signer)
-        return self._sharing(self._caller.sender.signed_by(signers, lent=True), self._caller.retries, client_id)
+        sender = replace(self._caller.sender, signers=signers, owns_connections=False)
+        return self._sharing(client_id, sender=sender)
 
-    def _sharing(self, sender: Sender[W], retries: Retries, client_id: str | None) -> Self:
+    def _sharing(self, client_id: str | None, **changed: Any) -> Self:
+        """A client of the same connections."""
         other = type(self).__new__(type(self))
-        other._set_up(Caller(sender, retries, self._caller.observe, self._caller.forms), client_id)
+        other._set_up(replace(self._caller, **changed), client_id)
         return other
 
     auth: Auth[W] = _part()
@@ -194,11 +195,9 @@ class _Client(Resource[W], Generic[W, Transport]):
         :param access: the credentials that it carries: the signature, the access token, or none.
         :param references: what a call could be looked up by when its answer was lost.
         :returns: the response's `data`, with an exact `Decimal` for each fraction; None without data.
-        :raises ValueError: the method or path cannot be sent.
+        :raises ValueError: the path cannot be sent.
         :raises PaymentsError: see `errors`.
         """
-        if http_method not in _METHODS:
-            raise ValueError(f"http_method must be one of {', '.join(_METHODS)}")
         if not _PATH.fullmatch(path):
             raise ValueError("path must begin with a slash, hold quoted segments only, and neither query nor fragment")
         operation = Operation(
@@ -219,7 +218,7 @@ class _Client(Resource[W], Generic[W, Transport]):
         info: ResponseInfo | RequestRefused | None
         refusal = None
         try:
-            info = (await self._caller.record(_PROBED, ids={"id": f"no-such-deposit-{uuid.uuid4().hex}"})).response
+            info = (await self._caller.record(_PROBED, requested_id=f"no-such-deposit-{uuid.uuid4().hex}")).response
         except RequestRefused as refused:
             info = refusal = refused.with_traceback(None)
         received = wall()
@@ -351,16 +350,6 @@ def _signers(
 def _bearer(access_token: AccessToken) -> Signer:
     if isinstance(access_token, str):
         return BearerToken(access_token)
-    if callable(getattr(access_token, "sign", None)):
+    if hasattr(access_token, "sign"):
         return cast("Signer", access_token)
-    if not callable(access_token):
-        raise TypeError(f"access_token must be a string or a Signer, not {type(access_token).__name__}")
     return RenewedToken(access_token)
-
-
-def _count(retries: int) -> int:
-    if isinstance(retries, bool) or not isinstance(retries, int):
-        raise TypeError(f"retries must be a whole number, not {type(retries).__name__}")
-    if retries < 0:
-        raise ValueError(f"retries must not be negative: {retries}")
-    return retries

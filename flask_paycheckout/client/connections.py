@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from flask_paycheckout.client.per_process import PerProcess
-from flask_paycheckout.client.transport import LIMITS, Body, Limits, httpx, pool_limits
+from flask_paycheckout.client.transport import LIMITS, Body, httpx, pool_limits
 
 _MOST_KEPT = 100
 _PART = 65536
@@ -51,18 +51,8 @@ class Connections(httpx.BaseTransport):
             self._pools().close()
 
 
-class _Exchange(threading.local):
-    """The exchange of the current thread.
-
-    :ivar limits: of its request.
-    :ivar is_unanswered: whether something was written since something was read.
-    """
-
-    limits = Limits(0.0, 0)
-    is_unanswered = False
-
-
-_exchange = _Exchange()
+# The exchange of each thread: the `Limits` of its request, and whether something was written since something was read.
+_exchange = threading.local()
 
 
 class _Pools(httpx.BaseTransport):
@@ -81,8 +71,7 @@ class _Pools(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send over the connections that fit the request."""
         limits = request.extensions[LIMITS]
-        left = limits.left()
-        timeout = {"connect": left / self._shares, "read": left, "write": left, "pool": left}
+        timeout = {**request.extensions["timeout"], "connect": limits.left() / self._shares}
         request.extensions = {**request.extensions, "timeout": timeout, "trace": _bind}
         _exchange.limits, _exchange.is_unanswered = limits, False
         # A request that may not be repeated gets a new connection: on a kept one, bytes left over from the response

@@ -81,11 +81,15 @@ class PaymentsError(Exception):
     :ivar http_status: of the response; None when none came.
     :ivar headers: the response's headers by name, in any case; `repr` shows the names only. None when none came.
     :ivar requested_id: the id or reference that the call asked for; None where it names none.
+    :ivar references: what a call that may have moved money carried to look it up by; empty for other calls.
+    :ivar lookup: how to look it up, a sentence's part; None when the operation has no advice of its own.
     """
 
     http_status: int | None = None
     headers: ResponseHeaders | None = None
     requested_id: str | None = None
+    references: tuple[str, ...] = ()
+    lookup: str | None = None
 
     def __init__(self, operation: str, message: str | None = None, retry_after: float | None = None) -> None:
         self.operation = operation
@@ -98,7 +102,15 @@ class PaymentsError(Exception):
         self.retryable = False
 
     def __str__(self) -> str:
-        return f"{self.operation}: {self.message or 'failed'}"
+        named = ", ".join(repr(_one_line(reference[:60])) for reference in self.references[:_NAMED])
+        if len(self.references) > _NAMED:
+            named += f" and {len(self.references) - _NAMED} more"
+        carried = f"references: {named}" if named else "it carried no reference"
+        advice = f"; it may have been carried out ({carried}): before sending it again, {self.lookup}"
+        return f"{self.operation}: {self._words()}{advice if self.lookup else ''}".rstrip()
+
+    def _words(self) -> str:
+        return self.message or "failed"
 
 
 class TransportFailed(PaymentsError):
@@ -127,27 +139,11 @@ class OutcomeUnknown(TransportFailed):
     Look the transaction up before doing anything else; never send it again blindly.
 
     :ivar reference: what to look it up by, when the call had one; the first of `references`.
-    :ivar references: all that the call carried.
-    :ivar lookup: how to look it up, a sentence's part; None when the operation has no advice of its own.
     """
 
-    def __init__(
-        self,
-        operation: str,
-        message: str | None = None,
-        retry_after: float | None = None,
-        reference: str | None = None,
-        references: tuple[str, ...] = (),
-        lookup: str | None = None,
-    ) -> None:
-        super().__init__(operation, message, retry_after)
-        self.references = references or ((reference,) if reference else ())
-        self.reference = reference or next(iter(references), None)
-        self.lookup = lookup
-        self.carried_out, self.retryable = "unknown", False
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}; {_advice(self.references, self.lookup)}"
+    @property
+    def reference(self) -> str | None:
+        return next(iter(self.references), None)
 
 
 class RequestRefused(PaymentsError):
@@ -174,9 +170,9 @@ class RequestRefused(PaymentsError):
         else:
             self.carried_out, self.retryable = "no", status_code in _PASSING
 
-    def __str__(self) -> str:
+    def _words(self) -> str:
         said = ": ".join(part for part in (self.error or _phrase(self.status_code), self.message) if part)
-        return f"{self.operation}: {self.status_code} {said}".rstrip()
+        return f"{self.status_code} {said}"
 
 
 class NotFound(RequestRefused):
@@ -200,28 +196,7 @@ class ServiceFault(RequestRefused):
 
     A call that moves money may still have been carried out; the error then says how to look it up, as
     `OutcomeUnknown` does. It is no `OutcomeUnknown` because an answer came, with the service's own words.
-
-    :ivar references: what a call that moves money carried to look it up by; empty for other calls.
-    :ivar lookup: how to look it up; None for other calls.
     """
-
-    references: tuple[str, ...] = ()
-    lookup: str | None = None
-
-    def __str__(self) -> str:
-        advice = f"; {_advice(self.references, self.lookup)}" if self.references or self.lookup else ""
-        return f"{super().__str__()}{advice}"
-
-
-def _advice(references: tuple[str, ...], lookup: str | None) -> str:
-    """Advice about a call that may have been carried out."""
-    named = ", ".join(repr(_one_line(reference[:60])) for reference in references[:_NAMED])
-    if len(references) > _NAMED:
-        named += f" and {len(references) - _NAMED} more"
-    if lookup is None:
-        return f"it may have been carried out: look it up{f' by {named}' if named else ''} before sending it again"
-    carried = f" (references: {named})" if named else " (it carried no reference)"
-    return f"it may have been carried out{carried}: before sending it again, {lookup}"
 
 
 def _phrase(status_code: int) -> str:

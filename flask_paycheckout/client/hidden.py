@@ -7,7 +7,7 @@ sent or received as a secret is therefore kept in one of these types from the fi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -29,6 +29,15 @@ class AccountNumber(Hidden):
     __slots__ = ()
 
 
+class Credentials(dict[str, Any]):
+    """An object of secrets; its `repr` is a mask."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(_MASK)
+
+
 class Sealed(bytes):
     """A body as it is sent or received; its `repr` tells the size only."""
 
@@ -43,7 +52,7 @@ def concealed(value: T) -> T:
     return Hidden(value) if type(value) is str else value  # type: ignore[return-value]  # a Hidden is a str
 
 
-def hidden_in(value: object) -> Iterator[str]:
+def hidden_in(value: object) -> Iterator[Hidden]:
     """Every hidden string in a JSON value."""
     if isinstance(value, Hidden):
         yield value

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from enum import Enum
 from functools import wraps
-from typing import Any, Generic, Literal, TypeVar, cast, get_args
+from typing import Any, Generic, Literal, TypeVar, cast
 from urllib.parse import quote
 
 import msgspec
@@ -62,11 +62,7 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
     max_bytes: int = MEBIBYTE
     status_key: str = "statusCode"
     accept: str = "application/json"
-    lookup: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.repeatable and self.may_move_money:
-            raise ValueError(f"{self}: a call that may move money must not be repeated")
+    lookup: str = "look it up"
 
     @property
     def repeatable(self) -> bool:
@@ -76,32 +72,13 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
-    def path_for(self, **ids: str) -> str:
-        """The path with every id quoted as exactly one segment.
+    def path_for(self, requested_id: str | None) -> str:
+        """The path with the id quoted as exactly one segment.
 
-        :raises TypeError: an id is not a string.
-        :raises ValueError: an id cannot be a path segment.
+        :raises TypeError: the id is not a string.
+        :raises ValueError: it cannot be a path segment.
         """
-        path = self.path
-        for name, value in ids.items():
-            path = path.replace(f"{{{name}}}", segment(value))
-        return path
-
-
-class Forms(msgspec.Struct, frozen=True):
-    """The forms that a client uses of two operations; each default is the form that the interface gives first.
-
-    :raises ValueError: there is no such form.
-    """
-
-    payments_path: PaymentsPath = "/v2/payments"
-    recipient_delete: RecipientDelete = "path"
-
-    def __post_init__(self) -> None:
-        for name, kind in (("payments_path", PaymentsPath), ("recipient_delete", RecipientDelete)):
-            value, known = getattr(self, name), get_args(kind)
-            if value not in known:
-                raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, not {value!r}")
+        return self.path if requested_id is None else self.path.replace("{id}", segment(requested_id))
 
 
 def segment(value: str) -> str:

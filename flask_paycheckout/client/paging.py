@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -15,7 +14,7 @@ from flask_paycheckout.client.reading import RecordReader, reader_of
 from flask_paycheckout.client.records import Record
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 
     from flask_paycheckout.client.bodies import Fields
     from flask_paycheckout.client.operations import Operation
@@ -61,19 +60,12 @@ class _Numbers(Record, frozen=True, kw_only=True):
     limit: int
     total_pages: int
     page: int
+    has_prev_page: bool
+    has_next_page: bool
     offset: int | None = None
     paging_counter: int | None = None
-    has_prev_page: bool | None = None
-    has_next_page: bool | None = None
     prev_page: int | None = None
     next_page: int | None = None
-
-    def __post_init__(self) -> None:
-        if min(self.total_docs, self.limit, self.total_pages, self.page) < 0:
-            raise ValueError("the page has a negative number")
-        for name, there in (("has_prev_page", self.prev_page), ("has_next_page", self.next_page)):
-            if getattr(self, name) is None:
-                msgspec.structs.force_setattr(self, name, there is not None)
 
 
 class Page(_Numbers, Generic[T], frozen=True, kw_only=True):
@@ -93,8 +85,6 @@ class Page(_Numbers, Generic[T], frozen=True, kw_only=True):
     """
 
     docs: tuple[T, ...]
-    has_prev_page: bool
-    has_next_page: bool
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.docs)
@@ -125,24 +115,23 @@ def page_of(data: object, reader: RecordReader[R]) -> Page[R]:
     return Page(docs=docs, **msgspec.structs.asdict(reader_of(_Numbers).read(data)))
 
 
-def page_of_array(docs: tuple[T, ...], asked_page: int | None, asked_limit: int | None) -> Page[T]:
-    """The page that a plain array is, given which one was asked for.
+def page_of_array(docs: tuple[T, ...], number: int, limit: int) -> Page[T]:
+    """The page that a plain array is, given the page and the page size that were asked for.
 
     An array says nothing about the rest of the list: `total_docs` and `total_pages` count what is known to be there.
     One longer than the page size ignored the paging and is everything there is; a shorter one counts as the last page;
     one of exactly the page size may be followed by another. `walk` does not rely on that and reads on until a page
     brings nothing new, since the service may have a page size that is smaller than the one asked for.
     """
-    limit = asked_limit or DEFAULT_LIMIT
-    whole = len(docs) > limit
-    number = 1 if whole else asked_page or 1
-    offset = (number - 1) * limit
     more = len(docs) == limit
+    if len(docs) > limit:
+        number, limit = 1, len(docs)
+    offset = (number - 1) * limit
     return Page(
         docs=docs,
         total_docs=offset + len(docs),
         offset=offset,
-        limit=len(docs) if whole else limit,
+        limit=limit,
         total_pages=number,
         page=number,
         paging_counter=offset + 1,
@@ -170,8 +159,7 @@ async def walk(
     itself shows that nothing moved up: it begins with a known record, or the list is sorted by `-createdAt` and its
     total did not fall. Records that moved up are given before those of the page.
 
-    Sorted by `-updatedAt`, a record that is updated before its page is read moves to the beginning: the list is read
-    twice.
+    Sorted by `-updatedAt`, a record that is updated before its page is read moves to the beginning, and is missed.
 
     :param fetch: reads the page of a number, and tells whether it came as a plain array.
     :param id_of: the id by which a record is known again; one without an id is never passed over.
@@ -180,7 +168,7 @@ async def walk(
     :param only_grows: no record ever leaves the list: no page is looked at twice.
     :raises TransportFailed: the pages would not come to an end.
     """
-    known = _Recent()
+    known: dict[str, None] = {}
     number, furthest, total, idle = 1, 0, 0, 0
     ended = False
     for reads in count(1):
@@ -192,34 +180,39 @@ async def walk(
             if behind is not None and reads < most_pages and not ended:
                 number, ended = behind, not page.docs
                 continue
-        if is_array and not page.docs:
-            break
+        goes_on = bool(page.docs) if is_array else page.has_next_page
         new = [record for record in page.docs if id_of(record) not in known]
-        goes_on = page.has_next_page or is_array
-        idle = 0 if new or not page.docs else idle + 1
-        circles = goes_on and idle == 1 and number > furthest and await _is_first_again(page, fetch, id_of)
-        if circles and is_array:
-            # The list ignores the page that is asked for: it has been seen whole.
-            break
-        fault = _fault(page, number, circles, idle, is_array)
-        if fault is None and goes_on and reads >= most_pages:
-            fault = f"it has more than {most_pages} pages"
-        if fault:
+        idle = 0 if new else idle + 1
+        if goes_on and (fault := _fault(page, idle, reads, most_pages)):
             raise TransportFailed(operation, f"the list does not end: {fault}")
-        known.update(found for record in new if (found := id_of(record)) is not None)
+        if goes_on and idle == 1 and number > furthest and await _is_first_again(page, fetch, id_of):
+            if is_array:
+                # The list ignores the page that is asked for: it has been seen whole.
+                break
+            raise TransportFailed(operation, f"the list does not end: page {number} is the first one again")
+        known |= dict.fromkeys(filter(None, map(id_of, new)))
+        # The oldest are forgotten, so that a long list takes no more memory than a short one.
+        for forgotten in list(islice(known, max(0, len(known) - _MOST_KNOWN))):
+            del known[forgotten]
         for record in new:
             yield record
         furthest = max(furthest, number)
         if not goes_on:
             break
         number += 1
-    if sort == "-updatedAt" and furthest > 1 and not only_grows:
-        async for record in _again(furthest, fetch, known, id_of):
-            yield record
+
+
+def _fault(page: Page[Any], idle: int, reads: int, most_pages: int) -> str | None:
+    """The reason why a list that goes on behind a page is not followed, or None."""
+    if not page.docs:
+        return f"page {page.page} is empty and names a next page"
+    if idle > _MOST_IDLE:
+        return f"{_MOST_IDLE} pages brought nothing new"
+    return f"it has more than {most_pages} pages" if reads >= most_pages else None
 
 
 def _shows_no_move(
-    page: Page[T], known: _Recent, id_of: Callable[[T], str | None], sort: Sort | None, kept_total: bool
+    page: Page[T], known: dict[str, None], id_of: Callable[[T], str | None], sort: Sort | None, kept_total: bool
 ) -> bool:
     """Whether a page shows by itself that no unread record moved up from it."""
     if sort in ("updatedAt", "-updatedAt"):
@@ -231,7 +224,9 @@ def _shows_no_move(
     return bool(page.docs) and id_of(page.docs[0]) in known
 
 
-async def _moved_up_to(number: int, fetch: _Fetch[T], known: _Recent, id_of: Callable[[T], str | None]) -> int | None:
+async def _moved_up_to(
+    number: int, fetch: _Fetch[T], known: dict[str, None], id_of: Callable[[T], str | None]
+) -> int | None:
     """Look back from page `number`: the earliest page with records that the walk has not returned yet, or None.
 
     Records move to earlier pages when others before them are removed during the walk.
@@ -247,54 +242,7 @@ async def _moved_up_to(number: int, fetch: _Fetch[T], known: _Recent, id_of: Cal
     return first
 
 
-async def _again(
-    pages: int, fetch: _Fetch[T], known: _Recent, id_of: Callable[[T], str | None]
-) -> AsyncGenerator[T, None]:
-    """Read these pages again; yields the records that the walk has not returned yet."""
-    for number in range(1, pages + 1):
-        docs = (await fetch(number))[0].docs
-        missed = [(found, record) for record in docs if (found := id_of(record)) is not None and found not in known]
-        known.update(found for found, _ in missed)
-        for _, record in missed:
-            yield record
-
-
-class _Recent:
-    """The ids of the newest records of a walk, so that a long list takes no more memory than a short one."""
-
-    def __init__(self) -> None:
-        self._ids = OrderedDict[str, None]()
-
-    def __contains__(self, record_id: str | None) -> bool:
-        return record_id in self._ids
-
-    def update(self, record_ids: Iterable[str]) -> None:
-        for record_id in record_ids:
-            self._ids[record_id] = None
-        while len(self._ids) > _MOST_KNOWN:
-            self._ids.popitem(last=False)
-
-
 async def _is_first_again(page: Page[T], fetch: _Fetch[T], id_of: Callable[[T], str | None]) -> bool:
     """Whether a page of known records is what the first page is now; if not, new records have come before them."""
     first, _ = await fetch(1)
     return [id_of(record) for record in first.docs] == [id_of(record) for record in page.docs]
-
-
-def _fault(page: Page[T], number: int, circles: bool, idle: int, is_array: bool) -> str | None:
-    """The reason why a page cannot be followed by another one, or None."""
-    if circles:
-        return f"page {number} is the first one again"
-    if idle > _MOST_IDLE:
-        return f"{_MOST_IDLE} pages brought nothing new"
-    if is_array or not page.has_next_page:
-        return None
-    if page.next_page is None:
-        return f"page {number} names no next page although one follows"
-    if page.next_page != number + 1:
-        return f"page {number} names page {page.next_page} as the next"
-    if not page.docs:
-        return f"page {number} is empty and names a next page"
-    if page.next_page > page.total_pages:
-        return f"page {number} of {page.total_pages} names page {page.next_page} as the next"
-    return None

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
-from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
 from flask_paycheckout.client.amounts import exact_number
 from flask_paycheckout.client.envelope import Ambiguous, JsonObject, Unreadable
-from flask_paycheckout.client.hidden import AccountNumber, Hidden
+from flask_paycheckout.client.hidden import AccountNumber, Credentials, Hidden
 
 R = TypeVar("R", bound=msgspec.Struct)
 _Read = Callable[[Any], Any]
@@ -150,6 +150,11 @@ def _object(value: object) -> JsonObject | None:
     )
 
 
+def _credentials(value: object) -> Credentials | None:
+    read = _object(value)
+    return None if read is None else Credentials(read)
+
+
 def _shallow(value: object, depth: int) -> bool:
     if not isinstance(value, (dict, list)):
         return True
@@ -166,15 +171,14 @@ _READERS: dict[Any, _Read] = {
     dict: _object,
     Hidden: _hidden,
     AccountNumber: _account_number,
+    Credentials: _credentials,
 }
 
 
 def _reader_of(annotation: Any, required: bool) -> _Read:
     """The function that reads values for an annotation such as `Decimal | None` or `tuple[Activity, ...]`."""
     if get_origin(annotation) in (Union, types.UnionType):
-        # A word that the interface does not name is read as well: Literal[...] | str is a str.
-        kinds = [kind for kind in get_args(annotation) if kind is not type(None) and get_origin(kind) is not Literal]
-        (annotation,) = kinds
+        (annotation,) = [kind for kind in get_args(annotation) if kind is not type(None)]
     if get_origin(annotation) is tuple:
         return _list_reader_of(get_args(annotation)[0], required)
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):

@@ -8,14 +8,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.transport import httpx
 
 # The words that the interface names for a field; a record's field may hold another one all the same.
 DepositStatus = Literal["pending", "completed"]
 DisbursementStatus = Literal["pending", "failed", "completed"]
 PaymentStatus = Literal["pending", "processed", "completed", "failed"]
-PaymentType = Literal["onramp", "offramp"]
 RecipientType = Literal["Individual", "Business"]
 BlockchainType = Literal["EVM", "STELLAR"]
 UsNetwork = Literal["ach", "wire"]
@@ -86,15 +84,4 @@ def plain(value: Any) -> Any:
     """A field's value as plain data."""
     if isinstance(value, Record):
         return value.to_dict()
-    if isinstance(value, dict):
-        return {name: plain(item) for name, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def hidden(value: Any) -> Any:
-    """Plain data in which `repr` shows no string and no number."""
-    if isinstance(value, dict):
-        return {name: hidden(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [hidden(item) for item in value]
-    return Hidden(value) if value is not None and not isinstance(value, bool) else value

@@ -76,15 +76,17 @@ class Retries(msgspec.Struct, frozen=True):
         waiting: Blocking | Awaited,
         *,
         repeatable: bool,
+        budget: float | None = None,
     ) -> T:
         """The first attempt that succeeds; each is told the seconds that are left.
 
         :param waiting: waits before the next attempt.
         :param repeatable: whether an attempt may be repeated that may have reached the service. One that certainly did
             not is always repeated.
+        :param budget: seconds for the attempts, where they are fewer than the call has.
         :raises PaymentsError: the last attempt's error.
         """
-        until = self.pace.elapsed() + self.budget
+        until = self.pace.elapsed() + (budget or self.budget)
         number = 0
         while True:
             left = until - self.pace.elapsed()
@@ -114,8 +116,6 @@ def seconds(timeout: float) -> float:
     :raises TypeError: it is no number.
     :raises ValueError: it is not positive, or not finite.
     """
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
-        raise TypeError(f"timeout must be a number of seconds, not {type(timeout).__name__}")
     if not math.isfinite(timeout) or timeout <= 0:
         raise ValueError(f"timeout must be more than 0 seconds and finite, not {timeout}")
     return float(timeout)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import time
-from copy import copy
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Generic
 from urllib.parse import urlsplit
@@ -13,61 +12,46 @@ from urllib.parse import urlsplit
 from flask_paycheckout.client.errors import TransportFailed
 from flask_paycheckout.client.hidden import Hidden, hide
 from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.signing import RenewedToken, Signer, signed_headers
+from flask_paycheckout.client.signing import RenewedToken, Signer, header_value, signed_headers
 from flask_paycheckout.client.transport import LIMITS, Limits, RefusedResponse, httpx
 from flask_paycheckout.client.waiting import W
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Self
 
-# The signature's id and time are no secrets; every other header that a signer adds may be one.
-_HARMLESS = {
-    "accept",
-    "accept-encoding",
-    "content-length",
-    "content-type",
-    "host",
-    "transfer-encoding",
-    "user-agent",
-    "x-client-id",
-    "x-timestamp",
-}
-_PRODUCT = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+(/[!#$%&'*+.^_`|~0-9A-Za-z-]+)?")
-_LONGEST = 100
+SECRETS = "flask_paycheckout.secrets"
+"""The request extension with the values of the headers that a signer added, as far as they are secrets."""
+
+# The signature's id and time are none.
+_HARMLESS = {"x-client-id", "x-timestamp"}
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
+@dataclass(frozen=True, repr=False)
 class Sender(Generic[W]):
     """Sends requests below one base URL, signed by who signs calls of their kind.
 
-    :param base_url: where the service is, checked; a path in it goes before every call's path and is part of what is
+    :ivar base_url: where the service is, checked; a path in it goes before every call's path and is part of what is
         signed.
-    :param signers: who signs calls of each kind of access.
-    :param waiting: sends them.
-    :param app: name and version of the program, for the `User-Agent`.
+    :ivar signers: who signs calls of each kind of access.
+    :ivar waiting: sends them.
+    :ivar user_agent: the header of every request.
+    :ivar owns_connections: whether closing the client closes them.
     """
 
-    def __init__(self, base_url: str, signers: Mapping[Access, Signer], waiting: W, app: str | None = None) -> None:
-        self._user_agent = user_agent(app)
-        self.base_url = base_url
-        self.waiting = waiting
-        self.owns_connections = True
-        self._path = httpx.URL(base_url).raw_path.decode("ascii").rstrip("/")
-        self._signers = signers
+    base_url: str
+    signers: Mapping[Access, Signer]
+    waiting: W
+    user_agent: str
+    owns_connections: bool = True
 
-    def signed_by(self, signers: Mapping[Access, Signer], *, lent: bool = False) -> Self:
-        """A sender through the same connections, with other signers for these kinds of access.
-
-        :param lent: for another account, with these signers alone; closing it leaves the connections open.
-        """
-        other = copy(self)
-        other._signers, other.owns_connections = signers if lent else {**self._signers, **signers}, not lent
-        return other
+    @cached_property
+    def _path(self) -> str:
+        return httpx.URL(self.base_url).raw_path.decode("ascii").rstrip("/")
 
     def renewable(self, operation: Operation[Any]) -> RenewedToken | None:
         """The token of the operation's calls, when another one can be asked for."""
-        signer = self._signers.get(operation.access)
+        signer = self.signers.get(operation.access)
         return signer if isinstance(signer, RenewedToken) else None
 
     async def send(self, operation: Operation[Any], path: str, body: bytes, left: float, wall: float) -> httpx.Response:
@@ -89,40 +73,29 @@ class Sender(Generic[W]):
         except (httpx.RequestError, OSError, ValueError, TypeError) as error:
             # When a transport or hook raises, the request may have been sent already.
             # A transport of the caller's own may quote what it could not send.
-            text = hide(_error_text(error), credentials_of(request))
+            text = hide(_error_text(error), request.extensions[SECRETS])
             failure = TransportFailed(str(operation), text, None, not isinstance(error, _UNSENT))
         raise failure
 
     def _request(self, operation: Operation[Any], path: str, body: bytes, left: float, wall: float) -> httpx.Request:
         """The request with its signature over the target that goes on the wire."""
-        headers = {"Accept": operation.accept, "Accept-Encoding": "identity", "User-Agent": self._user_agent}
+        headers = httpx.Headers({"Accept-Encoding": "identity", "User-Agent": self.user_agent})
+        headers["Accept"] = operation.accept
         if body:
             headers["Content-Type"] = "application/json"
+        secrets: set[Hidden] = set()
         if operation.access is not Access.OPEN:
-            signer = self._signer(operation)
+            if (signer := self.signers.get(operation.access)) is None:
+                raise ValueError(f"{operation} needs {operation.access.value}: give them to the PaymentsClient")
             signed = signed_headers(signer, operation.method, self._path + path, body, int(wall))
-            replaced = {name.lower() for name in signed}
-            headers = {name: value for name, value in headers.items() if name.lower() not in replaced}
-            headers |= {name: Hidden(value) for name, value in signed.items()}
+            headers.update(signed)
+            told = [value for name, value in signed.items() if name.lower() not in _HARMLESS]
+            # Of `Bearer <token>` also the token alone.
+            secrets = {Hidden(secret) for value in told for secret in (value, value.rpartition(" ")[2])}
         limits = Limits(time.monotonic() + left, operation.max_bytes, operation.repeatable)
-        extensions: dict[str, Any] = {
-            LIMITS: limits,
-            "timeout": {"connect": left, "read": left, "write": left, "pool": left},
-        }
+        extensions = {LIMITS: limits, SECRETS: secrets, "timeout": httpx.Timeout(left).as_dict()}
         url = self.base_url + path
         return httpx.Request(operation.method, url, headers=headers, content=body or None, extensions=extensions)
-
-    def _signer(self, operation: Operation[Any]) -> Signer:
-        signer = self._signers.get(operation.access)
-        if signer is None:
-            raise ValueError(f"{operation} needs {operation.access.value}: give them to the PaymentsClient")
-        return signer
-
-
-def credentials_of(request: httpx.Request) -> tuple[Hidden, ...]:
-    """The values of the headers that a signer added; of `Bearer <token>` also the token alone."""
-    values = [value for name, value in request.headers.items() if name.lower() not in _HARMLESS]
-    return tuple(Hidden(secret) for value in values for secret in {value, value.rpartition(" ")[2]})
 
 
 def _error_text(error: Exception) -> str:
@@ -180,13 +153,7 @@ def user_agent(app: str | None) -> str:
     :raises TypeError: it is no string.
     :raises ValueError: it cannot stand in the header.
     """
-    if app is None:
-        return _own()
-    if not isinstance(app, str):
-        raise TypeError(f"app must be a string, not {type(app).__name__}")
-    if len(app) > _LONGEST or not all(_PRODUCT.fullmatch(part) for part in app.split(" ")):
-        raise ValueError(f"app must be a name such as 'my-shop' or 'my-shop/2.3' of at most {_LONGEST} characters")
-    return f"{_own()} {app}"
+    return _own() if app is None else f"{_own()} {header_value('app', app)}"
 
 
 @cache

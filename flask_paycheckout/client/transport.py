@@ -115,17 +115,13 @@ class InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
             environ["REQUEST_URI"] = target
             return self._app(environ, start_response)
 
-        return httpx.WSGITransport(app=called).handle_request(request)
+        response = httpx.WSGITransport(app=called).handle_request(request)
+        # Read here, since an asynchronous client cannot read it.
+        response.stream = httpx.ByteStream(response.read())
+        return response
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The app's response, made in a thread of its own."""
-
-        def whole() -> httpx.Response:
-            response = self.handle_request(request)
-            response.read()
-            response.stream = httpx.ByteStream(response.content)
-            return response
-
         import asyncio
 
-        return await asyncio.to_thread(whole)
+        return await asyncio.to_thread(self.handle_request, request)

@@ -39,7 +39,6 @@ def test_an_unknown_write_is_sent_once_and_may_move_money() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        ("TRACE", "/x"),
         ("GET", "x"),
         ("GET", "/a b"),
         ("GET", "/a?b=c"),

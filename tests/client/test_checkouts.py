@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from flask_paycheckout.client import CheckoutLink, TransportFailed
+from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.totals import Pay, Receive, Total
 from tests.client.wire import Script, Shop, success
 
@@ -30,7 +31,7 @@ LINK = {"id": "chk_1", "url": "https://pay.example.com/checkout/chk_1"}
 )
 def test_a_total_names_exactly_one_amount(total: Total, body: bytes) -> None:
     script = Script(success(LINK, 201))
-    assert Shop(script).checkouts.create(total) == CheckoutLink(LINK["id"], LINK["url"])
+    assert Shop(script).checkouts.create(total) == CheckoutLink(LINK["id"], Hidden(LINK["url"]))
     (request,) = script.requests
     assert (request.method, request.url.raw_path, request.content) == ("POST", b"/v1/checkout", body)
     assert request.headers["content-type"] == "application/json"

@@ -43,7 +43,7 @@ def test_each_status_code_has_its_error(status: int, kind: type[RequestRefused])
 
 ERRORS = [
     TransportFailed("GET /x", "gone", 3.0, request_sent=False),
-    OutcomeUnknown("POST /x", "gone", None, "ref-1"),
+    OutcomeUnknown("POST /x", "gone"),
     NotFound("GET /x", 404, "Not Found", "Deposit not found"),
     RateLimited("GET /x", 429, None, None, 7.5),
 ]

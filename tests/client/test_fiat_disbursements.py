@@ -107,10 +107,10 @@ def test_without_a_pdf_the_envelope_decides(status: int) -> None:
 @pytest.mark.parametrize(
     ("answer", "fault"),
     [
-        (pdf(b"<html>"), "called application/pdf and is none"),
+        (pdf(b"<html>"), "called a PDF and is none"),
         (pdf(kind="text/html"), "not a JSON object"),
         (pdf(status=201), "not a JSON object"),
-        (pdf(success({}), "application/json"), "the answer is no application/pdf"),
+        (pdf(success({}), "application/json"), "the answer is no PDF"),
     ],
 )
 def test_what_is_no_pdf_is_no_report(answer: httpx.Response, fault: str) -> None:

@@ -354,14 +354,6 @@ CALLS = [
         access="open",
     ),
     Call(
-        "references.iterate_banks",
-        lambda c: tuple(c.references.iterate_banks(limit=50)),
-        "GET /v1/reference/banks?limit=50",
-        success(paged(samples.BANK)),
-        warns="use client.fiat_disbursements.payment_methods",
-        access="open",
-    ),
-    Call(
         "references.payment_methods",
         lambda c: c.references.payment_methods(for_deposit=True),
         "GET /v1/reference/payment-methods?isForDeposit=true",
@@ -464,7 +456,7 @@ def test_a_lost_answer(call: Call) -> None:
 
 
 HOW = {
-    "deposits.sandbox_update": ("chk_1", "look it up by 'chk_1'"),
+    "deposits.sandbox_update": ("chk_1", "look it up"),
     "fiat_disbursements.create": ("ref-1", r"fiat_disbursements.find\(references\)"),
     "fiat_disbursements.create_v1": ("ref-1", r"fiat_disbursements.find\(references\)"),
     "fiat_disbursements.sandbox_update": ("d1", "fiat_disbursements.get"),

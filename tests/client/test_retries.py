@@ -4,12 +4,10 @@ import httpx
 import pytest
 
 from flask_paycheckout.client import (
-    Deposit,
     RateLimited,
     ServiceFault,
     TransportFailed,
 )
-from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.retries import seconds_to_wait
 from tests.client.wire import DEPOSIT, Handler, Script, Shop, Watch, refusal, success
 
@@ -106,8 +104,3 @@ def test_attempts_share_one_budget() -> None:
 )
 def test_what_retry_after_asks_for(header: str | None, seconds: float | None) -> None:
     assert seconds_to_wait(header, NOW) == seconds
-
-
-def test_what_may_move_money_cannot_be_repeatable() -> None:
-    with pytest.raises(ValueError, match="must not be repeated"):
-        Operation("POST", "/v2/disbursement/fiat", Deposit, again=True, may_move_money=True)

@@ -8,18 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from flask_paycheckout.client import PaymentsClient, Record, TransportFailed
-from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.sending import Sender
-from flask_paycheckout.client.waiting import Blocking
+from flask_paycheckout.client import PaymentsClient, TransportFailed
 from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, Script, Shop, Watch, success
-
-OPEN = Operation("GET", "/v1/reference/currencies", Record, access=Access.OPEN)
-
-
-def send(handler: Any, operation: Operation[Record] = OPEN, left: float = 5.0) -> httpx.Response:
-    waiting = Blocking(httpx.URL("https://a"), httpx.MockTransport(handler))
-    return waiting.run(Sender("https://a", {}, waiting).send(operation, operation.path, b"", left, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -116,15 +106,16 @@ class Canned(httpx.SyncByteStream):
 def test_the_deadline_is_checked_between_chunks_of_any_transport() -> None:
     body = Canned(*[b"x"] * 9)
     with pytest.raises(TransportFailed, match="in time"):
-        send(lambda _: httpx.Response(200, stream=body), left=0.0)
+        Shop(lambda _: httpx.Response(200, stream=body), count=0, budget=1e-9).deposits.get("c")
     assert (body.taken, body.closed) == (1, True)
 
 
-@pytest.mark.parametrize(("access", "named"), [(Access.SIGNED, "client_secret"), (Access.BEARER, "access_token")])
-def test_a_call_without_its_credentials_names_them_and_is_not_sent(access: Access, named: str) -> None:
+@pytest.mark.parametrize(("access", "named"), [("signed", "client_secret"), ("bearer", "access_token")])
+def test_a_call_without_its_credentials_names_them_and_is_not_sent(access: Any, named: str) -> None:
     script = Script(b"")
+    client = PaymentsClient("https://a.example", transport=httpx.MockTransport(script))
     with pytest.raises(ValueError, match=f"GET /x needs .*{named}"):
-        send(script, Operation("GET", "/x", Record, access=access))
+        client.call("GET", "/x", access=access)
     assert script.requests == []
 
 
@@ -143,7 +134,7 @@ def test_a_call_without_its_credentials_names_them_and_is_not_sent(access: Acces
 )
 def test_failures_are_told_without_what_was_sent(fault: Exception, sent: bool, words: str) -> None:
     with pytest.raises(TransportFailed) as caught:
-        send(Script(fault))
+        Shop(Script(fault), count=0).deposits.get("c")
     assert (caught.value.message, caught.value.request_sent) == (words, sent)
     # Nothing of the library's own exception travels along.
     assert caught.value.__cause__ is None

@@ -944,8 +944,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "client/test_forms.py::test_every_form_of_the_list_is_read_whole[record]",
             Swap(
                 "client.calls:Caller.fetch",
-                "await self._one_by_one(listing, filters, page or 1, docs, timeout)",
-                "docs",
+                "found.docs and limit > 1",
+                "False",
             ),
         ),
     },
@@ -1016,7 +1016,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a lost answer passes for a call that was not carried out": (
             "client/test_errors.py::test_a_create_says_whether_it_may_have_been_carried_out[fiat-hung-up]",
-            Swap("client.errors:OutcomeUnknown.__init__", '"unknown"', '"no"'),
+            Swap("client.errors:PaymentsError.__init__", '"unknown"', '"no"'),
         ),
     },
     "A refund goes only where the customer said and the approver saw, and the customer's link gives nothing else.": {

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
 from flask_paycheckout.client.bodies import needed, text, texts
-from flask_paycheckout.client.hidden import Hidden, concealed
+from flask_paycheckout.client.hidden import Credentials, Hidden, concealed
 from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.records import Record, hidden
+from flask_paycheckout.client.records import Record
 from flask_paycheckout.client.waiting import Resource, W, method
 
 
@@ -48,17 +47,7 @@ class User(Record, frozen=True):
     legal_full_name: str | None = None
     partner_id: str | None = None
     otp_code: Hidden | None = msgspec.field(default=None, name="otp_code")
-    credentials: dict[str, Any] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The user as plain data; of the credentials, `repr` shows the names only."""
-        return super().to_dict() | {"credentials": hidden(self.credentials)}
-
-    def __repr__(self) -> str:
-        shown = {name: getattr(self, name) for name in self.__struct_fields__}
-        if self.credentials is not None:
-            shown["credentials"] = Hidden()
-        return f"User({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+    credentials: Credentials | None = None
 
 
 class Verification(Record, frozen=True):

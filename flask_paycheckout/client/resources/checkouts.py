@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from flask_paycheckout.client.amounts import as_number
-from flask_paycheckout.client.hidden import concealed
+from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.operations import Operation, segment
 from flask_paycheckout.client.records import Record
 from flask_paycheckout.client.waiting import Resource, W, method
@@ -25,14 +23,13 @@ class CheckoutLink(Record, frozen=True):
     """
 
     id: str
-    url: str
+    url: Hidden
 
     def __post_init__(self) -> None:
         # A checkout that could never be asked about, or that has no page, is none.
         segment(self.id)
         if not self.url:
             raise ValueError("the checkout has no url")
-        msgspec.structs.force_setattr(self, "url", concealed(self.url))
 
 
 # Repeatable: nobody holds the URL of a checkout whose answer was lost, so it is never paid.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flask_paycheckout.client.amounts import Amount, whole_amount
 from flask_paycheckout.client.bodies import batch, needed, query_text, text
 from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.records import Activity, BlockchainType, DisbursementStatus, Record
+from flask_paycheckout.client.records import Activity, Record
 from flask_paycheckout.client.waiting import Resource, W, method
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class CryptoDisbursement(Record, frozen=True):
     """
 
     disbursement_id: str
-    status: DisbursementStatus | str
+    status: str
     group_id: str | None = None
     token_address: str | None = None
     receiver_address: str | None = None
@@ -60,7 +60,7 @@ class CryptoDisbursement(Record, frozen=True):
     token: str | None = None
     token_decimal: int | None = None
     network: str | None = None
-    blockchain_type: BlockchainType | str | None = None
+    blockchain_type: str | None = None
     fee_amount: Decimal | None = None
     fee_percentage: Decimal | None = None
     fee_config: FeeConfig | None = None

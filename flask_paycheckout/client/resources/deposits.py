@@ -53,7 +53,7 @@ class Deposit(Record, frozen=True):
     """
 
     deposit_id: str
-    status: DepositStatus | str
+    status: str
     deposit_type: str | None = None
     user_id: str | None = None
     input_currency: str | None = None
@@ -100,7 +100,7 @@ class Deposits(Resource[W]):
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_GET, ids={"id": deposit_id_or_reference}, timeout=timeout)
+        return await self._caller.record(_GET, requested_id=deposit_id_or_reference, timeout=timeout)
 
     @method
     async def sandbox_update(
@@ -115,7 +115,7 @@ class Deposits(Resource[W]):
         """
         return await self._caller.record(
             _SANDBOX_UPDATE,
-            ids={"id": deposit_id},
+            requested_id=deposit_id,
             body={"status": status},
             references=(deposit_id,),
             timeout=timeout,

@@ -177,7 +177,7 @@ class FiatDisbursements(Resource[W]):
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_GET, ids={"id": disbursement_id}, timeout=timeout)
+        return await self._caller.record(_GET, requested_id=disbursement_id, timeout=timeout)
 
     @method
     async def create(self, currency: str, items: Iterable[FiatItem], *, timeout: float | None = None) -> FiatBatch:
@@ -231,9 +231,7 @@ class FiatDisbursements(Resource[W]):
         :raises TransportFailed: what came is no PDF.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.document(
-            _REPORT, "application/pdf", b"%PDF", ids={"id": disbursement_id}, timeout=timeout
-        )
+        return await self._caller.pdf(_REPORT, requested_id=disbursement_id, timeout=timeout)
 
     @method
     async def sandbox_update(
@@ -249,7 +247,7 @@ class FiatDisbursements(Resource[W]):
         """
         await self._caller.data(
             _SANDBOX_UPDATE,
-            ids={"id": disbursement_id},
+            requested_id=disbursement_id,
             body=needed(status=status),
             references=(disbursement_id,),
             timeout=timeout,

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from flask_paycheckout.client.amounts import Amount
 from flask_paycheckout.client.hidden import AccountNumber
-from flask_paycheckout.client.records import Activity, DisbursementStatus, Record
+from flask_paycheckout.client.records import Activity, Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class FiatDisbursement(Record, frozen=True):
     """
 
     disbursement_id: str
-    status: DisbursementStatus | str
+    status: str
     group_id: str | None = None
     recipient: FiatRecipient | None = None
     amount: Decimal | None = None

@@ -13,7 +13,7 @@ from flask_paycheckout.client.bodies import Fields
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 from flask_paycheckout.client.operations import Operation, PaymentsPath, deprecated
 from flask_paycheckout.client.paging import Listing
-from flask_paycheckout.client.records import Activity, PaymentStatus, PaymentType, Record, Sort, UsNetwork
+from flask_paycheckout.client.records import Activity, PaymentStatus, Record, Sort, UsNetwork
 from flask_paycheckout.client.waiting import Resource, W, each, method
 
 if TYPE_CHECKING:
@@ -58,14 +58,14 @@ class Payment(Record, frozen=True):
     :ivar input_amount: in `input_currency`; `input_amount_exact` is the same unrounded.
     :ivar output_amount: in `output_currency`; `output_amount_exact` is the same unrounded.
     :ivar status: `pending`, `processed`, `completed` or `failed`.
-    :ivar transaction_hash: in details and creates only, like `activity_history`; None until there is one.
+    :ivar transaction_hash: in details and creates only, like `activity_history`.
     :ivar pay_out_wallet: where the sender's crypto goes.
     """
 
     payment_id: str
-    status: PaymentStatus | str
+    status: str
     id: str | None = None
-    payment_type: PaymentType | str | None = None
+    payment_type: str | None = None
     sender: PaymentSender | None = None
     receiver: PaymentReceiver | None = None
     input_amount: Decimal | None = None
@@ -87,11 +87,6 @@ class Payment(Record, frozen=True):
     activity_history: tuple[PaymentActivity, ...] = ()
     created_at: datetime | None = None
     updated_at: datetime | None = None
-
-    def __post_init__(self) -> None:
-        # Whether it is null or empty before that is not shown.
-        if not self.transaction_hash:
-            msgspec.structs.force_setattr(self, "transaction_hash", None)
 
 
 class Quote(Record, frozen=True, rename={}):
@@ -235,7 +230,7 @@ class Payments(Resource[W]):
         :param filters: see `PaymentFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.page(_LISTS[self._caller.forms.payments_path], filters, page, timeout)
+        return await self._caller.page(_LISTS[self._caller.payments_path], filters, page, timeout)
 
     @deprecated(f"{_INSTEAD}.iterate")
     @each
@@ -248,7 +243,7 @@ class Payments(Resource[W]):
         :raises TransportFailed: while iterating: the pages would not come to an end.
         :raises PaymentsError: while iterating; see `errors`.
         """
-        return self._caller.iterate(_LISTS[self._caller.forms.payments_path], filters, timeout)
+        return self._caller.iterate(_LISTS[self._caller.payments_path], filters, timeout)
 
     @deprecated(f"{_INSTEAD}.get")
     @method
@@ -259,7 +254,7 @@ class Payments(Resource[W]):
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_GET, ids={"id": payment_id}, timeout=timeout)
+        return await self._caller.record(_GET, requested_id=payment_id, timeout=timeout)
 
     @deprecated(f"{_INSTEAD}.create")
     @method

@@ -10,7 +10,7 @@ import msgspec
 
 from flask_paycheckout.client.bodies import Fields, query_text
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
-from flask_paycheckout.client.operations import Operation, segment
+from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.paging import Listing
 from flask_paycheckout.client.records import RecipientType, Record, Sort
 from flask_paycheckout.client.waiting import Resource, W, each, method
@@ -71,7 +71,7 @@ class Recipient(Record, frozen=True):
 
     id: str
     name: str | None = None
-    recipient_type: RecipientType | str | None = None
+    recipient_type: str | None = None
     email: str | None = None
     organization_id: str | None = None
     user_id: str | None = None
@@ -186,7 +186,7 @@ class Recipients(Resource[W]):
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_GET, ids={"id": recipient_id}, timeout=timeout)
+        return await self._caller.record(_GET, requested_id=recipient_id, timeout=timeout)
 
     @method
     async def create(self, *, timeout: float | None = None, **fields: Unpack[RecipientFields]) -> Recipient:
@@ -216,7 +216,7 @@ class Recipients(Resource[W]):
         :raises Invalid: the service refuses a field.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_UPDATE, ids={"id": recipient_id}, body=_FIELDS.body(fields), timeout=timeout)
+        return await self._caller.record(_UPDATE, requested_id=recipient_id, body=_FIELDS.body(fields), timeout=timeout)
 
     @method
     async def delete(self, recipient_id: str, *, timeout: float | None = None) -> Recipient:
@@ -225,8 +225,7 @@ class Recipients(Resource[W]):
         :raises NotFound: there is no such recipient.
         :raises PaymentsError: see `errors`.
         """
-        if self._caller.forms.recipient_delete == "query":
-            # Checked as one that stands in a path, so that both forms take the same ids.
-            segment(recipient_id)
-            return await self._caller.record(_DELETE_BY_QUERY, query=query_text({"id": recipient_id}), timeout=timeout)
-        return await self._caller.record(_DELETE, ids={"id": recipient_id}, timeout=timeout)
+        by_query = self._caller.recipient_delete == "query"
+        operation = _DELETE_BY_QUERY if by_query else _DELETE
+        query = query_text({"id": recipient_id}) if by_query else ""
+        return await self._caller.record(operation, requested_id=recipient_id, query=query, timeout=timeout)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypedDict, Unpack
@@ -10,15 +9,12 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import msgspec
 
 from flask_paycheckout.client.bodies import Fields
-from flask_paycheckout.client.errors import Invalid
 from flask_paycheckout.client.operations import Access, Operation, deprecated
 from flask_paycheckout.client.paging import Listing
 from flask_paycheckout.client.records import BlockchainType, Record, Sort
-from flask_paycheckout.client.waiting import Resource, W, each, method
+from flask_paycheckout.client.waiting import Resource, W, method
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
     from flask_paycheckout.client.paging import Page
 
 
@@ -176,29 +172,12 @@ class References(Resource[W]):
     @deprecated(_INSTEAD)
     @method
     async def banks(self, *, timeout: float | None = None, **filters: Unpack[BankFilters]) -> Page[Bank]:
-        """One page of the banks; `iterate_banks` gives all.
+        """One page of the banks; `client.next_page` reads the one that follows.
 
         :param filters: see `BankFilters`.
         :raises PaymentsError: see `errors`.
         """
         return await self._caller.page(_BANKS, filters, None, timeout)
-
-    @deprecated(_INSTEAD)
-    @each
-    def iterate_banks(
-        self, *, timeout: float | None = None, **filters: Unpack[BankFilters]
-    ) -> AsyncGenerator[Bank, None]:
-        """Every bank, also those that do not fit onto one page.
-
-        The interface shows a `limit` for banks and no page number. So the whole list is asked for as one page, of the
-        size that the first answer names; where the service gives no page as large, page by page.
-
-        :param filters: see `BankFilters`.
-        :raises TransportFailed: while iterating: the service gives the first page only.
-        :raises PaymentsError: while iterating; see `errors`.
-        """
-        _BANKS.filters.query(filters)
-        return self._every_bank(filters, timeout)
 
     @deprecated(f"{_INSTEAD}, or the hosted page of client.checkouts for deposits")
     @method
@@ -212,16 +191,3 @@ class References(Resource[W]):
         """
         query = "?isForDeposit=true" if for_deposit else ""
         return await self._caller.records(_METHODS, query=query, timeout=timeout)
-
-    async def _every_bank(self, filters: BankFilters, timeout: float | None) -> AsyncGenerator[Bank, None]:
-        page = await self._caller.page(_BANKS, filters, None, timeout)
-        if page.has_next_page:
-            # How many records a page may have is not shown, nor that more are an error.
-            with suppress(Invalid):
-                page = await self._caller.page(_BANKS, {**filters, "limit": page.total_docs}, None, timeout)
-        if not page.has_next_page:
-            for bank in page:
-                yield bank
-            return
-        async for bank in self._caller.iterate(_BANKS, {**filters, "limit": page.limit}, timeout):
-            yield bank
