@@ -137,12 +137,11 @@ class OutcomeUnknown(TransportFailed):
     """The answer of a call that may have moved money was lost: the call may have been carried out.
 
     Look the transaction up before doing anything else; never send it again blindly.
-
-    :ivar reference: what to look it up by, when the call had one; the first of `references`.
     """
 
     @property
     def reference(self) -> str | None:
+        """What to look it up by, when the call had one; the first of `references`."""
         return next(iter(self.references), None)
 
 
