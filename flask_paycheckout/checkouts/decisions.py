@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.moves import Decision, Move, Moved, Moves
@@ -126,8 +126,9 @@ class Resolutions:
         :raises ValueError: `by` or `why` is empty or too long, or a payment is rejected as a part or with a refund.
         """
         by, why = who_and_why(by, why)
-        decision = Decision(yes_or_no("accept", accept), by, why)
-        if (yes_or_no("as_part", as_part) or yes_or_no("refund_excess", refund_excess)) and not accept:
+        as_part, refund_excess = yes_or_no("as_part", as_part), yes_or_no("refund_excess", refund_excess)
+        decision = Decision(yes_or_no("accept", accept), by, why, as_part, refund_excess)
+        if (as_part or refund_excess) and not accept:
             raise ValueError("as_part and refund_excess are for accepted payments; refund a rejected one by itself")
         evidence = Evidence.ACCEPTED if accept else Evidence.REJECTED
         for _ in range(_MAX_ROUNDS):
@@ -136,7 +137,7 @@ class Resolutions:
                 raise TransitionRefused(checkout_id, checkout.status, evidence)
             now = self.parts.clock()
             if accept:
-                moved = self._accept(_Acceptance(checkout, decision, now, as_part, refund_excess))
+                moved = self._accept(checkout, decision, now)
             else:
                 moved = self.moves.move(checkout, _move(checkout, decision, now, evidence), now)
             if moved is not None:
@@ -149,16 +150,13 @@ class Resolutions:
         choices, now = dict[str, Move](), self.parts.clock()
         total, balance = self.totals.answers.total_now(checkout.order_id), self.checkouts.balance(checkout.order_id)
         for name, how in HOW_TO_ACCEPT.items():
-            accepted = _Acceptance(checkout, Decision(True, "", ""), now, *how)
             with suppress(TransitionRefused):
-                move = self._accepted(accepted, total, balance)
+                move = self._accepted(checkout, Decision(True, "", "", *how), now, total, balance)
                 if name != "part" or move.to is Status.PART:
                     choices[name] = move
         return choices
 
-    def _accept(self, accepted: _Acceptance) -> Moved | None:
-        checkout, now = accepted.checkout, accepted.now
-
+    def _accept(self, checkout: CheckoutMixin, decision: Decision, now: datetime) -> Moved | None:
         def decide(transaction: ShopTransaction) -> Move:
             # Also for the lock that it takes: the shop's order is locked before our checkouts, as in settlement. In the
             # other order the two could deadlock.
@@ -166,7 +164,7 @@ class Resolutions:
 
         def planned(transaction: ShopTransaction, total: Total | None) -> Move:
             balance = self.checkouts.balance(checkout.order_id, transaction.connection, lock=True)
-            return self._accepted(accepted, total, balance)
+            return self._accepted(checkout, decision, now, total, balance)
 
         try:
             return self.moves.move(checkout, decide, now)
@@ -175,15 +173,19 @@ class Resolutions:
             self.parts.log.warning("order_total", text, checkout.order_id, extra=about_checkout(checkout))
         return self.moves.move(checkout, lambda transaction: planned(transaction, None), now)
 
-    def _accepted(self, accepted: _Acceptance, total: Total | None, balance: Balance) -> Move:
+    def _accepted(
+        self, checkout: CheckoutMixin, decision: Decision, now: datetime, total: Total | None, balance: Balance
+    ) -> Move:
         """The move of an accepted payment: it pays its order, or is a part of that.
 
         :param total: what the order costs now; None where the shop does not say that, so that the snapshot counts.
         """
-        checkout, as_part, refund_excess = accepted.checkout, accepted.as_part, accepted.refund_excess
+        as_part, refund_excess = decision.as_part, decision.refund_excess
+        plan = partial(_move, checkout, decision, now)
+        refusal = partial(TransitionRefused, checkout.checkout_id, checkout.status, Evidence.ACCEPTED)
         in_parts = as_part or balance.newest_part or is_in_parts(total) or is_in_parts(checkout.total)
         if not (in_parts or refund_excess):
-            return accepted.move(Evidence.ACCEPTED)
+            return plan(Evidence.ACCEPTED)
         basis = total if isinstance(total, Pay) else checkout.total
         arrived = checkout.payment.paid if checkout.payment is not None else None
         excess = None
@@ -193,37 +195,21 @@ class Resolutions:
             excess = balance.excess(basis, arrived.amount)
         if arrived is None or excess is None or not is_exact(arrived):
             if as_part or refund_excess:
-                raise accepted.refusal("it cannot be set off against what the order costs")
-            return accepted.move(Evidence.ACCEPTED)
+                raise refusal("it cannot be set off against what the order costs")
+            return plan(Evidence.ACCEPTED)
         if refund_excess and excess <= 0:
-            raise accepted.refusal("no more arrived than is left to pay")
+            raise refusal("no more arrived than is left to pay")
         if excess > 0 and not refund_excess and (as_part or not balance.is_paid):
-            raise accepted.refusal("more arrived than is left to pay: refund the excess too, or reject it")
+            raise refusal("more arrived than is left to pay: refund the excess too, or reject it")
         then = None
         if refund_excess:
-            by_and_why = accepted.decision.by, accepted.decision.why
-            then = partial(self.refund, checkout.checkout_id, min(excess, arrived.amount), *by_and_why, None)
+            back = min(excess, arrived.amount)
+            then = partial(self.refund, checkout.checkout_id, back, decision.by, decision.why, None)
         if balance.is_paid or not isinstance(basis, Pay):
-            return accepted.move(Evidence.ACCEPTED, then=then)
+            return plan(Evidence.ACCEPTED, then=then)
         evidence = Evidence.ACCEPTED_AS_PART if as_part and excess < 0 else Evidence.ACCEPTED
         rest = balance.with_payment(arrived.amount, basis)
-        return accepted.move(evidence, rest=rest, excess=excess, then=then)
-
-
-class _Acceptance(NamedTuple):
-    """A person's decision to accept a held payment."""
-
-    checkout: CheckoutMixin
-    decision: Decision
-    now: datetime
-    as_part: bool
-    refund_excess: bool
-
-    def move(self, evidence: Evidence, **more: Any) -> Move:
-        return _move(self.checkout, self.decision, self.now, evidence, **more)
-
-    def refusal(self, why: str) -> TransitionRefused:
-        return TransitionRefused(self.checkout.checkout_id, self.checkout.status, Evidence.ACCEPTED, why)
+        return plan(evidence, rest=rest, excess=excess, then=then)
 
 
 def _move(checkout: CheckoutMixin, decision: Decision, now: datetime, evidence: Evidence, **more: Any) -> Move:

@@ -54,6 +54,11 @@ class Decision(msgspec.Struct, frozen=True):
     accepted: bool
     by: str
     why: str
+    as_part: bool = False
+    """Whether the payment is accepted as a part of what is left to pay."""
+
+    refund_excess: bool = False
+    """Whether what came too much is refunded."""
 
     def as_keywords(self) -> dict[str, Any]:
         """The keyword arguments for receivers of `payment_resolved`."""

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flask_paycheckout.checkouts.moves import Move, Moves
 from flask_paycheckout.checkouts.ruling import Rest
-from flask_paycheckout.checkouts.schedule import Schedule, after_failures
+from flask_paycheckout.checkouts.schedule import after_failures, next_look
 from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals, is_in_parts
 from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
@@ -111,7 +110,7 @@ class PartPayments:
         try:
             moved = self.moves.move(part, decide, now)
         except (_NotReached, OrderTotalFailed):
-            self._look_again(part.order_id, self._schedule.next_read(Status.PART, now, part.moved_at, now))
+            self._look_again(part.order_id, next_look(part.moved_at, now))
         except ReceiverFailed as error:
             failures, since = part.failed_reads + 1, part.problem_since or now
             failure = {"problem": error.problem, "problem_since": since, "failed_reads": failures}
@@ -148,7 +147,3 @@ class PartPayments:
             # Another process may have let a payment pay the order meanwhile.
             paid = self.checkouts.lock_order(connection, order_id)
             self.checkouts.look_at_parts(connection, order_id, None if paid else at, **({} if paid else failure))
-
-    @cached_property
-    def _schedule(self) -> Schedule:
-        return Schedule(self.parts.settings.pending_for, self.parts.settings.watch_for)

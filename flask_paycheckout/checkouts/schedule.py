@@ -60,8 +60,7 @@ class Schedule(msgspec.Struct, frozen=True):
         if status == Status.ABANDONED:
             return self._abandoned(created_at, moved_at, now)
         if status == Status.PART:
-            # In each round at first, when an order is likely to change, and after a day every half hour.
-            return now + (now - moved_at) / 60
+            return next_look(moved_at, now)
         return None
 
     def _created(self, created_at: datetime, now: datetime) -> datetime:
@@ -83,6 +82,14 @@ class Schedule(msgspec.Struct, frozen=True):
         if now >= end:
             return None
         return min(now + _step(now - created_at, timedelta(minutes=5), timedelta(hours=12)), end)
+
+
+def next_look(moved_at: datetime, now: datetime) -> datetime:
+    """The time at which an order with a part is looked at again: in each round at first, when it is likely to change.
+
+    After a day that is every half hour.
+    """
+    return now + (now - moved_at) / 60
 
 
 def after_failures(failures: int, now: datetime) -> datetime:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from threading import Event, Thread
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import SingletonThreadPool, StaticPool
@@ -220,13 +220,15 @@ class PayoutThread:
         self._done: Future[Paid] | None = None
         if isinstance(parts.engine().pool, (StaticPool, SingletonThreadPool)):
             return
-        self._done = Future()
         idle = self._idle()
         if idle is not None:
+            self._done = Future()
             self._done.set_result((idle, Delivery()))
-        else:
-            # Not a daemon: a process that ends in the middle of a call would leave payouts in doubt.
-            Thread(target=self._work, args=(self._done,), name="paycheckout-payouts").start()
+            return
+        # The process waits for its thread: one that ends in the middle of a call would leave payouts in doubt.
+        thread = ThreadPoolExecutor(1, "paycheckout-payouts")
+        self._done = thread.submit(self._round)
+        thread.shutdown(wait=False)
 
     def stop(self) -> None:
         """Let it end after the call that is under way."""
@@ -247,12 +249,6 @@ class PayoutThread:
         except Exception:
             # The round itself meets the same error, and tells it.
             return None
-
-    def _work(self, done: Future[Paid]) -> None:
-        try:
-            done.set_result(self._round())
-        except BaseException as error:
-            done.set_exception(error)
 
     def _round(self) -> Paid:
         """A round whose errors do not end that of the deposits."""
