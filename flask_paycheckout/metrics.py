@@ -336,20 +336,14 @@ def _families(gauges: Gauges | None) -> Iterator[GaugeMetricFamily]:
     yield up
     checkouts = family("checkouts", "Stored checkouts.", "account", "status")
     payouts = family("payouts", "Stored payouts and refunds.", "account", "status")
-    undelivered = family("undelivered_events", "Events that wait for delivery.")
-    waiting = family("oldest_undelivered_event_seconds", "Seconds since the oldest undelivered event happened.")
-    due = family("oldest_due_read_seconds", "Seconds for which the longest waiting read of a deposit has been due.")
     alarms = family("alarms", "How many things each kind of alarm of the report counts.", "kind", "severity")
     if gauges is not None:
         for counts, counted in ((checkouts, gauges.checkouts), (payouts, gauges.payouts)):
             for (account, state), count in _labelled(counted).items():
                 counts.add_metric([account, state], count)
-        undelivered.add_metric([], gauges.undelivered)
-        waiting.add_metric([], gauges.undelivered_seconds)
-        due.add_metric([], gauges.due_read_seconds)
         for (kind, severity), count in gauges.alarms.items():
             alarms.add_metric([kind, severity], count)
-    yield from (checkouts, payouts, undelivered, waiting, due, alarms)
+    yield from (checkouts, payouts, alarms)
 
 
 def _labelled(counts: Counts) -> Mapping[tuple[str, str], int]:

@@ -213,10 +213,7 @@ def test_payouts_and_receivers_that_fail_are_counted(open_shop: OpenShop, payche
     assert seen['deliveries_total{outcome="failed",signal="payout_sent"}'] == 1
     assert seen['calls_total{operation="POST /v2/disbursement/fiat",outcome="answered"}'] == 1
     assert after['paycheckout_payouts{account="",status="sent"}'] == 1
-    assert (
-        after["paycheckout_undelivered_events"],
-        after['paycheckout_alarms{kind="undelivered-events",severity="today"}'],
-    ) == (1, 1)
+    assert after['paycheckout_alarms{kind="undelivered-events",severity="today"}'] == 1
 
 
 # Gauges
@@ -233,9 +230,6 @@ def test_gauges_tell_what_waits_and_what_alarms_as_the_report_does(measured: Sho
     assert told['paycheckout_checkouts{account="",status="held"}'] == 1
     assert told['paycheckout_alarms{kind="held-payments",severity="today"}'] == 1
     assert told['paycheckout_alarms{kind="late-reads",severity="now"}'] == 1
-    assert told["paycheckout_oldest_due_read_seconds"] == pytest.approx(
-        (shop.clock.now - shop.attempts()[0].next_read_at).total_seconds()
-    )
 
 
 @pytest.mark.on_each_database
@@ -276,7 +270,7 @@ def test_a_scrape_reads_indexes_a_bounded_number_of_times(open_shop: OpenShop) -
     assert len(seen) <= 30
     with plans(engine) as explained:
         scrapes(shop)
-    counts = [plan for statement, plan in explained if "listed" in statement and "paycheckout_checkout" in statement]
+    counts = [plan for statement, plan in explained if "GROUP BY paycheckout_checkout.account" in statement]
     assert len(counts) == 1
     if engine.dialect.name == "sqlite":
         assert "COVERING INDEX ix_paycheckout_checkout_account_state" in counts[0]
@@ -362,7 +356,7 @@ def test_the_page_names_every_metric_and_its_alerts_name_what_exists(measured: S
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(kinds)
     told = scrapes(measured)
     expressions = re.findall(r"^\| `\w+` \| `(.*?)` \|", alerts, re.MULTILINE)
-    assert len(expressions) >= 10
+    assert len(expressions) >= 9
     for expression in expressions:
         selectors = re.findall(r"(paycheckout_\w+)(?:\{(\w+)=(~?)\"([^\"]*)\"\})?", expression.replace("\\|", "|"))
         assert selectors, expression

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, case, exists, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, or_, select
 
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import PaymentsError
@@ -68,8 +68,10 @@ class Merchants:
 
     def without_token(self) -> list[str]:
         """The accounts with payouts to be sent that have no access token."""
+        c = self.parts.models.payouts.c
+        ready = select(c.account).where(c.status == PayoutStatus.READY.value).distinct().order_by(c.account)
         with self.parts.engine().connect() as connection:
-            names = sending_accounts(connection, self.parts.models)
+            names = connection.execute(ready).scalars().all()
         return [name for name in names if self.lacks_token(name)]
 
     def lacks_token(self, name: str) -> bool:
@@ -100,12 +102,6 @@ def open_accounts(connection: Connection, models: Models, limit: int) -> list[st
     return _names(connection, limit, read, _walk(payouts, payouts.c.status.in_(_OPEN_PAYOUTS)))
 
 
-def sending_accounts(connection: Connection, models: Models) -> list[str]:
-    """The accounts with payouts that are ready to be sent, sorted; 1,000 at most."""
-    ready = _walk(models.payouts, models.payouts.c.status == PayoutStatus.READY.value)
-    return _names(connection, LISTED_ACCOUNTS, ready)
-
-
 def count_by_status(
     connection: Connection, models: Models, listed: Sequence[str], account: str | None = None
 ) -> tuple[Counts, Counts]:
@@ -118,16 +114,13 @@ def count_by_status(
     found = []
     for table, states in tables:
         c = table.c
-        # First by what the index is ordered by, so that the list is compared with each account once.
-        each = select(c.account, c.status, func.count().label("rows")).group_by(c.account, c.status)
-        rows = (each if account is None else each.where(c.account == account)).subquery()
-        name = case((rows.c.account.in_(listed), rows.c.account)).label("listed")
-        # By the label: PostgreSQL would not recognize the expression, whose parameters it gets twice.
-        counting = select(name, rows.c.status, func.sum(rows.c.rows)).group_by(literal_column("listed"), rows.c.status)
+        counting = select(c.account, c.status, func.count()).group_by(c.account, c.status)
+        counting = counting if account is None else counting.where(c.account == account)
         # The account of the settings has its zeros before its first row, so that alerts find it.
         counts: dict[str | None, dict[str, int]] = {of: {state.value: 0 for state in states} for of in ("", *listed)}
-        for of, status, count in connection.execute(counting):
-            counts.setdefault(of, {state.value: 0 for state in states})[status] = int(count)
+        for name, status, count in connection.execute(counting):
+            of = counts.setdefault(name if name in listed else None, {state.value: 0 for state in states})
+            of[status] = of.get(status, 0) + count
         found.append(counts)
     return found[0], found[1]
 

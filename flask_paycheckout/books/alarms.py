@@ -38,9 +38,6 @@ RECONCILE = "Keep this running beside the shop: flask paycheckout reconcile --wa
 EXAMPLES = 100
 """The most examples of an alarm; its count covers all."""
 
-# From so many accounts on they share one alarm.
-_SEVERAL = 6
-
 
 class Severity(StrEnum):
     """How soon somebody has to act, the most urgent first."""
@@ -127,25 +124,6 @@ class Alarm:
 
 
 @dataclass(frozen=True)
-class Group:
-    """Rows of one merchant account, or of several that share an alarm."""
-
-    account: str | None
-    count: int
-    since: datetime
-
-    @property
-    def of(self) -> str:
-        """The account as part of an alarm's key."""
-        return self.account or ""
-
-    @property
-    def text(self) -> str:
-        """The account to stand behind a subject."""
-        return " of several accounts" if self.account is None else account_text(self.account)
-
-
-@dataclass(frozen=True)
 class Look:
     """The database and the moment in which alarms are looked for."""
 
@@ -172,12 +150,11 @@ class Look:
         """The condition that limits a statement to the wanted account, if any."""
         return [] if self.account is None else [column == self.account]
 
-    def by_account(self, table: Table, since: ColumnElement[Any], *where: ColumnElement[bool]) -> list[Group]:
-        """How many rows each account has and since when, by name."""
+    def accounts(self, table: Table, *where: ColumnElement[bool]) -> list[str]:
+        """The accounts with such rows, by name."""
         account = table.c.account
-        counted = select(account, func.count(), func.min(since)).where(*where, *self.of_account(account))
-        rows = self.rows(counted.group_by(account).order_by(account))
-        return [Group(row[0], row[1], as_utc(row[2])) for row in rows]
+        found = select(account).where(*where, *self.of_account(account)).distinct().order_by(account)
+        return [row.account for row in self.rows(found)]
 
 
 def waiting(
@@ -196,13 +173,6 @@ def waiting(
         examples = map(example, look.rows(rows.order_by(rows.selected_columns[since]).limit(EXAMPLES)))
         account = lowest if lowest == highest else None
         yield Alarm(number(count, *what), as_utc(first), count, account, tuple(examples), remedies)
-
-
-def together(groups: list[Group]) -> list[Group]:
-    """The groups of accounts; a single one when there are many, as in an outage of the service."""
-    if len(groups) < _SEVERAL:
-        return groups
-    return [Group(None, sum(each.count for each in groups), min(each.since for each in groups))]
 
 
 def number(count: int, one: str, many: str) -> str:

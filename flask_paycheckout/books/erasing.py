@@ -36,22 +36,8 @@ if TYPE_CHECKING:
 _FINAL = frozenset({PayoutStatus.COMPLETED, PayoutStatus.FAILED, PayoutStatus.CANCELLED})
 # What nobody typed: times, states, amounts, ids, and the names of staff.
 _FACTS = frozenset(
-    {
-        "at",
-        "what",
-        "to",
-        "rule",
-        "by",
-        "total",
-        "counts",
-        "replaces",
-        "replaced",
-        "via",
-        "deposit",
-        "reason",
-        "compared",
-    }
-    | {"revision", "result", "missed", "received", "fee", "disbursement_id"}
+    {"at", "what", "to", "rule", "by", "total", "counts", "replaces", "replaced", "via", "deposit", "reason"}
+    | {"compared", "revision", "result", "missed", "received", "fee", "disbursement_id"}
 )
 _CHANGED = "it changed at the same moment; erase again"
 _ERASED = "erased"
@@ -93,28 +79,22 @@ class Erasing:
         """Erase the persons of an order; arguments and result as for `PayCheckout.erase`."""
         by, why = who_and_why(by, why)
         self.requests.require_order(order_id)
-        kept: dict[str, str] = {}
-        ended: list[PayoutMixin] = []
-        for payout in self.payouts.of_order(order_id):
-            if _is_final(payout):
-                ended.append(payout)
-            else:
-                kept[payout.reference] = f"the {payout.kind} {payout_status_text(payout.status)}"
-        deleted, holding = 0, set()
+        payouts = self.payouts.of_order(order_id)
+        kept = {one.reference: f"the {one.kind} {payout_status_text(one.status)}" for one in payouts if not _ended(one)}
+        ended, checkouts = [one for one in payouts if _ended(one)], self.checkouts.of("order_id", order_id)
+        deleted, holding = 0, set[int]()
         for payout in ended:
-            here, refused = self._delete_recipients(payout, dry_run)
-            deleted += here
+            gone, refused = self._delete_recipients(payout, dry_run)
+            deleted += gone
             kept |= refused
             holding |= {payout.id} if refused else set()
-        checkouts = self.checkouts.of("order_id", order_id)
         if dry_run:
             return Erased(order_id, len(checkouts), len(ended), deleted, kept, dry_run)
         with begin_limited(self.parts.engine()) as connection:
-            left = {one.checkout_id for one in checkouts if not self._empty(connection, self.checkouts.table, one)}
-            left |= {
-                one.reference
+            emptied = {one.checkout_id: self._empty(connection, self.checkouts.table, one) for one in checkouts}
+            wiped = {
+                one.reference: self._empty(connection, self.payouts.table, one, **_columns(one, one.id in holding))
                 for one in ended
-                if not self._empty(connection, self.payouts.table, one, **_columns(one, one.id in holding))
             }
             self._empty_events(connection, order_id)
             requests = self.requests.table
@@ -123,9 +103,8 @@ class Erasing:
             deeds = self.parts.models.deeds
             connection.execute(update(deeds).where(deeds.c.order_id == order_id).values(why=""))
             record_deed(connection, deeds, self.parts.clock(), by, "erased", order_id, why, order_id)
-        kept |= dict.fromkeys(left, _CHANGED)
-        changed = [len(left & names) for names in ({c.checkout_id for c in checkouts}, {p.reference for p in ended})]
-        return Erased(order_id, len(checkouts) - changed[0], len(ended) - changed[1], deleted, kept)
+        kept |= {name: _CHANGED for name, is_empty in (emptied | wiped).items() if not is_empty}
+        return Erased(order_id, sum(emptied.values()), sum(wiped.values()), deleted, kept)
 
     def stored_about(self, order_id: str) -> dict[str, Any]:
         """Everything that is stored about an order, as plain data, by table."""
@@ -215,7 +194,7 @@ class Erasing:
                 connection.execute(emptied)
 
 
-def _is_final(payout: PayoutMixin) -> bool:
+def _ended(payout: PayoutMixin) -> bool:
     """Whether a payout is at its end; one in tokens that was sent is, since the service does not show it again."""
     return payout.status in _FINAL or (payout.status == PayoutStatus.SENT and payout.is_token)
 

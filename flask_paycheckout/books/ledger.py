@@ -196,9 +196,15 @@ class Bookings:
             "checkout_id": row["refund_of"] if is_payout else row["checkout_id"],
             "reference": row["reference"] if is_payout else None,
             "disbursement_id": row["disbursement_id"] if is_payout else None,
-            "account": row["account"] if row.get("paid_by") is None else row["paid_by"],
+            "account": paying_account(row),
         }
         connection.execute(self.models.bookings.insert().inline(), [common | line for line in lines])
+
+
+def paying_account(row: Row) -> str:
+    """The merchant account whose money a checkout's or payout's row tells of."""
+    account: str = row["account"] if row.get("paid_by") is None else row["paid_by"]
+    return account
 
 
 def booked_kind(checkout: Row) -> LineKind | None:

@@ -13,11 +13,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Engine, Select, exists, select, tuple_, union_all
-from sqlalchemy.orm import Session, load_only
+from sqlalchemy.orm import Session, defer
 
 from flask_paycheckout.books.periods import ALWAYS, Period
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.checkouts.requests import RequestMixin
 from flask_paycheckout.checkouts.states import BEST_FIRST, Status
 from flask_paycheckout.checkouts.stored import Checkouts
@@ -72,7 +71,7 @@ def pages(
 
 @dataclass(frozen=True)
 class ListedOrder:
-    """One order with its attempts, newest first; only the columns that a list shows are loaded."""
+    """One order with its attempts, newest first, without their URLs and histories."""
 
     order_id: str
     status: str
@@ -184,16 +183,9 @@ def _read_place(place: str | None, *, by_time: bool) -> tuple[datetime, int] | N
 def _attempts(checkouts: Checkouts, order_ids: Sequence[str]) -> dict[str, list[CheckoutMixin]]:
     """The attempts of each of these orders, newest first."""
     model = checkouts.model
-    # Leave out the URL, with which anybody could pay, and the long history.
-    shown = load_only(
-        *(getattr(model, name) for name in ("order_id", "checkout_id", "account", "status")),
-        *(getattr(model, name) for name in ("reason", "created_at", "moved_at")),
-        *(getattr(model, f"total_{part}") for part in ("kind", "amount", "currency", "other_currency", "parts", "now")),
-        model.due_amount,
-        *(getattr(model, name) for name in PAYMENT_COLUMNS),
-        raiseload=True,
-    )
-    of_page = select(model).options(shown).where(model.order_id.in_(order_ids)).order_by(model.id.desc())
+    # Without the URL, with which anybody could pay, and the long history.
+    without = [defer(getattr(model, name), raiseload=True) for name in ("url", "history")]
+    of_page = select(model).options(*without).where(model.order_id.in_(order_ids)).order_by(model.id.desc())
     attempts: dict[str, list[CheckoutMixin]] = {}
     with Session(checkouts.engine()) as session:
         for attempt in session.scalars(of_page):

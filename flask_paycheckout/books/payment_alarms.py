@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Table, func, select
 
 from flask_paycheckout.books.alarms import (
-    EXAMPLES,
     PATIENCE,
     RECONCILE,
     Alarm,
     Example,
-    Group,
     Look,
     Severity,
     alarm,
     number,
     subject,
-    together,
     waiting,
 )
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, arrived_of, payment_of, sums_of
@@ -49,6 +47,8 @@ _LOG_IN = (
     " flask paycheckout payouts send --login"
 )
 _DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
+# From so many accounts on they share one alarm.
+_SEVERAL = 6
 # With so many paid orders in a row without a webhook, webhooks do not arrive at all.
 _SILENT = 5
 _RECENT = 400
@@ -81,7 +81,7 @@ def failing_service(look: Look) -> Iterator[Alarm]:
     if failing := _failing(look, START, CLAIM, PAYOUT, READS):
         accounts = {calls.account for calls in failing}
         account = accounts.pop() if len(accounts) == 1 else None
-        yield _alarm_of(look, failing, account, "", "the service failed")
+        yield replace(_alarm_of(look, failing, account, "the service failed"), of="")
 
 
 @alarm(Severity.NOW)
@@ -113,13 +113,13 @@ def _by_account(look: Look, why: str, *operations: str, remedy: str = _DOCTOR) -
     """One alarm for each account with failing calls; a single one for many."""
     failing = _failing(look, *operations)
     names = list(dict.fromkeys(calls.account for calls in failing))
-    for group in together([Group(name, 1, look.now) for name in names]):
-        of = [calls for calls in failing if group.account in (None, calls.account)]
-        yield _alarm_of(look, of, group.account, group.of, why, remedy)
+    for name in names if len(names) < _SEVERAL else [None]:
+        of_account = [calls for calls in failing if name in (None, calls.account)]
+        yield _alarm_of(look, of_account, name, why, remedy)
 
 
 def _alarm_of(
-    look: Look, failing: Sequence[FailingCalls], account: str | None, of: str, why: str, remedy: str = _DOCTOR
+    look: Look, failing: Sequence[FailingCalls], account: str | None, why: str, remedy: str = _DOCTOR
 ) -> Alarm:
     """The alarm for failing calls; a mere note when nobody has tried for an hour, as they may be possible again."""
     count, last = sum(calls.count for calls in failing), max(calls.last_failure_at for calls in failing)
@@ -138,7 +138,7 @@ def _alarm_of(
             for calls, (_, tries) in words.items()
         ),
         (remedy,),
-        of=of,
+        of=account or "",
         is_note=untried,
     )
 
@@ -150,19 +150,25 @@ def _failing(look: Look, *operations: str) -> list[FailingCalls]:
     return [found for calls in failing for found in _since_answer(look, calls)]
 
 
-def own_troubles(
-    look: Look, table: Table, since: ColumnElement[Any], where: Sequence[ColumnElement[bool]], *operations: str
-) -> list[Group]:
-    """By account, the rows whose trouble is not that of a failing service, or of refused keys.
+def note_in_outage(
+    look: Look,
+    found: Iterator[Alarm],
+    table: Table,
+    since: ColumnElement[Any],
+    where: Sequence[ColumnElement[bool]],
+    *operations: str,
+) -> Iterator[Alarm]:
+    """Make an alarm about rows a mere note where all their trouble is that of a failing service, or of refused keys.
 
-    Those have an alarm of their own; what they keep waiting is a mere note beside it.
+    Those have an alarm of their own.
 
     :param operations: the calls that the rows wait for.
     """
-    names = [operation + cause for operation in operations for cause in ("", KEYS)]
-    failing = {calls.account for calls in _failing(look, *names)}
-    in_outage = began_in_outage(look.models.services, table.c.account, since, look.now, names, failing)
-    return look.by_account(table, since, *where, ~in_outage)
+    for one in found:
+        names = [operation + cause for operation in operations for cause in ("", KEYS)]
+        failing = {calls.account for calls in _failing(look, *names)}
+        in_outage = began_in_outage(look.models.services, table.c.account, since, look.now, names, failing)
+        yield replace(one, is_note=not look.accounts(table, *where, ~in_outage))
 
 
 def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
@@ -225,30 +231,13 @@ def _with_problem(look: Look, where: ColumnElement[bool], what: tuple[str, str],
 
 @alarm(Severity.NOW)
 def unread_payments(look: Look) -> Iterator[Alarm]:
-    """Other checkouts whose reads have failed for over five minutes; a note where none of its account can be read."""
+    """Other checkouts whose reads have failed for over five minutes; a note while their accounts cannot be read."""
     c = look.models.checkouts.c
-    failing = (c.failed_reads > 0, ~_is_completed(look))
-    where = (*_has_problem(look), c.problem_since <= look.now - PATIENCE, *failing)
-    groups = together(look.by_account(look.models.checkouts, c.problem_since, *where))
-    if not groups:
-        return
-    own = {group.account for group in own_troubles(look, look.models.checkouts, c.problem_since, where, READS)}
-    since = func.min(c.problem_since)
-    by_problem = select(c.account, func.count().label("count"), since.label("since"), c.problem).where(*where)
-    rows = look.rows(by_problem.group_by(c.account, c.problem).order_by(since).limit(EXAMPLES))
-    for group in groups:
-        yield Alarm(
-            f"{number(group.count, 'payment', 'payments')}{group.text} could not be read or settled",
-            *(group.since, group.count, group.account),
-            tuple(
-                Example(f"{row.count}{account_text(row.account)} since {moment_text(row.since)}", problem=row.problem)
-                for row in rows
-                if group.account in (None, row.account)
-            )[: EXAMPLES if group.account is None else 10],
-            (_DOCTOR,),
-            of=group.of,
-            is_note=not own & ({group.account} if group.account is not None else own),
-        )
+    failing = (c.failed_reads > 0) & ~_is_completed(look) & (c.problem_since <= look.now - PATIENCE)
+    what = "payment could not be read or settled", "payments could not be read or settled"
+    found = _with_problem(look, failing, what, _DOCTOR)
+    where = (*_has_problem(look), failing)
+    yield from note_in_outage(look, found, look.models.checkouts, c.problem_since, where, READS)
 
 
 def _has_problem(look: Look) -> tuple[ColumnElement[bool], ...]:
@@ -267,18 +256,15 @@ def _is_completed(look: Look) -> ColumnElement[bool]:
 def late_reads(look: Look) -> Iterator[Alarm]:
     """Reads that reconcile should have made more than five minutes ago."""
     c = look.models.checkouts.c
-    late = (c.next_read_at <= look.now - PATIENCE,)
-    groups = look.by_account(look.models.checkouts, c.next_read_at, *late)
-    if not groups:
-        return
-    count, since = sum(each.count for each in groups), min(each.since for each in groups)
-    yield Alarm(
-        f"Reconcile is behind: {number(count, 'read is', 'reads are')} overdue",
-        *(since, count, groups[0].account if len(groups) == 1 else None),
-        tuple(Example(f"{each.count}{each.text} since {moment_text(each.since)}") for each in groups if each.of),
-        (RECONCILE,),
-        is_note=not own_troubles(look, look.models.checkouts, c.next_read_at, late, READS),
-    )
+    late = c.next_read_at <= look.now - PATIENCE
+    rows = select(c.checkout_id, c.order_id, c.account, c.next_read_at).where(late, *look.of_account(c.account))
+    what = "read is overdue: reconcile is behind", "reads are overdue: reconcile is behind"
+
+    def example(row: Any) -> Example:
+        return Example(f"{subject(row)}, since {moment_text(row.next_read_at)}", row.order_id)
+
+    found = waiting(look, rows, "next_read_at", what, example, RECONCILE)
+    yield from note_in_outage(look, found, look.models.checkouts, c.next_read_at, [late], READS)
 
 
 # What a person decides
@@ -433,46 +419,24 @@ def _event_example(row: Any) -> Example:
 @alarm(Severity.TODAY)
 def silent_webhooks(look: Look) -> Iterator[Alarm]:
     """Webhooks that do not arrive: none of the last five paid orders, or of fewer when there are fewer, had one."""
-    paid = _recently_paid(look, _SILENT)
-    if not paid or any(row.webhooks for row in paid):
+    c = look.models.checkouts.c
+    columns = select(c.checkout_id, c.order_id, c.account, c.moved_at, c.found_by, c.webhooks)
+    # Not those of the last five minutes, since their webhooks may still arrive.
+    paid = (c.status == Status.PAID.value, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
+    newest = look.rows(columns.where(*paid).order_by(c.moved_at.desc()).limit(_RECENT))
+    unheard = list(takewhile(lambda row: not row.webhooks, newest))
+    if not unheard or len(unheard) < min(_SILENT, len(newest)):
         return
-    paid = _recently_paid(look, _RECENT)
-    unheard = next((place for place, row in enumerate(paid) if row.webhooks), len(paid))
     yield Alarm(
-        f"Webhooks do not arrive: there was none for the newest {number(unheard, 'order', 'orders')} that were paid;"
-        " the payments were found without, but later",
-        *(as_utc(paid[unheard - 1].moved_at), unheard, None),
-        _unheard(paid[:unheard]),
+        f"Webhooks do not arrive: there was none for the newest {number(len(unheard), 'order', 'orders')} that were"
+        " paid; the payments were found without, but later",
+        *(as_utc(unheard[-1].moved_at), len(unheard), None),
+        tuple(
+            Example(f"{subject(row)}, paid {moment_text(row.moved_at)}, found by {row.found_by}", row.order_id)
+            for row in unheard[:10]
+        ),
         (
             "Register the address that flask paycheckout doctor prints in the service's dashboard.",
             "If it is registered, check that the web server, firewall and any login let its POST requests through.",
         ),
-    )
-
-
-@alarm(Severity.NOTE)
-def lost_webhooks(look: Look) -> Iterator[Alarm]:
-    """Payments that were found without a webhook, though others had one."""
-    paid = _recently_paid(look, _RECENT)
-    unheard = [row for row in paid if not row.webhooks]
-    if unheard and any(row.webhooks for row in paid[:_SILENT]):
-        yield Alarm(
-            f"{len(unheard)} of the newest {len(paid)} paid checkouts had no webhook",
-            *(as_utc(unheard[-1].moved_at), len(unheard), None),
-            _unheard(unheard),
-        )
-
-
-def _recently_paid(look: Look, limit: int) -> Sequence[Any]:
-    """The newest payments; not those of the last five minutes, since their webhooks may still arrive."""
-    c = look.models.checkouts.c
-    columns = select(c.checkout_id, c.order_id, c.account, c.moved_at, c.found_by, c.webhooks)
-    paid = (c.status == Status.PAID.value, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
-    return look.rows(columns.where(*paid).order_by(c.moved_at.desc()).limit(limit))
-
-
-def _unheard(rows: Sequence[Any]) -> tuple[Example, ...]:
-    return tuple(
-        Example(f"{subject(row)}, paid {moment_text(row.moved_at)}, found by {row.found_by}", row.order_id)
-        for row in rows[:10]
     )

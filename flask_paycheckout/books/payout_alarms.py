@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, func, or_, select
 
-from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, Alarm, Example, Group, Look, Severity, alarm, waiting
-from flask_paycheckout.books.payment_alarms import own_troubles
+from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, Alarm, Example, Look, Severity, alarm, waiting
+from flask_paycheckout.books.payment_alarms import note_in_outage
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
 from flask_paycheckout.service.record import PAYOUT, READS
@@ -74,7 +73,7 @@ def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.NOW)
 def unsent_payouts(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and that no call sends."""
-    accounts = [each.account for each in _unsent(look) if not look.lacks_token(each.account or "")]
+    accounts = [name for name in _unsent(look) if not look.lacks_token(name)]
     yield from _payouts(
         look,
         [*_is_unsent(look), look.models.payouts.c.account.in_(accounts)],
@@ -87,7 +86,7 @@ def unsent_payouts(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.TODAY)
 def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and whose account has no access token to send them with."""
-    accounts = [each.account or "" for each in _unsent(look) if look.lacks_token(each.account or "")]
+    accounts = [name for name in _unsent(look) if look.lacks_token(name)]
     yield from _payouts(
         look,
         [*_is_unsent(look), look.models.payouts.c.account.in_(accounts)],
@@ -96,9 +95,8 @@ def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
     )
 
 
-def _unsent(look: Look) -> list[Group]:
-    table = look.models.payouts
-    return look.by_account(table, table.c.moved_at, *_is_unsent(look))
+def _unsent(look: Look) -> list[str]:
+    return look.accounts(look.models.payouts, *_is_unsent(look))
 
 
 def _is_unsent(look: Look) -> Sequence[ColumnElement[bool]]:
@@ -197,26 +195,24 @@ def _payouts(
         text = payout_text(row) + (f" ({more.format(row)})" if more else "")
         return Example(text, row.order_id, row.reference, name=name)
 
-    for found in waiting(look, rows, "moved_at", what, example, *remedies):
-        since = func.coalesce(c.problem_since, c.next_attempt_at)
-        yield replace(found, is_note=calls and not own_troubles(look, look.models.payouts, since, where, PAYOUT, READS))
+    found = waiting(look, rows, "moved_at", what, example, *remedies)
+    since = func.coalesce(c.problem_since, c.next_attempt_at)
+    yield from note_in_outage(look, found, look.models.payouts, since, where, PAYOUT, READS) if calls else found
 
 
 def missing_token_text(accounts: Sequence[str]) -> str:
     """The remedy for accounts that have no access token to send payouts with."""
     named = [repr(name) for name in accounts if name]
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    own = (
-        f"No access token is configured for the account {', '.join(named[:_NAMED])}{more}."
-        " Give each its own: Account(..., access_token=...) in @paycheckout.account"
-    )
+    of = f" for the account {', '.join(named[:_NAMED])}{more}" if named else ""
+    own = "Give each its own: Account(..., access_token=...) in @paycheckout.account"
     default = (
-        "No access token is configured. Send them now with: flask paycheckout payouts send --login;"
-        " or set PAYCHECKOUT_ACCESS_TOKEN, and reconcile sends them"
+        "Send them now with: flask paycheckout payouts send --login; or set PAYCHECKOUT_ACCESS_TOKEN, and reconcile"
+        " sends them"
     )
-    if not named:
-        return default
-    return own if "" not in accounts else f"{default}. {own}"
+    remedies = [own] if named else []
+    remedies += [default] if "" in accounts or not named else []
+    return f"No access token is configured{of}. {'. '.join(remedies)}"
 
 
 def payout_name(payout: Any) -> str:

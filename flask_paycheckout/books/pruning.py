@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -25,7 +25,6 @@ from sqlalchemy import (
     Engine,
     Table,
     and_,
-    bindparam,
     case,
     delete,
     exists,
@@ -42,7 +41,6 @@ from flask_paycheckout.checkouts.states import Reason, Status
 from flask_paycheckout.database.connections import autocommit
 from flask_paycheckout.database.database_errors import first_line, is_passing
 from flask_paycheckout.database.history import Entry, without
-from flask_paycheckout.database.state_table import is_of, new_values
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.service.logs import about
 
@@ -54,20 +52,15 @@ if TYPE_CHECKING:
 # The ids in one query, and the most rows in one transaction.
 _WINDOW = 2_000
 _ROWS = 200
-# How often a transaction is tried that the database refused because of another one.
-_TRIES = 3
-_AGAIN = 0.2
 _LONGEST_PAUSE = 1.0
 # The longest time that a datetime can be ahead of; no shop is older.
 _LONGEST = timedelta(days=36_500)
 
-_PAID = (Status.PAID, Status.REJECTED)
-_FINAL_PAYOUTS = (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED)
+_PAID = (Status.PAID.value, Status.REJECTED.value)
+_FINAL_PAYOUTS = (PayoutStatus.COMPLETED.value, PayoutStatus.CANCELLED.value)
 _MONEY_MOVED = frozenset({PayoutStatus.SENT.value, PayoutStatus.FAILED.value})
 
 Condition = ColumnElement[bool]
-Progress = Callable[[int, int], object]
-"""Called with how far the run is, and with the end."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +110,10 @@ class Pruning:
     parts: Parts
     pause: Callable[[float], object] = time.sleep
 
-    def run(self, older_than: timedelta, *, dry_run: bool = False, progress: Progress | None = None) -> Pruned:
+    def run(self, older_than: timedelta, *, dry_run: bool = False) -> Pruned:
         """Remove what ended, and was told to every receiver, longer ago than this time.
 
         :param dry_run: only count it.
-        :param progress: called after each window of ids.
         """
         now, settings = self.parts.clock(), self.parts.settings
         before = now - min(older_than, _LONGEST)
@@ -134,43 +126,30 @@ class Pruning:
             _Kind("payout_histories", models.payouts, prunable.payout_history(), _is_decision_or_money),
             _Kind("checkouts", models.checkouts, prunable.checkout()),
             # After the checkouts, whose events are told of nothing then.
-            _Kind("events", models.events, prunable.event(dry_run=dry_run)),
+            _Kind("events", models.events, prunable.event()),
         )
-        ends = [self._last_id(kind.table) for kind in kinds]
         counts: Counter[str] = Counter()
-        behind = 0
-        for kind, end in zip(kinds, ends, strict=True):
-            for ids, place in self._found(kind, end):
+        for kind in kinds:
+            for ids in self._found(kind):
                 removed = len(ids) if dry_run else self._removed_each(kind, ids, now)
                 counts[kind.counted_as] += removed
                 counts["left"] += len(ids) - removed
-                if progress is not None:
-                    progress(behind + place, sum(ends))
-            behind += end
         return Pruned(before, dry_run, **counts)
 
-    def _last_id(self, table: Table) -> int:
-        with self._single.connect() as connection:
-            return int(connection.execute(select(func.max(table.c.id))).scalar() or 0)
-
-    def _found(self, kind: _Kind, end: int) -> Iterator[tuple[list[int], int]]:
-        """The ids of the rows for which the condition holds, as many at once as a transaction takes, and the place."""
+    def _found(self, kind: _Kind) -> Iterator[Sequence[int]]:
+        """The ids of the rows for which the condition holds, as many at once as a transaction takes."""
         c: Any = kind.table.c
-        after, upto = (bindparam(name, type_=c.id.type) for name in ("after", "upto"))
-        following = select(func.min(c.id)).where(c.id > after)
-        rows = select(c.id).where(c.id > after, c.id <= upto, kind.condition).order_by(c.id)
         place = 0
-        while place < end:
+        while True:
             with self._single.connect() as connection:
-                first = connection.execute(following, {"after": place}).scalar()
-                if first is None or first > end:
-                    break
-                last = min(first - 1 + _WINDOW, end)
-                ids = list(connection.execute(rows, {"after": first - 1, "upto": last}).scalars())
+                first = connection.execute(select(func.min(c.id)).where(c.id > place)).scalar()
+                if first is None:
+                    return
+                place = first - 1 + _WINDOW
+                rows = select(c.id).where(c.id.between(first, place), kind.condition).order_by(c.id)
+                ids = connection.execute(rows).scalars().all()
             for number in range(0, len(ids), _ROWS):
-                yield ids[number : number + _ROWS], place
-            place = last
-        yield [], end
+                yield ids[number : number + _ROWS]
 
     def _removed_each(self, kind: _Kind, ids: Sequence[int], now: datetime) -> int:
         """Remove rows in one transaction, or one by one where some cannot be removed.
@@ -191,19 +170,16 @@ class Pruning:
 
     def _removed(self, kind: _Kind, ids: Sequence[int], now: datetime) -> int:
         """Remove rows in one short transaction, and let others have as much time; none where the database is busy."""
-        for _ in range(_TRIES):
-            began = time.monotonic()
-            try:
-                with self.parts.engine().begin() as connection:
-                    removed = _remove(connection, kind, ids, now)
-            except DBAPIError as error:
-                if not is_passing(error):
-                    raise
-                self.pause(_AGAIN)
-            else:
-                self.pause(min(time.monotonic() - began, _LONGEST_PAUSE))
-                return removed
-        return 0
+        began = time.monotonic()
+        try:
+            with self.parts.engine().begin() as connection:
+                removed = _remove(connection, kind, ids, now)
+        except DBAPIError as error:
+            if not is_passing(error):
+                raise
+            return 0
+        self.pause(min(time.monotonic() - began, _LONGEST_PAUSE))
+        return removed
 
     @cached_property
     def _single(self) -> Engine:
@@ -213,24 +189,22 @@ class Pruning:
 
 def _remove(connection: Connection, kind: _Kind, ids: Sequence[int], now: datetime) -> int:
     """Remove rows, or the entries of their histories that are not kept; not those that another transaction locks."""
-    table, condition, is_kept = kind.table, kind.condition, kind.is_kept
+    table, is_kept = kind.table, kind.is_kept
     histories = connection.execute(select(table.c.id, table.c.history).where(table.c.id.in_(ids))) if is_kept else ()
-    changes = {
-        row.id: {"of_id": row.id, "of_history": row.history, "new_pruned_at": now}
-        | {"new_history": without(row.history, is_kept)}
-        for row in histories
-        if is_kept
-    }
+    history_of = {row.id: row.history for row in histories}
     if connection.dialect.name != "sqlite":
         # Without waiting; SQLite has one writer, and no such locks.
         unlocked = select(table.c.id).where(table.c.id.in_(ids)).order_by(table.c.id).with_for_update(skip_locked=True)
         ids = connection.execute(unlocked).scalars().all()
     if is_kept is None:
-        return connection.execute(delete(table).where(table.c.id.in_(ids), condition)).rowcount
-    # The history only grows, and is compared: an entry that was added meanwhile must not be lost.
-    same = update(table).where(is_of(table, "id"), is_of(table, "history"), condition)
-    statement = same.values(new_values(table, ("history", "pruned_at")))
-    return connection.execute(statement, [changes[one] for one in ids]).rowcount if ids else 0
+        return connection.execute(delete(table).where(table.c.id.in_(ids), kind.condition)).rowcount
+    removed = 0
+    for one in ids:
+        # The history only grows, and is compared: an entry that was added meanwhile must not be lost.
+        same = table.c.id == one, table.c.history == history_of[one], kind.condition
+        shortened = {"history": without(history_of[one], is_kept), "pruned_at": now}
+        removed += connection.execute(update(table).where(*same).values(shortened)).rowcount
+    return removed
 
 
 def _is_decision(entry: dict[str, Any]) -> bool:
@@ -264,19 +238,13 @@ class Prunable:
         """A payout whose history may go."""
         return and_(self._is_unpruned(self.models.payouts), self._payout_is_decided())
 
-    def event(self, *, dry_run: bool) -> Condition:
-        """An event that may go: its receivers have run, and the row that it is about was pruned, or is gone.
-
-        :param dry_run: whether the row need only be one that is pruned.
-        """
-        e, checkouts, payouts = self.models.events.c, self.models.checkouts, self.models.payouts
-        still: list[Condition] = [checkouts.c.pruned_at.is_(None), payouts.c.pruned_at.is_(None)]
-        if dry_run:
-            decided = self._checkout_is_decided(), self._payout_is_decided()
-            still = [and_(one, ~func.coalesce(other, False)) for one, other in zip(still, decided, strict=True)]
-        of_checkout = exists().where(checkouts.c.checkout_id == e.checkout_id, still[0])
-        of_payout = exists().where(payouts.c.reference == e.payout_reference, still[1])
-        return and_(self.is_delivered(), case((e.payout_reference.is_(None), ~of_checkout), else_=~of_payout))
+    def event(self) -> Condition:
+        """An event that may go: its receivers have run, and the row that it is about is decided, or is gone."""
+        e, checkouts, payouts = self.models.events.c, self.models.checkouts.c, self.models.payouts.c
+        of_checkout = checkouts.checkout_id == e.checkout_id, ~func.coalesce(self._checkout_is_decided(), False)
+        of_payout = payouts.reference == e.payout_reference, ~func.coalesce(self._payout_is_decided(), False)
+        about = case((e.payout_reference.is_(None), ~exists().where(*of_checkout)), else_=~exists().where(*of_payout))
+        return and_(self.is_delivered(), about)
 
     def is_delivered(self) -> Condition:
         """An event whose last receiver ran long ago, or that was superseded then."""
@@ -306,7 +274,7 @@ class Prunable:
         c = self.models.checkouts.c
         # Money that paid no order waits for a person, and a part for the rest.
         pays = and_(c.paid_order_id.is_not(None), func.coalesce(c.reason, "") != Reason.EXCESS.value)
-        settled = and_(_is_one_of(c.status, _PAID), or_(pays, c.payback.is_not(None)))
+        settled = and_(c.status.in_(_PAID), or_(pays, c.payback.is_not(None)))
         settled = or_(settled, and_(c.status == Status.PART.value, c.next_read_at.is_(None)))
         e = self.models.events.c
         waiting = (e.order_id == c.order_id, e.checkout_id == c.checkout_id, e.next_attempt_at.is_not(None))
@@ -328,15 +296,10 @@ class Prunable:
         ended = and_(p.status == PayoutStatus.SENT.value, p.next_attempt_at.is_(None))
         idle = [p[name].is_(None) for name in ("lease_token", "problem", "problem_since")]
         waiting = exists().where(e.payout_reference == p.reference, e.next_attempt_at.is_not(None))
-        return and_(p.moved_at < self.before, or_(_is_one_of(p.status, _FINAL_PAYOUTS), ended), *idle, ~waiting)
+        return and_(p.moved_at < self.before, or_(p.status.in_(_FINAL_PAYOUTS), ended), *idle, ~waiting)
 
     @staticmethod
     def _is_unpruned(table: Table) -> Condition:
         """Not pruned since the row was last moved."""
         c: Any = table.c
         return or_(c.pruned_at.is_(None), c.pruned_at <= c.moved_at)
-
-
-def _is_one_of(column: ColumnElement[Any], statuses: Iterable[str]) -> Condition:
-    """Like IN, which a statement that is run with many rows cannot have."""
-    return or_(*(column == str(status) for status in statuses))

@@ -9,13 +9,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import func, select
-
 from flask_paycheckout.books import payment_alarms, payout_alarms  # noqa: F401 - they register their alarms
 from flask_paycheckout.books.account_names import LISTED_ACCOUNTS, Counts, count_by_status, stored_accounts
 from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity
 from flask_paycheckout.checkouts.states import Status
-from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.text import moment_text, plain, table_lines, visible
@@ -106,18 +103,8 @@ def find_alarms(look: Look) -> tuple[Alarm, ...]:
 class Gauges:
     """The figures of one moment."""
 
-    at: datetime
     checkouts: Counts
     payouts: Counts
-    undelivered: int
-    """The number of events that wait for delivery."""
-
-    undelivered_seconds: float
-    """The seconds since the oldest of them happened; 0 without any."""
-
-    due_read_seconds: float
-    """The seconds for which the longest waiting read has been due; 0 when none is due."""
-
     alarms: Mapping[tuple[str, Severity], int]
     """By kind and severity, how many things each alarm counts; zeros included."""
 
@@ -127,22 +114,13 @@ def read_gauges(look: Look, accounts: int | Sequence[str]) -> Gauges:
 
     :param accounts: the merchant accounts that are listed, or how many of them.
     """
-    models = look.models
-    events, due = models.events.c, models.checkouts.c.next_read_at
     with look.engine.connect() as connection:
-        listed = stored_accounts(connection, models, accounts) if isinstance(accounts, int) else accounts
-        checkouts, payouts = count_by_status(connection, models, listed)
-        # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
-        waiting = select(func.count(), func.min(events.occurred_at)).where(events.next_attempt_at >= EPOCH)
-        undelivered, since = connection.execute(waiting).one()
-        due_at = connection.execute(select(func.min(due))).scalar()
+        names = stored_accounts(connection, look.models, accounts) if isinstance(accounts, int) else accounts
+        checkouts, payouts = count_by_status(connection, look.models, names)
     alarms = Counter({(kind, severity): 0 for kind, (severity, _) in REGISTERED.items()})
     for alarm in find_alarms(look):
         alarms[alarm.kind, alarm.severity] += alarm.count
-    undelivered_seconds, due_seconds = (
-        0.0 if at is None else max(0.0, (look.now - as_utc(at)).total_seconds()) for at in (since, due_at)
-    )
-    return Gauges(look.now, checkouts, payouts, undelivered, undelivered_seconds, due_seconds, alarms)
+    return Gauges(checkouts, payouts, alarms)
 
 
 def report_lines(report: Report) -> Iterator[tuple[Severity | None, str]]:

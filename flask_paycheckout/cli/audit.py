@@ -55,11 +55,11 @@ def _run(compared: Audit, output: _Output) -> bool:
     """Run an audit, and print its findings as they come; whether it came to its end."""
     try:
         with progress_bar("Reading the service", compared.count) as bar:
-            for findings, count in compared.run():
+            for findings in compared.run():
                 for finding in findings:
                     output.add(finding, over_bar=bar is not None)
                 if bar is not None:
-                    bar.update(count)
+                    bar.update(len(findings))
     except Stopped:
         output.notes.append("It was stopped before everything was compared. Compare the rest with --from and --to.")
         return False

@@ -34,7 +34,6 @@ from flask_paycheckout.text import moment_text, plain, table_lines, visible
 
 # A hundred years; no shop is older.
 _MOST_DAYS = 36_500
-_STEPS = 1000
 
 
 @paycheckout.command(short_help="Export every movement of money, with fees and totals.")
@@ -182,9 +181,7 @@ def prune(days: int | None, dry_run: bool, as_json: bool) -> None:
     age = runtime().settings.prune_after if days is None else timedelta(days=days)
     if age is None:
         raise click.UsageError("Say how old with --older-than DAYS, or set PAYCHECKOUT_PRUNE_AFTER.")
-    with progress_bar("Pruning", lambda: _STEPS) as bar:
-        progress = bar and (lambda place, end: bar.update(_STEPS * place // max(end, 1) - bar.pos))
-        pruned = runtime().for_writing("prune()").pruning.run(age, dry_run=dry_run, progress=progress)
+    pruned = runtime().for_writing("prune()").pruning.run(age, dry_run=dry_run)
     tell(as_json, asdict(pruned), *_lines(pruned))
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import text
 
 from flask_paycheckout import Pay, order_paid
 from flask_paycheckout.books.report import read_gauges
@@ -19,7 +18,7 @@ from flask_paycheckout.errors import UnsafeCheckoutUrl
 from tests.alarming import told, urgent
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
-from tests.scripted import Answer, Shop, garbage, number, refusal
+from tests.scripted import Answer, Shop, number, refusal
 
 Trouble = Callable[[Shop], Generator[None, None, None]]
 
@@ -87,11 +86,6 @@ def one_deposit_fails(shop: Shop) -> Generator[None, None, None]:
         yield
 
 
-@lasting
-def another_deposit_answers(shop: Shop) -> None:
-    shop.has_deposit("completed", *orders(shop), depositId="somebody-elses")
-
-
 def receiver_fails(shop: Shop) -> Generator[None, None, None]:
     with order_paid.connected_to(breaks, sender=shop.app):
         paid_with_webhook(shop)
@@ -117,29 +111,10 @@ def atomic_receiver_fails(shop: Shop) -> Generator[None, None, None]:
 
 
 @lasting
-def order_total_fails(shop: Shop) -> None:
-    checkout_id = shop.starts(*orders(shop))
-    shop.paycheckout.order_total(lambda order_id: 1 // 0)  # type: ignore[type-var]
-    shop.service.says(checkout_id, "completed")
-    shop.runtime.webhooks.receive(checkout_id)
-
-
-@lasting
 def another_client_id_made_it(shop: Shop) -> None:
     checkout_id = shop.starts(*orders(shop))
     shop.changes(checkout_id, client_id="of-before")
     shop.clock.advance(minutes=17)
-
-
-def receiver_breaks_its_transaction(shop: Shop) -> Generator[None, None, None]:
-    @shop.paycheckout.atomic
-    def close(app: Flask, **facts: Any) -> None:
-        shop.db.session.execute(text("ROLLBACK"))
-
-    with order_paid.connected_to(close, sender=shop.app):
-        paid_with_webhook(shop)
-        while True:
-            yield
 
 
 @lasting
@@ -150,17 +125,6 @@ def unknown_deposit_status(shop: Shop) -> None:
 @lasting
 def wrong_amount(shop: Shop) -> None:
     paid_with_webhook(shop, inputAmount=number("1"))
-
-
-@lasting
-def paid_twice(shop: Shop) -> None:
-    [order_id] = orders(shop)
-    first = shop.starts(order_id)
-    shop.totals[order_id] = Pay("13.50", "USD")
-    second = shop.has_deposit("completed", order_id, inputAmount=number("13.50"))
-    shop.service.says(first, "completed")
-    for checkout_id in (second, first):
-        shop.runtime.webhooks.receive(checkout_id)
 
 
 @lasting
@@ -190,46 +154,21 @@ def starts_answered(answer: Answer) -> Trouble:
     return trouble
 
 
-def pages_are_elsewhere(shop: Shop) -> Generator[None, None, None]:
-    shop.service.page = "http://evil.example/{id}"
-    while True:
-        starts_in_vain(shop)
-        yield
-
-
-@lasting
-def a_deliverer_died(shop: Shop) -> None:
-    paid_with_webhook(shop)
-    table = shop.runtime.models.events
-    with shop.runtime.engine().begin() as connection:
-        lost = {"delivered_at": None, "next_attempt_at": shop.clock(), "lease_until": shop.clock()}
-        connection.execute(table.update().where(table.c.name == "order_paid").values(lost))
-    shop.reconciles = lambda limit=None: None  # type: ignore[assignment,method-assign,return-value]
-
-
 TROUBLES = {
     "wrong secret": (reads_answered(refusal(401, "bad signature")), "bad signature", "now"),
     "service down": (reads_answered(refusal(503, "closed")), "closed", "now"),
-    "garbage": (reads_answered(garbage()), "GET /v1/deposit/{id}", "now"),
     "one deposit fails": (one_deposit_fails, "500 Refused", "now"),
-    "another deposit answers": (another_deposit_answers, "another deposit", "now"),
     "receiver fails": (receiver_fails, "the shelf broke", "today"),
     "receiver is missing": (receiver_is_missing, "nobody listens", "today"),
     "atomic receiver fails": (atomic_receiver_fails, "the shelf broke", "now"),
     "another client id made it": (another_client_id_made_it, "made with client id 'of-before'", "now"),
-    "receiver breaks its transaction": (receiver_breaks_its_transaction, "close of order_paid", "now"),
     "unknown deposit status": (unknown_deposit_status, "on_holiday", "today"),
-    "order_total fails": (order_total_fails, "held", "today"),
     "wrong amount": (wrong_amount, "held", "today"),
-    "paid twice": (paid_twice, "held", "today"),
     "money to pay back": (rejected, "paid no order", "today"),
     "webhooks never come": (webhooks_never_come, "webhook", "today"),
     "reconcile does not run": (reconcile_does_not_run, "reconcile", "now"),
-    "a deliverer died": (a_deliverer_died, "order_paid of order", "today"),
     "starts fail": (starts_answered(refusal(503, "no checkouts today")), "no checkouts today", "now"),
     "starts are refused": (starts_answered(refusal(400, "currency is not enabled")), "currency is not enabled", "now"),
-    "starts get garbage": (starts_answered(garbage()), "nobody can start a payment", "now"),
-    "pages are elsewhere": (pages_are_elsewhere, "nobody can start a payment", "now"),
 }
 
 

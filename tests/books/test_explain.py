@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from flask_paycheckout import Explanation, Pay
+from flask_paycheckout import Explanation
 from flask_paycheckout.payouts.payout_states import PayoutKind
-from tests.books.test_report import has_second
 from tests.payouts.claiming import refunded
 from tests.payouts.shop import pays_out, refunds, stands
 from tests.scripted import Shop, number
@@ -20,15 +19,6 @@ from tests.scripted import Shop, number
 def explains(shop: Shop, order_id: str = "o-1") -> Explanation:
     with shop.app.app_context():
         return shop.paycheckout.explain(order_id)
-
-
-def test_an_order_that_nobody_started_to_pay(shop: Shop) -> None:
-    story = explains(shop)
-    assert (story.status, story.attempts, story.events) == ("unpaid", (), ())
-    assert (
-        str(story)
-        == "Order o-1: unpaid. Nobody has started to pay this order. (Abandoned attempts may have been pruned.)"
-    )
 
 
 def test_the_whole_story_of_a_paid_order(shop: Shop) -> None:
@@ -77,19 +67,6 @@ def test_what_arrived_is_told(shop: Shop) -> None:
     plain = explains(shop).as_dict()["attempts"][0]["payment"]
     assert json.loads(json.dumps(plain)) == plain
     assert (plain["paid"], plain["fee"]["amount"]) == ({"amount": "12.50", "currency": "USD"}, "0.37")
-
-
-def test_what_each_decision_does_is_said_before_it_is_taken(shop: Shop) -> None:
-    shop.has_held("o-1")
-    text = str(explains(shop, "o-1"))
-    assert "--accept: the order is paid with what arrived" in text
-    assert "--reject: this payment does not pay the order; the money stays listed" in text
-    shop.totals["o-2"] = Pay("12.50", "USD")
-    shop.resolves(has_second("o-2", shop), accept=True)
-    story = explains(shop, "o-2")
-    assert (story.attempts[0].payback, story.attempts[1].payback) == (None, "waiting")
-    assert "agrees" in story.meaning, "the other payment paid the order"
-    assert "TO PAY BACK OR KEEP. When it is done: flask paycheckout payback chk-3 --done" in str(story)
 
 
 def test_the_story_holds_no_payment_url_and_reads_nothing(shop: Shop) -> None:
@@ -167,24 +144,6 @@ def test_a_payout_that_waits_for_somebody_says_for_whom(shop: Shop, status: str,
     assert told.format(reference=customer.reference) in text
     assert "PROBLEM since 2026-01-01 12:00:00Z: 400 No" in text
     assert "To: not said yet" in text
-
-
-@pytest.mark.parametrize(
-    ("entry", "told"),
-    [
-        ({"what": "read", "result": "not found"}, "Looked up: not found"),
-        ({"what": "no answer", "problem": "timeout"}, "No reliable answer: timeout"),
-        ({"what": "moved", "to": "failed", "rule": "refused", "problem": "400"}, "Failed: refused; 400"),
-        ({"what": "not applied", "rule": "named", "disbursement_id": "d-1"}, "came late: named; as d-1"),
-        ({}, "unreadable: {"),
-    ],
-    ids=repr,
-)
-def test_each_entry_of_a_payouts_history_is_told(shop: Shop, entry: dict[str, str], told: str) -> None:
-    customer = refunded(shop)
-    line = json.dumps({"at": "2026-01-01T12:00:01.000+00:00"} | entry if entry else {})
-    stands(shop, customer.reference, history=f"{line}\n")
-    assert told in str(explains(shop))
 
 
 def test_money_that_waits_to_be_paid_back_can_be_refunded(shop: Shop) -> None:

@@ -1,6 +1,6 @@
 """Random histories of orders on two hosts whose clocks differ: the books equal an oracle that counts in whole cents.
 
-In the middle keys change and come back, and a restored backup forgets what happened since it was made.
+A restored backup forgets what happened since it was made.
 """
 
 from __future__ import annotations
@@ -107,22 +107,22 @@ class Histories:
         own_keys = Account(own.client_id, own.client_secret, access_token=own.access_token)
         settings = self.sandbox.account("default")
         hosted = Account(settings.client_id, settings.client_secret, access_token=SETTINGS)
-        self.keys: dict[str, Account | None] = {OWN: own_keys, HOSTED: hosted}
+        self.keys = {OWN: own_keys, HOSTED: hosted}
         self.restarts()
 
-    def restarts(self, **config: Any) -> None:
+    def restarts(self) -> None:
         for host in self.hosts:
             with host.shop.app.app_context():
                 host.shop.db.engine.dispose()
         ahead: Any = SimpleNamespace(config=self.sandbox.config, transport=Ahead(self.sandbox))
-        config = {"SQLALCHEMY_DATABASE_URI": self._database, "PAYCHECKOUT_ACCOUNT_CACHE": 0} | config
-        self.hosts = [Payer(self._open_shop(sandbox=one, **config), self.sandbox) for one in (self.sandbox, ahead)]
+        address = {"SQLALCHEMY_DATABASE_URI": self._database}
+        self.hosts = [Payer(self._open_shop(sandbox=one, **address), self.sandbox) for one in (self.sandbox, ahead)]
         for host in self.hosts:
             shop = host.shop
             shop.totals = self.totals
             shop.paycheckout.order_total(self.totals.get)
             shop.paycheckout.account_of(lambda order_id: order_id.split("-")[0])
-            shop.paycheckout.account(lambda name: self.keys[name])
+            shop.paycheckout.account(self.keys.get)
             shop.paycheckout.atomic(self.close)
             order_paid.connect(self.close, sender=shop.app)
 
@@ -139,13 +139,10 @@ class Histories:
         began = self.sandbox.now
         self.begin(stories)
         steps: list[Callable[[list[Story]], None]] = [self.settle, self.ask, self.send, self.follow]
-        changed_before = self.chance.choice([self.settle, self.follow])
         backup_before = self.chance.randrange(len(steps))
         for number, step in enumerate(steps):
             if number == backup_before:
                 backup = self.backup()
-            if step == changed_before:
-                self.with_other_keys(stories)
             step(stories)
         if orders.start % (2 * BATCH) == 0:
             self.restore(backup, began)
@@ -238,28 +235,7 @@ class Histories:
                 self.host.decides("cancel_payout", reference=reference)
         return False
 
-    # Keys, and the database
-
-    def with_other_keys(self, stories: list[Story]) -> None:
-        """For some time the installation or a seller has other keys; then those before come back."""
-        before, other = dict(self.keys), self.sandbox.account("elsewhere")
-        # What was never sent may well be sent with the new keys, which stay its keys then.
-        token = None if self.host.statuses.get("ready") else other.access_token
-        changed = self.chance.choice(["", OWN, HOSTED])
-        if changed:
-            others = Account(other.client_id, other.client_secret, access_token=token)
-            self.keys[changed] = self.chance.choice([others, None])
-        else:
-            self.restarts(**other.config | {"PAYCHECKOUT_ACCESS_TOKEN": token})
-        for minutes in (17, 2, 2):
-            self.sandbox.advance(minutes=minutes)
-            shop = self.host.shop
-            shop.reconciles()
-            found = {one.order_id: shop.attempt(one.checkout_id).status for one in stories}
-            assert "abandoned" not in found.values(), (changed, found)
-        self.keys = before
-        if not changed:
-            self.restarts()
+    # The database
 
     def backup(self) -> list[tuple[Any, list[dict[str, Any]]]]:
         shop = self.hosts[0].shop

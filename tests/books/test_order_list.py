@@ -57,16 +57,6 @@ def test_orders_of_a_state_follow_by_when_it_last_changed(shop: Shop) -> None:
     assert second.next_place is None
 
 
-def test_those_that_changed_in_the_same_moment_are_on_one_page_each(shop: Shop) -> None:
-    has_many(shop, "a", "b", "c", "d", "e")
-    seen, place = [], None
-    for _ in range(3):
-        found = page(shop, Status.CREATED, place)
-        seen += names(found)
-        place = found.next_place
-    assert (seen, place) == (["e", "d", "c", "b", "a"], None)
-
-
 def test_an_order_with_several_attempts_is_one_order(shop: Shop) -> None:
     first = shop.starts("o-1")
     shop.clock.advance(minutes=16)

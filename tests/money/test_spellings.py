@@ -20,25 +20,15 @@ def paying(amount: str, *more: str) -> Case:
 
 AMOUNTS = [
     pytest.param("12.50", Outcome.PAID, id="as asked"),
-    pytest.param("12.5", Outcome.PAID, id="without the zero"),
-    pytest.param("12.500000000000000000000", Outcome.PAID, id="with more zeros"),
     pytest.param("1.25e1", Outcome.PAID, id="with an exponent"),
-    pytest.param("1250E-2", Outcome.PAID, id="in cents with an exponent"),
-    pytest.param("0.00125e+4", Outcome.PAID, id="with zeros before"),
     pytest.param("12.500000000000000000001", Outcome.HELD, id="more by what a float would lose"),
     pytest.param("12.499999999999999999999", Outcome.HELD, id="less by what a float would lose"),
     pytest.param("12.51", Outcome.HELD, id="a cent more"),
-    pytest.param("12.49", Outcome.HELD, id="a cent less"),
     pytest.param("1250", Outcome.HELD, id="in cents"),
-    pytest.param("-12.50", Outcome.HELD, id="paid out"),
     pytest.param("1e400", Outcome.HELD, id="a float's infinity"),
-    pytest.param("1e-400", Outcome.HELD, id="a float's zero"),
     pytest.param("NaN", Outcome.HELD, id="not a number"),
     pytest.param('"12.50"', Outcome.HELD, id="a string"),
-    pytest.param("true", Outcome.HELD, id="true"),
-    pytest.param('12.50,"inputAmount":12.50', Outcome.UNREAD, id="said twice alike"),
     pytest.param('12.50,"inputAmount":1', Outcome.UNREAD, id="said twice, right first"),
-    pytest.param('1,"inputAmount":12.50', Outcome.UNREAD, id="said twice, right last"),
     pytest.param("012.50", Outcome.UNREAD, id="no JSON number"),
 ]
 

@@ -6,42 +6,32 @@ also shows those that no row here knows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.books.audit.books import books_findings
 from flask_paycheckout.books.audit.comparing import judge_replaced, unknown_here
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
-from flask_paycheckout.books.audit.reading import Reads, is_about_keys, what_to_do
+from flask_paycheckout.books.audit.reading import Job, Reads, what_to_do
 from flask_paycheckout.books.audit.rechecks import ReadDeposit, Recheck, deposit_checks, payout_checks
 from flask_paycheckout.books.audit.rows import AuditRows
 from flask_paycheckout.books.periods import Period, earlier
-from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsError, Unauthorized
-from flask_paycheckout.payouts.calls import PayoutCalls, error_text
+from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsClient, Unauthorized
+from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import LOOK_BACK
-from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
+from flask_paycheckout.service.accounts import Accounts
 from flask_paycheckout.service.record import PAYOUT
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
 
-Pages = Iterator[tuple[Sequence[Finding], int]]
-"""Findings, and how many rows of `Audit.count` are among them."""
-
-
-_PAGE = 100
-# A list that fails each time somewhere on its way is given up.
-_MOST_TRIES = 10
-_OTHER_ACCOUNT = (
-    "The money left another merchant account than the one that is stored. Ask the service which one paid, and correct"
-    " your books by hand."
-)
+_PAGE, _MOST_TRIES = 100, 100
 
 
 @dataclass(frozen=True)
@@ -71,8 +61,8 @@ class Audit:
         """The number of checkouts and payouts that are compared with the service."""
         return self.rows.count(self.rows.unpaid(), self.rows.paid(), self.rows.payouts())
 
-    def run(self) -> Pages:
-        """Compare everything.
+    def run(self) -> Iterator[Sequence[Finding]]:
+        """Compare everything, page by page.
 
         :raises Stopped: it was asked to stop.
         """
@@ -84,14 +74,13 @@ class Audit:
         for source in (rows.unpaid(), rows.paid()):
             for page in rows.pages(source):
                 checkouts = [rows.of_row(source.table, row) for row in page]
-                yield deposits.certain(checkouts, deposits.look(checkouts)), len(page)
+                yield deposits.certain(deposits.look(checkouts))
         listing = Listing(rows, reads, payouts, self.accounts)
         for account in rows.accounts():
             yield from listing.of(account)
         for page in rows.pages(rows.payouts()):
             yield listing.unlisted([rows.of_row(rows.models.payouts, row) for row in page])
-        for findings in books_findings(rows, reads.require_going_on):
-            yield findings, 0
+        yield from books_findings(rows, reads.require_going_on)
 
 
 @dataclass(eq=False)
@@ -106,123 +95,74 @@ class Listing:
     # Payouts and other disbursements that are named already, since a list can show one twice.
     _payouts: set[int] = field(default_factory=set, init=False)
     _others: set[str] = field(default_factory=set, init=False)
-    _elsewhere: dict[int, str] = field(default_factory=dict, init=False)
-    _incomplete: set[str] = field(default_factory=set, init=False)
-    _failing: bool = field(default=False, init=False)
 
-    def unlisted(self, payouts: Sequence[PayoutMixin]) -> tuple[Sequence[Finding], int]:
-        """The findings about payouts that no list of their own account has shown, and their number."""
-        unseen = [payout for payout in payouts if payout.id not in self._payouts]
-        judged = {payout.id: self.checks.compare(payout, None) for payout in unseen if self._proves_absence(payout)}
-        judged |= self.checks.look([payout for payout in unseen if payout.id not in judged])
-        return [self._with_account(finding) for finding in self.checks.certain(unseen, judged)], len(unseen)
+    def unlisted(self, payouts: Sequence[PayoutMixin]) -> Sequence[Finding]:
+        """The findings about payouts that no list has shown."""
+        return self.checks.certain(self.checks.look([one for one in payouts if one.id not in self._payouts]))
 
-    def _with_account(self, finding: Finding) -> Finding:
-        """The finding about a payout that no list of its own account has shown; the list of another one may have."""
-        account = self._elsewhere.get(finding.row or 0)
-        if account is None or finding.account in self._incomplete:
-            return finding
-        here = {**(finding.here or {}), "account": finding.account}
-        there = {**(finding.there or {}), "account": account}
-        differences = [name for name in (*finding.differences, "account") if here.get(name) != there.get(name)]
-        return replace(finding, here=here, there=there).says(Verdict.DIFFERS, differences, _OTHER_ACCOUNT)
-
-    def _proves_absence(self, payout: PayoutMixin) -> bool:
-        """Whether the lists were complete, and have shown by that that the service has nothing of a payout."""
+    def of(self, account: str) -> Iterator[Sequence[Finding]]:
+        """The findings of an account's list, in pages."""
         period = self.rows.period
-        if payout.disbursement_id is not None or payout.taken_at is None or period.account is not None:
-            return False
-        return period.contains(payout.taken_at) and paying_account(payout) not in self._incomplete
-
-    def of(self, account: str) -> Pages:
-        """The findings of an account's list, in pages, each with the number of rows that `Audit.count` counts."""
-        problem = self.reads.error_of(account) or (yield from self._tried(account))
-        if problem is None:
-            return
-        self._incomplete.add(account)
-        remedy = what_to_do(problem, account, "So long nobody knows what is missing here.")
-        yield (Finding(Verdict.UNREADABLE, Kind.DISBURSEMENT, account, remedy=remedy),), 0
-
-    def _tried(self, account: str) -> Generator[tuple[Sequence[Finding], int], None, PaymentsError | None]:
-        """Go through a list, from its beginning again after an error; the error that ended it, if any."""
-        problem: PaymentsError | None = None
-        since = 0.0
-        for tries in range(_MOST_TRIES):
-            came_on = False
-            try:
-                for page in self._pages(account):
-                    came_on = True
-                    yield self._compare(account, page)
-            except PaymentsError as error:
-                problem = error
-            else:
-                self._failing = False
-                return None
-            if is_about_keys(problem):
-                # The shop is asked for new ones once.
-                if tries:
-                    return problem
-                continue
-            since = self.reads.now() if came_on or not tries else since
-            seconds = None if self._failing else self.reads.seconds_to_wait(problem, tries, since)
-            if seconds is None:
-                # The next accounts' lists are not waited for, until one can be read.
-                self._failing = True
-                return problem
-            self.reads.pause(seconds)
-        return problem
-
-    def _pages(self, account: str) -> Iterator[Sequence[FiatDisbursement]]:
-        """The disbursements of an account in pages, as far as the period reaches back."""
-        period, listed = self.rows.period, self._listed(account)
-        while page := list(islice(listed, _PAGE)):
-            self.reads.require_going_on()
-            yield [made for made in page if period.contains(made.created_at, LOOK_BACK)]
+        for page in self._pages(account):
+            if isinstance(page, Exception):
+                remedy = what_to_do(page, account, "So long nobody knows what is missing here.")
+                yield [Finding(Verdict.UNREADABLE, Kind.DISBURSEMENT, account, remedy=remedy)]
+                return
+            yield self._compare(account, [made for made in page if period.contains(made.created_at, LOOK_BACK)])
             times = [made.created_at for made in page if made.created_at is not None]
             if period.start is not None and times and max(times) < earlier(period.start, LOOK_BACK):
                 return
 
-    def _listed(self, account: str) -> Iterator[FiatDisbursement]:
-        """An account's disbursements, newest first.
+    def _pages(self, account: str) -> Iterator[Sequence[FiatDisbursement] | Exception]:
+        """The disbursements of an account in pages, newest first; or the error that ended the list, at last."""
+        listed: Iterator[FiatDisbursement] | None = None
+        passed = 0
 
-        :raises AccountUnavailable: the account's signer, which is the shop's own, failed.
-        """
-        client = self.accounts.client_of(account, PAYOUT)
+        def read(client: PaymentsClient) -> Sequence[FiatDisbursement]:
+            nonlocal listed
+            # After an error it is read from the beginning again. New ones have only pushed the others on.
+            going_on, listed = listed or islice(self._listed(account, client), passed, None), None
+            page = list(islice(going_on, _PAGE))
+            listed = going_on
+            return page
+
+        # Until it answers, or the account is given up: without its list nobody knows what is missing.
+        job = Job((account, "list"), lambda: partial(read, self.accounts.client_of(account, PAYOUT)), tries=_MOST_TRIES)
+        while True:
+            [page] = self.reads.run([job])
+            if not isinstance(page, Exception) and not page:
+                return
+            yield page
+            passed += _PAGE
+
+    def _listed(self, account: str, client: PaymentsClient) -> Iterator[FiatDisbursement]:
+        """An account's disbursements, newest first."""
         try:
             try:
                 yield from client.fiat_disbursements.iterate(sort="-createdAt", limit=_PAGE)
             except Invalid:
                 # How many records a page may have is not shown, nor that more are an error.
                 yield from client.fiat_disbursements.iterate(sort="-createdAt")
-        except PaymentsError as error:
-            if isinstance(error, Unauthorized):
-                self.accounts.refused(account, client)
+        except Unauthorized:
+            self.accounts.refused(account, client)
             raise
-        except Exception as error:
-            raise AccountUnavailable(PAYOUT, account, error_text(error)) from error
 
-    def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> tuple[Sequence[Finding], int]:
+    def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> Sequence[Finding]:
         rows, table = self.rows, self.rows.models.payouts
         known = rows.find(table, "service_reference", [made.reference for made in listed if made.reference])
         by_id = rows.find(
             table, "disbursement_id", [made.disbursement_id for made in listed if made.reference not in known]
         )
-        payouts: list[PayoutMixin] = []
         judged: dict[int, Finding] = {}
         others = []
         for made in listed:
             payout = known.get(str(made.reference)) or by_id.get(made.disbursement_id)
             if payout is None:
                 others.append(made)
-            elif paying_account(payout) != account and rows.period.account is None:
-                # Its own list may show it too, where two accounts have the same keys.
-                self._elsewhere[payout.id] = account
-            elif self._wants(payout, made):
+            elif paying_account(payout) == account and self._wants(payout, made):
                 self._payouts.add(payout.id)
-                payouts.append(payout)
                 judged[payout.id] = self.checks.compare(payout, made)
-        found = self.checks.certain(payouts, judged)
-        return [*found, *self._unknown_here(account, others)], sum(map(rows.is_in_period, payouts))
+        return [*self.checks.certain(judged), *self._unknown_here(account, others)]
 
     def _wants(self, payout: PayoutMixin, made: FiatDisbursement) -> bool:
         if payout.id in self._payouts or self.rows.period.account not in (None, payout.account):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from functools import reduce
 from typing import Any
 
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.books.audit.rows import AuditRows, Row
-from flask_paycheckout.books.ledger import LineKind, arrival_lines, booked_kind, money_out, payout_line
+from flask_paycheckout.books.ledger import LineKind, arrival_lines, booked_kind, money_out, paying_account, payout_line
 from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.config.checks import PayoutFees
@@ -23,6 +23,7 @@ _REMEDY = (
     " what the service says."
 )
 _NUMBERS = ("gross", "fee", "net", "received")
+_AGREEING = ("subject", "order_id", "checkout_id", "account", "currency", "received_currency")
 
 Line = Mapping[Any, Any]
 Subject = tuple[bool, str]
@@ -57,46 +58,54 @@ def _subjects(rows: AuditRows) -> Iterator[set[Subject]]:
 def _judge(rows: AuditRows, subjects: Collection[Subject]) -> dict[Subject, Finding]:
     """The findings about subjects that do not agree."""
     found: dict[Subject, Finding] = {}
-    for is_payout in (False, True):
+    for is_payout, table, name_of, subject_of in (
+        (False, rows.models.checkouts, "checkout_id", "subject"),
+        (True, rows.models.payouts, "reference", "reference"),
+    ):
         names = [name for of_payout, name in subjects if of_payout is is_payout]
-        stored, lines, others = rows.with_lines(names, payouts=is_payout)
+        stored, booked = rows.by(table, name_of, names), rows.by(rows.models.bookings, subject_of, names)
+        refunds = {} if is_payout else rows.by(rows.models.payouts, "refund_of", names)
         for name in names:
-            row, booked, more = stored.get(name), lines.get(name, []), others.get(name, [])
-            expected: list[Line] = []
+            row, lines, expected = next(iter(stored[name]), None), booked[name], list[Line]()
             try:
                 if row is None:
-                    agrees = not booked
+                    agrees = not lines
                 elif is_payout:
-                    expected, agrees = _judge_payout(row, booked, more)
+                    expected = _lines_of_payout(row)
+                    agrees = _bear_out_payout(row, lines, expected)
                 else:
-                    expected, agrees = _judge_checkout(row, booked)
-                    agrees = agrees and _is_counted(row, more)
+                    expected = _lines_of_checkout(row)
+                    agrees = _bear_out_checkout(row, lines, expected) and _is_counted(row, refunds[name])
             except (ValueError, ArithmeticError):
                 # Another program has stored an amount or a kind that cannot be read.
                 agrees = False
             if not agrees:
-                found[is_payout, name] = _finding(is_payout, name, row, booked, expected)
+                found[is_payout, name] = _finding(is_payout, name, row, lines, expected)
     return found
 
 
-def _judge_checkout(row: Row, lines: Sequence[Row]) -> tuple[list[Line], bool]:
-    """The lines that a checkout should have at the end, and whether those that it has come to them."""
-    kind = booked_kind(row)
-    about = {name: row[name] for name in ("order_id", "checkout_id", "account")} | {"subject": row["checkout_id"]}
-    expected: list[Line] = [] if kind is None else [about | line for line in arrival_lines(kind, row)]
-    here, there = _sums(expected), _sums(lines)
-    agrees = all(line[name] == about[name] for line in lines for name in about)
+def _lines_of_checkout(row: Row) -> list[Line]:
+    """The lines that a checkout should have at the end."""
+    kind, names = booked_kind(row), ("order_id", "checkout_id", "account")
+    about = {name: row[name] for name in names} | {"subject": row["checkout_id"]}
+    return [] if kind is None else [about | line for line in arrival_lines(kind, row)]
+
+
+def _bear_out_checkout(row: Row, lines: Sequence[Row], expected: Sequence[Line]) -> bool:
+    """Whether the lines of a checkout come to those that it should have."""
     if any(line["kind"] == LineKind.PAYMENT_RETURNED for line in lines):
         # The returned line brings back neither the fee nor the time of the first arrival.
-        return expected, agrees and _without_fees(here) == _without_fees(there)
+        here, there = (
+            _sums([line for line in side if line["kind"] != LineKind.FEE], ("gross",)) for side in (expected, lines)
+        )
+        return here == there
     # The clocks of hosts differ, so a later change may have an earlier time. The last part of an order may have moved
     # once more, which moves no money.
-    in_time = all(
+    return _sums(expected) == _sums(lines) and all(
         line["booked_at"] == row["payment_completed_at" if line["change"] == lines[0]["change"] else "moved_at"]
         or (row["excess"] is not None and line["booked_at"] <= row["moved_at"])
         for line in lines
     )
-    return expected, agrees and here == there and in_time
 
 
 def _is_counted(checkout: Row, refunds: Sequence[Row]) -> bool:
@@ -107,75 +116,40 @@ def _is_counted(checkout: Row, refunds: Sequence[Row]) -> bool:
     return paid_in and counted == Decimal(checkout["refunded_amount"] or 0)
 
 
-def _judge_payout(row: Row, lines: Sequence[Row], events: Sequence[Row]) -> tuple[list[Line], bool]:
-    """The line that a payout should have at the end, and whether those that it has come to it.
+def _lines_of_payout(row: Row) -> list[Line]:
+    """The line that a payout should have at the end."""
+    kind = money_out(row["kind"], row["status"])
+    about = {"subject": row["service_reference"], "order_id": row["order_id"], "checkout_id": row["refund_of"]}
+    about |= {"account": paying_account(row)}
+    return [] if kind is None else [payout_line(kind, row, PayoutFees.ON_TOP) | about]
 
-    :param events: of the payout, until they are pruned.
-    """
-    sent = {as_utc(event["occurred_at"]) for event in events if event["name"] == "payout_sent"}
-    kind, present = money_out(row["kind"], row["status"]), row["service_reference"]
-    about = {"order_id": row["order_id"], "checkout_id": row["refund_of"], "currency": row["currency"]}
-    account = row["account"] if row.get("paid_by") is None else row["paid_by"]
-    expected: list[Line] = []
-    if kind is not None:
-        expected = [{**payout_line(kind, row, PayoutFees.ON_TOP), "subject": present, "account": account}]
-    own = LineKind(row["kind"])
-    here, there = (_without_net(_sums(side, own, ("currency",))) for side in (expected, lines))
+
+def _bear_out_payout(row: Row, lines: Sequence[Row], expected: Sequence[Line]) -> bool:
+    """Whether the lines of a payout come to the one that it should have."""
     counted_in = None if row["counts_currency"] == row["currency"] else row["counts_currency"]
-    # A corrected amount is booked in one change with the line that takes the other one back, and nothing is sent.
-    corrections = {line["change"] for line in lines if LineKind(line["kind"]).base != line["kind"]}
-    agrees = here == there and all(
-        all(line[name] == about[name] for name in about)
-        and (line["account"] == account or line["subject"] != present)
-        and _is_net(line)
-        and line["received_currency"] == (None if line["kind"] == LineKind.FEE else counted_in)
-        and _is_in_time(row, line, () if line["change"] in corrections else sent, is_last=line is lines[-1])
+    own = {"kind": row["kind"], "received_currency": counted_in}
+    with_fees = [{**line, **own} if line["kind"] == LineKind.FEE else line for line in lines]
+    # The net amount is as PAYCHECKOUT_PAYOUT_FEES said when a line was booked.
+    here, there = (_sums(side, ("gross", "fee", "received")) for side in (expected, with_fees))
+    return here == there and all(
+        _is_net(line) and row["created_at"] - _CLOCKS <= line["booked_at"] <= row["moved_at"] + _CLOCKS
         for line in lines
     )
-    return expected, agrees
 
 
 def _is_net(line: Row) -> bool:
     gross, fee, net = (Decimal(line[name] or 0) for name in _NUMBERS[:3])
-    # As PAYCHECKOUT_PAYOUT_FEES said when it was booked.
     return net in (gross, EXACT.subtract(gross, fee))
 
 
-def _is_in_time(payout: Row, line: Row, sent: Collection[datetime], *, is_last: bool) -> bool:
-    booked_at = as_utc(line["booked_at"])
-    if line["kind"] == payout["kind"] and line["disbursement_id"] is not None and sent and booked_at not in sent:
-        return False
-    # An earlier line may be of an earlier try under this reference, whose time is not stored any more.
-    is_present = is_last and line["subject"] == payout["service_reference"] and payout["taken_at"] is not None
-    since = as_utc(payout["taken_at"] if is_present else payout["created_at"])
-    return since - _CLOCKS <= booked_at <= as_utc(payout["moved_at"]) + _CLOCKS
-
-
-def _sums(
-    lines: Sequence[Line],
-    fees_as: LineKind = LineKind.FEE,
-    currencies: Sequence[str] = ("currency", "received_currency"),
-) -> dict[tuple[Any, ...], list[Decimal]]:
-    """The sums of the numbers by subject, kind and currencies, without those that came back.
-
-    :param fees_as: the kind as which lines of fees count.
-    """
+def _sums(lines: Sequence[Line], numbers: Sequence[str] = _NUMBERS) -> dict[tuple[Any, ...], list[Decimal]]:
+    """The sums of some numbers by kind and by what else must agree, without money that came back."""
     sums: dict[tuple[Any, ...], list[Decimal]] = {}
     for line in lines:
-        kind = LineKind(line["kind"]).base
-        key = line["subject"], fees_as if kind is LineKind.FEE else kind, *(line[name] for name in currencies)
-        before = sums.get(key, [Decimal(0)] * len(_NUMBERS))
-        sums[key] = [EXACT.add(one, Decimal(line[name] or 0)) for one, name in zip(before, _NUMBERS, strict=True)]
-    return {key: numbers for key, numbers in sums.items() if numbers[0] or key[1] is LineKind.FEE}
-
-
-def _without_net(sums: dict[tuple[Any, ...], list[Decimal]]) -> dict[tuple[Any, ...], list[Decimal]]:
-    """The sums but for the net amount, which PAYCHECKOUT_PAYOUT_FEES changes."""
-    return {key: [gross, fee, received] for key, (gross, fee, _, received) in sums.items()}
-
-
-def _without_fees(sums: dict[tuple[Any, ...], list[Decimal]]) -> dict[tuple[Any, ...], Decimal]:
-    return {key: numbers[0] for key, numbers in sums.items() if key[1] is not LineKind.FEE}
+        key = LineKind(line["kind"]).base, *(line[name] for name in _AGREEING)
+        before = sums.get(key, [Decimal(0)] * len(numbers))
+        sums[key] = [EXACT.add(one, Decimal(line[name] or 0)) for one, name in zip(before, numbers, strict=True)]
+    return {key: found for key, found in sums.items() if found[0] or key[0] is LineKind.FEE}
 
 
 def _text(lines: Sequence[Line]) -> str | None:

@@ -12,17 +12,17 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from flask_paycheckout.books.audit.findings import Facts, Finding, Kind, Verdict
+from flask_paycheckout.books.explain import total_text
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, payment_columns
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, arrived_of, payment_columns, payment_of
 from flask_paycheckout.checkouts.ruling import COMPLETED, compare, status_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import Deposit, FiatDisbursement
-from flask_paycheckout.payouts.calls import goes_elsewhere, is_same_number
+from flask_paycheckout.payouts.calls import goes_elsewhere
 from flask_paycheckout.payouts.destinations import Destination, masked_account
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
-from flask_paycheckout.text import moment_text
-from flask_paycheckout.totals import Receive, Total
+from flask_paycheckout.text import plain
 
 # `payment_method` names the bank already, and the time is when the shop read the deposit.
 _MONEY = [name for name in PAYMENT_COLUMNS if name not in ("payment_bank_name", "payment_completed_at")]
@@ -31,6 +31,7 @@ _SETTLED = frozenset({Status.PART, Status.PAID, Status.HELD, Status.REJECTED})
 _GONE = (
     "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was {0}; if they are, ask the service what"
 )
+_READ = "It is read by flask paycheckout reconcile."
 # Of columns of which the time is not compared.
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
@@ -54,24 +55,22 @@ _REMEDIES: dict[str, str] = {
     PayoutStatus.FAILED: "The service pays it, or has paid it. Do not try it again and do not pay it otherwise; ask the"
     " service.",
 }
-_MASKING = "•*"
 
 
-def judge_deposit(row: CheckoutMixin, deposit: Deposit | None, now: datetime) -> Finding:
+def judge_deposit(row: CheckoutMixin, deposit: Deposit | None) -> Finding:
     """Compare a checkout with its deposit.
 
     Where no money arrived on either side they agree, whatever the states: the service's own states before a payment
     come and go.
 
     :param deposit: None when the service itself says that it does not exist.
-    :param now: only to say whether a read is due.
     """
     settled = row.status in _SETTLED
     had_money = settled or row.payment_completed_at is not None
-    here = {"status": row.status, "reason": row.reason, "deposit_status": row.deposit_status}
     # The method is stored before any money arrives.
-    stored = {name: getattr(row, name) for name in _MONEY} if row.payment_completed_at else dict.fromkeys(_MONEY)
-    here |= _money(stored)
+    stored = {name: getattr(row, name) if row.payment_completed_at else None for name in _MONEY}
+    here = {name: getattr(row, name) for name in ("status", "reason", "deposit_status")}
+    here |= {"asked": total_text(row), **_money(stored)}
     agreed = _agreed(Kind.DEPOSIT, row, deposit, here, checkout_id=row.checkout_id)
     if deposit is None:
         known = had_money or row.status == Status.PENDING
@@ -79,7 +78,9 @@ def judge_deposit(row: CheckoutMixin, deposit: Deposit | None, now: datetime) ->
     if deposit.deposit_id != row.checkout_id:
         answer = "The service answered with another deposit, so nothing is known of this one. Ask the service."
         return agreed.unreadable(answer)
-    there = {"status": deposit.status} | _money(payment_columns(deposit, _NO_TIME))
+    columns = payment_columns(deposit, _NO_TIME)
+    asked = arrived_of(payment_of(columns), row.total_kind)
+    there = {"status": deposit.status, "asked": None if asked is None else str(asked), **_money(columns)}
     agreed, arrived = replace(agreed, there=there), status_of(deposit) == COMPLETED
     if not arrived and not had_money:
         return agreed
@@ -87,15 +88,11 @@ def judge_deposit(row: CheckoutMixin, deposit: Deposit | None, now: datetime) ->
     if arrived:
         # The method may be known from an earlier read.
         names = [name.removeprefix("payment_") for name in _MONEY] if settled else _PAID
-        differing += _differing(names, here, there, unknown_there=("method",))
+        differing += _differing(names, here, there, (), ("method",))
     if arrived and row.status == Status.PAID and row.reason is None and row.excess is None:
         # Of an order with parts any amount that is left may come.
-        total = _total(row)
-        if total is None or not all(compared.agrees for compared in compare(row.checkout_id, total, deposit)):
-            asked = {**here, "asked": str(total)}, {**there, "asked": _asked_side(total, deposit)}
-            agreed = replace(agreed, here=asked[0], there=asked[1])
-            differing.append("asked")
-    return agreed.says(Verdict.DIFFERS, differing, _deposit_remedy(row, arrived, settled, now)) if differing else agreed
+        differing += [] if _is_as_asked(row, deposit) else ["asked"]
+    return agreed.says(Verdict.DIFFERS, differing, _deposit_remedy(row, arrived, settled)) if differing else agreed
 
 
 def judge_disbursement(
@@ -105,7 +102,6 @@ def judge_disbursement(
 
     :param to: the payout's destination; None when it is wiped, or cannot be read.
     :param made: None when the service has none.
-    :param now: only to say whether a read is due.
     """
     agreed = _agreed_payout(payout, made)
     if made is None:
@@ -115,11 +111,11 @@ def judge_disbursement(
     under_way = until is not None and until > now
     differing = [] if under_way or _SAID.get(payout.status) == _ended(made) else ["status"]
     # A record may leave fee and reference out, and fee and id are not known here before an answer named them.
-    unknown = {"unknown_here": ("fee_amount", "disbursement_id"), "unknown_there": ("fee_amount", "service_reference")}
-    differing += _differing(_COMPARED, agreed.here or {}, agreed.there or {}, **unknown)
-    if _is_elsewhere(payout, to, made):
+    unknown = ("fee_amount", "disbursement_id"), ("fee_amount", "service_reference")
+    differing += _differing(_COMPARED, agreed.here or {}, agreed.there or {}, *unknown)
+    if to is not None and goes_elsewhere(to, made):
         differing.append("destination")
-    return agreed.says(Verdict.DIFFERS, differing, _remedy(payout, made, differing, now)) if differing else agreed
+    return agreed.says(Verdict.DIFFERS, differing, _remedy(payout, made, differing)) if differing else agreed
 
 
 def judge_replaced(payout: PayoutMixin, made: FiatDisbursement) -> Finding:
@@ -171,24 +167,18 @@ def _agreed_payout(payout: PayoutMixin, made: FiatDisbursement | None) -> Findin
 
 
 def _differing(
-    names: Iterable[str],
-    here: Facts,
-    there: Facts,
-    *,
-    unknown_here: Collection[str] = (),
-    unknown_there: Collection[str] = (),
+    names: Iterable[str], here: Facts, there: Facts, unknown_here: Collection[str], unknown_there: Collection[str]
 ) -> list[str]:
     """The names of the values that differ.
 
     :param unknown_here: values that may be missing here; `unknown_there` likewise.
     """
-    compared = [(name, here[name], there[name]) for name in names]
     return [
         name
-        for name, ours, theirs in compared
-        if not (ours is None and name in unknown_here)
-        and not (theirs is None and name in unknown_there)
-        and not _is_same(ours, theirs)
+        for name in names
+        if not _is_same(here[name], there[name])
+        and not (here[name] is None and name in unknown_here)
+        and not (there[name] is None and name in unknown_there)
     ]
 
 
@@ -209,21 +199,15 @@ def _money(columns: dict[str, Any]) -> dict[str, str | None]:
     return {name.removeprefix("payment_"): columns[name] for name in _MONEY}
 
 
-def _total(row: CheckoutMixin) -> Total | None:
-    """The total that was asked for; None when another program wrote something else."""
+def _is_as_asked(row: CheckoutMixin, deposit: Deposit) -> bool:
     try:
-        return row.total
+        return all(compared.agrees for compared in compare(row.checkout_id, row.total, deposit))
     except (ValueError, TypeError, InvalidOperation):
-        return None
+        # Another program wrote what is no total.
+        return False
 
 
-def _asked_side(total: Total | None, deposit: Deposit) -> str:
-    if isinstance(total, Receive):
-        return f"{deposit.output_amount} {deposit.output_currency} after the fee, paid in {deposit.input_currency}"
-    return f"{deposit.input_amount} {deposit.input_currency}"
-
-
-def _deposit_remedy(row: CheckoutMixin, arrived: bool, settled: bool, now: datetime) -> str:
+def _deposit_remedy(row: CheckoutMixin, arrived: bool, settled: bool) -> str:
     if not arrived:
         return (
             "The service does not say that this was paid. Ship and pay back nothing for it before the service has"
@@ -239,14 +223,8 @@ def _deposit_remedy(row: CheckoutMixin, arrived: bool, settled: bool, now: datet
     elif row.next_read_at is None:
         read = f"Reconcile does not read it any more; in flask shell, call paycheckout.settle({row.checkout_id!r})."
     else:
-        read = f"It is read by flask paycheckout reconcile, {_when(row.next_read_at, now)}."
+        read = _READ
     return f"Money arrived that pays nothing here yet. {read}"
-
-
-def _when(at: datetime | None, now: datetime) -> str:
-    if at is None:
-        return "once its next read is due; none is planned, so ask the service"
-    return "now" if at <= now else f"from {moment_text(at)} on"
 
 
 # Disbursements
@@ -277,19 +255,6 @@ def _ended(made: FiatDisbursement) -> str:
     return status if status in _SAID.values() else _PENDING
 
 
-def _is_elsewhere(payout: PayoutMixin, to: Destination | None, made: FiatDisbursement) -> bool:
-    if to is not None:
-        return goes_elsewhere(to, made)
-    bank = made.recipient.bank if made.recipient is not None else None
-    if payout.to_kind != "bank" or payout.destination is None or bank is None:
-        return False
-    # The number is wiped; its last digits stay in the masked form.
-    masked, number = payout.destination.rpartition(", ")[2], bank.account_number
-    if number is None or any(char in number for char in _MASKING) or not any(map(str.isalnum, masked)):
-        return False
-    return not is_same_number(number, masked)
-
-
 def _here(payout: PayoutMixin) -> dict[str, str | None]:
     names = ("kind", "status", "currency", "destination", "service_reference", "disbursement_id")
     amounts = {"amount": payout.exact_amount, "fee_amount": payout.exact_fee}
@@ -297,14 +262,12 @@ def _here(payout: PayoutMixin) -> dict[str, str | None]:
 
 
 def _there(made: FiatDisbursement) -> dict[str, str | None]:
-    names = ("currency", "disbursement_id", "note")
-    amounts = {name: getattr(made, name) for name in ("amount", "fee_amount")}
-    return {name: getattr(made, name) for name in names} | {
-        **{name: None if amount is None else f"{amount:f}" for name, amount in amounts.items()},
+    names = ("amount", "currency", "fee_amount", "disbursement_id", "note", "created_at")
+    facts: dict[str, str | None] = plain({name: getattr(made, name) for name in names})
+    return facts | {
         "status": str(made.status),
         "destination": _masked(made),
         "service_reference": made.reference,
-        "created_at": None if made.created_at is None else made.created_at.isoformat(),
     }
 
 
@@ -321,7 +284,7 @@ def _masked(made: FiatDisbursement) -> str | None:
     return masked_account(bank.account_name or "nobody", bank.bank_name or "no bank", bank.account_number or "")
 
 
-def _remedy(payout: PayoutMixin, made: FiatDisbursement, differing: list[str], now: datetime) -> str:
+def _remedy(payout: PayoutMixin, made: FiatDisbursement, differing: list[str]) -> str:
     status = payout.status
     if status == PayoutStatus.SENT and "amount" in differing:
         return (
@@ -336,8 +299,8 @@ def _remedy(payout: PayoutMixin, made: FiatDisbursement, differing: list[str], n
             " books by hand, and do not try this payout again."
         )
     if status == PayoutStatus.SENT:
-        again = f"; then decide: flask paycheckout payouts retry {payout.reference}" if _ended(made) == "failed" else ""
-        return f"It is read by flask paycheckout reconcile, {_when(payout.next_attempt_at, now)}{again}."
+        again = f" Then decide: flask paycheckout payouts retry {payout.reference}" if _ended(made) == "failed" else ""
+        return f"{_READ}{again}"
     return _REMEDIES.get(status, "Nothing here has sent it. Find out who did, and do not approve it before.").format(
         payout
     )

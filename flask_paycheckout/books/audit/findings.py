@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 
 DOUBTFUL = frozenset({Verdict.DIFFERS, Verdict.MISSING_THERE})
-"""Verdicts that are named only after a recheck, since row and service may have moved between the two reads."""
+"""Verdicts that are named only after a second look, since row and service may have moved between the two reads."""
 
 
 @dataclass(frozen=True)
@@ -115,16 +115,10 @@ class Finding:
             return f"the books about {subject}"
         if self.kind is Kind.DEPOSIT:
             return f"deposit {self.checkout_id} of order {self.order_id}"
-        parts = ["disbursement"]
-        parts += [self.disbursement_id] if self.disbursement_id else []
-        if self.verdict is Verdict.MISSING_HERE:
-            parts += [f"with the reference {self.reference}" if self.reference else "without a reference"]
-        elif self.reference is not None:
-            kind = (self.here or {}).get("kind") or "payout"
-            parts += [f"of {kind} {self.reference}"]
-        else:
+        if self.reference is None and self.disbursement_id is None:
             return "the list of disbursements"
-        return " ".join(parts)
+        made = f" {self.disbursement_id}" if self.disbursement_id else ""
+        return f"disbursement{made}" + (f" with the reference {self.reference}" if self.reference else "")
 
 
 def _shown(side: Facts | None, name: str) -> str:

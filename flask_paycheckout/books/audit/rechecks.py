@@ -1,11 +1,11 @@
-"""Looks at rows and at what the service says of them: what differs is named only when its row did not move meanwhile.
+"""Looks at rows and at what the service says of them: a difference is named only when a second look finds it as well.
 
-What has changed only now is looked at again some moments later, since a running shop may be about to store it.
+That follows some moments later where something has changed only now, since a running shop may be about to store it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -53,33 +53,21 @@ class Recheck:
         answers = self.reads.run([Job(row.account, partial(self.reading, row)) for row in rows])
         return {row.id: self._judge(row, read) for row, read in zip(rows, answers, strict=True)}
 
-    def certain(self, rows: Sequence[Any], judged: dict[int, Finding]) -> Sequence[Finding]:
-        """The findings that are certain.
+    def certain(self, judged: dict[int, Finding]) -> Sequence[Finding]:
+        """The findings that are certain: a doubtful one is named once two looks at row and service say the same.
 
-        :param rows: as they were read before `judged`.
+        :param judged: by the id of the row.
         """
-        stored = {row.id: row for row in rows}
-        certain: set[int] = set()
-        for looks in range(_MOST_LOOKS):
-            doubtful = [number for number, one in judged.items() if one.verdict in DOUBTFUL and number not in certain]
+        doubtful = _doubtful(judged)
+        for _ in range(_MOST_LOOKS):
             if not doubtful:
                 break
-            now, again = self._now(doubtful), []
-            for number in doubtful:
-                if number not in now:
-                    # It was deleted meanwhile.
-                    del judged[number]
-                elif _version(now[number]) != _version(stored[number]) or (
-                    looks == 0 and self._is_recent(judged[number])
-                ):
-                    again.append(number)
-                else:
-                    certain.add(number)
-            if any(self._is_recent(judged[number]) for number in again):
+            if any(one.changed_at and one.changed_at > self.clock() - _RECENT for one in doubtful.values()):
                 self.reads.pause(_CALM)
-                now = self._now(again)
-            stored |= now
-            judged |= self.look([now[number] for number in again if number in now])
+            again = self.look(list(self.rows.find(self.table, "id", list(doubtful)).values()))
+            # Rows that are not found any more were deleted meanwhile.
+            judged = {number: one for number, one in judged.items() if number not in doubtful} | again
+            doubtful = {number: one for number, one in _doubtful(again).items() if one != doubtful[number]}
         return list(judged.values())
 
     def _judge(self, row: Any, read: Any) -> Finding:
@@ -87,18 +75,11 @@ class Recheck:
             return self.compare(row, None).unreadable(what_to_do(read, row.account))
         return self.compare(row, read)
 
-    def _now(self, ids: Iterable[int]) -> dict[int, Any]:
-        """The rows as they are now, by their ids."""
-        return self.rows.find(self.table, "id", list(ids))
-
-    def _is_recent(self, finding: Finding) -> bool:
-        return finding.changed_at is not None and finding.changed_at > self.clock() - _RECENT
-
 
 def deposit_checks(rows: AuditRows, reads: Reads, clock: Clock, read_deposit: ReadDeposit) -> Recheck:
     """Compares checkouts with their deposits."""
     table = rows.models.checkouts
-    return Recheck(rows, reads, clock, table, read_deposit, lambda row, read: judge_deposit(row, read, clock()))
+    return Recheck(rows, reads, clock, table, read_deposit, judge_deposit)
 
 
 def payout_checks(rows: AuditRows, reads: Reads, clock: Clock, calls: PayoutCalls) -> Recheck:
@@ -120,6 +101,5 @@ def _found(read: Callable[[], FiatDisbursement | None]) -> FiatDisbursement | No
         raise
 
 
-def _version(row: Any) -> Any:
-    """Equal as long as nothing that is compared has changed."""
-    return row.changes if isinstance(row, PayoutMixin) else (row.status, row.deposit_status, row.revision)
+def _doubtful(judged: Mapping[int, Finding]) -> dict[int, Finding]:
+    return {number: one for number, one in judged.items() if one.verdict in DOUBTFUL}

@@ -122,22 +122,12 @@ class AuditRows:
         payouts = self.find(self.models.payouts, "reference", set(owners.values()))
         return {earlier: payouts[owner] for earlier, owner in owners.items() if owner in payouts}
 
-    def with_lines(
-        self, names: Collection[str], *, payouts: bool
-    ) -> tuple[dict[str, Row], dict[str, list[Row]], dict[str, list[Row]]]:
-        """Checkouts or payouts by id or reference, their lines in the order of changes, and their refunds or events."""
-        models, lines, others = self.models, dict[str, list[Row]](), dict[str, list[Row]]()
-        table, name, subject, other, owner = (
-            (models.payouts, "reference", "reference", models.events, "payout_reference")
-            if payouts
-            else (models.checkouts, "checkout_id", "subject", models.payouts, "refund_of")
-        )
-        stored = {row[name]: row for row in self._of(table, name, names)}
-        for line in sorted(self._of(models.bookings, subject, names), key=lambda line: (line["change"], line["id"])):
-            lines.setdefault(line[subject], []).append(line)
-        for row in self._of(other, owner, names):
-            others.setdefault(row[owner], []).append(row)
-        return stored, lines, others
+    def by(self, table: Table, column: str, values: Collection[str]) -> dict[str, list[Row]]:
+        """The rows of each value of a column, in the order in which they were stored."""
+        found: dict[str, list[Row]] = {value: [] for value in values}
+        for row in sorted(self._of(table, column, values), key=lambda row: row["id"]):
+            found[row[column]].append(row)
+        return found
 
     def is_in_period(self, payout: PayoutMixin) -> bool:
         """Whether a payout is one of `paid_out`."""
