@@ -33,7 +33,7 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.checkouts.ruling import COMPLETED
@@ -152,9 +152,8 @@ class Pruning:
                 yield ids[number : number + _ROWS]
 
     def _removed_each(self, kind: _Kind, ids: Sequence[int], now: datetime) -> int:
-        """Remove rows in one transaction, or one by one where some cannot be removed.
-
-        A row of the shop's own may refer to one; any other reason is logged.
+        """Remove rows in one transaction, or one by one where some cannot be removed, as a table of the shop's own may
+        refer to one.
         """
         if not ids:
             return 0
@@ -162,9 +161,8 @@ class Pruning:
             return self._removed(kind, ids, now)
         except Exception as error:
             if len(ids) == 1:
-                if not isinstance(error, IntegrityError):
-                    text, told = "row %d of %s cannot be pruned: %s", (ids[0], kind.table.name, first_line(error))
-                    self.parts.log.warning("rows that are pruned", text, *told, extra=about(), error=error)
+                text, told = "row %d of %s cannot be pruned: %s", (ids[0], kind.table.name, first_line(error))
+                self.parts.log.warning("rows that are pruned", text, *told, extra=about(), error=error)
                 return 0
         return sum(self._removed_each(kind, [one], now) for one in ids)
 

@@ -83,7 +83,7 @@ def test_every_alarm_of_another_account_is_left_out(market: Sellers, service: Si
     of_bo = told(shop, "report", "--account", "")
     assert {one["key"]: one["account"] for one in of_ada["alarms"]} == {
         "refused-keys:ada": "ada",
-        "unread-payments:ada": "ada",
+        "unread-payments": "ada",
         "money-to-pay-back": "ada",
     }
     assert (whole["alarms"], of_bo["alarms"]) == (of_ada["alarms"], [])
