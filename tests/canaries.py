@@ -25,8 +25,6 @@ from typing import Any
 
 import click.testing
 import pytest
-from _pytest.capture import CaptureFixture
-from _pytest.raises import RaisesExc
 from flask import Flask, Response, got_request_exception, request, request_finished
 
 import flask_paycheckout.client
@@ -180,9 +178,9 @@ class Canaries:
         self._watch_logs()
         self._after(warnings.WarningMessage, "__init__", lambda made, _: self._watch.look("warning", str(made.message)))
         self._after(click.testing.Result, "__init__", self._see_command)
-        self._after(CaptureFixture, "readouterr", lambda _, texts: self._see_texts("output", texts))
+        self._after(pytest.CaptureFixture, "readouterr", lambda _, texts: self._see_texts("output", texts))
         self._after(subprocess.Popen, "communicate", lambda _, texts: self._see_texts("process", texts))
-        self._after(RaisesExc, "__exit__", lambda raised, _: self._see_raised(raised))
+        self._after(pytest.RaisesExc, "__exit__", lambda raised, _: self._see_raised(raised))
         for kind in own_classes():
             self._after(kind, "__repr__", lambda _, text: self._watch.look("repr", text))
         request_finished.connect(self._see_answer)

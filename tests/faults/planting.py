@@ -6,6 +6,8 @@ Each names a scope, as `checkouts.settlement:Settlement.apply` below `flask_payc
 from __future__ import annotations
 
 import ast
+import gc
+import inspect
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +15,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType
+from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 from flask import Flask
@@ -258,6 +261,67 @@ def plant(edits: Sequence[Edit]) -> None:
     of_templates = [edit for edit in edits if isinstance(edit, InTemplate)]
     if of_templates:
         Flask.jinja_options = {"extensions": [_in_templates(of_templates)]}
+
+
+Functions = dict[tuple[str, str, int], list[FunctionType]]
+"""Loaded functions of the product, by the place and the name of their code."""
+
+
+def functions_of_product() -> Functions:
+    found: Functions = {}
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType) and str(one.__module__).startswith(PACKAGE):
+            found.setdefault(_place(one.__code__), []).append(one)
+    return found
+
+
+def plant_into(functions: Functions, edits: Sequence[Edit]) -> bool:
+    """Plant edits into what this process has loaded; False when they are in code that ran while it was loaded."""
+    loaded = [edit for edit in edits if edit.module in sys.modules]
+    for name in {edit.module for edit in loaded}:
+        file = str(sys.modules[name].__file__)
+        whole, planted = (ast.parse(Path(file).read_bytes()) for _ in range(2))
+        for edit in loaded:
+            if edit.module == name:
+                edit.plant(planted)
+        before, after = (
+            compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True) for tree in (whole, planted)
+        )
+        for code in _changed(before, after):
+            if not code.co_flags & inspect.CO_NEWLOCALS or _place(code) not in functions:
+                return False
+            for one in _with_inner(code):
+                for function in functions.get(_place(one), ()):
+                    function.__code__ = one
+    plant([edit for edit in edits if edit not in loaded])
+    return True
+
+
+def _place(code: CodeType) -> tuple[str, str, int]:
+    return code.co_filename, code.co_qualname, code.co_firstlineno
+
+
+def _changed(before: CodeType, after: CodeType) -> Iterator[CodeType]:
+    """The outermost code that differs: a function, or a class or module that says something else itself."""
+    if before == after:
+        return
+    if after.co_flags & inspect.CO_NEWLOCALS or _without_inner(before) != _without_inner(after):
+        yield after
+    else:
+        yield from (one for pair in zip(_inner(before), _inner(after), strict=True) for one in _changed(*pair))
+
+
+def _inner(code: CodeType) -> list[CodeType]:
+    return [one for one in code.co_consts if isinstance(one, CodeType)]
+
+
+def _with_inner(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    yield from (one for inner in _inner(code) for one in _with_inner(inner))
+
+
+def _without_inner(code: CodeType) -> CodeType:
+    return code.replace(co_consts=tuple(one for one in code.co_consts if not isinstance(one, CodeType)))
 
 
 def _in_templates(edits: Sequence[InTemplate]) -> type[Extension]:

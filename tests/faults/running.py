@@ -1,77 +1,139 @@
-"""Runs tests against a product with faults, each time in a fork that loads product and tests anew."""
+"""Runs tests against a product with faults, each time in a fork of a process that has loaded both."""
 
 from __future__ import annotations
 
 import gc
 import multiprocessing
 import os
-import sys
+import signal
+import traceback
 from collections.abc import Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
+from types import TracebackType
 
 import pytest
 
-from tests.faults.planting import Edit, NotPlanted, plant
+from tests.faults.planting import Edit, Functions, functions_of_product, plant, plant_into
 
-#: Loaded once for all forks: what product and tests import from elsewhere.
-_LIBRARIES = (
-    "_hypothesis_pytestplugin",
-    "_pytest.pytester",
-    "click.testing",
-    "cryptography.fernet",
-    "execnet",
-    "flask.testing",
-    "flask_babel",
-    "flask_sqlalchemy",
-    "flask_wtf",
-    "httpx",
-    "hypothesis",
-    "iso4217",
-    "msgspec",
-    "playwright.sync_api",
-    "psycopg",
-    "pytest",
-    "segno",
-    "sqlalchemy.dialects.postgresql.psycopg",
-    "sqlalchemy.dialects.sqlite",
-    "time_machine",
-    "werkzeug.test",
-)
-#: The exit code of a fork whose faults cannot be planted any more; pytest has no such code.
-_STALE = 99
+PASSED, FAILED, BROKEN = range(3)
+"""How the tests of a fork end: `BROKEN` when they failed before or after themselves, or could not be run."""
+
+#: Seconds that a fork may take.
+_LONGEST = 300
+#: The exit code of a fork that cannot have its faults any more.
+_ONLY_WHILE_LOADING = 99
 #: A missing defence may show a secret too, and the test that is asked must notice by itself.
 _WITHOUT = ("cacheprovider", "randomly", "schemathesis", "tests.canaries", "xdist")
 
 
-def run(tests: Sequence[str], edits: Sequence[Edit], log: Path) -> tuple[int, str]:
-    """pytest's exit code and the end of what it wrote.
+class Loaded:
+    """A process that has loaded the product and all tests of some files, and forks for each run of a few of them.
 
-    :param log: a file for what pytest writes.
+    :param tests: files, or tests in them, below `tests/`.
+    :param edits: faults of the product that it loads.
     """
-    forks = multiprocessing.get_context("forkserver")
-    forks.set_forkserver_preload([*_LIBRARIES, __name__])
-    fork = forks.Process(target=_run, args=(list(tests), list(edits), str(log)))
-    fork.start()
-    fork.join(300)
-    if fork.exitcode is None:
-        fork.kill()
-        fork.join()
-    return int(fork.exitcode or 0), log.read_text()[-3000:]
+
+    def __init__(self, tests: Sequence[str], edits: Sequence[Edit] = ()) -> None:
+        spawning = multiprocessing.get_context("spawn")
+        self._asks, asked = spawning.Pipe()
+        files = sorted({f"tests/{test.partition('::')[0]}" for test in tests})
+        self._process = spawning.Process(target=_load, args=(files, list(edits), asked))
+        self._process.start()
+        asked.close()
+
+    def __enter__(self) -> Loaded:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._asks.close()
+        self._process.join()
+
+    def run(self, tests: Sequence[str], edits: Sequence[Edit], log: Path) -> int | None:
+        """How the tests end; None where the faults are in what runs while a module is loaded.
+
+        :param edits: faults for this run.
+        :param log: a file for what is written meanwhile.
+        """
+        self._asks.send(([f"tests/{test}" for test in tests], list(edits), log))
+        try:
+            ended: int | None = self._asks.recv()
+        except EOFError:
+            return BROKEN
+        return ended
 
 
-def _run(tests: list[str], edits: list[Edit], log: str) -> None:
-    written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(written, 1)
-    os.dup2(written, 2)
+def run(tests: Sequence[str], edits: Sequence[Edit], log: Path, loaded: Loaded | None = None) -> tuple[int, str]:
+    """How the tests end, and what was written last.
+
+    :param loaded: a process with these tests; another one is started where the faults must be there before it.
+    """
+    log.touch()
+    ended = None if loaded is None else loaded.run(tests, edits, log)
+    if ended is None or (ended == PASSED and edits):
+        with Loaded(tests, edits) as fresh:
+            ended = fresh.run(tests, (), log)
+    return BROKEN if ended is None else ended, log.read_text()[-3000:]
+
+
+def _load(files: list[str], edits: list[Edit], asked: Connection) -> None:
     # The variables of the run that asks would make this a part of it.
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         del os.environ[name]
-    try:
-        plant(edits)
-    except NotPlanted as stale:
-        print(stale, flush=True)
-        sys.exit(_STALE)
-    # pytest looks through everything in memory at its end, so that it need not look through what all forks share.
-    gc.freeze()
-    options = ["-qx", "--assert=plain", *(f"-pno:{plugin}" for plugin in _WITHOUT)]
-    sys.exit(int(pytest.main([*options, *(f"tests/{test}" for test in tests)])))
+    options = ["-qs", "--assert=plain", *(f"-pno:{plugin}" for plugin in _WITHOUT)]
+    plant(edits)
+    pytest.main([*options, *files], plugins=[_Forks(asked)])
+
+
+class _Forks:
+    """A plugin that runs the tests that it is asked for, in the place of all that pytest has collected."""
+
+    def __init__(self, asked: Connection) -> None:
+        self._asked = asked
+        self._failed = set[str | None]()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        functions = functions_of_product()
+        # Collecting garbage would touch, and so copy, what a fork shares with this process.
+        gc.freeze()
+        while True:
+            try:
+                tests, edits, log = self._asked.recv()
+            except EOFError:
+                return True
+            fork = os.fork()
+            if fork == 0:
+                os._exit(self._live(session, tests, edits, log, functions))
+            code = os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])
+            self._asked.send(None if code == _ONLY_WHILE_LOADING else code)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._failed.add(report.when)
+            print(report.longreprtext, flush=True)
+
+    def _live(
+        self, session: pytest.Session, tests: list[str], edits: list[Edit], log: Path, functions: Functions
+    ) -> int:
+        """A fork's whole life; gives its exit code."""
+        signal.alarm(_LONGEST)
+        written = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.dup2(written, 1)
+        os.dup2(written, 2)
+        try:
+            if not plant_into(functions, edits):
+                return _ONLY_WHILE_LOADING
+            items = [item for item in session.items if any(_is_of(item.nodeid, test) for test in tests)]
+            for item, following in zip(items, [*items[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if self._failed:
+                    break
+        except BaseException:
+            traceback.print_exc()
+            return BROKEN
+        return BROKEN if not items or self._failed - {"call"} else FAILED if self._failed else PASSED
+
+
+def _is_of(name: str, test: str) -> bool:
+    return name == test or name.startswith((f"{test}[", f"{test}::", f"{test}/"))
