@@ -25,11 +25,6 @@ _SOAK_SECONDS = 12 * 3600
 
 
 @pytest.fixture
-def sqlite_database(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'shop.db'}"
-
-
-@pytest.fixture
 def tries(tmp_path: Path, host: str) -> Try:
     """Has a nursery try an order; what is not said is the order's own default."""
 

@@ -26,14 +26,22 @@ class _SQLite:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        # Of a transaction that has not ended.
+        self._journal = Path(f"{path}-journal")
 
     def keep(self, name: str) -> None:
-        shutil.copyfile(self._path, self._path.with_suffix(f".{name}"))
+        for file in (self._path, self._journal):
+            kept = file.with_suffix(f".{name}{file.suffix}")
+            kept.unlink(missing_ok=True)
+            if file.exists():
+                shutil.copyfile(file, kept)
 
     def put_back(self, name: str) -> None:
-        # The journal that a death left belongs to the file that is replaced.
-        Path(f"{self._path}-journal").unlink(missing_ok=True)
-        shutil.copyfile(self._path.with_suffix(f".{name}"), self._path)
+        for file in (self._path, self._journal):
+            kept = file.with_suffix(f".{name}{file.suffix}")
+            file.unlink(missing_ok=True)
+            if kept.exists():
+                shutil.copyfile(kept, file)
 
     def rows(self) -> Rows:
         connection = sqlite3.connect(self._path)

@@ -20,16 +20,17 @@ import shutil
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from multiprocessing import Pipe
 from pathlib import Path
-from typing import Any
 
 from tests.crash.acts import ACTS, Act, perform
 from tests.crash.checker import complaints, complaints_at_rest, money_without_an_order
 from tests.crash.databases import Rows, database_at
-from tests.crash.points import DEAD, Counting, Death, Outage, watch_database, watch_instructions
+from tests.crash.points import DEAD, Counting, Death, Outage, Passes, watch_database, watch_instructions
 from tests.crash.world import World
 from tests.hosts import HOSTS
 
@@ -38,6 +39,7 @@ _CLAIM, _LEASE = 61, 61
 _LONGEST_LIFE = 60
 _MOST_COMPLAINTS = 10
 _MOST_ROUNDS = 20
+_WRITTEN = "written{}"
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -45,14 +47,10 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{1
 class Order:
     """What to try.
 
-    :ivar points: "calls": before and after each call of the database and the service, in each act.
-        "new instructions": each bytecode instruction that no earlier act of the list reached, when first reached.
-        "first instructions": each that an act reaches, when first reached.
-        "every instruction": each, every time.
-    :ivar fate: "death"; "one error" of the database; "outage", which is every database call from the point on.
-    :ivar client: instructions of the payments client count too.
-    :ivar within: only instructions of files whose names contain one of these; empty for all.
-    :ivar part: which part of the points, of how many.
+    :ivar fate: "death" before and after each call of the database and the service; "one error" of the database, in each
+        call before and after it is done; "outage", which is every call of the database from one on.
+    :ivar every: only each so many-th of these points.
+    :ivar instructions: also look at what a death at any bytecode instruction would leave; on SQLite.
     :ivar accounts: the shop's merchant accounts; of two, each has half of the orders.
     :ivar host: the shop's SQLAlchemy.
     """
@@ -60,11 +58,9 @@ class Order:
     address: str
     folder: str
     acts: list[str] = field(default_factory=lambda: list(ACTS))
-    points: str = "calls"
     fate: str = "death"
-    client: bool = False
-    within: list[str] = field(default_factory=list)
-    part: tuple[int, int] = (0, 1)
+    every: int = 1
+    instructions: bool = False
     accounts: int = 1
     host: str = HOSTS[0]
 
@@ -107,7 +103,6 @@ class Nursery:
         self._world.opens()
         self._keep("nothing")
         self._morning = self._world.clock.now
-        self._reached: set[str] = set()
 
     def run(self) -> Found:
         """Try each act; stop at the first few broken promises."""
@@ -145,63 +140,78 @@ class Nursery:
         left_behind: set[str] = set()
         points = self._points(begun)
         for at, where in points:
-            wrong = self._meets_fate(begun, at)
-            rows = self._database.rows()
-            wrong += complaints(rows, self._world.record)
-            left = self._left_behind(rows)
-            if left not in left_behind:
-                left_behind.add(left)
-                wrong += self._recovers(begun)
+            wrong = self._meets_fate(begun, at) + self._looks(begun, left_behind)
             found.wrong += [f"{begun.name}, {self._order.fate} {where}: {what}" for what in wrong]
             if len(found.wrong) >= _MOST_COMPLAINTS:
                 break
         found.points[begun.name] = len(points)
+        if self._order.instructions:
+            written = self._written(begun)
+            for where in written:
+                self._put_back(_WRITTEN.format(written.index(where)))
+                found.wrong += [f"{begun.name}, death at {where}: {what}" for what in self._looks(begun, left_behind)]
+            found.points[f"{begun.name}, written"] = len(written)
         found.left_behind[begun.name] = len(left_behind)
 
-    # The points
+    def _looks(self, begun: _Begun, left_behind: set[str]) -> list[str]:
+        """What is wrong with what is there now, and what comes of it unless that is known."""
+        rows = self._database.rows()
+        wrong = complaints(rows, self._world.record)
+        left = self._left_behind(rows)
+        if left not in left_behind:
+            left_behind.add(left)
+            wrong += self._recovers(begun)
+        return wrong
 
     def _points(self, begun: _Begun) -> list[tuple[int, str]]:
-        """The points of this order's part, each with a name."""
-        wanted = list(self._wanted(self._passed(begun)))
-        part, parts = self._order.part
-        return wanted[part::parts]
+        """The points where the fate strikes, each with a name."""
 
-    def _passed(self, begun: _Begun) -> list[tuple[str, bool]]:
         def count() -> None:
             counting = Counting()
             self._watch(counting)
             perform(begun.act, self._world)
-            sys.settrace(None)
-            self._write(counting.points)
+            self._write(counting.passed)
 
         self._live(begun, count)
-        return [(where, may_fail) for where, may_fail in json.loads(self._note.read_text())]
+        passed = enumerate(json.loads(self._note.read_text()))
+        wanted = [(at, where) for at, (where, may_fail) in passed if may_fail or self._order.fate == "death"]
+        return wanted[:: self._order.every]
 
-    def _wanted(self, passed: list[tuple[str, bool]]) -> Iterator[tuple[int, str]]:
-        if self._order.points == "first instructions":
-            self._reached = set()
-        for at, (where, may_fail) in enumerate(passed):
-            if self._order.fate != "death" and not may_fail:
-                continue
-            if self._order.within and not any(name in where.partition(":")[0] for name in self._order.within):
-                continue
-            if self._order.points in ("new instructions", "first instructions"):
-                if where in self._reached:
-                    continue
-                self._reached.add(where)
-            yield at, where
+    def _watch(self, passes: Passes) -> None:
+        watch_database(self._world.engine, passes)
+        self._world.service.passes = lambda where: passes(where, False)
 
-    def _watch(self, passes: Any) -> None:
-        if self._order.points == "calls":
-            watch_database(self._world.engine, passes)
-            self._world.service.passes = lambda where: passes(where, False)
-        else:
-            watch_instructions(passes, client=self._order.client)
+    def _written(self, begun: _Begun) -> list[str]:
+        """Instructions with something new outside of the process, which is kept under the number of each."""
+        here, there = Pipe()
+        found: list[str] = []
+
+        def wrote(where: str) -> None:
+            there.send(where)
+            there.recv()
+
+        def live() -> None:
+            watch_instructions(wrote)
+            perform(begun.act, self._world)
+            sys.settrace(None)
+
+        def keeps() -> None:
+            there.close()
+            with here, suppress(EOFError):
+                while True:
+                    where = here.recv()
+                    self._keep(_WRITTEN.format(len(found)))
+                    found.append(f"{where}, write {len(found)}")
+                    here.send(None)
+
+        if code := self._live(begun, live, keeps):
+            raise RuntimeError(f"{begun.name} left with {code}: {self._note.read_text()}")
+        return found
 
     # One death or error, and what it left
 
     def _meets_fate(self, begun: _Begun, at: int) -> list[str]:
-        fates = {"death": Death, "one error": Outage.once, "outage": Outage}
+        fates: dict[str, Callable[[int], Passes]] = {"death": Death, "one error": Outage.once, "outage": Outage}
 
         def live() -> None:
             self._watch(fates[self._order.fate](at))
@@ -233,11 +243,11 @@ class Nursery:
 
     # Children
 
-    def _live(self, begun: _Begun, lives: Callable[[], None]) -> int:
+    def _live(self, begun: _Begun, lives: Callable[[], None], meanwhile: Callable[[], None] = lambda: None) -> int:
         self._put_back(begun.kept)
-        return self._child(begun, lives)
+        return self._child(begun, lives, meanwhile)
 
-    def _child(self, begun: _Begun, lives: Callable[[], None]) -> int:
+    def _child(self, begun: _Begun, lives: Callable[[], None], meanwhile: Callable[[], None] = lambda: None) -> int:
         """Does it in a process of its own and gives the way that one ended."""
         self._note.write_text("it wrote no note")
         child = os.fork()
@@ -250,6 +260,7 @@ class Nursery:
                 self._note.write_text(traceback.format_exc())
                 os._exit(1)
             os._exit(0)
+        meanwhile()
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
     def _keep(self, name: str) -> None:

@@ -17,9 +17,9 @@ DEAD = 77
 """How a process leaves that died where it was told to."""
 
 _OURS = str(Path(flask_paycheckout.__file__).parent) + os.sep
-_SANDBOX, _CLIENT = (f"{_OURS}{name}{os.sep}" for name in ("sandbox", "client"))
+_SANDBOX = f"{_OURS}sandbox{os.sep}"
 
-Passes = Callable[[Any, bool], None]
+Passes = Callable[[str, bool], None]
 """Told where the process is, and whether a database can fail there."""
 
 
@@ -31,14 +31,10 @@ class Counting:
     """Only writes down where it passes."""
 
     def __init__(self) -> None:
-        self._passed: list[tuple[Any, bool]] = []
+        self.passed: list[tuple[str, bool]] = []
 
-    def __call__(self, where: Any, may_fail: bool) -> None:
-        self._passed.append((where, may_fail))
-
-    @property
-    def points(self) -> list[tuple[str, bool]]:
-        return [(where if isinstance(where, str) else _named(*where), may_fail) for where, may_fail in self._passed]
+    def __call__(self, where: str, may_fail: bool) -> None:
+        self.passed.append((where, may_fail))
 
 
 class Death:
@@ -47,7 +43,7 @@ class Death:
     def __init__(self, at: int) -> None:
         self._left = at
 
-    def __call__(self, where: Any, may_fail: bool) -> None:
+    def __call__(self, where: str, may_fail: bool) -> None:
         if self._left == 0:
             os._exit(DEAD)
         self._left -= 1
@@ -65,7 +61,7 @@ class Outage:
         """Only that one call fails."""
         return cls(at, calls=1)
 
-    def __call__(self, where: Any, may_fail: bool) -> None:
+    def __call__(self, where: str, may_fail: bool) -> None:
         self._left -= 1
         if self._left < 0 and may_fail and self._failing > 0:
             self._failing -= 1
@@ -98,27 +94,31 @@ def watch_database(engine: Engine, passes: Passes) -> None:
         setattr(dialect, name, around(name, getattr(dialect, name)))
 
 
-def watch_instructions(passes: Passes, *, client: bool) -> None:
-    """Pass before every bytecode instruction of the extension that this thread runs from now on.
+def watch_instructions(wrote: Callable[[str], None]) -> None:
+    """Tell of each bytecode instruction of the extension before which this process wrote anything.
 
-    :param client: of its payments client too.
+    Before all others, a death leaves what it would have left one instruction earlier.
     """
-    others = (_SANDBOX,) if client else (_SANDBOX, _CLIENT)
-    # By address, because hashing a code object hashes all that is in it; each is held, so that no address is reused.
-    known: dict[int, tuple[CodeType, bool]] = {}
+    file = os.open("/proc/self/io", os.O_RDONLY)
+
+    def writes() -> bytes:
+        return os.pread(file, 512, 0).split()[7]
+
+    known = writes()
+    ours: dict[str, bool] = {}
 
     def instruction(frame: FrameType, happened: str, argument: object) -> Any:
-        if happened == "opcode":
-            passes((frame.f_code, frame.f_lasti), False)
+        nonlocal known
+        if happened == "opcode" and writes() != known:
+            wrote(_named(frame.f_code, frame.f_lasti))
+            known = writes()
         return instruction
 
     def call(frame: FrameType, happened: str, argument: object) -> Any:
-        code = frame.f_code
-        found = known.get(id(code))
-        if found is None:
-            name = code.co_filename
-            found = known[id(code)] = (code, name.startswith(_OURS) and not name.startswith(others))
-        if not found[1]:
+        name = frame.f_code.co_filename
+        if name not in ours:
+            ours[name] = name.startswith(_OURS) and not name.startswith(_SANDBOX)
+        if not ours[name]:
             return None
         frame.f_trace_lines = False
         frame.f_trace_opcodes = True
@@ -128,7 +128,7 @@ def watch_instructions(passes: Passes, *, client: bool) -> None:
 
 
 def _named(code: CodeType, offset: int) -> str:
-    """The instruction, for people: no other has this name."""
+    """The instruction, for people."""
     line = next((line for start, end, line in code.co_lines() if start <= offset < end), None)
     file = code.co_filename.removeprefix(_OURS)
     return f"{file}:{line} {code.co_qualname} (from line {code.co_firstlineno}), instruction {offset // 2}"

@@ -30,7 +30,7 @@ def test_any_call_of_the_database_fails_once(each_database: str, tries: Try) -> 
 
 
 def test_every_third_call_of_the_database_on_the_way_of_money_out_fails_once(each_database: str, tries: Try) -> None:
-    found = tries(each_database, acts=MONEY_OUT, fate="one error", part=(0, 3))
+    found = tries(each_database, acts=MONEY_OUT, fate="one error", every=3)
     assert found.wrong == []
     assert found.left_behind["send"] >= 10, "errors that all leave the same would try nothing"
 
