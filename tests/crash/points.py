@@ -27,16 +27,6 @@ class _DriverError(Exception):
     """Asks the call that is passing to fail as the driver's own calls do."""
 
 
-class Counting:
-    """Only writes down where it passes."""
-
-    def __init__(self) -> None:
-        self.passed: list[tuple[str, bool]] = []
-
-    def __call__(self, where: str, may_fail: bool) -> None:
-        self.passed.append((where, may_fail))
-
-
 class Death:
     """Dies at one point, as a process does that is killed: no handler, no `finally`, no rollback runs."""
 

@@ -26,7 +26,9 @@ from tests.crash.conftest import Try
 
 @pytest.mark.parametrize(("acts", "longest"), [(MONEY_IN, "reconcile"), (MONEY_OUT, "send")], ids=["in", "out"])
 def test_death_at_any_moment(each_database: str, tries: Try, acts: list[str], longest: str) -> None:
-    found = tries(each_database, acts=acts, instructions=each_database.startswith("sqlite"))
+    on_sqlite = each_database.startswith("sqlite")
+    found = tries(each_database, acts=acts, instructions=on_sqlite)
     assert found.wrong == []
-    assert min(found.points.values()) >= 4
+    assert min(found.points.values()) >= 3
+    assert found.written > 50 or not on_sqlite
     assert found.left_behind[longest] >= 10, "deaths that all leave the same would try nothing"
