@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flask import Blueprint, Flask, current_app, g, has_app_context, has_request_context
-from markupsafe import Markup
 from sqlalchemy import MetaData
 from sqlalchemy.orm import Session
 
@@ -568,63 +567,17 @@ class PayCheckout:
 
     # Addresses and pages
 
-    def pay_url(self, order_id: str) -> str:
-        """Absolute URL that a form posts to in order to pay this order; it carries a sealed token."""
-        return order_urls.pay_url(order_id)
+    pay_url = staticmethod(order_urls.pay_url)
 
     def status_url(self, order_id: str) -> str:
         """Absolute URL of the order's status page. It carries a sealed token: anybody who has it can see the page."""
         return order_urls.status_url(order_id)
 
-    def refund_url(self, reference: str) -> str:
-        """Absolute URL of the page on which a customer says where a refund goes, to be sent to that customer.
-
-        It carries a sealed token: anybody who has it can say where the money goes until a person approves it, and sees
-        how the refund stands. Our other pages do not link there.
-
-        :param reference: `reference` of the payout that `refund` returned.
-        :raises UnknownPayout: no such payout is stored; one that `db.session` has not committed yet counts.
-        :raises ValueError: it is no refund.
-        """
-        return order_urls.refund_url(reference)
-
-    def claim_url(self, reference: str) -> str:
-        """Absolute URL of the page on which the receiver of a payout without `to` says where it goes.
-
-        It is the page of `refund_url`, with the same rules.
-
-        :raises UnknownPayout: no such payout is stored; one that `db.session` has not committed yet counts.
-        :raises ValueError: it was made with its destination.
-        """
-        return order_urls.claim_url(reference)
-
-    def request_url(self, reference: str) -> str:
-        """Absolute URL of a payment request's page, to be sent to the person who pays; it carries a sealed token.
-
-        :param reference: `reference` of what `request` returned.
-        :raises UnknownRequest: no such request is stored; one that `db.session` has not committed yet counts.
-        """
-        return order_urls.request_url(reference)
-
-    def webhook_url(self) -> str:
-        """Absolute URL to register in the service's dashboard."""
-        return order_urls.webhook_url()
-
-    def qr(self, text: str) -> Markup:
-        """Draw a QR code, such as of a checkout's `url`, as an inline SVG for a page of the shop's own.
-
-        :raises ImportError: segno is not installed, which the extra `qr` brings.
-        :raises ValueError: the text is too long for a QR code.
-        """
-        return qr_code(text)
-
-    def require_same_site(self) -> None:
-        """Refuse this request with 403 unless a page of the shop's own site has sent it.
-
-        This is the check of our own forms, for forms of the shop's that start a payment or decide about one. It goes by
-        the browser's `Sec-Fetch-Site` and `Origin`. A request without both is refused, but in debug and testing.
-        """
-        require_same_site()
+    refund_url = claim_url = staticmethod(order_urls.claim_url)
+    request_url = staticmethod(order_urls.request_url)
+    webhook_url = staticmethod(order_urls.webhook_url)
+    qr = staticmethod(qr_code)
+    require_same_site = staticmethod(require_same_site)
 
     def owner_view(self, permission: Permission, *, home: str | None = None, logout: str | None = None) -> Blueprint:
         """Pages for the shop's owner: orders with their attempts, their stories, and held payments to decide.

@@ -21,7 +21,7 @@ import os
 import threading
 import time
 from collections import Counter as Sums
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
@@ -31,7 +31,6 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
-from sqlalchemy import SingletonThreadPool, StaticPool
 
 from flask_paycheckout.books.account_names import Counts
 from flask_paycheckout.books.report import Gauges, read_gauges
@@ -54,7 +53,7 @@ OTHERS = "(others)"
 
 _KEY = "paycheckout_metrics"
 _BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
-# Seconds that a scrape waits for the database; Prometheus gives up after ten.
+# Seconds that a scrape waits for another one; Prometheus gives up after ten.
 _PATIENCE = 5.0
 # The share of the time in which gauges may be read: reading them for a second keeps them for twenty.
 _SHARE = 20
@@ -258,16 +257,14 @@ class _Kept:
     until: tuple[float, float] = (0.0, 0.0)
     """The times between which these gauges need not be read again."""
 
-    reading: threading.Event | None = None
-    """Set when the read under way has ended; None when there is none."""
-
-    changing: threading.Lock = field(default_factory=threading.Lock)
+    reading: threading.Lock = field(default_factory=threading.Lock)
+    """Held by the scrape that reads."""
 
 
 class _Database(Collector):
-    """Gauges that are read when somebody scrapes, by one thread at a time, and kept for a while.
+    """Gauges that are read when somebody scrapes, by one scrape at a time, and kept for a while.
 
-    A scrape waits for a few seconds, so a database that hangs holds up neither scrapes nor requests.
+    Other scrapes wait for a few seconds, so that a database that hangs holds up one thread of the server only.
     """
 
     def __init__(self, shop: Runtime, accounts: int | Sequence[str], cache: float) -> None:
@@ -287,42 +284,25 @@ class _Database(Collector):
 
     def _gauges(self) -> Gauges | None:
         kept = self._here()
-        with kept.changing:
-            if kept.until[0] <= self._seconds() < kept.until[1]:
-                return kept.gauges
-            reading, mine = kept.reading, kept.reading is None
-            if reading is None:
-                reading = kept.reading = threading.Event()
-        if mine:
-            try:
-                self._begin(lambda: self._read(kept, reading))
-            except Exception:
-                # No engine, or no thread.
-                self._keep(kept, reading, None, 0.0)
-        return kept.gauges if reading.wait(_PATIENCE) else None
-
-    def _begin(self, read: Callable[[], None]) -> None:
-        """Read in a thread of its own, unless all threads share one connection."""
-        if isinstance(self._shop.engine().pool, (StaticPool, SingletonThreadPool)):
-            read()
-        else:
-            threading.Thread(target=read, name="paycheckout-metrics", daemon=True).start()
-
-    def _read(self, kept: _Kept, reading: threading.Event) -> None:
-        gauges, shop, began = None, self._shop, time.perf_counter()
+        if not kept.reading.acquire(timeout=_PATIENCE):
+            return None
         try:
-            gauges = read_gauges(shop.look(), self._accounts)
-        except Exception:
-            shop.log.exception("reads of metrics", "the gauges could not be read from the database", extra=about())
+            if not kept.until[0] <= self._seconds() < kept.until[1]:
+                self._read(kept)
+            return kept.gauges
         finally:
-            self._keep(kept, reading, gauges, time.perf_counter() - began)
+            kept.reading.release()
 
-    def _keep(self, kept: _Kept, reading: threading.Event, gauges: Gauges | None, took: float) -> None:
+    def _read(self, kept: _Kept) -> None:
+        began, kept.gauges = time.perf_counter(), None
+        try:
+            kept.gauges = read_gauges(self._shop.look(), self._accounts)
+        except Exception:
+            self._shop.log.exception(
+                "reads of metrics", "the gauges could not be read from the database", extra=about()
+            )
         now = self._seconds()
-        with kept.changing:
-            kept.gauges, kept.until = gauges, (now, now + max(self._cache, _SHARE * took))
-            kept.reading = None
-        reading.set()
+        kept.until = now, now + max(self._cache, _SHARE * (time.perf_counter() - began))
 
 
 def _families(gauges: Gauges | None) -> Iterator[GaugeMetricFamily]:

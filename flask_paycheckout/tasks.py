@@ -21,7 +21,7 @@ from flask_paycheckout.errors import ConfigurationError, UnknownCheckout
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.service.logs import about
 
-__all__ = ["RECONCILE", "SEND_PAYOUTS", "SETTLE", "ask_broker", "queue_settle", "reconcile", "send_payouts", "settle"]
+__all__ = ["RECONCILE", "SEND_PAYOUTS", "SETTLE", "queue_settle", "reconcile", "send_payouts", "settle"]
 
 SETTLE = "flask_paycheckout.settle"
 RECONCILE = "flask_paycheckout.reconcile"
@@ -102,21 +102,9 @@ def queue_settle(celery_app: Celery, checkout_id: str) -> None:
     :raises Exception: the broker could not be reached; the type depends on its transport.
     """
     # A connection of its own, since those of the shop's pool have the shop's time limits.
-    with _connection(celery_app) as connection:
+    opened = celery_app.connection_for_write(connect_timeout=_PATIENCE, transport_options=_ONE_QUICK_TRY)
+    with opened as connection:
         celery_app.tasks[SETTLE].apply_async((checkout_id, True), connection=connection, retry=False)
-
-
-def ask_broker(celery_app: Celery) -> None:
-    """Connect to the broker, or fail after about a second.
-
-    :raises Exception: it could not be reached.
-    """
-    with _connection(celery_app) as connection:
-        connection.default_channel.close()
-
-
-def _connection(celery_app: Celery) -> Any:
-    return celery_app.connection_for_write(connect_timeout=_PATIENCE, transport_options=_ONE_QUICK_TRY)
 
 
 def _shop(call: str) -> Runtime:

@@ -56,14 +56,6 @@ def test_a_deferred_webhook_becomes_a_task(shop: Shop) -> None:
     assert (attempt.status, attempt.found_by) == ("paid", "webhook")
 
 
-def test_webhooks_within_the_cool_down_are_one_task(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    for _ in range(3):
-        hears_of(shop, checkout_id)
-    assert shop.service.reads == [checkout_id]
-    assert shop.attempt(checkout_id).webhooks == 3
-
-
 def test_a_shop_without_a_celery_app_stores_and_leaves_the_read_to_reconcile(
     open_shop: OpenShop, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -73,14 +65,6 @@ def test_a_shop_without_a_celery_app_stores_and_leaves_the_read_to_reconcile(
     hears_of(shop, checkout_id)
     assert (shop.service.reads, caplog.text) == ([], ""), "as it is meant to be: nothing to warn of"
     assert shop.reconciles().changed == 1
-
-
-def test_a_shop_that_does_not_defer_reads_at_once_though_it_has_celery(open_shop: OpenShop) -> None:
-    shop = open_shop()
-    shop.app.extensions["celery"] = "not to be touched"
-    checkout_id = shop.starts()
-    hears_of(shop, checkout_id)
-    assert shop.service.reads == [checkout_id]
 
 
 def test_a_queue_that_fails_costs_nothing_but_time(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:

@@ -72,16 +72,6 @@ def test_webhooks_reach_the_shop_also_those_from_before_it_listened(
     assert paycheckout.settle(checkout_id).found_by == "webhook"
 
 
-def test_delivering_again_sends_nothing_twice(
-    app: Flask, paycheckout: PayCheckout, paycheckout_sandbox: Sandbox
-) -> None:
-    paycheckout_sandbox.deliver_to(app.test_client())
-    paycheckout_sandbox.pay(paycheckout.start("o-1").checkout_id)
-    sent = sum(len(webhook["attempts"]) for webhook in paycheckout_sandbox.webhooks)
-    paycheckout_sandbox.deliver_to(app.test_client())
-    assert sum(len(webhook["attempts"]) for webhook in paycheckout_sandbox.webhooks) == sent
-
-
 def test_the_signals_are_kept_with_what_they_passed(
     paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
 ) -> None:
@@ -175,16 +165,6 @@ def test_a_bank_that_refuses_leaves_a_failed_deposit(
         paycheckout_sandbox.fail(paid)
 
 
-def test_two_pages_of_one_order_are_paid(paycheckout: PayCheckout, paycheckout_sandbox: Sandbox) -> None:
-    totals = iter(["12.50", "13.00"])
-    paycheckout.order_total(lambda order_id: Pay(next(totals, "13.00"), "USD"))
-    first, second = (paycheckout.start("o-1").checkout_id for _ in range(2))
-    paid = paycheckout_sandbox.pay_twice(first, second)
-    assert [float(one["deposit"]["inputAmount"]) for one in paid] == [12.5, 13]
-    paycheckout_sandbox.reconcile(paycheckout)
-    assert {paycheckout.settle(checkout_id).status for checkout_id in (first, second)} == {"paid", "held"}
-
-
 def test_reconciling_ends_when_nothing_is_due_and_sums_its_rounds(
     paycheckout: PayCheckout, paycheckout_sandbox: Sandbox
 ) -> None:
@@ -274,17 +254,6 @@ def test_an_account_is_made_once_and_has_settings_and_payouts_of_its_own(paychec
     assert paycheckout_sandbox.account("anna").payouts == []
     with pytest.raises(AssertionError, match=r"400 .*name of 1 to 40 letters"):
         paycheckout_sandbox.account("../clock")
-
-
-def test_a_shop_of_another_account_gets_its_webhooks(
-    open_shop: OpenShop, paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
-) -> None:
-    shop = open_shop(sandbox=paycheckout_sandbox, **paycheckout_sandbox.account("anna").config)
-    paycheckout_sandbox.deliver_to(shop.app.test_client())
-    with shop.app.app_context():
-        paycheckout_sandbox.pay(shop.paycheckout.start("o-1").checkout_id)
-    assert paycheckout_signals.names == ["checkout_created", "order_paid"]
-    assert {webhook["account"] for webhook in paycheckout_sandbox.webhooks} == {"anna"}
 
 
 STOPPED = datetime(2024, 2, 29, 12, tzinfo=UTC)

@@ -23,7 +23,7 @@ from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.deeds import Deed
 from flask_paycheckout.database.order_ids import is_order_id
-from flask_paycheckout.payouts.payout_states import WIPING, PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.stored import Payouts
 
 if TYPE_CHECKING:
@@ -261,14 +261,6 @@ def page_of_payouts(
 def has_payouts(connection: Connection, models: Models) -> bool:
     """Whether any payout or refund is stored."""
     return connection.execute(select(models.payouts.c.id).limit(1)).first() is not None
-
-
-def has_account_numbers(connection: Connection, models: Models) -> bool:
-    """Whether the account number of any payout waits in its row."""
-    c = models.payouts.c
-    waiting = select(c.id).where(c.status.in_([each.value for each in PayoutStatus if each not in WIPING]))
-    kept = waiting.where(c.to_kind == "bank", c.to_details.is_not(None))
-    return connection.execute(kept.limit(1)).first() is not None
 
 
 # Requests

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from flask.cli import AppGroup
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.errors import PayCheckoutError
@@ -23,7 +24,7 @@ def load_commands() -> None:
         import_module(f"flask_paycheckout.{module}")
 
 
-class _Plain(click.Group):
+class _Plain(AppGroup):
     """A group of commands that prints the message of an expected error instead of a traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from collections.abc import Iterator
 
 import click
-from flask.cli import with_appcontext
 
 from flask_paycheckout.books.audit.audit import Audit
 from flask_paycheckout.books.audit.findings import Finding, Verdict
 from flask_paycheckout.books.audit.reading import Stopped
 from flask_paycheckout.books.audit.results import AuditResult, store_audit
 from flask_paycheckout.cli import paycheckout
-from flask_paycheckout.cli.options import period_options, progress_bar, read_period, until_stopped
+from flask_paycheckout.cli.options import period_options, progress_bar, read_period, tell_each, until_stopped
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import account_text, visible
-
-# Of an account that cannot be read, people need not see every deposit.
-_MOST_UNREADABLE = 20
+from flask_paycheckout.text import visible
 
 
 @paycheckout.command(short_help="Compare payments, payouts and the books with the service.")
 @period_options
 @click.option("--keep", is_flag=True, help="Keep how many agree and differ, for the owner's page of the month.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of everything that was compared.")
-@with_appcontext
 def audit(start: str | None, end: str | None, account: str | None, keep: bool, as_json: bool) -> None:
     """Read deposits and disbursements again, and name what does not agree with the shop's rows, or with the books.
 
@@ -36,87 +31,51 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
     used.
     """
     period = read_period(start, end, account)
-    output = _Output(as_json)
+    counts: Counter[Verdict] = Counter()
+    notes: list[str] = []
     with until_stopped() as stopped:
         shop = runtime().for_reading("the audit")
         compared = Audit(shop.parts, period, stopped.is_set, shop.accounts, shop.payout_calls, shop.settlement.reading)
-        done = _run(compared, output)
-    output.end()
+        found = _told(compared, counts, notes, everything=as_json)
+        tell_each(as_json, (finding.as_dict() for finding in found), map(str, found))
+    if not as_json:
+        counted = ", ".join(f"{verdict} {counts[verdict]}" for verdict in Verdict)
+        click.echo(f"compared {counts.total()}: {counted}")
+    for note in notes:
+        click.echo(visible(note), err=True)
+    done = not stopped.is_set()
     if done and keep:
-        counts = {verdict.value: output.counts[verdict] for verdict in Verdict}
+        until = compared.rows.period.end or shop.clock()
         result = AuditResult(
-            shop.clock(), period.start, compared.rows.period.end or shop.clock(), period.account, counts
+            shop.clock(), period.start, until, period.account, {each: counts[each] for each in Verdict}
         )
         store_audit(shop.engine(), shop.models.services, period, result)
-    raise SystemExit(0 if done and output.agrees else 1)
+    raise SystemExit(0 if done and set(counts) <= {Verdict.AGREED} else 1)
 
 
-def _run(compared: Audit, output: _Output) -> bool:
-    """Run an audit, and print its findings as they come; whether it came to its end."""
-    try:
-        with progress_bar("Reading the service", compared.count) as bar:
+def _told(compared: Audit, counts: Counter[Verdict], notes: list[str], *, everything: bool) -> Iterator[Finding]:
+    """Run an audit and yield its findings as they come, of those that agree only where `everything` is told.
+
+    :param counts: counts all findings.
+    :param notes: gets sentences for the end.
+    """
+    with progress_bar("Reading the service", compared.count) as bar:
+        try:
             for findings in compared.run():
                 for finding in findings:
-                    output.add(finding, over_bar=bar is not None)
+                    counts[finding.verdict] += 1
+                    if everything or finding.verdict is not Verdict.AGREED:
+                        if bar is not None:
+                            # Take the bar off the line.
+                            click.echo("\r\x1b[K", nl=False, err=True)
+                        yield finding
                 if bar is not None:
                     bar.update(len(findings))
-    except Stopped:
-        output.notes.append("It was stopped before everything was compared. Compare the rest with --from and --to.")
-        return False
+        except Stopped:
+            notes.append("It was stopped before everything was compared. Compare the rest with --from and --to.")
+            return
     if tokens := compared.rows.count(compared.rows.payouts(tokens=True)):
-        output.notes.append(
+        notes.append(
             f"Left out: {tokens} payouts in tokens, which the service does not show again. Compare them with the chain"
             " or with its dashboard."
         )
-    return True
-
-
-class _Output:
-    """Prints findings as text, or as one JSON list, and counts them."""
-
-    def __init__(self, as_json: bool) -> None:
-        self.counts: Counter[Verdict] = Counter()
-        self.notes: list[str] = []
-        """Sentences for the end, on standard error."""
-
-        self._as_json = as_json
-        self._unreadable: Counter[str] = Counter()
-
-    @property
-    def agrees(self) -> bool:
-        """Whether everything agrees so far."""
-        return set(self.counts) <= {Verdict.AGREED}
-
-    def add(self, finding: Finding, *, over_bar: bool = False) -> None:
-        """Count a finding, and print it.
-
-        :param over_bar: whether a progress bar has to be taken off the line before.
-        """
-        self.counts[finding.verdict] += 1
-        self._unreadable[finding.account] += finding.verdict is Verdict.UNREADABLE
-        told = json.dumps(finding.as_dict()) if self._as_json else self._text(finding)
-        if told is None:
-            return
-        if over_bar:
-            click.echo("\r\x1b[K", nl=False, err=True)
-        comma = ("[" if self.counts.total() == 1 else ",\n ") if self._as_json else ""
-        click.echo(comma + told, nl=not self._as_json)
-
-    def _text(self, finding: Finding) -> str | None:
-        agrees, unreadable = finding.verdict is Verdict.AGREED, finding.verdict is Verdict.UNREADABLE
-        too_many = unreadable and self._unreadable[finding.account] > _MOST_UNREADABLE
-        return None if agrees or too_many else str(finding)
-
-    def end(self) -> None:
-        """Print what stands at the end."""
-        if self._as_json:
-            click.echo("]" if self.counts else "[]")
-        else:
-            for account, count in self._unreadable.items():
-                if count > _MOST_UNREADABLE:
-                    more = f"unreadable: {count - _MOST_UNREADABLE} more{account_text(account)}; --json names all"
-                    click.echo(visible(more))
-            counted = ", ".join(f"{verdict} {self.counts[verdict]}" for verdict in Verdict)
-            click.echo(f"compared {self.counts.total()}: {counted}")
-        for note in self.notes:
-            click.echo(visible(note), err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, astuple, fields
@@ -10,7 +9,6 @@ from datetime import timedelta
 from decimal import Decimal
 
 import click
-from flask.cli import with_appcontext
 
 from flask_paycheckout.books.alarms import number
 from flask_paycheckout.books.export import Export, Format, Totals, UnreadableBookings
@@ -18,19 +16,20 @@ from flask_paycheckout.books.lists import deeds_of
 from flask_paycheckout.books.pruning import Pruned
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
-    by_option,
+    decision_options,
     json_option,
     period_options,
     progress_bar,
     read_period,
     system_user,
     tell,
+    tell_each,
     time_options,
     usable,
-    why_option,
 )
+from flask_paycheckout.database.deeds import Deed
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import moment_text, plain, table_lines, visible
+from flask_paycheckout.text import moment_text, table_lines, visible
 
 # A hundred years; no shop is older.
 _MOST_DAYS = 36_500
@@ -46,7 +45,6 @@ _MOST_DAYS = 36_500
     show_default=True,
     help="CSV for spreadsheets, or one JSON object per line.",
 )
-@with_appcontext
 def export(start: str | None, end: str | None, account: str | None, form: str) -> None:
     """Write every movement of money once, oldest first: payments, held money, fees, refunds, payouts, and returns.
 
@@ -109,7 +107,6 @@ def _notes(found: Export) -> Iterator[str]:
 @paycheckout.command(short_help="List who looked at, decided, approved, exported and erased what.")
 @time_options
 @json_option
-@with_appcontext
 def deeds(start: str | None, end: str | None, as_json: bool) -> None:
     """List the deeds of people, oldest first, with the door that each came through: page, command or call.
 
@@ -118,25 +115,18 @@ def deeds(start: str | None, end: str | None, as_json: bool) -> None:
     period = read_period(start, end)
     shop = runtime().for_reading("the deeds")
     found = deeds_of(shop.engine(), shop.models, period)
-    if as_json:
-        between = "["
-        for deed in found:
-            click.echo(between + json.dumps(plain(deed._asdict())), nl=False)
-            between = ",\n "
-        click.echo("]" if between != "[" else "[]")
-        return
-    for deed in found:
-        why = f": {deed.why}" if deed.why else ""
-        click.echo(visible(f"{moment_text(deed.at)}  {deed.by} {deed.deed} {deed.subject} ({deed.through}){why}"))
+    tell_each(as_json, (deed._asdict() for deed in found), map(_deed_line, found))
+
+
+def _deed_line(deed: Deed) -> str:
+    why = f": {deed.why}" if deed.why else ""
+    return visible(f"{moment_text(deed.at)}  {deed.by} {deed.deed} {deed.subject} ({deed.through}){why}")
 
 
 @paycheckout.command(short_help="Erase what is stored about the persons of an order.")
 @click.argument("order_id")
-@by_option
-@why_option
 @click.option("--dry-run", is_flag=True, help="Only tell what would be erased.")
-@json_option
-@with_appcontext
+@decision_options
 def erase(order_id: str, by: str, why: str, dry_run: bool, as_json: bool) -> None:
     """Erase names, masked destinations, notes and reasons of an order; the money and the books stay as they are.
 
@@ -166,7 +156,6 @@ def erase(order_id: str, by: str, why: str, dry_run: bool, as_json: bool) -> Non
 )
 @click.option("--dry-run", is_flag=True, help="Only count what would be removed.")
 @json_option
-@with_appcontext
 def prune(days: int | None, dry_run: bool, as_json: bool) -> None:
     """Remove what is decided, delivered and old; the books stay as they are.
 

@@ -10,7 +10,6 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from flask.cli import with_appcontext
 
 from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.explain import explain
@@ -19,7 +18,7 @@ from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     account_option,
-    by_option,
+    decision_options,
     json_option,
     known_account,
     log_in,
@@ -29,7 +28,6 @@ from flask_paycheckout.cli.options import (
     tell,
     until_stopped,
     usable,
-    why_option,
 )
 from flask_paycheckout.database.database_errors import trouble_of
 from flask_paycheckout.rounds.reconcile import Progress, Reconciler, ReconcileReport
@@ -52,7 +50,6 @@ _MORE = "; look into it with: flask paycheckout doctor"
 @click.option("--interval", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Seconds between rounds.")
 @click.option("--limit", type=click.IntRange(1), default=None, help="Read at most this many checkouts in a round.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per round, also when nothing changed.")
-@with_appcontext
 def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) -> None:
     """Settle every checkout that is due, deliver every undelivered event, send payouts and follow them.
 
@@ -88,7 +85,6 @@ def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) ->
 @click.option("--order", "order_id", metavar="ORDER_ID", default=None, help="Only events of this order.")
 @click.option("--now", is_flag=True, help="Also deliver events whose next try is due later.")
 @json_option
-@with_appcontext
 def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
     """Deliver undelivered events to their receivers, as reconcile does, without reading deposits.
 
@@ -113,7 +109,6 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
 @paycheckout.command(short_help="Explain the payment of an order.")
 @click.argument("order_id")
 @json_option
-@with_appcontext
 def show(order_id: str, as_json: bool) -> None:
     """Explain the payment of an order: every attempt, webhook, read and decision, and its refunds and payouts.
 
@@ -136,10 +131,7 @@ def show(order_id: str, as_json: bool) -> None:
 @click.option("--reject", is_flag=True, help="Reject the payment.")
 @click.option("--as-part", is_flag=True, help="Accept it as a part of what is left to pay.")
 @click.option("--refund-excess", is_flag=True, help="Accept it, and refund what came too much.")
-@by_option
-@why_option
-@json_option
-@with_appcontext
+@decision_options
 def resolve(
     checkout_id: str,
     accept: bool,
@@ -178,10 +170,7 @@ def resolve(
 @click.argument("checkout_id")
 @click.option("--done", is_flag=True, help="The money was paid back.")
 @click.option("--kept", is_flag=True, help="The money is kept.")
-@by_option
-@why_option
-@json_option
-@with_appcontext
+@decision_options
 def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str, as_json: bool) -> None:
     """Record that the money of a rejected payment, or of an accepted second one, was paid back or is kept.
 
@@ -208,7 +197,6 @@ def _facts(checkout: CheckoutMixin, decided: str) -> dict[str, Any]:
     "--at-least", "least", type=click.Choice([each.value for each in Severity]), default="note", show_default=True
 )
 @json_option
-@with_appcontext
 def report(account: str | None, least: str, as_json: bool) -> None:
     """Report the state of all payments, and the alarms, the most urgent first. The service is not called.
 
@@ -231,7 +219,6 @@ def report(account: str | None, least: str, as_json: bool) -> None:
 @paycheckout.command(short_help="Log in to the service; print the access token.")
 @click.option("--email", prompt="E-mail", help="The account's e-mail address; asked for when left out.")
 @click.option("--never-expires", is_flag=True, help="Request a token that never expires; it cannot be revoked.")
-@with_appcontext
 def login(email: str, never_expires: bool) -> None:
     """Log in to the service with e-mail, password and one-time password; print the access token.
 
@@ -240,38 +227,21 @@ def login(email: str, never_expires: bool) -> None:
     click.echo(log_in(email, never_expires=never_expires))
 
 
-class _Sandbox(click.Group):
-    """The sandbox's own command line, which is imported when it is used, also to complete a word in a shell."""
-
-    @property
-    def _own(self) -> click.Group:
-        from flask_paycheckout.sandbox.terminal.commands import cli
-
-        return cli
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return self._own.list_commands(ctx)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return self._own.get_command(ctx, cmd_name)
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        return self._own.get_params(ctx)
+class _Sandbox(click.Command):
+    """The sandbox's own command line, which is imported when it is used."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Hand the words to the sandbox's command line, unless a shell asks how to complete them."""
-        if not extra.get("resilient_parsing"):
-            from flask_paycheckout.sandbox.terminal.commands import main
+        """Hand the words to the sandbox's command line, also to complete them in a shell."""
+        from flask_paycheckout.sandbox.terminal.commands import cli, main
 
-            raise SystemExit(main(args))
-        return super().make_context(info_name, args, parent, **extra)
+        if extra.get("resilient_parsing"):
+            return cli.make_context(info_name, args, parent, **extra)
+        raise SystemExit(main(args))
 
 
-paycheckout.add_command(
-    _Sandbox("sandbox", short_help="Run the payments service's sandbox on this machine.", invoke_without_command=True)
-)
+paycheckout.add_command(_Sandbox("sandbox", short_help="Run the payments service's sandbox on this machine."))
 
 
 def _round(limit: int | None, as_json: bool, run: Round, *, watching: bool) -> ReconcileReport:

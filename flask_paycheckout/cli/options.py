@@ -7,13 +7,14 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
 import click
 
+from flask_paycheckout.books.lists import Page
 from flask_paycheckout.books.periods import Period, moment_of
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import Hidden
@@ -22,6 +23,7 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import plain, visible
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 account_option = click.option(
     "--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings."
@@ -29,6 +31,14 @@ account_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 by_option = click.option("--by", required=True, metavar="NAME", help="The person who decides.")
 why_option = click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
+limit_option = click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="The most to list."
+)
+
+
+def decision_options(command: F) -> F:
+    """Give a command the options of a person's decision."""
+    return by_option(why_option(json_option(command)))
 
 
 def time_options(command: F) -> F:
@@ -107,6 +117,29 @@ def tell(as_json: bool, facts: object, *lines: str) -> None:
     """Print facts as JSON for programs, or lines for people."""
     for line in [json.dumps(plain(facts))] if as_json else map(visible, lines):
         click.echo(line)
+
+
+def tell_each(as_json: bool, facts: Iterable[object], lines: Iterable[str]) -> None:
+    """Print many facts as a JSON list, one on each line, or lines for people; each as soon as it is known.
+
+    :param lines: with control characters escaped.
+    """
+    if not as_json:
+        for line in lines:
+            click.echo(line)
+        return
+    between = "["
+    for each in facts:
+        click.echo(between + json.dumps(plain(each)), nl=False)
+        between = ",\n "
+    click.echo("[]" if between == "[" else "]")
+
+
+def tell_page(as_json: bool, page: Page[T], limit: int, facts: Callable[[T], object], lines: Iterable[str]) -> None:
+    """Print the first page of a long list, as `tell_each` does, and whether there is more."""
+    tell_each(as_json, map(facts, page.rows), lines)
+    if page.next_place is not None:
+        click.echo(f"There are more than {limit}; --limit lists more of them.", err=True)
 
 
 def log_in(email: str, *, never_expires: bool = False) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -18,15 +17,17 @@ from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     account_option,
     by_option,
+    decision_options,
     json_option,
     known_account,
+    limit_option,
     log_in,
     progress_bar,
     require_one,
     system_user,
     tell,
+    tell_page,
     usable,
-    why_option,
 )
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import concealed
@@ -40,13 +41,10 @@ from flask_paycheckout.text import (
     account_text,
     moment_text,
     payout_sum_text,
-    plain,
     table_lines,
     visible,
 )
-from flask_paycheckout.views.order_urls import refund_url
-
-_LISTED = 100
+from flask_paycheckout.views.order_urls import claim_url
 
 
 @paycheckout.command(short_help="Pay a customer's money back.")
@@ -60,10 +58,7 @@ _LISTED = 100
     metavar="AMOUNT CURRENCY",
     help="Pay out this instead, such as 12.40 usdc-polygon; --amount is what it counts.",
 )
-@by_option
-@why_option
-@json_option
-@with_appcontext
+@decision_options
 def refund(
     checkout_id: str, amount: str | None, send: tuple[str, str] | None, by: str, why: str, as_json: bool
 ) -> None:
@@ -78,7 +73,7 @@ def refund(
         made = runtime().for_writing(f"refund({checkout_id!r})").refunds.make(checkout_id, amount, by, why, send=send)
     if made is None:
         raise click.ClickException("Nothing was stored. Try again.")
-    url = refund_url(made.reference)
+    url = claim_url(made.reference)
     tell(
         as_json,
         _facts(made) | {"refund_url": url},
@@ -90,7 +85,7 @@ def refund(
 @paycheckout.group(invoke_without_command=True, short_help="List payouts and refunds, send them, decide on them.")
 @click.option("--status", type=click.Choice([each.value for each in PayoutStatus]), help="Only payouts in this state.")
 @account_option
-@click.option("--limit", type=click.IntRange(1, 10_000), default=_LISTED, show_default=True, help="The most to list.")
+@limit_option
 @json_option
 @click.pass_context
 @with_appcontext
@@ -106,15 +101,8 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
     wanted = PayoutStatus(status) if status else None
     page = page_of_payouts(shop.payouts, wanted, limit=limit, period=Period(account=known))
     shop.looked(system_user(), "payouts")
-    if as_json:
-        click.echo(json.dumps([plain(asdict(one)) for one in page.rows], indent=2))
-    else:
-        for line in _table(page.rows):
-            click.echo(line)
-        if not page.rows:
-            click.echo(f"There are no payouts of the state {status}." if status else "There are no payouts.")
-    if page.next_place is not None:
-        click.echo(f"There are more than {limit}; --limit lists more of them.", err=True)
+    none = f"There are no payouts of the state {status}." if status else "There are no payouts."
+    tell_page(as_json, page, limit, asdict, _table(page.rows) if page.rows else [none])
 
 
 def _table(listed: Sequence[ListedPayout]) -> Iterator[str]:
@@ -126,7 +114,7 @@ def _table(listed: Sequence[ListedPayout]) -> Iterator[str]:
         about = [one.reference + account_text(one.account), one.kind, one.order_id or "", one.destination or ""]
         rows.append([*map(visible, about), status, moment_text(one.moved_at), payout_sum_text(one)])
     problems = [None, *(one.problem for one in listed)]
-    for line, problem in zip(table_lines(rows, left=6) if listed else (), problems, strict=False):
+    for line, problem in zip(table_lines(rows, left=6), problems, strict=True):
         yield line
         if problem:
             yield f"  problem: {visible(' '.join(problem.split()))}"
@@ -135,7 +123,6 @@ def _table(listed: Sequence[ListedPayout]) -> Iterator[str]:
 @payouts.command(short_help="Send payouts that are ready; follow those under way.")
 @click.option("--login", is_flag=True, help="Ask for e-mail, password and one-time password; nothing is stored.")
 @json_option
-@with_appcontext
 def send(login: bool, as_json: bool) -> None:
     """Send what is ready and follow what is under way, as reconcile does when an access token is configured.
 
@@ -164,7 +151,6 @@ def send(login: bool, as_json: bool) -> None:
 @click.option("--why", metavar="TEXT", help="A remark, for the record.")
 @click.option("--over-limit", is_flag=True, help="Let it exceed the daily limit.")
 @json_option
-@with_appcontext
 def approve(reference: str, seen: int, by: str, why: str | None, over_limit: bool, as_json: bool) -> None:
     """Release a payout or refund to the destination that you saw.
 
@@ -177,10 +163,7 @@ def approve(reference: str, seen: int, by: str, why: str | None, over_limit: boo
 
 @payouts.command(short_help="Cancel a payout of which nothing was sent.")
 @click.argument("reference")
-@by_option
-@why_option
-@json_option
-@with_appcontext
+@decision_options
 def cancel(reference: str, by: str, why: str, as_json: bool) -> None:
     """Cancel a payout or refund of which nothing was sent.
 
@@ -191,10 +174,7 @@ def cancel(reference: str, by: str, why: str, as_json: bool) -> None:
 
 @payouts.command(short_help="Have a payout that failed sent again.")
 @click.argument("reference")
-@by_option
-@why_option
-@json_option
-@with_appcontext
+@decision_options
 def retry(reference: str, by: str, why: str, as_json: bool) -> None:
     """Have a payout or refund that failed sent again, to the same destination.
 
@@ -208,10 +188,7 @@ def retry(reference: str, by: str, why: str, as_json: bool) -> None:
 @click.argument("reference")
 @click.option("--sent", is_flag=True, help="It was sent; with the amount that the service reports.")
 @click.option("--not-sent", is_flag=True, help="It was not sent, and is sent (again); one that was sent came back.")
-@by_option
-@why_option
-@json_option
-@with_appcontext
+@decision_options
 def resolve(reference: str, sent: bool, not_sent: bool, by: str, why: str, as_json: bool) -> None:
     """Record whether a payout was sent, as you found out in the service's dashboard or on the chain.
 
@@ -228,7 +205,6 @@ def resolve(reference: str, sent: bool, not_sent: bool, by: str, why: str, as_js
 @click.argument("reference")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @json_option
-@with_appcontext
 def proof(reference: str, file: Path, as_json: bool) -> None:
     """Save the transfer proof of a completed bank transfer, a PDF of the service, in FILE.
 

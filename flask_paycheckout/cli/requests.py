@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from typing import Any
 
 import click
-from flask.cli import with_appcontext
 
 from flask_paycheckout.books.lists import ListedRequest, page_of_requests
 from flask_paycheckout.books.periods import moment_of
 from flask_paycheckout.cli import paycheckout
-from flask_paycheckout.cli.options import account_option, json_option, known_account, system_user, tell, usable
+from flask_paycheckout.cli.options import (
+    account_option,
+    json_option,
+    known_account,
+    limit_option,
+    system_user,
+    tell,
+    tell_page,
+    usable,
+)
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import account_text, moment_text, plain, table_lines, visible
+from flask_paycheckout.text import account_text, moment_text, table_lines, visible
 from flask_paycheckout.totals import Pay
 from flask_paycheckout.views.order_urls import request_url
-
-_LISTED = 100
 
 
 @paycheckout.command(short_help="Ask for money without an order; print the link.")
@@ -28,7 +34,6 @@ _LISTED = 100
 @click.option("--expires", metavar="WHEN", help="The date or time, in PAYCHECKOUT_TIME_ZONE, when it ends.")
 @click.option("--account", default="", metavar="NAME", help="The merchant account that is paid.")
 @json_option
-@with_appcontext
 def request(
     amount: str, currency: str, title: str, note: str | None, expires: str | None, account: str, as_json: bool
 ) -> None:
@@ -51,9 +56,8 @@ def request(
 
 @paycheckout.command(short_help="List payment requests and how they stand.")
 @account_option
-@click.option("--limit", type=click.IntRange(1, 10_000), default=_LISTED, show_default=True, help="The most to list.")
+@limit_option
 @json_option
-@with_appcontext
 def requests(account: str | None, limit: int, as_json: bool) -> None:
     """List payment requests, newest first.
 
@@ -62,20 +66,16 @@ def requests(account: str | None, limit: int, as_json: bool) -> None:
     known = known_account(account)
     shop = runtime().for_reading("the list of requests")
     page = page_of_requests(shop.checkouts, shop.clock(), None, limit, known)
-    if as_json:
-        click.echo(json.dumps([plain(_facts(one)) for one in page.rows], indent=2))
-    elif not page.rows:
-        click.echo("There are no payment requests.")
-    else:
-        rows = [["REFERENCE", "TITLE", "STATUS", "BEFORE", "AMOUNT"]]
-        for one, status in page.rows:
-            before = moment_text(one.expires_at) if one.expires_at else ""
-            about = visible(one.reference + account_text(one.account)), visible(one.title)
-            rows.append([*about, status, before, str(one.total)])
-        for line in table_lines(rows, left=4):
-            click.echo(line)
-    if page.next_place is not None:
-        click.echo(f"There are more than {limit}; --limit lists more of them.", err=True)
+    tell_page(as_json, page, limit, _facts, _table(page.rows) if page.rows else ["There are no payment requests."])
+
+
+def _table(listed: Sequence[ListedRequest]) -> list[str]:
+    rows = [["REFERENCE", "TITLE", "STATUS", "BEFORE", "AMOUNT"]]
+    for one, status in listed:
+        before = moment_text(one.expires_at) if one.expires_at else ""
+        about = visible(one.reference + account_text(one.account)), visible(one.title)
+        rows.append([*about, status, before, str(one.total)])
+    return table_lines(rows, left=4)
 
 
 def _facts(listed: ListedRequest) -> dict[str, Any]:

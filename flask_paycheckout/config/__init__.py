@@ -91,7 +91,7 @@ class Settings:
     Required outside debug and testing, unless SERVER_NAME or TRUSTED_HOSTS is set.
     """
 
-    webhook_secret: tuple[str, ...] = setting(checks.check_path_secrets, (), secret=True)
+    webhook_secret: tuple[str, ...] = setting(checks.each(checks.check_path_secret), (), secret=True)
     """The secret part of the webhook's path: when set, only /webhook/<secret> is served.
 
     Of a list, the first is shown and each is served, so that a secret can be replaced without losing a webhook.
@@ -168,13 +168,13 @@ class Settings:
     approve_by_another: bool = setting(checks.check_switch, False)
     """Whether a payout or refund must be approved by another person than the one who asked for it."""
 
-    seal_key: tuple[str, ...] = setting(checks.check_seal_keys, (), secret=True)
+    seal_key: tuple[str, ...] = setting(checks.each(checks.check_seal_key), (), secret=True)
     """The Fernet key that seals account numbers in the database; of a list, the first seals and each opens.
 
     Make one with `python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'`.
     """
 
-    metrics_token: tuple[str, ...] = setting(checks.check_bearer_tokens, (), secret=True)
+    metrics_token: tuple[str, ...] = setting(checks.each(checks.check_bearer_token), (), secret=True)
     """The bearer token that Prometheus sends for the metrics; without one they have no page. Of a list, each is taken.
 
     The page exists once `flask_paycheckout.metrics.init_app(app)` was called.

@@ -88,12 +88,10 @@ def check_origins(key: str, value: object) -> tuple[str, ...]:
 
 
 def check_number(key: str, value: object) -> float:
-    if isinstance(value, bool):
-        raise fault_of(key, "must be a number of seconds, not a boolean", "Write a number, such as 15.")
     try:
-        number = float(value)  # type: ignore[arg-type]  # whatever float refuses is the fault reported below
+        number = float("nan" if isinstance(value, bool) else value)  # type: ignore[arg-type]  # refused below
     except (TypeError, ValueError):
-        raise fault_of(key, "is not a number of seconds", "Write a number, such as 15.") from None
+        number = -1.0
     if not 0 <= number < 10**9:
         raise fault_of(key, "is not a positive number of seconds", "Write a number, such as 15.")
     return number
@@ -113,7 +111,7 @@ def check_seconds(key: str, value: object) -> timedelta:
 
 
 def check_times(key: str, value: object) -> tuple[timedelta, ...]:
-    listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    listed = _listed(value)
     if not isinstance(listed, (list, tuple)):
         raise fault_of(key, "must be a list of seconds", "Write [3600, 86400].")
     times = sorted({check_seconds(key, one) for one in listed})
@@ -162,9 +160,14 @@ def whole(most: int, remedy: str) -> Callable[[str, object], int]:
     return check
 
 
+def _listed(value: object) -> object:
+    """The value of a setting that takes a list; an environment variable has it with commas."""
+    return value.replace(",", " ").split() if isinstance(value, str) else value
+
+
 def _words(key: str, value: object, kind: str, example: str) -> list[str]:
-    """The texts of a setting that takes a list, in an environment variable with commas."""
-    listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    """The texts of a setting that takes a list."""
+    listed = _listed(value)
     if isinstance(listed, (list, tuple, set, frozenset)) and all(isinstance(entry, str) for entry in listed):
         return list(listed)
     raise fault_of(key, f"must be a list of {kind}", f"Write {example}.")
@@ -177,17 +180,21 @@ def check_prefix(key: str, value: object) -> str:
     return text.rstrip("/")
 
 
-def listed_secrets(key: str, value: object) -> list[object]:
-    """The secrets of a setting that takes one or a list, in an environment variable with commas."""
-    if isinstance(value, str) and "," in value:
-        value = [Hidden(part.strip()) for part in value.split(",")]
-    if isinstance(value, (list, tuple)) and not value:
-        raise fault_of(key, "is an empty list", "Leave it out, or list one at least.")
-    return [concealed(one) for one in value] if isinstance(value, (list, tuple)) else [value]
+def each(check: Callable[[str, object], str]) -> Callable[[str, object], tuple[str, ...]]:
+    """A check of one secret or a list of them, which an environment variable has with commas.
 
+    :param check: checks one.
+    """
 
-def check_path_secrets(key: str, value: object) -> tuple[str, ...]:
-    return tuple(concealed(check_path_secret(key, one)) for one in listed_secrets(key, value))
+    def check_all(key: str, value: object) -> tuple[str, ...]:
+        if isinstance(value, str) and "," in value:
+            value = [Hidden(part.strip()) for part in value.split(",")]
+        given = value if isinstance(value, (list, tuple)) else [value]
+        if not given:
+            raise fault_of(key, "is an empty list", "Leave it out, or list one at least.")
+        return tuple(concealed(check(key, concealed(one))) for one in given)
+
+    return check_all
 
 
 def check_path_secret(key: str, value: object) -> str:
@@ -201,15 +208,15 @@ def check_path_secret(key: str, value: object) -> str:
     return text
 
 
-def check_bearer_tokens(key: str, value: object) -> tuple[str, ...]:
-    tokens = tuple(concealed(check_text(key, one)) for one in listed_secrets(key, value))
-    if not all(len(token) >= _SHORTEST_TOKEN and token.isascii() and " " not in token for token in tokens):
+def check_bearer_token(key: str, value: object) -> str:
+    token = check_text(key, value)
+    if len(token) < _SHORTEST_TOKEN or not token.isascii() or " " in token:
         raise fault_of(
             key,
             f"has fewer than {_SHORTEST_TOKEN} characters, spaces, or characters outside ASCII",
             "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
         )
-    return tokens
+    return token
 
 
 def check_statuses(key: str, value: object) -> frozenset[str]:
@@ -230,8 +237,7 @@ def check_signals(key: str, value: object) -> frozenset[str]:
 
 
 def check_languages(key: str, value: object) -> tuple[str, ...]:
-    listed = value.replace(",", " ").split() if isinstance(value, str) else value
-    known = ", ".join(LANGUAGES)
+    listed, known = _listed(value), ", ".join(LANGUAGES)
     if not isinstance(listed, (list, tuple)) or not listed or any(entry not in LANGUAGES for entry in listed):
         raise fault_of(key, f"is not a list of these languages: {known}", f"Write {list(LANGUAGES[:2])!r}.")
     return tuple(listed)
@@ -278,12 +284,8 @@ def check_amounts(key: str, value: object) -> Mapping[str, Decimal]:
     return MappingProxyType(limits)
 
 
-def check_seal_keys(key: str, value: object) -> tuple[str, ...]:
-    return tuple(check_seal_key(key, one) for one in listed_secrets(key, value))
-
-
 def check_seal_key(key: str, value: object) -> str:
-    text = concealed(check_text(key, value))
+    text = check_text(key, value)
     try:
         usable = text.isascii() and len(urlsafe_b64decode(text)) == _FERNET_BYTES
     except ValueError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -62,9 +62,11 @@ def _tables(inspector: Inspector, models: Models) -> Iterator[Check]:
         if not inspector.has_table(table.name, schema=table.schema):
             yield failure("tables", f"{table.name} does not exist", _MIGRATE)
             continue
-        faults = [*_column_faults(inspector, table), *_unique_faults(inspector, table)]
+        indexes: list[Any] = [*inspector.get_indexes(table.name, table.schema)]
+        faults = [*_column_faults(inspector, table), *_unique_faults(inspector, table, indexes)]
         yield from (failure("tables", f"{table.name}{fault}", _MIGRATE) for fault in faults)
-        missing = _missing_indexes(inspector, table)
+        wanted = {_names(index.columns) for index in table.indexes}
+        missing = sorted(" and ".join(names) for names in wanted - {tuple(each["column_names"]) for each in indexes})
         if missing:
             yield warning("tables", f"{table.name} lacks the index of {', '.join(missing)}", _MIGRATE)
         if not (faults or missing):
@@ -72,32 +74,23 @@ def _tables(inspector: Inspector, models: Models) -> Iterator[Check]:
 
 
 def _column_faults(inspector: Inspector, table: Table) -> Iterator[str]:
-    found: dict[str, Any] = {column["name"]: column for column in inspector.get_columns(table.name, table.schema)}
-    dialect = inspector.dialect.name
+    found = {column["name"]: column["type"] for column in inspector.get_columns(table.name, table.schema)}
     for column in table.columns:
-        if column.name not in found:
-            yield f".{column.name} does not exist"
-        else:
-            yield from (f".{column.name} {fault}" for fault in _faults(column, found[column.name], dialect))
-    for name in found.keys() - table.columns.keys():
-        if not (found[name]["nullable"] or found[name]["default"] is not None or found[name].get("autoincrement")):
-            yield f".{name} is not in the models, has no default and is NOT NULL: every insert would be refused"
+        fault = _fault(column, found[column.name], inspector.dialect.name) if column.name in found else "does not exist"
+        if fault:
+            yield f".{column.name} {fault}"
 
 
-def _faults(column: Column[Any], found: Any, dialect: str) -> Iterator[str]:
-    wanted, given = _type_family(column.type), _type_family(found["type"])
-    if wanted is not None and given != wanted:
-        yield f"is {found['type']}, not {column.type}"
-        return
-    if column.nullable and not found["nullable"]:
-        yield "is NOT NULL, but must take NULL"
-    length = getattr(found["type"], "length", None)
+def _fault(column: Column[Any], found: Any, dialect: str) -> str | None:
+    wanted, length = _type_family(column.type), getattr(found, "length", None)
+    if wanted is not None and _type_family(found) != wanted:
+        return f"is {found}, not {column.type}"
     if isinstance(column.type, String) and length is not None and length < (column.type.length or length + 1):
-        yield f"is limited to {length} characters"
+        return f"is limited to {length} characters"
     # SQLite stores times as text, without a zone.
-    zoned = isinstance(column.type, DateTime) and column.type.timezone
-    if zoned and dialect == "postgresql" and not found["type"].timezone:
-        yield "does not keep the time zone"
+    if isinstance(column.type, DateTime) and column.type.timezone and dialect == "postgresql" and not found.timezone:
+        return "does not keep the time zone"
+    return None
 
 
 def _type_family(type_: Any) -> str | None:
@@ -106,27 +99,18 @@ def _type_family(type_: Any) -> str | None:
     return next((name for name, family in families.items() if isinstance(type_, family)), None)
 
 
-def _unique_faults(inspector: Inspector, table: Table) -> Iterator[str]:
+def _unique_faults(inspector: Inspector, table: Table, indexes: Sequence[Any]) -> Iterator[str]:
     # Unique columns keep two processes from storing one checkout, event or booking twice.
-    listed: list[Any] = [*inspector.get_unique_constraints(table.name, table.schema)]
-    constraints = {tuple(constraint["column_names"]) for constraint in listed}
-    constraints |= {tuple(index["column_names"]) for index in _indexes(inspector, table) if index["unique"]}
-    wanted: set[tuple[str, ...]] = {(column.name,) for column in table.columns if column.unique}
-    for constraint in table.constraints:
-        if isinstance(constraint, UniqueConstraint):
-            wanted.add(tuple(column.name for column in constraint.columns))
-    for names in sorted(wanted - constraints):
+    found: list[Any] = [*inspector.get_unique_constraints(table.name, table.schema)]
+    found += [index for index in indexes if index["unique"]]
+    constraints = [each for each in table.constraints if isinstance(each, UniqueConstraint)]
+    wanted = {_names(each.columns) for each in constraints} | {(each.name,) for each in table.columns if each.unique}
+    for names in sorted(wanted - {tuple(each["column_names"]) for each in found}):
         yield f".{' and '.join(names)} {'is' if len(names) == 1 else 'together are'} not unique"
 
 
-def _missing_indexes(inspector: Inspector, table: Table) -> list[str]:
-    found = {tuple(index["column_names"]) for index in _indexes(inspector, table)}
-    wanted = [tuple(column.name for column in index.columns) for index in table.indexes]
-    return [" and ".join(names) for names in wanted if names not in found]
-
-
-def _indexes(inspector: Inspector, table: Table) -> list[Any]:
-    return list(inspector.get_indexes(table.name, table.schema))
+def _names(columns: Iterable[Column[Any]]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)
 
 
 # The settings
@@ -250,7 +234,7 @@ def _trial(connection: Connection, models: Models) -> Check:
     except SQLAlchemyError as error:
         connection.rollback()
         trouble = trouble_of(error)
-        remedy = "Let the shop's database user insert into its tables; for SQLite, make the file's folder writable."
+        remedy = f"{_MIGRATE} Let the shop's database user insert into its tables; for SQLite, into the file's folder."
         return failure("writing", database_text(error), trouble.remedy if trouble else remedy)
     if left:
         remedy = "Remove the autocommit option from SQLALCHEMY_ENGINE_OPTIONS."

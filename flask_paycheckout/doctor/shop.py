@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
 import click
-from flask.cli import with_appcontext
 from sqlalchemy import QueuePool
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.alarms import Severity
-from flask_paycheckout.books.lists import has_account_numbers, has_payouts
+from flask_paycheckout.books.lists import has_payouts
 from flask_paycheckout.books.payout_alarms import missing_token_text
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.cli import paycheckout
@@ -25,7 +22,7 @@ from flask_paycheckout.cli.options import account_option, json_option, known_acc
 from flask_paycheckout.database.database_errors import database_text
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database
-from flask_paycheckout.doctor.service import Progress, asked, check_accounts, check_service
+from flask_paycheckout.doctor.service import asked, check_accounts, check_service
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
@@ -68,13 +65,12 @@ class Diagnosis:
         return "\n".join([*map(str, self.checks), "", f"Webhook URL to register: {self.webhook_url}"])
 
 
-def examine(shop: Runtime, account: str | None = None, progress: Progress = lambda done, count: None) -> Diagnosis:
+def examine(shop: Runtime, account: str | None = None) -> Diagnosis:
     """Run every check on the shop of the current app, and change nothing.
 
     Calls the service once, and once more for each merchant account that has open payments.
 
     :param account: of the accounts only this one.
-    :param progress: called after the read of each account.
     """
     shop.sessions.refuse_uncommitted("doctor", only_if_blocking=True)
     checks: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
@@ -86,7 +82,7 @@ def examine(shop: Runtime, account: str | None = None, progress: Progress = lamb
         _web_calls,
         _pool,
         partial(check_service, account=account),
-        partial(check_accounts, account=account, progress=progress),
+        partial(check_accounts, account=account),
         _order_total,
         _receivers,
         _webhook,
@@ -100,7 +96,6 @@ def examine(shop: Runtime, account: str | None = None, progress: Progress = lamb
 @paycheckout.command(short_help="Check shop, database and service; print the webhook URL.")
 @account_option
 @json_option
-@with_appcontext
 def doctor(account: str | None, as_json: bool) -> None:
     """Check that the shop, its database and the service work together; print the webhook URL to register.
 
@@ -110,15 +105,9 @@ def doctor(account: str | None, as_json: bool) -> None:
 
     Exit code 0: no check failed, though there may be warnings. 1: a check failed. 2: there is no such account.
     """
-    found = examine(runtime(), known_account(account), _show_accounts)
+    found = examine(runtime(), known_account(account))
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else str(found))
     raise SystemExit(1 if found.failed else 0)
-
-
-def _show_accounts(done: int, count: int) -> None:
-    """Show on a terminal how many accounts were checked."""
-    if sys.stderr.isatty():
-        click.echo(f"\rSigned reads with the keys of accounts: {done} of {count}", nl=done == count, err=True)
 
 
 def _configuration(shop: Runtime) -> Iterator[Check]:
@@ -142,13 +131,9 @@ def _configuration(shop: Runtime) -> Iterator[Check]:
 
 
 def _web_calls(shop: Runtime) -> Iterator[Check]:
-    number, origin = shop.settings.web_calls, "PAYCHECKOUT_WEB_CALLS"
-    if number is None:
-        number, origin = MOST_WEB_CALLS, "the default"
-    found = (
-        f"at most {number} web requests of a process wait for the service at once, and 2 while it is slow ({origin})"
-    )
-    yield ok("web calls", found)
+    number = shop.settings.web_calls
+    most = f"{MOST_WEB_CALLS} (the default)" if number is None else f"{number} (PAYCHECKOUT_WEB_CALLS)"
+    yield ok("web calls", f"of a process {most} web requests wait for the service at once, and 2 while it is slow")
 
 
 def _public_address(shop: Runtime) -> Iterator[Check]:
@@ -216,21 +201,12 @@ def _receivers(shop: Runtime) -> Iterator[Check]:
 
 
 def _payouts(shop: Runtime, account: str | None) -> Iterator[Check]:
-    """Say what sends the payouts of a shop that has any, and how their account numbers are stored."""
-    if not _pays_out(shop):
-        return
-    with shop.engine().connect() as connection:
-        numbers_wait = has_account_numbers(connection, shop.models)
+    """Name the accounts with payouts that are ready, and no access token to send them with."""
     # An account without keys is told by the check of the accounts.
-    without = [name for name in shop.merchants.without_token() if account in (None, name)]
-    for name in without:
-        found = f"some{f' of account {name}' if name else ''} are ready, and there is no access token for them, so"
-        yield failure("payouts", f"{found} nothing sends them", f"{missing_token_text([name])}.")
-    if not without:
-        yield ok("payouts", "none that is ready lacks an access token")
-    if numbers_wait:
-        how = "sealed with PAYCHECKOUT_SEAL_KEY" if shop.settings.seal_key else "and PAYCHECKOUT_SEAL_KEY is not set"
-        yield ok("seal key", f"account numbers stand in the database until a payout is completed or cancelled, {how}")
+    for name in shop.merchants.without_token() if _pays_out(shop) else ():
+        if account in (None, name):
+            found = f"some{f' of account {name}' if name else ''} are ready, and there is no access token for them, so"
+            yield failure("payouts", f"{found} nothing sends them", f"{missing_token_text([name])}.")
 
 
 def _pays_out(shop: Runtime) -> bool:
@@ -264,36 +240,22 @@ def _post_webhook(shop: Runtime) -> Check:
         )
     if answer.status_code == 200:
         return ok("webhook", "its route answers")
-    remedy = "Something before the route refuses it: a login, a redirect, or a check of the host."
+    remedy = (
+        "Something before the route refuses it: a login, a redirect, a check of the host, or Flask-WTF, where"
+        " csrf.exempt(app.blueprints['paycheckout']) helps; its forms are protected otherwise."
+    )
     if answer.status_code == 503:
         remedy = f"It could not be stored. {_DATABASE}"
-    elif "csrf" in shop.app.extensions:
-        remedy = (
-            "Exempt it in Flask-WTF: csrf.exempt(app.blueprints['paycheckout']); its forms are protected otherwise."
-        )
     return failure("webhook", f"its route answered {answer.status_code} to a well-formed webhook", remedy)
 
 
 def _deferred(shop: Runtime) -> Iterator[Check]:
-    if not shop.settings.defer_webhooks:
-        return
-    celery_app = shop.app.extensions.get("celery")
-    if celery_app is None or find_spec("celery") is None:
+    if shop.settings.defer_webhooks and "celery" not in shop.app.extensions:
         yield warning(
             "tasks",
             "PAYCHECKOUT_DEFER_WEBHOOKS is set, but the app has no Celery app: webhooks wait for reconcile",
             'Put it at app.extensions["celery"], or remove the setting.',
         )
-        return
-    from flask_paycheckout.tasks import ask_broker
-
-    try:
-        ask_broker(celery_app)
-    except Exception as error:
-        found = f"the broker does not answer ({type(error).__name__}): webhooks wait for reconcile"
-        yield warning("tasks", found, "Start the broker, or check Celery's broker_url.")
-    else:
-        yield ok("tasks", "the broker answers")
 
 
 def _alarms(shop: Runtime, account: str | None) -> Iterator[Check]:

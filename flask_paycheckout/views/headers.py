@@ -97,8 +97,9 @@ FOREIGN_FORM = "This form was sent from another site."
 def require_same_site(remedy: str = "Please send it from the shop's own page.") -> None:
     """Refuse a form that was sent from another site, with 403.
 
-    Browsers name the form's site in `Sec-Fetch-Site`, older ones in `Origin`. A request without both is refused, except
-    in testing and debug, where clients often send neither.
+    This is the check of our own forms, for forms of the shop's that start a payment or decide about one. Browsers
+    name the form's site in `Sec-Fetch-Site`, older ones in `Origin`. A request without both is refused, except in
+    testing and debug, where clients often send neither.
 
     :param remedy: the sentence that tells people what to do instead.
     """

@@ -38,7 +38,7 @@ def link_of(purpose: str, token: str) -> Link | None:
 
 
 def pay_url(order_id: str) -> str:
-    """The absolute URL to which a form posts to start paying this order."""
+    """Absolute URL that a form posts to in order to pay this order; it carries a sealed token."""
     return _absolute(runtime().settings_of_order(order_id), "create_checkout", token=_token(PAY, order_id))
 
 
@@ -48,43 +48,33 @@ def status_url(link: Link | str) -> str:
     return _absolute(settings, "order_page", token=_token(STATUS, link))
 
 
-def refund_url(reference: str) -> str:
-    """The absolute URL of the page on which the customer says where this refund goes.
-
-    :raises UnknownPayout: no such payout is stored.
-    :raises ValueError: it is no refund.
-    """
-    return _claim_url(reference, "is no refund, so no customer says where it goes", is_refund=True)
-
-
 def claim_url(reference: str) -> str:
-    """The absolute URL of the page on which the receiver says where a payout goes.
+    """Absolute URL of the page on which the receiver of a refund, or of a payout without `to`, says where it goes.
 
-    :raises UnknownPayout: no such payout is stored.
-    :raises ValueError: it was given its destination.
+    It carries a sealed token: anybody who has it can say where the money goes until a person approves it, and sees
+    how the payout stands. Our other pages do not link there.
+
+    :param reference: `reference` of the payout that `refund` or `pay_out` returned.
+    :raises UnknownPayout: no such payout is stored; one that `db.session` has not committed yet counts.
+    :raises ValueError: it is no refund, and was made with its destination.
     """
-    return _claim_url(reference, "was made with its destination, so nobody says on a page where it goes")
-
-
-def _claim_url(reference: str, fault: str, *, is_refund: bool = False) -> str:
     require_order_id(reference, "reference")
     shop = runtime()
-    # Inside a transaction of `db.session` also one that it has just stored.
     payout = shop.payouts.find(reference, shop.sessions.open_connection())
     if payout is None:
         raise UnknownPayout(reference)
-    if not (payout.kind == PayoutKind.REFUND if is_refund else payout.is_claimed):
-        raise ValueError(f"payout {reference!r} {fault}")
+    if payout.kind != PayoutKind.REFUND and not payout.is_claimed:
+        raise ValueError(f"payout {reference!r} was made with its destination, so nobody says on a page where it goes")
     return _absolute(shop.settings_of(payout.account), "refund", token=shop.signed_links.sign(REFUND, payout.reference))
 
 
 def request_url(reference: str) -> str:
-    """The absolute URL of the page of a payment request.
+    """Absolute URL of a payment request's page, to be sent to the person who pays; it carries a sealed token.
 
-    :raises UnknownRequest: no such request is stored.
+    :param reference: `reference` of what `request` returned.
+    :raises UnknownRequest: no such request is stored; one that `db.session` has not committed yet counts.
     """
     shop = runtime()
-    # Inside a transaction of `db.session` also one that it has just stored.
     request = shop.requests.require(reference, shop.sessions.open_connection())
     return _absolute(shop.settings_of(request.account), "request", token=_token(REQUEST, request.order_id))
 
@@ -95,7 +85,7 @@ def request_page_url(link: Link) -> str:
 
 
 def webhook_url() -> str:
-    """The absolute URL to which the service sends webhooks."""
+    """Absolute URL to register in the service's dashboard."""
     return _absolute(runtime().settings, "webhook", **_webhook_secret())
 
 

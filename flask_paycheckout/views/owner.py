@@ -13,6 +13,7 @@ from flask import Blueprint, Flask, abort, g, redirect, request, url_for
 from flask.blueprints import BlueprintSetupState
 from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import SQLAlchemyError
+from werkzeug.exceptions import NotFound, ServiceUnavailable
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.explain import explain, total_text
@@ -24,7 +25,14 @@ from flask_paycheckout.checkouts.decisions import HOW_TO_ACCEPT, REJECTING, acce
 from flask_paycheckout.checkouts.payments import Amount, arrived_of, sums_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.order_ids import is_order_id
-from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused
+from flask_paycheckout.errors import (
+    PaybackRefused,
+    ReceiverFailed,
+    TransitionRefused,
+    UnknownCheckout,
+    UnknownPayout,
+    UnknownRequest,
+)
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
 from flask_paycheckout.security.signed_links import ERASE, RESOLVE
@@ -106,6 +114,9 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
     blueprint.before_request(lambda: _require_permission(permission, wanted))
     blueprint.context_processor(lambda: {"home": _address(home), "logout": _address(logout), "can": can})
     blueprint.register_error_handler(SQLAlchemyError, answer_owner)
+    blueprint.register_error_handler(ReceiverFailed, _answer_receiver)
+    for unknown in (UnknownCheckout, UnknownPayout, UnknownRequest):
+        blueprint.register_error_handler(unknown, _answer_unknown)
     blueprint.after_request(harden)
     blueprint.record(_exempt_from_csrf)
     return blueprint
@@ -120,6 +131,14 @@ def _as_page(view: Callable[..., ResponseReturnValue]) -> Callable[..., Response
             return view(**arguments)
 
     return page
+
+
+def _answer_receiver(error: ReceiverFailed) -> Response:
+    return ServiceUnavailable(f"Nothing was recorded, because {visible(error.problem)}.").get_response()
+
+
+def _answer_unknown(error: Exception) -> Response:
+    return NotFound("There is no such payment, payout or request.").get_response()
 
 
 def _address(place: str | None) -> str | None:
@@ -193,11 +212,8 @@ def resolve(token: str) -> str | tuple[str, int] | Response:
         accepts = decision in HOW_TO_ACCEPT
         resolutions.resolve(checkout_id, accepts, owner(), why, as_part=part, refund_excess=excess)
 
-    asked, decided = (
-        "Say whether you accept or reject the payment, and why.",
-        _DECIDED,
-    )
-    return _record(token, "decision", (*HOW_TO_ACCEPT, "reject"), record, asked, decided)
+    asked = "Say whether you accept or reject the payment, and why."
+    return _record(token, "decision", (*HOW_TO_ACCEPT, "reject"), record, asked, _DECIDED)
 
 
 def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
@@ -236,9 +252,7 @@ def _record(
     :param decided: the fault of one that came too late.
     """
     checkout_id = subject_of_form(RESOLVE, token)
-    attempt = runtime().checkouts.find(checkout_id)
-    if attempt is None:
-        abort(404)
+    attempt = runtime().checkouts.require(checkout_id)
     choice, why = request.form.get(field, ""), why_given()
     if choice not in choices or not why:
         return _story(attempt.order_id, asked, 400)
@@ -246,8 +260,6 @@ def _record(
         record(checkout_id, choice, why)
     except (TransitionRefused, PaybackRefused):
         return _story(attempt.order_id, f"{decided}; see below by whom.", 409)
-    except ReceiverFailed as failed:
-        return _story(attempt.order_id, f"Nothing was recorded, because {visible(failed.problem)}.", 503)
     return redirect(url_for("paycheckout_owner.show_order", id=attempt.order_id), 303)
 
 

@@ -12,9 +12,6 @@ from flask_paycheckout.books.periods import month_period
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views.owner_forms import Asked, asked_for, file_name, owner, owner_page
 
-_MOST_MOVEMENTS = 250_000
-"""The most movements of one download, which takes a thread of the server; the command has no such limit."""
-
 _MIMETYPES = {Format.CSV: "text/csv", Format.JSONL: "application/jsonl"}
 _NAMES = {Format.CSV.value: "CSV", Format.JSONL.value: "JSON lines"}
 
@@ -33,14 +30,6 @@ def download_month() -> AnyResponse | tuple[str, int]:
     except ValueError:
         return _page(asked, "Choose a month, and CSV or JSON lines.", 400)
     found = runtime().books.export(period)
-    count = found.books.count(found.period)
-    if count > _MOST_MOVEMENTS:
-        return _page(
-            asked,
-            f"This month has {count} movements, which is too much for a download from this page. On the server, run:"
-            f" flask paycheckout export {period.options}",
-            413,
-        )
     found.record(owner())
     response = Response(found.text(form), mimetype=_MIMETYPES[form])
     of_account = f"-{file_name(asked.account)}" if asked.account else ""

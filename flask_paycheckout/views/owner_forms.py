@@ -172,16 +172,22 @@ def file_name(text: str) -> str:
     return _NO_NAME.sub("-", text).strip("-.")[:60]
 
 
-def amount_given() -> str:
-    """The amount in the posted form, with a point before its decimals.
+def number_given(name: str) -> str:
+    """A number of the posted form, with a point before its decimals.
 
     :raises ValueError: there is none, or it has an exponent, which programs write, and a person by mistake.
     """
     # A comma is a decimal mark, never one of thousands, whatever the language: too many decimals are refused.
-    amount = trimmed(request.form.get("amount", ""))[:_MAX_AMOUNT].replace(",", ".")
-    if not amount or _EXPONENT.search(amount):
-        raise ValueError("amount must be written like 12.50" if amount else "amount is missing: say how much")
-    return amount
+    number = trimmed(request.form.get(name, ""))[:_MAX_AMOUNT].replace(",", ".")
+    if not number or _EXPONENT.search(number):
+        raise ValueError("amount must be written like 12.50" if number else "amount is missing: say how much")
+    return number
+
+
+def fault_text(error: ValueError) -> str:
+    """What is wrong with a form, as a sentence."""
+    fault = visible(str(error))
+    return f"{fault[:1].upper()}{fault[1:]}."
 
 
 def why_given() -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from decimal import ROUND_CEILING, Decimal
-from typing import NamedTuple
 
 from flask import abort, make_response, redirect, request, url_for
 from werkzeug.wrappers import Response
@@ -19,14 +16,10 @@ from flask_paycheckout.errors import (
     NothingToRefund,
     PaybackRefused,
     PayoutRefused,
-    ReceiverFailed,
     RefundTooLarge,
-    UnknownCheckout,
     UnknownPayout,
-    payout_status_text,
 )
 from flask_paycheckout.payouts.calls import error_text
-from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.requests import RefundablePayment
@@ -41,8 +34,10 @@ from flask_paycheckout.views.owner_books import sums_of_days
 from flask_paycheckout.views.owner_forms import (
     asked_for,
     chosen,
+    fault_text,
     file_name,
     form_url,
+    number_given,
     owner,
     owner_page,
     subject_of_form,
@@ -52,47 +47,27 @@ from flask_paycheckout.views.owner_forms import (
 _Page = str | tuple[str, int] | Response
 _Sum = tuple[Decimal, str]
 
-# Programs may write an amount so; a person who does has made a mistake.
-_EXPONENT = re.compile(r"[0-9]e", re.IGNORECASE)
 _COSTS = {
     PayoutFees.ON_TOP: "A refund costs you its amount, and the fee of the transfer on top.",
     PayoutFees.INCLUDED: "A refund costs you its amount. The fee of the transfer is taken off it, so that the customer"
     " receives less.",
 }
-# Longer than any amount; a longer text is no number.
-_MAX_AMOUNT = 100
 _LISTED = 25
 
 
-class _Decision(NamedTuple):
-    """A decision that a state allows, as a choice of the form."""
-
-    text: str
-    done: str
-    """What cannot be done to a payout that does not allow it, in the words of a refusal."""
-
-    record: Callable[[PayoutDecisions, str, str, str], PayoutMixin] | None
-    """Takes the payout's reference, the person and the reason; None for an approval."""
-
-
-_DECISIONS = {
-    "approve": _Decision("Approve it: the money goes to the destination above", "approved", None),
-    "over_limit": _Decision("Approve it beyond the daily limit: the money goes out today", "approved", None),
-    "cancel": _Decision("Cancel it: nothing is sent, now or later", "cancelled", PayoutDecisions.cancel),
-    "retry": _Decision("Try again: it is sent to the same destination", "tried again", PayoutDecisions.retry),
-    "sent": _Decision(
-        "It was sent, as the service's dashboard or the chain shows",
-        "decided",
-        lambda decisions, reference, by, why: decisions.resolve(reference, True, by, why),
-    ),
-    "not_sent": _Decision(
-        "It was not sent: it is sent (again), so be sure",
-        "decided",
-        lambda decisions, reference, by, why: decisions.resolve(reference, False, by, why),
-    ),
+_CHOICES = {
+    "approve": "Approve it: the money goes to the destination above",
+    "over_limit": "Approve it beyond the daily limit: the money goes out today",
+    "cancel": "Cancel it: nothing is sent, now or later",
+    "retry": "Try again: it is sent to the same destination",
+    "sent": "It was sent, as the service's dashboard or the chain shows",
+    "not_sent": "It was not sent: it is sent (again), so be sure",
+    "amended": "It is right so: the amount that the service reports was sent",
+    "returned": "It came back, or never left; it can be tried again then",
 }
-_DECISIONS["amended"] = _DECISIONS["sent"]._replace(text="It is right so: the amount that the service reports was sent")
-_DECISIONS["returned"] = _DECISIONS["not_sent"]._replace(text="It came back, or never left; it can be tried again then")
+"""The words of each decision, as a choice of the form."""
+
+_APPROVING = ("approve", "over_limit")
 _ALLOWED = {
     PayoutStatus.CLAIMABLE: ("cancel",),
     PayoutStatus.WAITING: ("approve", "over_limit", "cancel"),
@@ -132,40 +107,42 @@ def decide_payout(token: str) -> _Page:
     """Record a person's decision on a payout: approve, cancel, try again, sent or not sent."""
     payout = _require_payout(subject_of_form(PAYOUT, token))
     decision, why = request.form.get("decision", ""), why_given()
-    made = _DECISIONS.get(decision)
-    if made is None or (made.record and not why):
+    approves = decision in _APPROVING
+    if decision not in _CHOICES or not (why or approves):
         return _shown(payout, "Choose one, and say why.", 400)
-    seen = request.form.get("seen", "")
-    decisions = runtime().for_writing(f"the decision on {payout.reference!r}").payout_decisions
     try:
-        if made.record is not None and decision not in _allowed(payout):
-            # The same word means something else in another state: what was not sent is sent, what came back is not.
-            raise PayoutRefused(payout.reference, payout.status, made.done, "")
-        if made.record is not None:
-            made.record(decisions, payout.reference, owner(), why)
-        else:
-            # A form without a revision shows nothing, so it approves nothing.
-            revision = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 10 else -1
-            over_limit = decision == "over_limit"
-            decisions.approve(payout.reference, owner(), why or None, revision, over_limit=over_limit)
-    except UnknownPayout:
-        abort(404)
+        _record(payout, decision, why)
     except PayoutRefused as refused:
         again = _require_payout(payout.reference)
-        changed = made.record is None and again.status == PayoutStatus.WAITING
-        fault = (
-            f"Nothing was approved. {refused.remedy}"
-            if changed
-            else f"It cannot be {made.done}: it {payout_status_text(refused.status)}. See below."
-        )
+        changed = approves and again.status == PayoutStatus.WAITING
         # The choice is taken back: what it was made for is no longer shown.
-        return _shown(again, fault, 409, keep_choice=not changed)
+        return _shown(again, f"Nothing was recorded: {refused}", 409, keep_choice=not changed)
     except RefundTooLarge as refused_refund:
         left = f"{refused_refund.rest} {refused_refund.currency}"
         return _shown(payout, f"Nothing was recorded: only {left} of the payment are left for refunds.", 409)
-    except ReceiverFailed as failed:
-        return _shown(payout, f"Nothing was recorded, because {visible(failed.problem)}.", 503)
     return redirect(_url_of(payout.reference), 303)
+
+
+def _record(payout: PayoutMixin, decision: str, why: str) -> None:
+    """Record a decision.
+
+    :raises PayoutRefused: the payout's state does not allow it, or its destination is not the one that was shown.
+    """
+    reference, seen = payout.reference, request.form.get("seen", "")
+    decisions = runtime().for_writing(f"the decision on {reference!r}").payout_decisions
+    if decision in _APPROVING:
+        # A form without a revision shows nothing, so it approves nothing.
+        revision = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 10 else -1
+        decisions.approve(reference, owner(), why or None, revision, over_limit=decision == "over_limit")
+    elif decision not in _allowed(payout):
+        # The same word means something else in another state: what was not sent is sent, what came back is not.
+        raise PayoutRefused(reference, payout.status, decision, "See below.")
+    elif decision == "cancel":
+        decisions.cancel(reference, owner(), why)
+    elif decision == "retry":
+        decisions.retry(reference, owner(), why)
+    else:
+        decisions.resolve(reference, decision in ("sent", "amended"), owner(), why)
 
 
 def give_proof() -> _Page:
@@ -194,30 +171,24 @@ def refund(token: str) -> _Page:
     """Refund a payment, or a part of it, once for each form that was shown."""
     checkout_id = subject_of_form(RESOLVE, token)
     payment = _require_refundable(checkout_id)
-    amount, why, wrong = _typed_number("amount"), why_given(), "send_amount"
+    why, wrong = why_given(), "send_amount"
     try:
         send = _sum_to_send()
         if "estimate" in request.form:
             return _refund_form(payment, send=send)
         wrong = "amount"
-        faults = {"Say how much.": ("amount", not amount), "Say why, for the record.": ("why", not why)}
-        for fault, (missing, is_so) in faults.items():
-            if is_so:
-                return _refund_form(payment, fault, 400, missing)
+        amount = number_given("amount")
+        if not why:
+            return _refund_form(payment, "Say why, for the record.", 400, "why")
         refunds, seen = runtime().for_writing(f"refund({checkout_id!r})").refunds, request.form.get("seen", "")
-        made = refunds.make(checkout_id, _plain(amount), owner(), why, seen, send)
+        made = refunds.make(checkout_id, amount, owner(), why, seen, send)
     except ValueError as error:
-        fault = visible(str(error))
-        return _refund_form(payment, f"{fault[:1].upper()}{fault[1:]}.", 400, wrong)
+        return _refund_form(payment, fault_text(error), 400, wrong)
     except RefundTooLarge as refused:
         left = f"Only {refused.rest} {refused.currency} of it are left."
         return _refund_form(_require_refundable(checkout_id), left, 409, wrong="amount")
-    except UnknownCheckout:
-        abort(404)
     except (NothingToRefund, PaybackRefused) as refused_all:
         abort(409, visible(str(refused_all)))
-    except ReceiverFailed as failed:
-        return _refund_form(payment, f"Nothing was refunded, because {visible(failed.problem)}.", 503)
     if made is None:
         changed = (
             "Nothing was refunded now: there is a refund that you had not seen, perhaps of this same form."
@@ -235,7 +206,7 @@ def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, ke
         payout=payout,
         steps=payout_steps(payout),
         fault=fault,
-        choices={name: _DECISIONS[name].text for name in _allowed(payout)},
+        choices={name: _CHOICES[name] for name in _allowed(payout)},
         chosen=request.form.get("decision") if keep_choice else None,
         why=request.form.get("why", ""),
         action=form_url("decide_payout", PAYOUT, payout.reference),
@@ -278,30 +249,15 @@ def _refund_form(
     return shown, code
 
 
-def _typed_number(name: str) -> str:
-    """A number that a person typed, with a comma as a decimal mark, never one of thousands, whatever the language."""
-    return trimmed(request.form.get(name, ""))[:_MAX_AMOUNT].replace(",", ".")
-
-
-def _plain(number: str) -> str:
-    """The number.
-
-    :raises ValueError: it has an exponent.
-    """
-    if _EXPONENT.search(number):
-        raise ValueError("write the amount without an exponent, like 12.50")
-    return number
-
-
 def _sum_to_send() -> _Sum | None:
     """The sum in the posted form that is sent in place of the currency that was paid; None without one.
 
     :raises ValueError: it cannot be sent.
     """
-    if not (amount := _typed_number("send_amount")):
+    if not trimmed(request.form.get("send_amount", "")):
         return None
     currency = trimmed(request.form.get("send_currency", ""))
-    return positive_amount(_plain(amount), currency, "send"), currency
+    return positive_amount(number_given("send_amount"), currency, "send"), currency
 
 
 def _estimate(payment: RefundablePayment, amount: Decimal, currency: str) -> str:
@@ -334,7 +290,7 @@ def _proposed(left: Amount) -> str:
 def _require_payout(reference: str) -> PayoutMixin:
     payout = runtime().payouts.find(reference)
     if payout is None:
-        abort(404, "There is no such payout.")
+        raise UnknownPayout(reference)
     return payout
 
 

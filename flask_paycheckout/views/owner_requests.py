@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from flask import abort, redirect, request, url_for
+from flask import redirect, request, url_for
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.lists import page_of_requests
 from flask_paycheckout.books.periods import moment_of
-from flask_paycheckout.checkouts.requests import MAX_NOTE, MAX_TITLE, RequestMixin, new_reference
-from flask_paycheckout.errors import UnknownRequest, WithdrawalRefused
+from flask_paycheckout.checkouts.requests import MAX_NOTE, MAX_TITLE, new_reference
+from flask_paycheckout.errors import WithdrawalRefused
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import REQUEST_FORM
-from flask_paycheckout.text import trimmed, visible
+from flask_paycheckout.text import trimmed
 from flask_paycheckout.totals import Pay
 from flask_paycheckout.views.order_urls import request_url
 from flask_paycheckout.views.owner_forms import (
-    amount_given,
     asked_for,
+    fault_text,
     form_url,
+    number_given,
     owner,
     owner_page,
     subject_of_form,
@@ -47,7 +48,7 @@ def make_request(token: str) -> _Page:
         if runtime().parts.several_accounts():
             runtime().merchants.require(account)
         made = requests.make(
-            Pay(amount_given(), _currency_given()),
+            Pay(number_given("amount"), _currency_given()),
             request.form.get("title", ""),
             request.form.get("note", ""),
             _deadline_given(account),
@@ -56,9 +57,8 @@ def make_request(token: str) -> _Page:
             reference,
         )
     except ValueError as error:
-        fault = visible(str(error))
-        return _shown(f"{fault[:1].upper()}{fault[1:]}.", 400, wrong=fault.partition(" ")[0])
-    return redirect(_place_of(made), 303)
+        return _shown(fault_text(error), 400, wrong=str(error).partition(" ")[0])
+    return redirect(url_for("paycheckout_owner.list_requests", _anchor=made.reference), 303)
 
 
 def withdraw_request(token: str) -> _Page:
@@ -68,8 +68,6 @@ def withdraw_request(token: str) -> _Page:
         return _shown("Say why the request is withdrawn.", 400)
     try:
         runtime().for_writing(f"withdraw_request({reference!r})").requests.withdraw(reference, owner(), why)
-    except UnknownRequest:
-        abort(404)
     except WithdrawalRefused as refused:
         return _shown(f"This request is {refused.status} already; see below.", 409)
     return redirect(url_for("paycheckout_owner.list_requests"), 303)
@@ -112,7 +110,3 @@ def _deadline_given(account: str) -> datetime | None:
         return moment_of(given, runtime().settings_of(account).time_zone) if given else None
     except ValueError as fault:
         raise ValueError(f"expires {fault}") from None
-
-
-def _place_of(made: RequestMixin) -> str:
-    return url_for("paycheckout_owner.list_requests", _anchor=made.reference)

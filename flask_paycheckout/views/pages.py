@@ -156,7 +156,11 @@ def page(template: str, order_id: str | None, text: PageText | RefundText, **con
 
 
 def qr_code(text: str) -> Markup:
-    """Draw a QR code as an inline SVG, dark on white so that it can be scanned from a dark page too."""
+    """Draw a QR code, such as of a checkout's `url`, as an inline SVG, dark on white so that it can always be scanned.
+
+    :raises ImportError: segno is not installed, which the extra `qr` brings.
+    :raises ValueError: the text is too long for a QR code.
+    """
     try:
         import segno
     except ImportError:

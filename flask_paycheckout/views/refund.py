@@ -36,7 +36,7 @@ from flask_paycheckout.views.pages import (
     problem,
     seconds_to_wait,
 )
-from flask_paycheckout.views.refund_text import FieldText, Problem, field_text, problem_text, refund_text
+from flask_paycheckout.views.refund_text import Problem, field_text, problem_text, refund_text
 
 _MAX_BODY = 64 * 1024
 _REMEDY = "Please open the link that the shop sent you again, and use its own form."
@@ -75,8 +75,10 @@ class _Field(msgspec.Struct, frozen=True):
     """A field of the form, as the template shows it."""
 
     name: str
+    label: str
+    hint: str
+    fault: str
     value: str
-    text: FieldText
     attributes: Mapping[str, str]
     focused: bool
     choices: Mapping[str, str]
@@ -158,7 +160,7 @@ def _facts(payout: PayoutMixin) -> dict[str, Any]:
         "status": payout.status,
         "amount": f"{payout.amount:f}",
         "currency": payout.currency,
-        "fields": [{"name": field.name, "label": field.text.label, "required": True} for field in fields],
+        "fields": [{"name": field.name, "label": field.label, "required": True} for field in fields],
     }
 
 
@@ -177,7 +179,7 @@ def _refused(
     shown = partial(_page, payout, form, problem=told, detail=detail, when=when)
     more: dict[str, Any] = {"detail": detail} if detail else {}
     if form is not None and _CODES[why] is Code.INVALID:
-        more["errors"] = {field.name: field.text.fault for field in _fields(payout, form) if field.text.fault}
+        more["errors"] = {field.name: field.fault for field in _fields(payout, form) if field.fault}
     return problem(_CODES[why], told, shown, wait, **more)
 
 
@@ -212,8 +214,8 @@ def _fields(payout: PayoutMixin, form: RefundForm | None) -> list[_Field]:
     return [
         _Field(
             name,
+            *field_text(name, faults.get(name), payout.currency, chosen, again=form is not None),
             "" if form is None or name == ACCOUNT_NUMBER else form.values[name],
-            field_text(name, faults.get(name), payout.currency, chosen, again=form is not None),
             _ATTRIBUTES[name] if name == "country" else {"type": "text", "maxlength": "255"} | _ATTRIBUTES[name],
             name == first,
             _choices("" if form is None else form.values[name], chosen.tag) if name == "country" else {},

@@ -74,15 +74,6 @@ class RefundText(msgspec.Struct, frozen=True):
     """The language of these texts, for the attribute `lang`."""
 
 
-class FieldText(msgspec.Struct, frozen=True):
-    """The translated texts of one field."""
-
-    label: str
-    hint: str
-    fault: str
-    """What is wrong with it; empty when nothing is."""
-
-
 _FORM = RefundText(
     message("Where should your refund go?"),
     message(
@@ -257,12 +248,16 @@ def problem_text(problem: Problem, language: Language, *, token: bool) -> str:
     return catalogue(language.code).gettext(text)
 
 
-def field_text(name: str, fault: Fault | None, currency: str, language: Language, *, again: bool) -> FieldText:
-    """The texts of a field.
+def field_text(
+    name: str, fault: Fault | None, currency: str, language: Language, *, again: bool
+) -> tuple[str, str, str]:
+    """The label and the hint of a field, and what is wrong with it; empty where there is nothing to say.
 
     :param again: whether the form is shown again, so that an account number must be typed once more.
     """
-    messages = catalogue(language.code)
+
+    def told(text: str) -> str:
+        return catalogue(language.code).gettext(text) % {"token": currency} if text else ""
+
     hint = _OWN_WALLET if name == "wallet_address" else _TYPE_AGAIN if name == ACCOUNT_NUMBER and again else ""
-    texts = (_LABELS[name], hint, _FAULTS[fault] if fault is not None else "")
-    return FieldText(*(messages.gettext(text) % {"token": currency} if text else "" for text in texts))
+    return told(_LABELS[name]), told(hint), told(_FAULTS[fault] if fault is not None else "")

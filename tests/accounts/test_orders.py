@@ -8,9 +8,8 @@ from flask_paycheckout import Account, Pay
 from flask_paycheckout.client import PaymentsError
 from tests.accounts.conftest import SECRETS, Sellers, SigningService
 from tests.conftest import OpenShop
-from tests.payouts.shop import refunds
-from tests.scripted import SAME_SITE, garbage
-from tests.views.pages import fails_to_pay, names, opens, presses_pay
+from tests.scripted import garbage
+from tests.views.pages import fails_to_pay, opens, presses_pay
 
 
 def test_every_call_for_an_order_is_signed_by_its_own_account(market: Sellers, service: SigningService) -> None:
@@ -80,13 +79,6 @@ def test_pay_buttons_lead_to_the_payment_pages_of_the_orders_account_only(
         assert presses_pay(shop, order_id).status_code == (303 if name == "ada" else 503)
 
 
-def test_the_shop_is_not_asked_whose_an_order_is_that_cannot_be_paid(market: Sellers) -> None:
-    shop = market.shop
-    shop.paycheckout.account_of({"o-1": "ada"}.__getitem__)
-    assert presses_pay(shop, "no-such-order").status_code == 404
-    assert opens(shop, "no-such-order").status_code == 200
-
-
 def test_an_account_that_is_gone_stops_no_other(market: Sellers, service: SigningService) -> None:
     shop = market.shop
     gone, other = shop.has_deposit("completed", "o-1"), shop.has_deposit("completed", "o-2")
@@ -103,24 +95,6 @@ def test_an_account_that_is_gone_stops_no_other(market: Sellers, service: Signin
     assert {client_id for client_id, _ in service.signed} == {"id-bo"}, "no fallback to other keys"
 
 
-def test_a_customer_of_an_account_that_is_gone_is_told_to_try_again(market: Sellers) -> None:
-    del market.client_ids["ada"]
-    with market.shop.app.test_request_context():
-        path = market.shop.paycheckout.pay_url("o-1")
-    answer = market.shop.browser.post(path, headers=SAME_SITE)
-    assert answer.status_code == 503
-    assert not names(answer.text, "ada")
-
-
-def test_a_webhook_of_one_account_that_names_anothers_checkout_is_read_with_that_ones_keys(
-    market: Sellers, service: SigningService
-) -> None:
-    checkout_id = market.shop.has_deposit("completed", "o-2")
-    service.signed.clear()
-    market.shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})
-    assert service.signed == [("id-bo", checkout_id)]
-
-
 def test_a_service_that_fails_for_one_account_is_still_asked_for_the_others(
     market: Sellers, service: SigningService
 ) -> None:
@@ -133,10 +107,6 @@ def test_a_service_that_fails_for_one_account_is_still_asked_for_the_others(
     assert [signer for signer, _ in service.signed] == ["id-ada"] * 3, "the fourth one is not asked"
     market.shop.totals["o-3"] = Pay("12.50", "USD")
     assert presses_pay(market.shop, "o-2").status_code == presses_pay(market.shop, "o-3").status_code == 303
-
-
-def test_a_refund_belongs_to_the_account_that_was_paid(market: Sellers) -> None:
-    assert refunds(market.shop, market.shop.has_paid("o-2")).account == "bo"
 
 
 def test_keys_that_are_refused_do_not_end_the_round_of_the_others(open_shop: OpenShop, service: SigningService) -> None:

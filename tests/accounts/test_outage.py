@@ -71,22 +71,3 @@ def test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account(
     [unread] = [one for one in json.loads(alarm.stdout)["alarms"] if one["kind"] == "unread-payments"]
     assert (unread["key"], unread["account"]) == ("unread-payments", None), "an outage is one alarm for all accounts"
     assert all(any(f"(account {seller})" in one["text"] for one in unread["examples"]) for seller in SELLERS)
-
-
-@pytest.mark.usefixtures("no_retries")
-def test_the_last_lines_of_an_outage_are_counted_when_it_is_over(
-    market: Sellers, service: SigningService, caplog: pytest.LogCaptureFixture
-) -> None:
-    shop = market.shop
-    stores_many(shop, "ada", shop.starts("o-1"))
-    service.refused = {"id-ada"}
-    failed = shop.reconciles().failed
-    assert failed > 1
-    assert len([record for record in caplog.records if "could not be read" in record.message]) == 1
-    service.refused = set()
-    shop.clock.advance(minutes=10)
-    caplog.clear()
-    shop.reconciles()
-    [told] = [record for record in caplog.records if "left out" in record.message]
-    assert told.message.startswith(f"{failed - 1} more lines about reads of deposits were left out since ")
-    assert (vars(told)["account"], vars(told)["left_out"]) == ("ada", failed - 1)

@@ -69,12 +69,6 @@ def test_one_is_read_with_the_accounts_new_keys_when_the_old_ones_are_refused(
     assert signers == [["id-ada"], ["id-ada-2"]]
 
 
-def test_one_that_is_gone_or_has_no_token_waits_and_stops_no_other(owing: Sellers) -> None:
-    del owing.client_ids["ada"]
-    assert sends(owing.shop).sent == 1
-    assert statuses(owing) == {"ada": "ready", "bo": "sent", "": "ready"}
-
-
 def test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pay(
     owing: Sellers, service: SigningService
 ) -> None:

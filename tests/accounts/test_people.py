@@ -107,22 +107,6 @@ def test_an_unknown_account_is_a_clear_error(busy: Sellers, name: str) -> None:
         assert "a\nb" not in text
 
 
-def test_starts_of_one_account_that_fail_are_told_while_another_one_sells(
-    market: Sellers, service: SigningService
-) -> None:
-    service.refused = {"id-ada"}
-    for place in range(8):
-        with pytest.raises(Exception, match="Unknown client"):
-            market.shop.starts("o-1")
-        market.add("bo", f"b-{place}")
-        market.shop.starts(f"b-{place}")
-        market.shop.clock.advance(minutes=1)
-    [failing] = told(market.shop, "report", "--account", "ada")["alarms"]
-    assert (failing["key"], failing["account"]) == ("refused-keys:ada", "ada")
-    assert "with account ada" in runs(market.shop, "report")[1]
-    assert {one["key"] for one in told(market.shop, "report", "--account", "bo")["alarms"]} == {"late-reads"}
-
-
 def an_outage(market: Sellers, service: SigningService) -> None:
     """Nobody can pay ada for a while, and then nobody tries."""
     service.refused = {"id-ada"}
@@ -236,14 +220,6 @@ def test_default_keys_that_no_payment_uses_are_a_warning_only(well: Sellers, ser
     assert level() == "failure"
 
 
-@pytest.mark.parametrize(("forgotten", "remedy"), [("account", "@paycheckout.account."), ("account_of", "account_of.")])
-def test_one_function_without_the_other_is_a_failure(market: Sellers, forgotten: str, remedy: str) -> None:
-    setattr(market.shop.runtime.callbacks, forgotten, None)
-    code, [check] = examined(market.shop)
-    assert (code, check["level"]) == (1, "failure")
-    assert check["remedy"].endswith(remedy)
-
-
 def test_of_very_many_accounts_a_hundred_are_checked_and_it_is_told(market: Sellers, service: SigningService) -> None:
     for place in range(102):
         market.client_ids[f"s-{place:03}"] = f"id-{place}"
@@ -292,15 +268,6 @@ def test_the_owners_lists_name_and_filter_accounts(busy: Sellers) -> None:
         assert (
             opens(shop, "", account=unknown).status_code == opens(shop, "/payouts", account=unknown).status_code == 404
         )
-
-
-def test_a_shop_with_one_account_sees_no_filter(shop: Shop) -> None:
-    opens_view(shop)
-    shop.has_held("o-1")
-    pays_out(shop)
-    for path in ("", "/payouts"):
-        # A random token may hold these letters, inside.
-        assert not re.search(r"(?<![\w-])account", opens(shop, path, account="nobody").text.lower())
 
 
 def test_pages_of_one_order_or_payout_name_its_account_and_hostile_names_are_escaped(

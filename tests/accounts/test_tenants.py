@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import Account, ConfigurationError, order_paid
+from flask_paycheckout import Account, order_paid
 from tests.accounts.conftest import Sellers
 from tests.payouts.claiming import FORM, Customer
 from tests.payouts.shop import refunds
@@ -139,12 +139,3 @@ def test_an_account_that_is_gone_stops_no_link_and_no_page(shop: Shop, caplog: p
     with shop.app.app_context(), caplog.at_level(logging.ERROR):
         assert hosts(shop, "o-1") == {SHOP}
     assert "account_of failed for order o-1" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("public_url", "ada.example"), ("languages", ["xx"]), ("time_zone", "Mars/Base"), ("shop_name", "a\nb")],
-)
-def test_a_house_is_checked_like_the_settings(name: str, value: object) -> None:
-    with pytest.raises(ConfigurationError, match=rf"Account\({name}=\.\.\.\)"):
-        Account("id", "secret", **{name: value})  # type: ignore[arg-type]

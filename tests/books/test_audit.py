@@ -17,7 +17,6 @@ import sqlalchemy as sa
 from flask_paycheckout import SETTINGS, ByHand, Pay
 from flask_paycheckout.books.audit import reading, rechecks
 from flask_paycheckout.books.audit.results import AuditResult
-from flask_paycheckout.cli import audit as command
 from flask_paycheckout.client import FiatItem
 from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disbursement
 from flask_paycheckout.sandbox.world.database import transaction
@@ -619,10 +618,7 @@ def test_too_many_requests_are_waited_for(payer: Payer, monkeypatch: pytest.Monk
     assert (code, len(findings)) == (0, len(checkouts))
 
 
-def test_a_service_that_is_away_is_asked_a_few_times_and_all_is_named(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(command, "_MOST_UNREADABLE", 4)
+def test_a_service_that_is_away_is_asked_a_few_times_and_all_is_named(shop: Shop) -> None:
     for checkout_id in paid(shop, 50):
         shop.service.fails(checkout_id)
     shop.service.reads.clear()
@@ -630,9 +626,7 @@ def test_a_service_that_is_away_is_asked_a_few_times_and_all_is_named(
     assert ran.exit_code == 1
     assert len(shop.service.reads) < 30
     assert "unreadable 50" in ran.stdout
-    assert ran.stdout.count("unreadable: deposit") == 4
-    assert "unreadable: 46 more; --json names all" in ran.stdout
-    assert len(audits(shop)[1]) == 50
+    assert ran.stdout.count("unreadable: ") == 50
 
 
 # Stops

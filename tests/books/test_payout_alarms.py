@@ -253,21 +253,3 @@ def test_receivers_of_payout_signals_are_demanded_of_a_shop_that_pays_out(
         signal.connect(listens, sender=payer.shop.app)
     warned = {check["about"] for check in runs(payer.shop, "doctor")[1]["checks"] if check["level"] == "warning"}
     assert warned & OF_PAYOUTS == set()
-
-
-def test_how_account_numbers_are_stored_is_told_while_some_are(
-    open_shop: OpenShop, paycheckout_sandbox: Sandbox
-) -> None:
-    shop = open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_SEAL_KEY="A" * 43 + "=")
-    payer = Payer(shop, paycheckout_sandbox)
-
-    def told() -> list[Any]:
-        return [check for check in runs(shop, "doctor")[1]["checks"] if check["about"] == "seal key"]
-
-    payer.owes()
-    assert told() == []
-    payer.owes("p-2", to=BANK)
-    [found] = told()
-    assert (found["level"], "sealed with PAYCHECKOUT_SEAL_KEY" in found["found"]) == ("ok", True)
-    stands(shop, "p-2", status="completed", to_details=None)
-    assert told() == []

@@ -90,22 +90,17 @@ def shop(open_shop: OpenShop) -> Shop:
     return open_shop(**PUBLIC)
 
 
-def test_a_shop_that_is_well(well: Shop) -> None:
+def test_a_shop_that_is_well_is_told_so_and_nothing_stays_changed(well: Shop) -> None:
     found = diagnosis(well)
     complaints = [check for check in found.checks if check.remedy and "fsync" not in check.found]
     assert complaints == [], "but for the test server, which keeps nothing"
     ran = doctor(well)
-    assert ran.exit_code == 0
-    assert "failure" not in ran.output
+    assert (ran.exit_code, "failure" in ran.output) == (0, False)
     assert ran.output.endswith(
         "\nWebhook URL to register: https://shop.example/paycheckout/webhook/canary-path-secret-1234\n"
     )
-
-
-def test_nothing_stays_changed(well: Shop) -> None:
-    diagnosis(well)
     with well.runtime.engine().connect() as connection:
-        for table in (well.runtime.models.checkouts, well.runtime.models.events):
+        for table in well.runtime.models.tables:
             assert connection.execute(table.select()).all() == []
 
 
@@ -148,27 +143,23 @@ def test_tables_that_are_not_as_the_models_say(well: Shop, statement: str, found
 
 
 POSTGRES_FAULTS = [
-    pytest.param("ALTER COLUMN created_at TYPE TIMESTAMP", "created_at does not keep the time zone", id="no zone"),
-    pytest.param("ALTER COLUMN order_id TYPE VARCHAR(20)", "order_id is limited to 20 characters", id="too short"),
-    pytest.param(
-        "ALTER COLUMN total_amount TYPE NUMERIC USING 0", "total_amount is NUMERIC, not VARCHAR(64)", id="type"
-    ),
-    pytest.param("ALTER COLUMN reason SET NOT NULL", "reason is NOT NULL", id="not null"),
-    pytest.param("ADD COLUMN colour VARCHAR NOT NULL", "colour is not in the models", id="an unknown column"),
-    pytest.param(
-        "DROP CONSTRAINT paycheckout_checkout_paid_order_id_key", "paid_order_id is not unique", id="not unique"
-    ),
+    ("ALTER COLUMN created_at TYPE TIMESTAMP", "tables", "created_at does not keep the time zone"),
+    ("ALTER COLUMN order_id TYPE VARCHAR(20)", "tables", "order_id is limited to 20 characters"),
+    ("ALTER COLUMN total_amount TYPE NUMERIC USING 0", "tables", "total_amount is NUMERIC, not VARCHAR(64)"),
+    ("DROP CONSTRAINT paycheckout_checkout_paid_order_id_key", "tables", "paid_order_id is not unique"),
+    ("ALTER COLUMN reason SET NOT NULL", "writing", 'null value in column "reason"'),
+    ("ADD COLUMN colour VARCHAR NOT NULL", "writing", 'null value in column "colour"'),
 ]
 
 
-@pytest.mark.parametrize(("change", "found"), POSTGRES_FAULTS)
+@pytest.mark.parametrize(("change", "about", "found"), POSTGRES_FAULTS, ids=[fault[2] for fault in POSTGRES_FAULTS])
 def test_columns_that_are_not_as_the_models_say(
-    open_shop: OpenShop, postgres_database: str, change: str, found: str
+    open_shop: OpenShop, postgres_database: str, change: str, about: str, found: str
 ) -> None:
     """On PostgreSQL, which can alter columns so; the checks are the same on SQLite."""
     shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
     execute(shop, f"ALTER TABLE paycheckout_checkout {change}")
-    assert f"paycheckout_checkout.{found}" in worst(shop, "tables").found
+    assert found in worst(shop, about).found
     assert diagnosis(shop).failed
 
 
@@ -230,11 +221,6 @@ def test_a_pool_is_compared_with_the_threads_of_a_process(open_shop: OpenShop, s
     assert (check.level, check.found.split(":")[0]) == (level, f"{size} connection{'s' if size > 1 else ''}")
 
 
-def test_sqlite_that_does_not_wait(open_shop: OpenShop) -> None:
-    shop = open_shop(SQLALCHEMY_ENGINE_OPTIONS={"connect_args": {"timeout": 1}})
-    assert any("waits only 1000 ms" in check.found for check in about(shop, "SQLite"))
-
-
 def test_postgresql_that_may_forget_what_it_committed(open_shop: OpenShop, postgres_database: str) -> None:
     shop = open_shop(
         SQLALCHEMY_DATABASE_URI=postgres_database, SQLALCHEMY_ENGINE_OPTIONS={"isolation_level": "SERIALIZABLE"}
@@ -247,50 +233,39 @@ def test_postgresql_that_may_forget_what_it_committed(open_shop: OpenShop, postg
 
 # The service
 
-SERVICE = [
-    pytest.param(lambda: refusal(401, "Unauthorized"), "credentials", "failure", "refused: GET /v1/deposit", id="401"),
-    pytest.param(lambda: refusal(403, "Forbidden"), "credentials", "failure", "refused", id="403"),
-    pytest.param(
-        lambda: refusal(404, "no Route matched"),
-        "service",
-        "failure",
-        "but not as the service does",
-        id="a gateway's 404",
-    ),
-    pytest.param(lambda: refusal(500, "Oops"), "credentials", "warning", "not checked", id="500"),
-    pytest.param(lambda: refusal(429, "Slow down"), "credentials", "warning", "not checked", id="429"),
-    pytest.param(lambda: httpx.Response(200, text="<html>"), "service", "failure", "not a JSON object", id="HTML"),
-]
+SERVICE = {
+    "401": (lambda: refusal(401, "Unauthorized"), "failure", "refused: GET /v1/deposit"),
+    "a gateway's 404": (lambda: refusal(404, "no Route matched"), "failure", "but not as the service does"),
+    "429": (lambda: refusal(429, "Slow down"), "warning", "not checked"),
+    "HTML": (lambda: httpx.Response(200, text="<html>"), "failure", "not a JSON object"),
+}
 
 
-@pytest.mark.parametrize(("answer", "subject", "level", "found"), SERVICE)
+@pytest.mark.parametrize(("answer", "level", "found"), SERVICE.values(), ids=SERVICE)
 def test_what_the_service_says_to_a_signed_read(
-    shop: Shop, answer: Callable[[], httpx.Response], subject: str, level: str, found: str
+    shop: Shop, answer: Callable[[], httpx.Response], level: str, found: str
 ) -> None:
     answers(shop, answer())
-    check = worst(shop, subject)
-    assert check.level == level
-    assert found in check.found
+    check = worst(shop, "credentials")
+    assert (check.level, found in check.found) == (level, True)
 
 
-CLOCKS = [
-    pytest.param({"seconds": 0}, "ok", "agrees", id="equal"),
-    pytest.param({"seconds": -4}, "ok", "agrees", id="a little ahead"),
-    pytest.param({"seconds": -20}, "warning", "ahead of", id="ahead"),
-    pytest.param({"seconds": 20}, "warning", "behind", id="behind"),
-    pytest.param({"minutes": -5}, "failure", "ahead of", id="far ahead"),
-    pytest.param({"minutes": 5}, "failure", "behind", id="far behind"),
-]
-
-
-@pytest.mark.parametrize(("apart", "level", "found"), CLOCKS)
-def test_clocks_that_differ(shop: Shop, apart: dict[str, float], level: str, found: str) -> None:
-    answers(shop, told_at(**apart))
+@pytest.mark.parametrize(
+    ("seconds", "level", "found"),
+    [
+        (-4, "ok", "agrees"),
+        (-20, "warning", "ahead of"),
+        (20, "warning", "behind"),
+        (300, "failure", "behind"),
+    ],
+)
+def test_clocks_that_differ(shop: Shop, seconds: int, level: str, found: str) -> None:
+    answers(shop, told_at(seconds=seconds))
     [check] = about(shop, "clock")
     assert (check.level, found in check.found) == (level, True)
 
 
-@pytest.mark.parametrize("date", [None, "", "yesterday", "x" * 5000, "Thu, 99 Foo 2026 00:00:00 GMT"])
+@pytest.mark.parametrize("date", [None, "x" * 5000, "Thu, 99 Foo 2026 00:00:00 GMT"])
 def test_an_answer_without_a_time(shop: Shop, date: str | None) -> None:
     answer = refusal(404, "Deposit not found")
     if date is not None:
@@ -322,8 +297,15 @@ def guards_forms(shop: Shop) -> None:
 
 FAULTS: list[tuple[dict[str, Any], Callable[[Shop], object], str, str, str]] = [
     ({}, nothing, "SQLite", "journal mode is delete", "WAL"),
+    (
+        {"SQLALCHEMY_ENGINE_OPTIONS": {"connect_args": {"timeout": 1}}},
+        lambda shop: execute(shop, "PRAGMA journal_mode=WAL"),
+        "SQLite",
+        "waits only 1000 ms",
+        "timeout",
+    ),
     ({"SQLALCHEMY_DATABASE_URI": "sqlite://"}, nothing, "SQLite", "in memory", ""),
-    ({}, lambda shop: setattr(shop.service, "meanwhile", is_away), "service", "no connection", ""),
+    ({}, lambda shop: setattr(shop.service, "meanwhile", is_away), "credentials", "no connection", ""),
     ({}, lambda shop: setattr(shop.paycheckout._callbacks, "order_total", None), "order_total", "is registered", ""),
     ({}, lambda shop: shop.paycheckout.order_total(lambda _: shop.totals["o-1"]), "order_total", "gave a price", ""),
     ({}, lambda shop: shop.paycheckout.order_total(dict[str, Any]().__getitem__), "order_total", "KeyError", ""),
@@ -411,25 +393,15 @@ def test_a_sandbox_and_a_short_secret_key_in_production(open_shop: OpenShop) -> 
     assert found[1].startswith("SECRET_KEY has 3 characters")
 
 
-@pytest.mark.parametrize(("number", "found"), [(None, "1000 .*the default"), (8, "8 .*PAYCHECKOUT_WEB_CALLS")])
+@pytest.mark.parametrize(("number", "found"), [(None, "1000 .the default"), (8, "8 .PAYCHECKOUT_WEB_CALLS")])
 def test_the_web_requests_that_may_wait_and_who_says_so(open_shop: OpenShop, number: int | None, found: str) -> None:
     [check] = about(open_shop(PAYCHECKOUT_WEB_CALLS=number), "web calls")
-    assert re.search(f"at most {found}", check.found)
+    assert re.search(found, check.found)
 
 
 def test_trusted_hosts_do_not_refuse_the_doctor(open_shop: OpenShop) -> None:
     shop = open_shop(TRUSTED_HOSTS=["shop.example"])
     assert [check.level for check in about(shop, "webhook")] == ["ok", "ok"]
-
-
-@pytest.mark.parametrize(("broker", "level"), [("memory://", "ok"), ("redis+socket:///nowhere/redis.sock", "warning")])
-def test_the_broker_of_deferred_webhooks(open_shop: OpenShop, broker: str, level: str) -> None:
-    from celery import Celery  # type: ignore[import-untyped]
-
-    shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
-    celery_app = shop.app.extensions["celery"] = Celery("shop", broker=broker, set_as_current=False)
-    assert [check.level for check in about(shop, "tasks")] == [level]
-    celery_app.close()
 
 
 def test_connections_that_are_open_before_a_fork_are_warned_of(open_shop: OpenShop) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import select, text
 
 from example_shop.database import db
 from example_shop.payments import LIGHTHOUSE, keep_keys, paycheckout
-from tests.example_shop.conftest import Payments, Shopper
+from tests.example_shop.conftest import Payments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,9 +62,3 @@ def test_keys_are_encrypted_in_the_database(shop: Flask, lighthouse: SandboxAcco
     assert LIGHTHOUSE in stored
     assert lighthouse.client_secret not in stored
     assert lighthouse.access_token not in stored
-
-
-def test_a_brand_without_an_account_sells_under_the_shops_own(shop: Flask, shopper: Shopper) -> None:
-    shopper.starts_to_pay(shopper.orders(sea_breeze=1))
-    with shop.app_context():
-        assert db.session.scalars(select(paycheckout.Checkout)).one().account == ""

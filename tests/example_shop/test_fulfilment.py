@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,26 +60,10 @@ def test_the_warehouse_is_told_once_what_to_pack(
     assert "P-0001" in shopper.sees(f"/orders/{order_id}")
 
 
-def test_the_shop_can_write_while_the_warehouse_is_called(
-    shop: Flask, shopper: Shopper, warehouse: responses.RequestsMock, payments: Payments
-) -> None:
-    def answer(request: requests.PreparedRequest) -> tuple[int, dict[str, str], str]:
-        with shop.app_context():
-            file = str(db.engine.url.database)
-        with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-        return 201, {}, json.dumps({"parcel": "P-0001"})
-
-    warehouse.add_callback("POST", DOOR, callback=answer)
-    payments.pays(shopper.orders(first_snow=1))
-    assert parcels(shop) == ["P-0001"]
-
-
 @pytest.mark.parametrize(
     "trouble",
     [
         pytest.param({"status": 503}, id="turned away"),
-        pytest.param({"body": requests.ConnectionError("no answer")}, id="nobody there"),
         pytest.param({"body": requests.Timeout("too slow")}, id="too slow"),
         pytest.param({"body": "thank you", "status": 200}, id="not an answer"),
     ],

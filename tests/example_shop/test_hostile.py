@@ -26,9 +26,7 @@ NAMES = {
 }
 ADDRESSES = {
     "coded-word": "a@=?utf-8?b?DQpCY2M6IHhAeS56?=.example",
-    "coded-mailbox": "=?utf-8?q?a=0d=0aBcc:x@y.example?=@b.example",
     "two": "a,b@example.com",
-    "brackets": "Ada<b@example.com",
     "nul": "a\0@example.com",
 }
 
@@ -41,12 +39,6 @@ ADDRESSES = {
 def test_what_would_be_other_words_in_a_letter_is_refused(shop: Flask, shopper: Shopper, name: str, email: str) -> None:
     shopper.takes(first_snow=1)
     assert shopper.sends("/orders/", name=name, email=email).status_code in {400, 422}
-
-
-@pytest.mark.parametrize("path", ["/orders/K7QM%00", "/jars/a%00b", "/?x=%00"])
-def test_nothing_is_looked_up_by_a_nul(shopper: Shopper, path: str) -> None:
-    """PostgreSQL would break at it."""
-    assert shopper.browser.get(path).status_code == 400
 
 
 def test_no_page_is_framed_sniffed_or_kept_and_no_address_told(owner: Owner, shopper: Shopper) -> None:
@@ -79,18 +71,12 @@ ANSWERS = {
     "no-json": b"<h1>P-1</h1>",
     "no-object": b'["P-1"]',
     "no-number": b'{"parcel": 7}',
-    "nothing": b"",
-    "null": b"null",
-    "without": b"{}",
-    "empty": b'{"parcel": ""}',
     "long": b'{"parcel": "' + b"9" * 41 + b'"}',
     "markup": b'{"parcel": "<script>alert(1)</script>"}',
     "nul": b'{"parcel": "P\\u0000"}',
     "half-a-character": b'{"parcel": "\\ud800"}',
     "no-utf-8": b'{"parcel": "\xff"}',
     "deep": b"[" * 60_000,
-    "deep-object": b'{"parcel":' * 6000,
-    "digits": b'{"parcel": ' + b"9" * 5000 + b"}",
 }
 
 

@@ -22,22 +22,11 @@ def test_an_order_holds_the_basket_and_empties_it(shop: Flask, shopper: Shopper)
     assert "Nothing but air" in shopper.sees("/basket/")
 
 
-def test_an_order_keeps_its_prices(shop: Flask, shopper: Shopper, monkeypatch: pytest.MonkeyPatch) -> None:
-    order_id = shopper.orders(first_snow=1)
-    monkeypatch.setattr("example_shop.products._BY_SLUG", {})
-    assert stored(shop, order_id)["total"] == Decimal("24.00")
-    assert "First Snow" in shopper.sees(f"/orders/{order_id}")
-
-
 @pytest.mark.parametrize(
     ("name", "email", "fault"),
     [
         pytest.param("", "ada@example.com", "tell us your name", id="no name"),
-        pytest.param("x" * 101, "ada@example.com", "tell us your name", id="long name"),
-        pytest.param("Ada", "", "give an e-mail address", id="no address"),
         pytest.param("Ada", "ada@home", "give an e-mail address", id="no domain"),
-        pytest.param("Ada", "a b@example.com", "give an e-mail address", id="space"),
-        pytest.param("Ada", f"{'a' * 200}@example.com", "give an e-mail address", id="long address"),
     ],
 )
 def test_a_faulty_order_form_says_what_is_wrong_and_keeps_the_rest(
@@ -56,13 +45,6 @@ def test_an_open_order_can_be_changed(shop: Flask, shopper: Shopper) -> None:
     shopper.changes(order_id, first_snow=0, north_wind=3)
     assert stored(shop, order_id)["total"] == Decimal("54.00")
     assert "First Snow" not in shopper.sees(f"/orders/{order_id}")
-
-
-def test_an_order_keeps_at_least_one_jar(shop: Flask, shopper: Shopper) -> None:
-    order_id = shopper.orders(first_snow=2)
-    shopper.changes(order_id, first_snow=0)
-    assert "at least one jar" in shopper.sees(f"/orders/{order_id}")
-    assert stored(shop, order_id)["total"] == Decimal("48.00")
 
 
 def test_a_cancelled_or_paid_order_stays_as_it_is(shop: Flask, shopper: Shopper, payments: Payments) -> None:

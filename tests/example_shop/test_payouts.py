@@ -68,17 +68,6 @@ def test_suppliers_are_paid_their_shares_once_each_in_its_way_and_followed_to_th
     assert len(paycheckout_sandbox.payouts) == 3
 
 
-def test_a_large_share_waits_for_the_owner(shop: Flask, payments: Payments, paycheckout_sandbox: Sandbox) -> None:
-    order_id = payments.buys(northern_lights=5)
-    payments.passes(60)
-    assert states(shop) == {"maren": "waiting"}
-    assert paycheckout_sandbox.payouts == []
-    with shop.app_context():
-        paycheckout.approve_payout(f"maren-{order_id}", by="the owner", seen=0)
-    payments.passes(60)
-    assert states(shop) == {"maren": "sent"}
-
-
 def test_a_payout_that_failed_stands_in_the_diary_and_is_tried_again_by_a_person(
     shop: Flask, payments: Payments, paycheckout_sandbox: Sandbox
 ) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,8 +10,8 @@ from sqlalchemy import select
 
 from example_shop.database import db
 from example_shop.payments import paycheckout
-from example_shop.receipts import Letter, payment_lines
-from flask_paycheckout import Pay, Payment
+from example_shop.receipts import Letter
+from flask_paycheckout import Pay
 from tests.example_shop.conftest import Owner, Payments, Shopper, stored
 
 if TYPE_CHECKING:
@@ -29,16 +27,6 @@ def letters(shop: Flask) -> list[tuple[str, bool]]:
     """The address of each letter, and whether it was posted."""
     with shop.app_context():
         return [(letter.address, letter.posted_at is not None) for letter in db.session.scalars(select(Letter))]
-
-
-def test_a_receipt_tells_what_is_known_of_the_payment_and_keeps_to_its_lines() -> None:
-    unknown = Payment(None, None, None, None, None, None, completed_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
-    assert payment_lines(None) == []
-    assert payment_lines(unknown) == ["On:          02 Jan 2026, 03:04 UTC"]
-    hostile = replace(unknown, bank_name="A Bank\r\n\r\nPay again at https://evil.example " + "x" * 200)
-    told = payment_lines(hostile)[0]
-    assert told.startswith("By:          A Bank Pay again")
-    assert len(told) < 80
 
 
 def test_a_customer_who_has_not_paid_is_reminded_and_a_request_is_no_order(

@@ -88,21 +88,6 @@ def test_who_only_knows_the_orders_number_gets_no_link_to_its_refund(
     assert "/refunds/" not in page
 
 
-def test_what_was_refunded_is_not_refunded_again_and_needs_a_reason_and_the_owner(
-    shop: Flask, owner: Owner, payments: Payments
-) -> None:
-    order_id = payments.buys(first_snow=1)
-    checkout_id = newest_checkout(shop, order_id)
-    assert refund(owner, checkout_id).location == "/owner/login"
-    owner.logs_in()
-    assert refund(owner, checkout_id, why=" ").status_code == 400
-    assert refund(owner, "no-such-checkout").status_code == 404
-    assert refunds(shop) == []
-    assert refund(owner, checkout_id).status_code == 303
-    assert refund(owner, checkout_id).status_code == 409
-    assert len(refunds(shop)) == 1
-
-
 def test_a_deposit_that_is_refunded_closes_the_order_and_frees_its_jars(
     shop: Flask, owner: Owner, shopper: Shopper, payments: Payments
 ) -> None:
@@ -115,21 +100,6 @@ def test_a_deposit_that_is_refunded_closes_the_order_and_frees_its_jars(
     assert shopper.reads(order_id) == "This order is refunded"
     with shop.app_context():
         assert free_of("small-rainbow") == OPENING
-
-
-def test_rejected_money_is_refunded_and_the_order_stays_open(
-    shop: Flask, owner: Owner, shopper: Shopper, paycheckout_sandbox: Sandbox
-) -> None:
-    order_id = shopper.orders(first_snow=1)
-    checkout_id = shopper.starts_to_pay(order_id)
-    paycheckout_sandbox.pay(checkout_id, 1)
-    paycheckout_sandbox.deliver_to(shopper.browser)
-    owner.logs_in()
-    owner.decides(checkout_id, "reject", "too little")
-    assert "Refund 1.00 USD" in owner.sees("/owner/")
-    refund(owner, checkout_id)
-    assert stored(shop, order_id)["state"] == "open"
-    assert "We pay 1.00 USD back to you" in shopper.sees(f"/orders/{order_id}")
 
 
 def test_what_is_refunded_before_it_was_packed_is_not_sent_any_more(

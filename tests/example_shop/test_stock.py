@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import select, update
 
-from example_shop.database import Order, db
-from example_shop.stock import OPENING, Reservation, SoldOut, Stock, follow_payment, release, reserve
+from example_shop.database import db
+from example_shop.stock import OPENING, Reservation, Stock, follow_payment
 from tests.example_shop.conftest import Owner, Payments, Shopper, newest_checkout, stored
-from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from flask import Flask
 
 
@@ -45,16 +41,6 @@ def test_jars_are_reserved_while_somebody_pays_and_taken_once_it_is_paid(
     payments.sandbox.pay(checkout_id)
     payments.passes(10)
     assert shelf(shop) == (OPENING - 3, 0, 3)
-
-
-def test_a_change_reserves_at_once_what_is_wanted_now(shop: Flask, shopper: Shopper, payments: Payments) -> None:
-    order_id = shopper.orders(first_snow=3, north_wind=2)
-    payments.picks(order_id)
-    payments.passes(2)
-    assert shelf(shop, "north-wind") == (OPENING - 2, 2, 0)
-    shopper.changes(order_id, first_snow=5, north_wind=0)
-    assert shelf(shop) == (OPENING - 5, 5, 0)
-    assert shelf(shop, "north-wind") == (OPENING, 0, 0)
 
 
 def test_jars_of_an_order_that_is_called_off_are_free_at_once(
@@ -90,34 +76,6 @@ def test_the_last_jar_is_for_who_pays_first(shop: Flask, shopper: Shopper, payme
     assert shelf(shop) == (0, 0, 1)
 
 
-def test_nobody_empties_the_shelf_without_paying(shop: Flask, shopper: Shopper, payments: Payments) -> None:
-    """However many orders are placed, buttons pressed and ways to pay picked."""
-    stranger = Shopper(shop)
-    pressed = [stranger.orders(first_snow=20, northern_lights=11) for _ in range(3)]
-    picked = [stranger.orders(first_snow=9) for _ in range(5)]
-    for order_id in pressed:
-        stranger.starts_to_pay(order_id)
-        stranger.starts_to_pay(order_id)
-    assert shelf(shop) == (OPENING, 0, 0)
-    for order_id in (*pressed, *picked):
-        payments.picks(order_id)
-    payments.passes(2)
-    free, reserved, _ = shelf(shop)
-    assert 0 < reserved <= free
-    assert shelf(shop, "northern-lights") == (11, 0, 0)
-    for order_id in picked:
-        stranger.changes(order_id, first_snow=20)
-    free, reserved, _ = shelf(shop)
-    assert reserved <= free
-
-    order_id = shopper.orders(first_snow=free)
-    for _ in ("the deposit", "the rest"):
-        payments.sandbox.pay(shopper.starts_to_pay(order_id))
-        payments.passes(2)
-    assert stored(shop, order_id)["state"] == "paid"
-    assert shelf(shop) == (0, reserved, free)
-
-
 @pytest.fixture
 def late_money(shop: Flask, shopper: Shopper, payments: Payments) -> str:
     """An order that was paid late, when its jar was released and somebody else's."""
@@ -148,58 +106,3 @@ def test_who_is_paid_for_and_sold_out_waits_for_the_next_catch(
     payments.passes(60)
     assert shelf(shop) == (3, 0, 2)
     assert "Paid, but sold out" not in owner.sees("/owner/")
-
-
-def test_an_order_is_reserved_whole_or_not_at_all(shop: Flask, shopper: Shopper) -> None:
-    leave_only(shop, 1, "north-wind")
-    order_id = shopper.orders(first_snow=3, north_wind=2)
-    with shop.app_context():
-        with pytest.raises(SoldOut):
-            reserve(db.session.get_one(Order, order_id))
-        db.session.commit()
-    assert shelf(shop) == (OPENING, 0, 0)
-    assert shelf(shop, "north-wind") == (1, 0, 0)
-
-
-def test_of_many_at_once_as_many_get_a_jar_as_there_are(make_shop: Callable[..., Flask], each_database: str) -> None:
-    shop = make_shop(SQLALCHEMY_DATABASE_URI=each_database)
-    shopper = Shopper(shop)
-    orders = [shopper.orders(first_snow=2, north_wind=1) for _ in range(8)]
-    leave_only(shop, 13)
-
-    def reserves(order_id: str) -> bool:
-        with shop.app_context():
-            try:
-                reserve(db.session.get_one(Order, order_id))
-            except SoldOut:
-                return False
-            finally:
-                db.session.commit()
-            return True
-
-    def releases(order_id: str) -> bool:
-        with shop.app_context():
-            release(order_id)
-            db.session.commit()
-            return True
-
-    with crowd(8) as people:
-        assert sum(people.does([partial(reserves, each) for each in orders])) == 3
-        assert shelf(shop) == (7, 6, 0)
-        # Told twice at the same moment, it is still given back once.
-        people.does([partial(releases, each) for each in orders[:4] * 2])
-        people.does([partial(releases, each) for each in orders])
-    assert shelf(shop) == (13, 0, 0)
-    assert shelf(shop, "north-wind") == (OPENING, 0, 0)
-
-
-def test_the_owner_shelves_new_jars(shop: Flask, owner: Owner) -> None:
-    assert owner.browser.get("/owner/stock/").location == "/owner/login"
-    assert owner.sends("/owner/stock/", slug="first-snow", jars=2).location == "/owner/login"
-    owner.logs_in()
-    owner.sends("/owner/stock/", slug="first-snow", jars=2)
-    assert shelf(shop) == (OPENING + 2, 0, 0)
-    assert f">{OPENING + 2}<" in owner.sees("/owner/stock/")
-    assert owner.sends("/owner/stock/", slug="locusts", jars=2).status_code == 404
-    assert owner.sends("/owner/stock/", csrf="guessed", slug="first-snow", jars=2).status_code == 400
-    assert shelf(shop) == (OPENING + 2, 0, 0)

@@ -1080,7 +1080,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Never("views.refund:_shown_destination", "revision"),
         ),
         "a link to an order opens a refund": (
-            f"{_REFUND}::test_a_link_to_a_refund_opens_nothing_else",
+            f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
             Value("security.signed_links:REFUND", "'paycheckout.status'"),
         ),
         "a payout that is no refund has a page": (
@@ -1107,7 +1107,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an approval on the owner's page is of whatever is stored": (
             f"{_DESK}::test_an_approval_without_the_revision_approves_nothing",
-            Swap("views.owner_payouts:decide_payout", "-1", "None"),
+            Swap("views.owner_payouts:_record", "-1", "None"),
         ),
         "a form about a payout is good for everybody": (
             f"{_DESK}::test_a_form_is_good_for_its_person_and_payout_only",

@@ -75,13 +75,6 @@ def test_nothing_is_looked_up_for_a_bad_token(shop: Shop, route: str) -> None:
         assert seen, "a good one is looked up"
 
 
-def test_a_good_link_to_an_order_that_nobody_knows_is_answered_like_one_that_is_not_payable(shop: Shop) -> None:
-    shop.totals["o-1"] = None
-    pay = shop.runtime.signed_links.sign
-    answers = {uses(shop, "pay", token).status for token in (pay(PAY, "o-1"), pay(PAY, "o-404"))}
-    assert answers == {404}
-
-
 SECRET = "wh-secret-0123456789"
 WRONG_SECRETS = ("x", SECRET[:-1], f"{SECRET}x", f"x{SECRET[1:]}", SECRET.upper(), "\xe9", "\x00", "%00", " ")
 

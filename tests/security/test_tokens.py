@@ -91,14 +91,6 @@ def test_no_key_that_can_be_guessed_is_taken(open_shop: OpenShop, fallbacks: obj
         assert shop.runtime.signed_links.read(RESOLVE, signed(key, RESOLVE, "o-1", shop.clock)) is None, key
 
 
-def test_a_good_fallback_counts_beside_an_empty_one(open_shop: OpenShop) -> None:
-    shop = open_shop(SECRET_KEY_FALLBACKS=["", "old-key"])
-    assert uses(shop, "pay", sealed("old-key", PAY, "o-1", shop.clock)).status == 303
-    assert shop.runtime.signed_links.read(RESOLVE, signed("old-key", RESOLVE, "o-1", shop.clock)) == "o-1"
-    current = SignedLinks(lambda: [b"unit-secret-key"], shop.clock, DAY)
-    assert current.read(PAY, shop.runtime.signed_links.sign(PAY, "o-1")) == "o-1"
-
-
 @pytest.mark.parametrize("fallbacks", ["old-key", b"old-key"])
 def test_fallbacks_that_are_one_string_are_refused_at_once(fallbacks: object) -> None:
     """Read as a list, each of its letters would be a key."""

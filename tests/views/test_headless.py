@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 from flask_paycheckout import ConfigurationError, Pay
 from flask_paycheckout.config import load_settings
 from tests.conftest import OpenShop
-from tests.payouts.claiming import FORM, NUMBER, Customer, everything_stored, recipients, refunded, refunded_in_tokens
+from tests.payouts.claiming import FORM, NUMBER, Customer, everything_stored, recipients, refunded
 from tests.payouts.shop import stands
 from tests.scripted import SAME_SITE, SETTINGS, Shop, refusal
 from tests.views.pages import opens, pay_path
@@ -145,14 +145,6 @@ def test_a_refund_is_claimed_with_the_fields_that_it_names(shop: Shop) -> None:
 
 def sends(customer: Customer, **body: Any) -> TestResponse:
     return customer.shop.browser.post(customer.path, headers=JSON, **body)
-
-
-def test_a_wallet_is_asked_for_where_tokens_are_sent(shop: Shop) -> None:
-    customer = refunded_in_tokens(shop)
-    fields = shop.browser.get(customer.path, headers=JSON).get_json()["fields"]
-    assert [field["name"] for field in fields] == ["wallet_address"]
-    answer = sends(customer, json={"wallet_address": "x"})
-    assert list(answer.get_json()["errors"]) == ["wallet_address"]
 
 
 def test_faults_are_told_by_field_and_nothing_typed_comes_back(shop: Shop) -> None:

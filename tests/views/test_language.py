@@ -6,8 +6,6 @@ import pytest
 from flask import render_template_string
 from flask_babel import Babel  # type: ignore[import-untyped]  # it has no types
 
-from flask_paycheckout.translations.catalogues import Language
-from flask_paycheckout.views.page_text import retry_text
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.views.pages import fails_to_pay, heading, opens
@@ -43,23 +41,6 @@ def test_the_page_is_in_the_browsers_language(shop: Shop, asked: str | None, lan
     assert answer.vary.as_set() >= {"accept-language"}
 
 
-def test_the_retry_page_is_in_the_browsers_language(shop: Shop) -> None:
-    answer = fails_to_pay(shop, language="de", **{"Retry-After": "120"})
-    assert (answer.status_code, heading(answer.text)) == (503, "Bezahlen ist gerade nicht möglich")
-    assert "in etwa 2 Minuten" in answer.text
-    assert "Erneut versuchen" in answer.text
-    assert answer.headers["Content-Language"] == "de"
-    assert answer.vary.as_set() >= {"accept-language"}
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"),
-    [(1, "in a moment."), (31, "in about 1 minute."), (61, "in about 2 minutes."), (3600, "in about 60 minutes.")],
-)
-def test_the_retry_page_says_when_another_try_is_worthwhile(seconds: int, told: str) -> None:
-    assert retry_text(seconds, Language("en", "en")).when == f"Please try again {told}"
-
-
 def test_a_shop_may_offer_some_languages_only_and_its_first_is_for_all_others(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_LANGUAGES=["ja", "de"])
     told = [opens(shop, language=asked).headers["Content-Language"] for asked in ("de", "en", "es", "")]
@@ -75,12 +56,6 @@ def test_the_button_speaks_the_shops_language_and_not_the_browsers(open_shop: Op
     """It stands in the middle of the shop's own words."""
     assert "Pay now" in button(open_shop("english"), "de")
     assert "Jetzt bezahlen" in button(open_shop("german", PAYCHECKOUT_LANGUAGES=["de", "en"]), "en")
-
-
-def test_a_label_of_the_shops_own_stays_as_it_is(open_shop: OpenShop) -> None:
-    shop = open_shop(PAYCHECKOUT_LANGUAGES=["de"])
-    for label in ("Pay now", "Zahlen", ""):
-        assert f">{label}</button>" in button(shop, "en", f"{{{{ paycheckout_button('o-1', label='{label}') }}}}")
 
 
 @pytest.mark.parametrize(

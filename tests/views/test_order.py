@@ -9,7 +9,7 @@ import pytest
 
 from flask_paycheckout import Pay
 from tests.scripted import Shop
-from tests.views.pages import STATUSES, heading, names, opens, reach
+from tests.views.pages import STATUSES, heading, opens, reach
 
 
 def asks(shop: Shop, order_id: str = "o-1") -> dict[str, Any]:
@@ -43,20 +43,6 @@ def test_the_page_shows_the_status_and_the_way_to_pay_while_one_is_wanted(shop: 
     assert ("<form" in page) is (status not in ("pending", "paid", "held"))
     assert ("status.js" in page) is (status != "paid")
     assert ('http-equiv="refresh"' in page) is (status != "paid")
-
-
-@pytest.mark.parametrize("status", STATUSES)
-def test_neither_page_nor_json_names_an_amount_or_an_id(shop: Shop, status: str) -> None:
-    shop.totals["o-1"] = Pay("4711.12", "USD")
-    if status == "paid":
-        checkout_id = shop.has_deposit("completed", inputAmount=4711.12)
-        shop.settles(checkout_id)
-    else:
-        reach(shop, status)
-    for answer in (opens(shop), opens(shop, suffix="/status")):
-        assert not names(answer.text, "4711")
-        assert not names(answer.text, "chk-1")
-        assert "pay.example" not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -173,15 +159,6 @@ def test_visits_of_an_abandoned_order_share_one_read_in_twenty_seconds(shop: Sho
     assert len(shop.service.reads) == 2
 
 
-def test_a_service_that_is_away_leaves_the_page_as_it_was(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
-    checkout_id = shop.starts()
-    shop.service.fails(checkout_id)
-    assert asks(shop)["status"] == "created"
-    assert "could not be read for its status page" in caplog.text
-    asks(shop)
-    assert len(shop.service.reads) == 1, "the pages keep to the back-off"
-
-
 def test_an_abandoned_attempt_that_is_no_longer_watched_is_read_when_its_customer_looks(shop: Shop) -> None:
     checkout_id = shop.has_deposit("failed")
     shop.settles(checkout_id)
@@ -191,11 +168,3 @@ def test_an_abandoned_attempt_that_is_no_longer_watched_is_read_when_its_custome
     shop.service.says(checkout_id, "completed")
     shop.clock.advance(days=1)
     assert asks(shop)["status"] == "paid"
-
-
-def test_an_order_whose_total_cannot_be_told_stands_as_it_is(shop: Shop) -> None:
-    shop.starts()
-    shop.paycheckout.order_total(lambda order_id: Pay("0.00", "USD"))
-    answer = opens(shop)
-    assert (answer.status_code, heading(answer.text)) == (200, "Waiting for your payment")
-    assert "<form" not in answer.text

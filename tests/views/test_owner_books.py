@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import ByHand
-from flask_paycheckout.views import owner_books
 from tests.books.test_export import books
 from tests.conftest import OpenShop
 from tests.scripted import Shop
@@ -66,10 +65,6 @@ def test_a_month_tells_its_sums_and_what_the_last_audit_found(desk: Shop) -> Non
     assert "1 of 2 do not agree" in desk.browser.get(f"{ROOT}/books?month=2026-01").text
 
 
-def test_a_shop_without_money_has_no_months(shop: Shop) -> None:
-    assert "No money has moved yet." in opens_view(shop).browser.get(f"{ROOT}/books").text
-
-
 @pytest.mark.parametrize(("form", "mimetype"), [("csv", "text/csv"), ("jsonl", "application/jsonl")])
 def test_a_month_is_what_the_command_exports(desk: Shop, form: str, mimetype: str) -> None:
     answer = downloads(desk, month="2026-01", format=form)
@@ -85,14 +80,6 @@ def test_a_month_is_what_the_command_exports(desk: Shop, form: str, mimetype: st
 def test_another_month_or_format_is_refused_in_words(desk: Shop, query: str) -> None:
     answer = desk.browser.get(f"{ROOT}/books/month?{query}")
     assert (answer.status_code, "Choose a month" in answer.text) == (400, True)
-
-
-def test_a_month_that_is_too_large_is_left_to_the_command(desk: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(owner_books, "_MOST_MOVEMENTS", 0)
-    answer = downloads(desk, month="2026-01")
-    assert answer.status_code == 413
-    assert "flask paycheckout export --from 2026-01-01T00:00Z --to 2026-02-01T00:00Z" in answer.text
-    assert downloads(desk, month="2026-02").status_code == 200
 
 
 def test_an_account_has_its_own_months(desk: Shop) -> None:

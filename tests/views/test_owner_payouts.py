@@ -131,15 +131,6 @@ def test_a_payout_shows_what_a_person_needs_and_no_account_number(desk: Shop) ->
         assert "<i>" not in page_of.text
 
 
-def test_a_refund_that_the_customer_has_not_claimed_shows_the_link_to_copy(desk: Shop) -> None:
-    made = refunds(desk, desk.has_paid())
-    link = re.search(r'id="refund-url" readonly value="([^"]+)"', opens(desk, "/payout", reference=made.reference).text)
-    assert link is not None
-    assert desk.browser.get(link[1]).status_code == 200
-    stands(desk, made.reference, status="ready")
-    assert "refund-url" not in opens(desk, "/payout", reference=made.reference).text
-
-
 # Decisions
 
 
@@ -291,11 +282,10 @@ def test_who_paid_from_a_wallet_is_paid_back_to_one(wallet_desk: tuple[Shop, str
 @pytest.mark.parametrize(
     ("typed", "code", "told"),
     [
-        ({"send_currency": "usdc-polygon", "estimate": "1"}, 200, "Send another currency instead"),
         ({"send_amount": "7", "send_currency": "EUR", "estimate": "1"}, 200, "for tokens only"),
         ({"send_amount": "7", "send_currency": "gone-polygon", "estimate": "1"}, 200, "gave no estimate of the fee"),
         ({"send_amount": "7"}, 400, "neither an ISO 4217 code"),
-        ({"send_amount": "1e3", "send_currency": "usdc-polygon"}, 400, "without an exponent"),
+        ({"send_amount": "1e3", "send_currency": "usdc-polygon"}, 400, "must be written like 12.50"),
         ({"send_amount": "7", "send_currency": "USD"}, 400, "in another currency than USD"),
     ],
 )
@@ -319,10 +309,6 @@ def test_a_service_that_is_away_gives_no_estimate_and_keeps_nobody_from_refundin
     answer = sends(shop, page, **typed, estimate="1")
     assert "gave no estimate of the fee" in answer.text
     assert sends(shop, answer, **typed, why="one jar broke").status_code == 303
-
-
-def test_no_other_currency_is_offered_where_a_bank_paid(desk: Shop) -> None:
-    assert "send_amount" not in opens(desk, "/refund", checkout=desk.has_paid()).text
 
 
 def test_a_form_that_is_sent_twice_makes_one_refund(desk: Shop) -> None:
@@ -358,9 +344,9 @@ def test_a_form_that_is_sent_by_many_at_once_makes_one_refund(desk: Shop) -> Non
 @pytest.mark.parametrize(
     ("given", "code", "fault"),
     [
-        ({"amount": ""}, 400, "Say how much."),
+        ({"amount": ""}, 400, "say how much"),
         ({"amount": "１２"}, 400, "is not a decimal number"),
-        ({"amount": "1E-2"}, 400, "without an exponent"),
+        ({"amount": "1E-2"}, 400, "must be written like 12.50"),
         ({"why": "\u200b\u2060 \u3164"}, 400, "Say why"),
         ({"amount": "1.234"}, 400, "more decimals than USD has"),
         ({"amount": "<b>1"}, 400, "is not a decimal number"),
@@ -391,12 +377,6 @@ def test_an_amount_may_have_the_decimal_mark_of_the_persons_language(desk: Shop)
     assert sends(desk, page, amount="1,234", why="no thousands").status_code == 400
     assert sends(desk, page, amount="2,50", why="one jar broke").status_code == 303
     assert [one.amount for one in payouts(desk)] == [Decimal("2.50")]
-
-
-@pytest.mark.parametrize("asked", ["NaN", "1_0", "１２", "1E999999", "99", "-1"])
-def test_a_link_that_asks_for_no_amount_that_is_left_proposes_all_of_it(desk: Shop, asked: str) -> None:
-    page = opens(desk, "/refund", checkout=desk.has_paid(), amount=asked)
-    assert form_of(page)[1]["amount"] == "12.50"
 
 
 def test_a_held_payment_that_is_refunded_is_rejected(desk: Shop) -> None:

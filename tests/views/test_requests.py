@@ -55,12 +55,6 @@ def test_the_page_says_what_is_asked_for_and_leads_to_the_payment(open_shop: Ope
     assert "paycheckout-qr" not in looks(shop, made.reference).text
 
 
-def test_programs_get_the_status_alone(shop: Shop) -> None:
-    made = asks(shop)
-    answer = looks(shop, made.reference, Accept="application/json")
-    assert answer.get_json() == {"status": "unpaid", "final": False, "pollAfter": 2}
-
-
 @pytest.mark.parametrize(("ends", "said"), [("expires", "The time to pay is over"), ("withdrawn", "withdrawn this")])
 def test_what_has_ended_says_so_and_cannot_be_paid_by_an_old_button(shop: Shop, ends: str, said: str) -> None:
     made = asks(shop, expires=timedelta(days=1))

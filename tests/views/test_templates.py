@@ -57,20 +57,6 @@ def test_the_pages_stand_in_the_shops_layout(shop: Shop, status: str) -> None:
     assert "pico" not in page
 
 
-def test_a_layout_without_a_place_in_its_head_still_gets_a_page_that_follows_the_payment(shop: Shop) -> None:
-    writes(shop, layout=re.sub("{% block head %}.*?{% endblock %}", "", LAYOUT), base=AROUND)
-    page = opens(shop).text
-    assert "status.js" in page
-    assert '<noscript><p><a href="">Check again</a></p></noscript>' in page
-
-
-def test_the_retry_page_stands_in_the_shops_layout_too(shop: Shop) -> None:
-    writes(shop, layout=LAYOUT, base=AROUND)
-    page = fails_to_pay(shop).text
-    assert "<title>Payment is not available right now - Shop</title>" in page
-    assert "<form" in page
-
-
 def test_a_theme_comes_behind_our_own_styles(shop: Shop) -> None:
     theme = '<style nonce="{{ nonce }}">:root { --paycheckout-accent: #b00 }</style>'
     writes(shop, base=f"{{% extends 'paycheckout/default/base.html' %}}{{% block theme %}}{theme}{{% endblock %}}")
@@ -78,10 +64,3 @@ def test_a_theme_comes_behind_our_own_styles(shop: Shop) -> None:
     (nonce,) = re.findall(r'<style nonce="([\w-]+)">', answer.text)
     assert f"'nonce-{nonce}'" in answer.headers["Content-Security-Policy"]
     assert answer.text.index("paycheckout.css") < answer.text.index("--paycheckout-accent")
-
-
-def test_the_shops_own_gettext_is_left_alone(shop: Shop) -> None:
-    """Our words come as values: a layout that calls `_` gets what the shop put there."""
-    shop.app.jinja_env.globals["_"] = lambda text: f"shop's {text}"
-    writes(shop, layout=LAYOUT.replace("Shop</nav>", "{{ _('menu') }}</nav>"), base=AROUND)
-    assert "<nav>shop&#39;s menu</nav>" in opens(shop, language="de").text

@@ -46,14 +46,6 @@ def test_half_an_emoji_in_a_field_loses_no_webhook(shop: Shop) -> None:
         assert shop.browser.post(PATH, data=body).status_code == status
 
 
-def test_a_cool_down_of_zero_reads_every_time(open_shop: OpenShop) -> None:
-    shop = open_shop(PAYCHECKOUT_WEBHOOK_COOLDOWN=0)
-    checkout_id = shop.starts()
-    for _ in range(3):
-        shop.browser.post(PATH, **hook(checkout_id))
-    assert len(shop.service.reads) == 3
-
-
 AWAY = Exception("server closed the connection")
 
 
