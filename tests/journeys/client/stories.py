@@ -25,6 +25,12 @@ from flask_paycheckout.testing import Sandbox
 from flask_paycheckout.totals import Pay
 
 ACCESS_TOKEN = "sandbox-access-token"
+PERSON: dict[str, Any] = {
+    "email": "zoe@example.com",
+    "address": "1 Rue de la Paix",
+    "city": "Paris",
+    "post_code": "75002",
+}
 WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 
@@ -36,7 +42,7 @@ class Desk:
     """
 
     sandbox: Sandbox
-    connect: Callable[[str | None], PaymentsClient]
+    connect: Callable[[str], PaymentsClient]
     client: PaymentsClient
 
     def otp_of(self, email: str) -> str:
@@ -72,13 +78,14 @@ def refuses(call: Callable[[], object]) -> RequestRefused:
 
 def logs_in(desk: Desk) -> None:
     auth = desk.client.auth
-    token = auth.register(
-        "new@example.com", "a long pass phrase 1", "New Person", country="France", country_code="FR", national_id="N1"
-    )
+    token = auth.register("new@example.com", "a long pass phrase 1", "New Person", country="France", national_id="N1")
     first = auth.verify_login(token, desk.otp_of("new@example.com"))
     assert first.user is not None
-    assert (first.user.email, first.user.legal_full_name) == ("new@example.com", "New Person")
-    assert (first.user.country, first.user.country_code) == ("France", "FR")
+    assert (first.user.email, first.user.legal_full_name, first.user.country) == (
+        "new@example.com",
+        "New Person",
+        "France",
+    )
     token = auth.login("merchant@example.com", "sandbox-password")
     login = auth.verify_login(token, desk.otp_of("merchant@example.com"), disable_expire=True)
     with desk.connect(login.access_token) as client:
@@ -96,55 +103,27 @@ def follows_a_checkout(desk: Desk) -> None:
     assert (paid.deposit_id, paid.status, paid.input_amount) == (link.id, "completed", Decimal("12.5"))
 
 
-def make_recipient(desk: Desk, name: str = "Zoë Łukasz", bank_name: str | None = "First Bank") -> Recipient:
-    return desk.client.recipients.create(
-        name=name,
-        email="zoe@example.com",
-        address="1 Rue de la Paix",
-        city="Paris",
-        post_code="75002",
-        bank=BankDetails(
-            account_name=name,
-            currency="USD",
-            country="United States",
-            bank_name=bank_name,
-            account_number="1234567890",
-            account_type="Checking",
-        ),
-        recipient_type="Individual",
-        reference="vip",
+def make_recipient(desk: Desk, name: str = "Zoë Łukasz") -> Recipient:
+    account = BankDetails(
+        account_name=name,
+        currency="USD",
+        country="United States",
+        bank_name="First Sandbox Bank",
+        account_number="1234567890",
     )
+    return desk.client.recipients.create(name=name, bank=account, recipient_type="Individual", **PERSON)
 
 
 def keeps_recipients(desk: Desk) -> None:
     recipients = desk.client.recipients
     made = make_recipient(desk)
     (bank,) = made.bank
-    assert (made.name, made.recipient_type, made.post_code, made.reference) == (
-        "Zoë Łukasz",
-        "Individual",
-        "75002",
-        "vip",
-    )
+    assert (made.name, made.recipient_type, made.post_code) == ("Zoë Łukasz", "Individual", "75002")
     assert (bank.account_name, bank.account_number, bank.currency) == ("Zoë Łukasz", "1234567890", "USD")
-    assert made.created_at is not None
-    assert made.created_at.tzinfo is not None
     assert recipients.get(made.id) == made
-    changed = recipients.update(
-        made.id,
-        name="Zoë Nowak",
-        email="zoe@example.com",
-        address="1 Rue de la Paix",
-        city="Paris",
-        post_code="75002",
-        bank=BankDetails(account_name="Zoë Łukasz"),
-    )
+    changed = recipients.update(made.id, name="Zoë Nowak", bank=BankDetails(account_name="Zoë Łukasz"), **PERSON)
     assert (changed.id, changed.name) == (made.id, "Zoë Nowak")
     others = [make_recipient(desk, f"Person {number}").id for number in range(5)]
-    page = recipients.list(limit=2, search="Person")
-    assert (len(page.docs), page.limit, page.page, page.has_next_page, page.next_page) == (2, 2, 1, True, 2) or (
-        page.total_docs < 3
-    )
     everyone = [found.id for found in recipients.iterate(limit=2, sort="-createdAt")]
     assert {made.id, *others} <= set(everyone)
     assert len(everyone) == len(set(everyone)) == recipients.list().total_docs
@@ -156,26 +135,19 @@ def keeps_recipients(desk: Desk) -> None:
 def pays_out(desk: Desk) -> None:
     fiat = desk.client.fiat_disbursements
     method = fiat.payment_methods("USD")[0]
-    assert method.currency == "USD"
-    assert {found.currency for found in fiat.payment_methods()} > {"USD"}
-    recipient = make_recipient(desk, bank_name=method.bank_name)
+    recipient = make_recipient(desk)
     bank = PayoutBank(
-        bank_name=method.bank_name or "",
-        account_name="Bo",
-        account_number="000123",
-        bank_code=method.bank_code,
+        bank_name=method.bank_name or "", account_name="Bo", account_number="000123", bank_code=method.bank_code
     )
     items = [
         FiatItem(amount="10.50", recipient_id=recipient.id, reference="pay-1", note="thanks"),
         FiatItem(amount=25, recipient=NewRecipient(bank=bank, email="bo@example.com", name="Bo"), reference="pay-2"),
     ]
     batch = fiat.create("USD", items)
-    assert batch.total_recipient == 2
-    assert batch.sum_amount == Decimal("35.5")
+    assert (batch.total_recipient, batch.sum_amount) == (2, Decimal("35.5"))
     assert batch.sum_fees == sum(item.fee_amount or 0 for item in batch.disburse_data)
     first, second = batch.disburse_data
     assert (first.reference, first.amount, first.status, first.currency) == ("pay-1", Decimal("10.5"), "pending", "USD")
-    assert first.group_id == second.group_id
     assert second.recipient is not None
     assert second.recipient.bank is not None
     assert second.recipient.bank.account_number == "000123"
@@ -185,32 +157,24 @@ def pays_out(desk: Desk) -> None:
     done = fiat.get(first.disbursement_id)
     assert (done.status, done.reference, done.amount) == ("completed", "pay-1", Decimal("10.5"))
     assert fiat.report(first.disbursement_id).startswith(b"%PDF")
-    assert isinstance(refuses(lambda: fiat.report("nothing")), NotFound)
-    old = fiat.create_v1(
-        [FiatItemV1(amount=number + 10, currency="USD", recipient_id=recipient.id) for number in range(12)]
-    )
+    old = fiat.create_v1([FiatItemV1(amount=n + 10, currency="USD", recipient_id=recipient.id) for n in range(12)])
     assert (old.total_recipient, [total.currency for total in old.sum_amount]) == (12, ["USD"])
-    made = {item.disbursement_id for item in (*batch.disburse_data, *old.disburse_data)}
     found = [item.disbursement_id for item in fiat.iterate(limit=5)]
-    assert made <= set(found)
+    assert {item.disbursement_id for item in (*batch.disburse_data, *old.disburse_data)} <= set(found)
     assert len(found) == len(set(found))
-    assert "pay-1" in [item.reference for item in fiat.list(status="completed", currency="USD", limit=25).docs]
     (searched,) = fiat.list(disbursement_id=second.disbursement_id).docs
     assert searched.reference == "pay-2"
 
 
 def pays_out_tokens(desk: Desk) -> None:
     crypto = desk.client.crypto_disbursements
-    fee = crypto.estimate("usdc-polygon", 100)
-    assert (fee.token, fee.amount) == ("usdc-polygon", Decimal(100))
+    assert crypto.estimate("usdc-polygon", 100).amount == Decimal(100)
     receiver = CryptoReceiver(amount="10.123456", receiver_wallet_address=WALLET, reference="token-1", note="hello")
     batch = crypto.create("usdc-polygon", [receiver])
     (made,) = batch.disburse_data
     assert (made.amount, made.status, made.reference) == (Decimal("10.123456"), "pending", "token-1")
-    assert (made.token, made.token_decimal, made.blockchain_type) == ("usdc-polygon", 6, "EVM")
-    assert (batch.total_receiver, batch.sum_amount) == (1, Decimal("10.123456"))
-    assert batch.sum_fees == made.fee_amount
-    assert made.receiver_address == WALLET
+    assert (made.token, made.token_decimal, made.receiver_address) == ("usdc-polygon", 6, WALLET)
+    assert (batch.total_receiver, batch.sum_amount, batch.sum_fees) == (1, made.amount, made.fee_amount)
     desk.client.fiat_disbursements.sandbox_update(made.disbursement_id, "completed")
 
 
@@ -220,11 +184,7 @@ def looks_things_up(desk: Desk) -> None:
     tokens = {crypto.id: crypto for crypto in references.cryptos()}
     assert (tokens["usdc-polygon"].chain_id, tokens["usdc-polygon"].decimal) == (137, 6)
     assert {crypto.id for crypto in references.cryptos(blockchain_type="STELLAR")} < set(tokens)
-    assert len(references.cryptos(use_smart_contract=True)) <= len(tokens)
-    banks = references.banks(limit=3)
-    assert 0 < len(banks.docs) <= 3
-    assert references.banks(disbursment_available=True).total_docs <= banks.total_docs
-    assert references.payment_methods()
+    assert 0 < len(references.banks(limit=3, disbursment_available=True).docs) <= 3
     assert references.payment_methods(for_deposit=True)
 
 
@@ -232,31 +192,31 @@ def uses_old_payments(desk: Desk) -> None:
     payments = desk.client.payments
     quote = payments.quote(amount=100, input_currency="usdc-polygon", output_currency="USD", with_limit=True)
     assert (quote.coin, quote.currency, quote.amount) == ("usdc-polygon", "USD", Decimal(100))
-    recipient = make_recipient(desk)
-    order: dict[str, Any] = {
-        "wallet_address": WALLET,
-        "sender_name": "Ann",
-        "sender_email": "ann@example.com",
-        "receiver_id": recipient.id,
-        "input_currency": "usdc-polygon",
-        "output_currency": "USD",
-    }
-    made = payments.create(input_amount=100, reason="salary", description="May", **order)
-    assert (made.status, made.input_amount, made.input_currency) == ("pending", Decimal(100), "usdc-polygon")
-    seen = payments.get(made.payment_id)
-    assert (seen.payment_id, seen.reason) == (made.payment_id, "salary")
+    made = [
+        payments.create(
+            input_amount=number,
+            reason="salary",
+            wallet_address=WALLET,
+            sender_name="Ann",
+            sender_email="ann@example.com",
+            receiver_id=make_recipient(desk).id,
+            input_currency="usdc-polygon",
+            output_currency="USD",
+        )
+        for number in (100, 50, 51)
+    ]
+    seen = payments.get(made[0].payment_id)
+    assert (seen.payment_id, seen.reason, seen.status, seen.input_amount) == (
+        made[0].payment_id,
+        "salary",
+        "pending",
+        Decimal(100),
+    )
     page = payments.list(status="pending", min_input_amount=100, max_input_amount="100.00", reason="salary")
-    assert made.payment_id in {found.payment_id for found in page.docs}
-    more = {payments.create(input_amount=50 + number, **order).payment_id for number in range(4)}
-    assert more < {found.payment_id for found in payments.iterate(limit=2)}
+    assert made[0].payment_id in {found.payment_id for found in page.docs}
+    assert {one.payment_id for one in made} <= {found.payment_id for found in payments.iterate(limit=2)}
 
 
 STORIES: list[Callable[[Desk], None]] = [
-    logs_in,
-    follows_a_checkout,
-    keeps_recipients,
-    pays_out,
-    pays_out_tokens,
-    looks_things_up,
-    uses_old_payments,
+    *(logs_in, follows_a_checkout, keeps_recipients, pays_out, pays_out_tokens, looks_things_up, uses_old_payments)
 ]
