@@ -6,36 +6,9 @@ from typing import Any
 import pytest
 
 from flask_paycheckout.client import (
-    CryptoReceiver,
     FeeEstimate,
 )
-from tests.client.samples import CRYPTO_DISBURSEMENT
 from tests.client.wire import Script, Shop, success
-
-BATCH = {"totalReceiver": 1, "disburseData": [CRYPTO_DISBURSEMENT], "sumFees": 0.5, "sumAmount": 1}
-
-
-def receiver(**changed: Any) -> CryptoReceiver:
-    return CryptoReceiver(**{"amount": 1, "receiver_wallet_address": "0xr", **changed})
-
-
-@pytest.mark.parametrize(
-    ("wrong", "kind", "fault"),
-    [
-        (receiver(amount=0.1), TypeError, r"receivers\[1\]\.amount must be Decimal, int or str, not float"),
-        (
-            receiver(receiver_wallet_address=None),
-            TypeError,
-            r"receivers\[1\]\.receiver_wallet_address must be a string",
-        ),
-        (5, TypeError, r"receivers\[1\] must be a CryptoReceiver, not int"),
-    ],
-)
-def test_a_wrong_receiver_is_named_and_nothing_is_sent(wrong: Any, kind: type[Exception], fault: str) -> None:
-    script = Script(success(BATCH))
-    with pytest.raises(kind, match=fault):
-        Shop(script).crypto_disbursements.create("usdc-polygon", [receiver(), wrong])
-    assert script.requests == []
 
 
 @pytest.mark.parametrize(("amount", "sent"), [(5, b"5"), ("1E+3", b"1000"), (Decimal("5.00"), b"5")])

@@ -435,13 +435,8 @@ def test_the_body_decides_that_it_is_a_refusal(call: Call) -> None:
 
 LOST: dict[str, bytes | httpx.Response | Exception] = {
     "timeout": httpx.ReadTimeout("late"),
-    "broken": httpx.RemoteProtocolError("gone"),
-    "html": b"<html>",
-    "half": b'{"statusCode":200,"status":200',
     "no code": b'{"message":"ok"}',
     "proxy": httpx.Response(502, content=b"Bad Gateway"),
-    "no pdf": httpx.Response(200, headers={"Content-Type": "application/pdf"}, content=b"<html>"),
-    "redirect": httpx.Response(303, headers={"Location": "/elsewhere"}),
 }
 
 

@@ -57,7 +57,6 @@ def test_no_usable_answer_is_an_error_at_once() -> None:
         pytest.param(0, 0, 0, id="equal"),
         pytest.param(-3, 0, 2, id="ahead"),
         pytest.param(3, 0, -3, id="behind"),
-        pytest.param(3, 4, 0, id="answered while the answer was awaited"),
         pytest.param(5, 4, -1, id="behind, though the answer took long"),
     ],
 )
@@ -65,7 +64,7 @@ def test_the_clock_is_ahead_by_no_more_than_is_certain(date: int, takes: float, 
     assert probed(Script(dated(date)), takes=takes).clock_ahead == ahead
 
 
-@pytest.mark.parametrize("header", [None, "", "0", "soon", "x" * 100_000])
+@pytest.mark.parametrize("header", [None, "soon", "x" * 100_000])
 def test_an_answer_without_a_time(header: str | None) -> None:
     headers = {} if header is None else {"Date": header}
     assert probed(Script(httpx.Response(404, content=refusal(404), headers=headers))).clock_ahead is None

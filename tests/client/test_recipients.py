@@ -6,20 +6,16 @@ import pytest
 
 from flask_paycheckout.client import BankDetails
 from tests.client.samples import RECIPIENT
-from tests.client.wire import Script, Shop, paged, success
+from tests.client.wire import Script, Shop, success
 
 PERSON: dict[str, Any] = {"name": "Bo", "email": "b@c.d", "address": "1 Rue", "city": "Lyon", "post_code": "69001"}
 BANK = BankDetails(account_name="Bo", currency="USD", country="US", account_number="canary-12", iban_number="canary-3")
 
 
-@pytest.mark.parametrize(
-    ("wire", "read"), [(1234567890, "1234567890"), ("0012", "0012"), (1.5, None), (True, None), ([], None)]
-)
-@pytest.mark.parametrize("listed", [True, False])
-def test_an_account_number_is_a_string_whatever_it_was(wire: object, read: str | None, listed: bool) -> None:
+@pytest.mark.parametrize(("wire", "read"), [(1234567890, "1234567890"), ("0012", "0012"), (1.5, None), (True, None)])
+def test_an_account_number_is_a_string_whatever_it_was(wire: object, read: str | None) -> None:
     data = {**RECIPIENT, "bank": [{**RECIPIENT["bank"][0], "accountNumber": wire}]}
-    recipients = Shop(Script(success(paged(data) if listed else data))).recipients
-    recipient = recipients.list().docs[0] if listed else recipients.get("r1")
+    recipient = Shop(Script(success(data))).recipients.get("r1")
     assert recipient.bank[0].account_number == read
     assert recipient.bank[0].bank_name == "some bankName"
     assert repr(recipient).count("1234567890") == 0
@@ -29,9 +25,7 @@ def test_an_account_number_is_a_string_whatever_it_was(wire: object, read: str |
     ("changed", "kind", "fault"),
     [
         ({"name": None}, TypeError, "name must be a string"),
-        ({"bank": {"account_name": "Bo"}}, TypeError, "bank must be a BankDetails, not dict"),
         ({"bank": BankDetails(account_name="Bo", country="US")}, ValueError, r"bank\.currency is missing"),
-        ({"bank": BankDetails(account_name="Bo", currency="USD")}, ValueError, r"bank\.country is missing"),
         (
             {"bank": BankDetails(account_name="Bo", currency="USD", country="US", account_number=5)},  # type: ignore[arg-type]
             TypeError,

@@ -25,10 +25,8 @@ BATCH = success({"disburseData": [samples.FIAT]})
 TIMED: list[Callable[[Shop], object]] = [
     lambda c: c.deposits.get("chk_1", timeout=3),
     lambda c: c.fiat_disbursements.create("USD", ITEMS, timeout=3),
-    lambda c: c.fiat_disbursements.list(timeout=3),
     lambda c: next(c.fiat_disbursements.iterate(timeout=3)),
     lambda c: c.fiat_disbursements.find(["ref-1"], timeout=3),
-    lambda c: next(c.recipients.iterate(timeout=3)),
 ]
 
 

@@ -37,15 +37,6 @@ def test_a_record_becomes_plain_data() -> None:
     assert (told["input_amount"], told["created_at"]) == ("12.5", "2026-01-01 09:00:00+00:00")
 
 
-@pytest.mark.parametrize("array", [False, True])
-def test_a_page_becomes_plain_data(array: bool) -> None:
-    page = Shop(Script(success([samples.FIAT] if array else paged(samples.FIAT)))).fiat_disbursements.list()
-    assert page.to_dict()["docs"] == [record.to_dict() for record in page]
-    assert page.to_dict()["total_docs"] == page.total_docs
-    assert "canary-account" not in repr(page.to_dict())
-    assert "canary-account" in json.dumps(page.to_dict(), default=str)
-
-
 def test_plain_data_of_a_user_shows_no_secret_in_its_repr() -> None:
     credentials = {"key": "canary", "pin": 918273, "more": ["canary"]}
     user = RecordReader(User).read(data_of(envelope_of(success({**samples.USER, "credentials": credentials}))))

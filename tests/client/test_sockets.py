@@ -21,15 +21,6 @@ GOOD = http(success(DEPOSIT))
 BUDGET = 0.4
 
 
-def test_calls_share_one_connection_and_send_what_was_signed(serve: Serve) -> None:
-    server = serve(says(GOOD))
-    with client_of(f"{server.base_url}/pay") as client:
-        for _ in range(5):
-            client.deposits.get("a/../b")
-    assert server.connections == 1
-    assert {request.split(b"\r\n")[0] for _, request in server.requests} == {b"GET /pay/v1/deposit/a%2F..%2Fb HTTP/1.1"}
-
-
 def test_a_connection_that_broke_is_not_used_again(serve: Serve) -> None:
     turns = iter([drips(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", b""), says(GOOD)])
     server = serve(lambda *call: next(turns)(*call))

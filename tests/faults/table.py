@@ -810,11 +810,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Never("client.connections:_Pools.handle_request", "is_unanswered"),
         ),
         "an id's slashes are not quoted": (
-            f"{_IDS}::test_a_hostile_id_is_one_segment[deposits.get]",
+            f"{_IDS}::test_a_hostile_id_is_one_segment",
             Swap("client.operations:segment", 'quote(value, safe="")', "quote(value)"),
         ),
         "dots are an id": (
-            f"{_IDS}::test_what_is_no_segment_is_never_sent[dots-deposits.get]",
+            f"{_IDS}::test_what_is_no_segment_is_never_sent[dots-path]",
             Swap("client.operations:segment", '("", ".", "..")', '("",)'),
         ),
         "a body has no cap": (

@@ -52,17 +52,14 @@ DRIPPING: dict[str, Answer] = {
     "one-header": drips(_OK + b"X: ", b"a"),
     "body": drips(_OK + b"Content-Length: 100000\r\n\r\n" + BODY, b" "),
     "until-close": drips(_OK + b"\r\n" + BODY, b" "),
-    "chunks": drips(_CHUNKED + b"%x\r\n%b\r\n" % (len(BODY), BODY), b"1\r\n \r\n"),
 }
 
 # Never at their end, and never waiting.
 FLOODS: dict[str, Answer] = {
     "until-close": pours(_OK + b"\r\n" + BODY, b" "),
     "deep": pours(_OK + b'\r\n{"statusCode":200,"data":', b"["),
-    "chunks": pours(_CHUNKED, b"1000\r\n%b\r\n" % (b" " * 4096)),
     "trailers": pours(_CHUNKED + b"%x\r\n%b\r\n0\r\n" % (len(BODY), BODY), b"X: a\r\n"),
     "one-header": pours(_OK + b"X: ", b"a"),
-    "headers": pours(_OK, b"X: a\r\n"),
     "status-line": pours(b"HTTP/1.1 200 ", b"O"),
 }
 
@@ -125,7 +122,6 @@ _CHUNKS = {
 
 _HEADS = {
     "nothing": hangs_up_after(b""),
-    "no-head": hangs_up_after(BODY),
     "header-with-nul": _framed(_LENGTH, "X: a\0b"),
     "header-of-200-kilobytes": _framed(_LENGTH, "X: " + "a" * 200_000),
     "switching-protocols": says(_head("Upgrade: x", "Connection: upgrade", status="101 Switching Protocols") + BODY),
@@ -134,7 +130,6 @@ _HEADS = {
 
 # `client/test_envelope.py` has every kind of these without a socket.
 _BODIES = {
-    "twice": _plain(BODY + BODY),
     "deep-lists": _plain(b"[" * 100_000 + b"]" * 100_000),
     "two-data": _plain(BODY[:-1] + b',"data":' + json.dumps(SAID).encode() + b"}"),
 }

@@ -39,14 +39,6 @@ def _claims(chance: Random, order_id: str) -> Post:
     return Post("claims", _json({**claimed, "data": claimed, "statusCode": 200}), 200)
 
 
-def _content_type(chance: Random, order_id: str) -> Post:
-    kinds = [
-        *("application/x-www-form-urlencoded", "multipart/form-data", "application/json; charset=utf-16"),
-        *("nonsense", "application/json\u00ff", "text/html; charset=\u00e9"),
-    ]
-    return Post("content type", _json({"orderId": order_id}), 200, {"CONTENT_TYPE": chance.choice(kinds)})
-
-
 def _odd_headers(chance: Random, order_id: str) -> Post:
     odd = {
         "HTTP_ORIGIN": "https://evil.example",
@@ -54,7 +46,7 @@ def _odd_headers(chance: Random, order_id: str) -> Post:
         "HTTP_COOKIE": "session=" + "x" * 3000 + "; a=\x01",
         "HTTP_AUTHORIZATION": "Basic \u00ff\u00fe",
         "HTTP_CONTENT_ENCODING": "deflate, gzip",
-        "HTTP_X_HTTP_METHOD_OVERRIDE": "DELETE",
+        "CONTENT_TYPE": "application/json\u00ff; charset=utf-16",
         "QUERY_STRING": "orderId=" + "%ff" * 500,
     }
     name = chance.choice(list(odd))
@@ -87,18 +79,15 @@ def _chunked(chance: Random, order_id: str) -> Post:
 
 #: Posts that are well made and name an id.
 CARRIERS: tuple[Callable[[Random, str], Post], ...] = (
-    *(_plain, _claims, _content_type, _odd_headers, _escaped, _twice, _huge_number, _padded, _chunked),
+    *(_plain, _claims, _odd_headers, _escaped, _twice, _huge_number, _padded, _chunked),
 )
 
 
-def _wrong_type(chance: Random) -> Post:
-    wrong = [None, 7, 1.5, True, [], ["chk-1"], {}, {"orderId": "chk-1"}, [[["chk-1"]]]]
-    return Post("wrong type", _json({"orderId": chance.choice(wrong)}), 400)
-
-
-def _no_object(chance: Random) -> Post:
-    wrong = [b"", b"null", b"true", b"7", b'"chk-1"', b"[]", b'[{"orderId":"chk-1"}]', b"orderId=chk-1", b"<a/>"]
-    return Post("no object", chance.choice(wrong), 400)
+def _no_webhook(chance: Random) -> Post:
+    """No JSON object, or one whose id is no string."""
+    wrong = [b"", b"null", b"7", b'"chk-1"', b'[{"orderId":"chk-1"}]', b"orderId=chk-1", b"<a/>"]
+    ids = [None, 7, 1.5, True, ["chk-1"], {"orderId": "chk-1"}]
+    return Post("no webhook", chance.choice([*wrong, *(_json({"orderId": one}) for one in ids)]), 400)
 
 
 def _other_name(chance: Random) -> Post:
@@ -140,35 +129,26 @@ def _too_large(chance: Random) -> Post:
 
 
 def _odd_length(chance: Random) -> Post:
-    """No length that a body could have: nothing is read."""
-    length = chance.choice(["-1", "abc", "1.5", "", "0", "\u0661"])
-    return Post("odd length", _json({"orderId": "chk-1"}), 400, {"CONTENT_LENGTH": length})
+    """No length that the body has: nothing is read, or the sender hangs up before the body is whole."""
+    length, status = chance.choice([("-1", 400), ("1.5", 400), ("\u0661", 400), ("70000", 413), ("9" * 18, 413)])
+    return Post("odd length", _json({"orderId": "chk-1"}), status, {"CONTENT_LENGTH": length})
 
 
 def _short(chance: Random) -> Post:
-    """The sender hangs up before the body is whole."""
     body = _json({"orderId": "chk-1"})
     return Post("short", body, 400, {"CONTENT_LENGTH": str(len(body) + chance.choice([1, 1000]))})
 
 
-def _claimed_large(chance: Random) -> Post:
-    return Post(
-        "claimed large", _json({"orderId": "chk-1"}), 413, {"CONTENT_LENGTH": chance.choice(["70000", "9" * 18])}
-    )
-
-
 #: Posts that name no id, or cannot be read.
 RUBBISH: tuple[Callable[[Random], Post], ...] = (
-    *(_wrong_type, _no_object, _other_name, _deep, _bad_text, _torn, _packed, _too_large, _odd_length, _short),
-    _claimed_large,
+    *(_no_webhook, _other_name, _deep, _bad_text, _torn, _packed, _too_large, _odd_length, _short),
 )
 
 
 def _strange_id(chance: Random, known: str) -> str:
     strange = [
-        *(known.upper(), f"{known} ", f"{known}\x00", f" {known}", f"{known}/", f"../deposit/{known}", f"{known}?x=1"),
-        *(f"{known}\u200b", known[:-1], "", "..", "../../etc/passwd", "\x00", "\r\nX-Evil: 1", "${jndi:ldap://x}"),
-        *("' OR 1=1 --", '"; DROP TABLE paycheckout_checkout; --', "x" * 255, "x" * 60_000, "\u202e", "o-1"),
+        *(known.upper(), f"{known} ", f"{known}\x00", f"../deposit/{known}", f"{known}?x=1", f"{known}\u200b"),
+        *("", "..", "\r\nX-Evil: 1", "' OR 1=1 --", "x" * 60_000, "\u202e", "o-1"),
     ]
     return chance.choice([*strange, f"unknown-{chance.randrange(10**9)}", f"{chance.getrandbits(96):024x}"])
 

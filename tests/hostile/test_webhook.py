@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from typing import Any
 
 import pytest
+from flask import Flask
+from werkzeug.test import create_environ, run_wsgi_app
 
 from flask_paycheckout import Pay
 from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
-from tests.hostile.door import knock
-from tests.hostile.posts import CARRIERS, draw
+from tests.hostile.posts import CARRIERS, Post, draw
 from tests.scripted import Shop
-from tests.security.answers import Answer
+from tests.security.answers import Answer, answer_of
 
 EVERY_CHANGE = 10_000
+PATH = "/paycheckout/webhook"
+
+
+def knock(app: Flask, post: Post) -> Answer:
+    """Send one post."""
+    environ = create_environ(
+        PATH,
+        "https://shop.example",
+        method="POST",
+        input_stream=io.BytesIO(post.body),
+        content_type="application/json",
+    )
+    if post.chunked:
+        del environ["CONTENT_LENGTH"]
+        environ |= {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+    body, status, headers = run_wsgi_app(app, environ | post.headers, buffered=True)
+    return answer_of(int(status.split()[0]), headers, b"".join(body))
 
 
 @pytest.fixture

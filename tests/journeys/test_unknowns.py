@@ -99,7 +99,6 @@ def test_a_lost_webhook_and_a_lost_answer_lose_nothing(
 @pytest.mark.parametrize(
     "unknowns",
     [
-        {"fiat_list": "array"},
         {"fiat_list": "record"},
         {"known_reference": "idempotent"},
         {"activity_updated_at": "object", "disbursement_webhook": "full", "webhook_headers": "event"},
@@ -127,21 +126,4 @@ def test_a_payout_whose_answer_was_lost_is_paid_once(open_shop: OpenShop, unknow
     sandbox.advance(minutes=10)
     payer.sends()
     assert payer.statuses["completed"] == 4
-    sandbox.transport.close()
-
-
-def test_a_limit_of_calls_only_delays(open_shop: OpenShop) -> None:
-    sandbox = Sandbox(unknowns={"rate_limit": "300"})
-    payer = Payer(open_shop(sandbox=sandbox), sandbox)
-    payer.owes()
-    token = {"Authorization": "Bearer sandbox-access-token"}
-    # To the beginning of a minute, so that none begins meanwhile.
-    sandbox.advance(minutes=0, seconds=60 - sandbox.now.second)
-    for _ in range(300):
-        sandbox.app.test_client().get(f"{sandbox.base_url}/v1/disbursement/fiat/payment-method", headers=token)
-    assert payer.sends().sent == 0
-    assert (payer.status(), payer.at_service) == ("ready", [])
-    sandbox.advance(minutes=5)
-    assert payer.sends().sent == 1
-    assert len(payer.at_service) == 1
     sandbox.transport.close()
