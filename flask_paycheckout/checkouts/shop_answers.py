@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 from sqlalchemy import Connection
@@ -31,14 +31,6 @@ if TYPE_CHECKING:
 
 # Whether order_total is being called: it may itself ask what is left of its order.
 _asking: ContextVar[bool] = ContextVar("flask_paycheckout_asking", default=False)
-
-
-class AskedOrder(NamedTuple):
-    """The shop's answers about an order."""
-
-    total: Total | None
-    account: str
-    """The name of the merchant account whose order it is; empty for the one of the settings."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +85,12 @@ class ShopAnswers:
             self.parts.log.exception("order_total", "order_total failed for order %s", order_id, extra=about(order_id))
             return None
 
-    def order(self, order_id: str) -> AskedOrder:
-        """The order's present total and its merchant account."""
+    def order(self, order_id: str) -> tuple[Total | None, str]:
+        """The order's present total, None if it cannot be paid, and the name of its merchant account."""
         with self.transactions.open() as transaction:
             total = self.total_in(transaction, order_id)
             # The shop may know no account of an order that cannot be paid, or no such order at all.
-            return AskedOrder(total, "" if total is None else self._account_of(transaction, order_id))
+            return total, "" if total is None else self._account_of(transaction, order_id)
 
     def account_of(self, order_id: str) -> str:
         """The name of the order's merchant account; "" is the one of the settings."""

@@ -16,9 +16,6 @@ from sqlalchemy.exc import (
 
 # SQLSTATEs of PostgreSQL: the server rolled the transaction back because of another one, and it may be repeated.
 _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
-_LOCK_NOT_AVAILABLE = "55P03"
-# SQLITE_BUSY and SQLITE_LOCKED.
-_SQLITE_LOCKED = (5, 6)
 
 
 def is_lost_race(error: BaseException) -> bool:
@@ -28,9 +25,7 @@ def is_lost_race(error: BaseException) -> bool:
 
 def is_lock_timeout(error: BaseException) -> bool:
     """Whether another transaction kept a row or the database locked for longer than this one waits."""
-    if not isinstance(error, OperationalError):
-        return False
-    return sqlstate(error) == _LOCK_NOT_AVAILABLE or sqlite_code(error) in _SQLITE_LOCKED
+    return trouble_of(error) is _LOCKED
 
 
 def is_passing(error: BaseException) -> bool:
@@ -143,8 +138,7 @@ def trouble_of(error: BaseException) -> Trouble | None:
 
 def database_text(error: SQLAlchemyError) -> str:
     """The database's error message, shortened to one line, after what it means for the shop where that is known."""
-    message = " ".join(str(getattr(error, "orig", None) or error).split())
-    told, trouble = f"{type(error).__name__}: {message[:200]}", trouble_of(error)
+    told, trouble = first_line(error)[:200], trouble_of(error)
     return f"{trouble.found} ({told})" if trouble else told
 
 

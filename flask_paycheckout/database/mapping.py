@@ -71,20 +71,12 @@ def mapped(database: ShopDatabase, mixin: type[Any], name: str, bind_key: str | 
     found = next((model for model in held if issubclass(model, mixin) and "__mapper__" in vars(model)), None)
     bind = {} if bind_key is None else {"__bind_key__": bind_key}
     model: type[Any] = found or type(name, (mixin, database.base()), {"__module__": __name__, **bind})
-    event.listen(model, "load", _on_load)
-    event.listen(model, "refresh", _on_refresh)
+    event.listen(model, "load", _make_aware)
+    event.listen(model, "refresh", _make_aware)
     return model
 
 
-def _on_load(instance: object, context: object) -> None:
-    _make_aware(instance)
-
-
-def _on_refresh(instance: object, context: object, attributes: object) -> None:
-    _make_aware(instance)
-
-
-def _make_aware(instance: object) -> None:
+def _make_aware(instance: object, *event_facts: object) -> None:
     """Make loaded times aware UTC: SQLite returns them without a zone, PostgreSQL in the connection's zone.
 
     The instance is not marked as changed.

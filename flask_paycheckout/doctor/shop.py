@@ -157,7 +157,7 @@ def _public_address(shop: Runtime) -> Iterator[Check]:
 
 def _order_total(shop: Runtime) -> Iterator[Check]:
     try:
-        total = shop.answers.order(_NO_ORDER).total
+        total, _ = shop.answers.order(_NO_ORDER)
     except ConfigurationError as error:
         yield failure("order_total", str(error), "Without it no order can be paid.")
     except Exception as error:

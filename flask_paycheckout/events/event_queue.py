@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -21,6 +21,7 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import autocommit, begin_limited
 from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.events.events import HELD_COLUMNS, LEASE, HeldEvent, Subject
+from flask_paycheckout.events.receivers import nobody_listens
 
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.requests import PaymentRequests
@@ -116,15 +117,12 @@ class EventQueue:
         later = self._c.next_attempt_at > now, self._is_free(now), *self._of(order_id)
         self._run(self._update.where(*later).values(next_attempt_at=now))
 
-    def explain_unheard(self, texts: dict[str, str], by: datetime) -> None:
-        """Store the reason why due events of these signals wait.
-
-        :param texts: the reason by the signal's name.
-        """
+    def explain_unheard(self, names: Iterable[str], by: datetime) -> None:
+        """Store with the due events of these signals that nobody listens to them."""
         c = self._c
-        for name, text in texts.items():
+        for name in names:
             unexplained = c.next_attempt_at <= by, c.name == name, c.last_error.is_(None)
-            self._run(self._update.where(*unexplained).values(last_error=text))
+            self._run(self._update.where(*unexplained).values(last_error=nobody_listens(name)))
 
     def _of(self, order_id: str | None) -> list[ColumnElement[bool]]:
         return [] if order_id is None else [self._c.order_id == order_id]

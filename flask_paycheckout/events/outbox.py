@@ -59,8 +59,9 @@ class Outbox:
 
         :param batch: the number of events that one query returns.
         """
-        started = self.parts.clock()
-        return self._deliver_pages(started, batch, unheard=self._leave_unheard(started))
+        started, unheard = self.parts.clock(), self.receivers.unheard()
+        self.queue.explain_unheard(unheard, started)
+        return self._deliver_pages(started, batch, unheard=unheard)
 
     def deliver_waiting(
         self, order_id: str | None, *, now: bool, progress: Callable[[int], object] | None = None, batch: int = 1000
@@ -97,17 +98,6 @@ class Outbox:
                 if progress is not None:
                     progress(count)
         return total
-
-    def count_waiting(self, order_id: str | None = None) -> int:
-        """Count the events that are neither delivered nor superseded, of one order or of all."""
-        return self.queue.count_waiting(order_id)
-
-    def _leave_unheard(self, due_by: datetime) -> list[str]:
-        """Name the signals without a receiver here, and store that reason with their waiting events."""
-        names = self.receivers.unheard()
-        if names:
-            self.queue.explain_unheard({name: nobody_listens(name) for name in names}, due_by)
-        return names
 
     def _attempt(self, event_id: str, held: HeldEvent | None, failed: set[str]) -> Delivery:
         """Deliver an event; an error is logged, since the state change is committed and must not seem to fail.

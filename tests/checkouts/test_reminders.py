@@ -203,10 +203,3 @@ def test_an_order_of_which_a_part_is_paid_is_reminded_of_the_rest(shop: Shop, si
     shop.clock.advance(hours=1)
     reconciles(shop)
     assert reminded(signals) == [("o-1", 1)]
-
-
-def test_a_request_may_be_paid_in_parts(shop: Shop) -> None:
-    made = asks(shop, total=Pay("25.00", "USD", parts=True))
-    for status in ("part", "paid"):
-        checkout_id = shop.starts(made.order_id)
-        assert shop.settles(checkout_id, "completed").status == status

@@ -117,6 +117,8 @@ def test_an_answer_that_is_neither_yes_nor_no_decides_nothing(shop: Shop, answer
     checkout_id = shop.has_held()
     with pytest.raises(TypeError, match="accept must be True or False, not "):
         shop.resolves(checkout_id, accept=answer)
+    with shop.app.app_context(), pytest.raises(ValueError, match="as_part"):
+        shop.paycheckout.resolve(checkout_id, False, "Ada", "no", as_part=True)
     assert shop.attempt(checkout_id).status == "held"
     shop.resolves(checkout_id, accept=False)
     with shop.app.app_context(), pytest.raises(TypeError, match="kept must be True or False, not "):

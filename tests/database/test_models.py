@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC
 from typing import Any
 
 import pytest
@@ -108,12 +108,3 @@ def test_a_start_returns_the_checkout_as_it_is_stored(open_shop: OpenShop) -> No
     assert stored is not None
     assert shop.runtime.models.row_of(started) == shop.runtime.models.row_of(stored)
     assert (started.note, started.label) == ("by the database", "by the model")
-
-
-def test_moments_of_a_server_in_another_zone_are_told_in_utc(shop: Shop) -> None:
-    """PostgreSQL answers in the zone of the connection; what people read ends in Z."""
-    attempt = shop.attempt(shop.starts())
-    attempt.next_read_at = datetime(2026, 1, 1, 23, 30, tzinfo=timezone(timedelta(hours=9)))
-    attempt._sa_class_manager.dispatch.load(instance_state(attempt), None)
-    assert attempt.next_read_at.tzinfo is UTC
-    assert attempt.next_read_at == datetime(2026, 1, 1, 14, 30, tzinfo=UTC)

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout.checkouts.ruling import ReadCause
-from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.signals import BY_NAME
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
@@ -155,16 +153,3 @@ def test_what_is_overtaken_while_its_receiver_works_is_not_committed(shop: Shop,
     assert "order_abandoned" not in after.ran
     assert event(shop, "order_abandoned").superseded_at is not None
     assert event(shop, "order_paid").delivered_at is not None
-
-
-def test_what_a_dead_process_left_is_told_before_what_came_after_it(shop: Shop, connected: Connect) -> None:
-    (listener,) = connected("listener")
-    checkout_id = shop.has_deposit("pending")
-    settlement = shop.runtime.settlement
-    settlement.apply(
-        shop.attempt(checkout_id), settlement.reading(shop.attempt(checkout_id)), ReadCause(FoundBy.SETTLE)
-    )
-    shop.clock.advance(seconds=61)
-    shop.settles(checkout_id, says="failed")
-    assert listener.ran == ["checkout_created", "order_pending", "order_abandoned"]
-    assert all(told.delivered_at for told in shop.events())

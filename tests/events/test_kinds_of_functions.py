@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from typing import Any
@@ -63,18 +62,6 @@ def test_coroutine_callbacks_and_observers_run(shop: Shop) -> None:
     shop.paycheckout.observe(shop.app, observer)
     assert shop.settles(shop.has_deposit("completed")).status == "paid"
     assert "read" in seen
-
-
-def test_a_socket_in_an_atomic_coroutine_is_an_error_too(shop: Shop) -> None:
-    pytest.importorskip("asgiref")
-
-    async def receiver(app: Flask, **told: object) -> None:
-        socket.socket().close()
-
-    with order_paid.connected_to(shop.paycheckout.atomic(receiver), shop.app):
-        checkout_id = shop.has_deposit("completed")
-        shop.settles(checkout_id)
-    assert "opened a socket" in shop.attempt(checkout_id).problem
 
 
 def generator(*arguments: object, **told: object) -> Iterator[None]:

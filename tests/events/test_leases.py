@@ -51,6 +51,15 @@ def test_a_lease_is_renewed_again_and_again_while_the_work_goes_on_and_the_threa
         calls.reach(last + 1)
 
 
+def test_a_renewal_that_fails_stops_no_other() -> None:
+    def fails() -> None:
+        raise RuntimeError
+
+    renewal, calls = LeaseRenewal(EVERY), Calls()
+    with renewal.during(fails), renewal.during(calls):
+        calls.reach(3)
+
+
 def test_work_that_hangs_loses_its_lease() -> None:
     renewal, hung, other = LeaseRenewal(EVERY, longest=0), Calls(), Calls()
     with renewal.during(hung), renewal.during(other):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -116,6 +117,25 @@ def test_with_a_single_app_nothing_connected_is_lost(signal: Signal) -> None:
     signal.connect(maker(2))
     gc.collect()
     assert sorted(receiver(None) for receiver in receivers(signal)) == [1, 2]
+
+
+class Shipper:
+    def ship(self, app: object, **facts: object) -> None: ...
+
+    def __call__(self, app: object, **facts: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Shipper().ship, Shipper, lambda: partial(Shipper().ship), lambda: partial(Shipper.ship, Shipper())]
+)
+def test_methods_objects_and_partials_of_an_earlier_run_give_way_too(
+    signal: Signal, make: Callable[[], Callable[..., Any]]
+) -> None:
+    for _ in range(3):
+        newest = signal.connect(make())
+        make_app_with_extension()
+        gc.collect()
+    assert receivers(signal) == [newest]
 
 
 def test_a_receiver_of_one_app_stays_as_long_as_the_app_and_no_longer(signal: Signal) -> None:
