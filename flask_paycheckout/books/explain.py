@@ -35,6 +35,9 @@ from flask_paycheckout.text import (
 )
 
 Facts = Mapping[str, Any]
+Texts = Mapping[str, str | Callable[[Facts], str]]
+"""The wording of each kind of entry: a form that its facts fill, or a function of them."""
+
 Story = TypeVar("Story")
 
 _STATUS_TEXT = {
@@ -385,7 +388,7 @@ def total_text(attempt: CheckoutMixin) -> str:
 # Entries of histories
 
 
-def _happenings(stored: Any, texts: Mapping[str, Callable[[Facts], str]]) -> tuple[Happening, ...]:
+def _happenings(stored: Any, texts: Texts) -> tuple[Happening, ...]:
     """Each entry of a history for people; also those of a kind that this version does not know."""
     happenings = []
     for entry in lines(stored.history):
@@ -395,7 +398,8 @@ def _happenings(stored: Any, texts: Mapping[str, Callable[[Facts], str]]) -> tup
         what = str(entry["what"])
         at = as_utc(datetime.fromisoformat(entry["at"])) if "at" in entry else stored.created_at
         try:
-            text = texts[what](facts)
+            form = texts[what]
+            text = form.format(**facts) if isinstance(form, str) else form(facts)
         except KeyError:
             text = f"{what}: {json.dumps(facts)}"
         happenings.append(Happening(at, what, facts, text))
@@ -429,14 +433,12 @@ def _if_any(form: str, facts: Facts) -> str:
         return ""
 
 
-_CHECKOUT_TEXT: dict[str, Callable[[Facts], str]] = {
+_CHECKOUT_TEXT: Texts = {
     "created": lambda facts: f"Checkout made for {facts['total']}{_if_any(', which replaces {replaces}', facts)}",
-    "webhook": lambda facts: "Webhook received; it is only a hint to read the deposit",
-    "read": lambda facts: f"Deposit read ({facts['via']}): {facts['deposit']}; nothing to change",
-    "no answer": lambda facts: f"No reliable answer, so nothing changed: {facts['error']}",
-    "not applied": lambda facts: (
-        f"Deposit read, but its result could not be applied, and is tried again: {facts['error']}"
-    ),
+    "webhook": "Webhook received; it is only a hint to read the deposit",
+    "read": "Deposit read ({via}): {deposit}; nothing to change",
+    "no answer": "No reliable answer, so nothing changed: {error}",
+    "not applied": "Deposit read, but its result could not be applied, and is tried again: {error}",
     "moved": _moved_text,
     "resolved": lambda facts: (
         f"{facts['by']} {_RESOLVED_TEXT.get(facts['to'], 'rejected the held payment')}: {facts['why']}"
@@ -446,13 +448,13 @@ _CHECKOUT_TEXT: dict[str, Callable[[Facts], str]] = {
     ),
 }
 
-_PAYOUT_TEXT: dict[str, Callable[[Facts], str]] = {
+_PAYOUT_TEXT: Texts = {
     "created": lambda facts: (
         f"Made for {facts['total']}{_if_any(' in place of {counts}', facts)}{_if_any(' by {by}: {why}', facts)}"
     ),
     "moved": _payout_moved_text,
-    "read": lambda facts: f"Looked up: {facts['result']}",
-    "no answer": lambda facts: f"No reliable answer: {facts['problem']}",
+    "read": "Looked up: {result}",
+    "no answer": "No reliable answer: {problem}",
     "not applied": lambda facts: (
         f"An answer that could not be stored, or came late: {facts['rule']}{_answer_text(facts)}"
     ),
@@ -527,10 +529,8 @@ def _event_line(event: EventStory) -> str:
 
 def _waiting_text(event: EventStory) -> str:
     text = [f"not delivered yet, tried {event.attempts} {'time' if event.attempts == 1 else 'times'}"]
-    if event.last_error:
-        text.append(" ".join(event.last_error.split()))
-    if event.receivers_done:
-        text.append(f"done: {', '.join(event.receivers_done)}")
+    text += [" ".join(event.last_error.split())] if event.last_error else []
+    text += [f"done: {', '.join(event.receivers_done)}"] if event.receivers_done else []
     if event.leased_until is not None:
         text.append(f"leased to a process until {moment_text(event.leased_until)}")
     elif event.next_attempt_at is not None:

@@ -51,6 +51,7 @@ _OLDEST_WRITE = text(
     " WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()"
 )
 _NAMED = 10
+_ZERO = Decimal(0)
 _SUMMED = ("account", "kind", "reference", "currency", "gross", "fee", "net", "received", "received_currency")
 
 Progress = Callable[[int], object]
@@ -67,19 +68,19 @@ class Format(StrEnum):
 class Totals:
     """The sums of one merchant account and currency."""
 
-    payments: Decimal = Decimal(0)
-    held: Decimal = Decimal(0)
+    payments: Decimal = _ZERO
+    held: Decimal = _ZERO
     """Money that arrived and paid no order."""
 
-    fees: Decimal = Decimal(0)
-    refunds: Decimal = Decimal(0)
+    fees: Decimal = _ZERO
+    refunds: Decimal = _ZERO
     """Refunds less those that came back; negative, as money went out."""
 
-    payouts: Decimal = Decimal(0)
+    payouts: Decimal = _ZERO
     """Payouts less those that came back; negative, as money went out."""
 
-    net: Decimal = Decimal(0)
-    received: Decimal = Decimal(0)
+    net: Decimal = _ZERO
+    received: Decimal = _ZERO
     """The amount that the shop receives of payments, in this currency."""
 
 
@@ -104,16 +105,11 @@ class Sums:
     incomplete: int = 0
     """The number of lines without an amount or its currency, as the service reported none, or that cannot be read."""
 
-    incomplete_named: list[str] = field(default_factory=list)
-    """The checkout ids of the first ten."""
-
     def add(self, line: Line, times: int = 1) -> None:
         """Count a line, or several that are equal but for what is not summed."""
         self.lines += times
         if line.gross is None or line.fee is None:
             self.incomplete += times
-            if len(self.incomplete_named) < _NAMED and line.checkout_id not in self.incomplete_named:
-                self.incomplete_named.append(str(line.checkout_id))
         if line.currency is not None:
             more = {"net": line.net, "fees": line.fee}
             if line.kind is not LineKind.FEE:
@@ -125,7 +121,7 @@ class Sums:
     def _add(self, account: str, currency: str, times: int, more: dict[str, Decimal | None]) -> None:
         before = self.totals.get((account, currency), Totals())
         sums = {
-            part.name: EXACT.fma(more.get(part.name) or Decimal(0), Decimal(times), getattr(before, part.name))
+            part.name: EXACT.fma(more.get(part.name) or _ZERO, Decimal(times), getattr(before, part.name))
             for part in fields(Totals)
         }
         self.totals[account, currency] = Totals(**sums)

@@ -95,17 +95,6 @@ class Line(NamedTuple):
 MONEY_OUT = frozenset({PayoutStatus.SENT, PayoutStatus.COMPLETED})
 
 
-def money_in(status: str, *, arrived: bool, pays_order: bool) -> LineKind | None:
-    """The kind of line that tells of a checkout's money; None while none has arrived.
-
-    :param pays_order: whether this checkout paid its order, and no other one did.
-    """
-    if not arrived:
-        return None
-    pays = status == Status.PART or (status == Status.PAID and pays_order)
-    return LineKind.PAYMENT if pays else LineKind.HELD
-
-
 def money_out(kind: str, status: str) -> LineKind | None:
     """The kind of line that tells of a payout's money; None while the money is in the account."""
     return LineKind(kind) if status in MONEY_OUT else None
@@ -208,12 +197,15 @@ def paying_account(row: Row) -> str:
 
 
 def booked_kind(checkout: Row) -> LineKind | None:
-    """The kind of line that tells of a checkout's money.
+    """The kind of line that tells of a checkout's money; None while none has arrived.
 
     :param checkout: its row.
     """
-    arrived, pays = checkout["payment_completed_at"] is not None, checkout["paid_order_id"] is not None
-    return money_in(checkout["status"], arrived=arrived, pays_order=pays)
+    if checkout["payment_completed_at"] is None:
+        return None
+    status, pays_order = checkout["status"], checkout["paid_order_id"] is not None
+    pays = status == Status.PART or (status == Status.PAID and pays_order)
+    return LineKind.PAYMENT if pays else LineKind.HELD
 
 
 def arrival_lines(kind: LineKind, checkout: Row) -> Iterator[Values]:

@@ -253,9 +253,11 @@ def page_of_payouts(
     columns = select(*(c[part.name] for part in fields(ListedPayout)))
     columns = columns.where(*wanted, *period.conditions(payouts.table, c.created_at))
     rows = payouts.rows(_newest_first(columns, time, place, limit))
-    moments = [{name: as_utc(getattr(row, name)) for name in ("created_at", "moved_at")} for row in rows[:limit]]
-    listed = (ListedPayout(**{**row._mapping, **times}) for row, times in zip(rows, moments, strict=False))
-    return Page(tuple(listed), _next_place(rows, limit, time))
+    listed: Iterator[dict[str, Any]] = (
+        {name: as_utc(value) if isinstance(value, datetime) else value for name, value in row._mapping.items()}
+        for row in rows[:limit]
+    )
+    return Page(tuple(ListedPayout(**columns) for columns in listed), _next_place(rows, limit, time))
 
 
 def has_payouts(connection: Connection, models: Models) -> bool:

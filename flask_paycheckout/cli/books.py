@@ -93,10 +93,8 @@ def _totals(found: Export) -> Iterator[str]:
 
 
 def _notes(found: Export) -> Iterator[str]:
-    incomplete, named = found.sums.incomplete, found.sums.incomplete_named
-    if incomplete:
-        yield f"INCOMPLETE: {incomplete} of the lines lack an amount, fee or currency that the service left out:"
-        yield f"  {', '.join(named)}{' and more' if incomplete > len(named) else ''}"
+    if incomplete := found.sums.incomplete:
+        yield f"INCOMPLETE: {incomplete} of the lines lack an amount, fee or currency that the service left out."
     if not found.closed():
         yield (
             "NOT CLOSED: movements may still be stored in this period. Export it again some minutes after its end,"

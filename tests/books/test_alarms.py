@@ -190,18 +190,21 @@ def test_each_trouble_is_named_within_five_minutes(well: Shop, name: str) -> Non
         next(trouble)
         well.reconciles()
         well.clock.advance(minutes=1)
-    code, _ = runs(well, "report")
-    assert gauged(well) == {alarm.kind: alarm.count for alarm in told(well).alarms}
-    text_of_report = well.runs("report").output
-    assert code == {"now": 2, "today": 1}[severity]
-    assert severity in {alarm.severity for alarm in told(well).alarms}
-    assert "Nothing needs a person" not in text_of_report
-    assert words.lower() in text_of_report.lower()
-    code, examined = runs(well, "doctor")
-    assert code == 1
-    about = [f"{check['about']} {check['found']}" for check in examined["checks"] if check["level"] == "failure"]
-    assert any(words.lower() in told.lower() for told in about), about
+    named_by_both(well, words, severity)
     trouble.close()
+
+
+def named_by_both(shop: Shop, words: str, severity: str = "today", reference: str = "") -> None:
+    """Report and doctor name a trouble, and metrics count it."""
+    said = shop.runs("report")
+    assert (said.exit_code, "Nothing needs a person" in said.output) == ({"now": 2, "today": 1}[severity], False)
+    assert words.lower() in said.output.lower()
+    assert reference in said.output
+    assert gauged(shop) == {alarm.kind: alarm.count for alarm in told(shop).alarms}
+    code, examined = runs(shop, "doctor")
+    failures = [f"{check['about']} {check['found']}" for check in examined["checks"] if check["level"] == "failure"]
+    assert (code, any(words.lower() in found.lower() for found in failures)) == (1, True), failures
+    assert any(reference in check["found"] for check in examined["checks"]), examined
 
 
 # A healthy shop

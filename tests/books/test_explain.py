@@ -12,7 +12,7 @@ from sqlalchemy import update
 from flask_paycheckout import Explanation
 from flask_paycheckout.payouts.payout_states import PayoutKind
 from tests.payouts.claiming import refunded
-from tests.payouts.shop import pays_out, refunds, stands
+from tests.payouts.shop import pays_out, refunds
 from tests.scripted import Shop, number
 
 
@@ -126,24 +126,6 @@ def test_refunds_and_payouts_of_the_order_are_told_with_each_decision(shop: Shop
     assert json.loads(json.dumps(plain)) == plain
     assert plain["payouts"][0]["amount"] == "5.00"
     assert [event["payout_reference"] for event in plain["events"]][-1] == customer.reference
-
-
-@pytest.mark.parametrize(
-    ("status", "told"),
-    [
-        ("claimable", "Waits for the customer"),
-        ("waiting", "flask paycheckout payouts approve {reference} --seen 0 --by YOU"),
-        ("failed", "flask paycheckout payouts retry {reference} --by YOU --why REASON"),
-        ("unknown", "flask paycheckout payouts resolve {reference} --sent (or --not-sent) --by YOU --why REASON"),
-    ],
-)
-def test_a_payout_that_waits_for_somebody_says_for_whom(shop: Shop, status: str, told: str) -> None:
-    customer = refunded(shop)
-    stands(shop, customer.reference, status=status, problem="400 No", problem_since=shop.clock())
-    text = str(explains(shop))
-    assert told.format(reference=customer.reference) in text
-    assert "PROBLEM since 2026-01-01 12:00:00Z: 400 No" in text
-    assert "To: not said yet" in text
 
 
 def test_money_that_waits_to_be_paid_back_can_be_refunded(shop: Shop) -> None:

@@ -6,16 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from random import Random
-from typing import Any
 
 import pytest
-from flask import Flask
 
-from flask_paycheckout import payout_completed, payout_failed, payout_sent, payout_unknown, refund_claimed
+from flask_paycheckout import payout_completed, payout_failed, payout_sent
 from flask_paycheckout.signals import OF_PAYOUTS
 from flask_paycheckout.testing import Sandbox
-from tests.alarming import alarms_of
-from tests.books.test_alarms import gauged, hears, is_well, runs
+from tests.books.test_alarms import hears, is_well, named_by_both, runs
 from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
 from tests.payouts.paying import BANK, CRYPTO, FIAT, LIST, READ, WALLET, Payer
@@ -122,20 +119,7 @@ def test_each_trouble_is_named_within_five_minutes(well: Payer, name: str) -> No
     begin(well)
     # One more than five, as a try that fails at the first minute has failed for five minutes then.
     minutes_pass(well, 6)
-    named_by_both(well, words, severity=severity)
-
-
-def named_by_both(payer: Payer, words: str, reference: str = "p-1", severity: str = "today") -> None:
-    shop = payer.shop
-    told = shop.runs("report")
-    assert (told.exit_code, "Nothing needs a person" in told.output) == ({"now": 2, "today": 1}[severity], False)
-    assert words in told.output
-    assert reference in told.output
-    assert gauged(shop) == {alarm.kind: alarm.count for alarm in alarms_of(shop).values()}
-    code, examined = runs(shop, "doctor")
-    failures = [f"{check['about']} {check['found']}" for check in examined["checks"] if check["level"] == "failure"]
-    assert (code, any(words in found for found in failures)) == (1, True), failures
-    assert any(reference in check["found"] for check in examined["checks"]), examined
+    named_by_both(well.shop, words, severity, "p-1")
 
 
 def test_without_an_access_token_the_remedy_is_a_login(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> None:
@@ -149,7 +133,7 @@ def test_without_an_access_token_the_remedy_is_a_login(open_shop: OpenShop, payc
     assert (found["level"], "send --login" in found["remedy"]) == ("failure", True)
     assert runs(shop, "report")[0] == 0, "it was made just now"
     minutes_pass(payer, 5)
-    named_by_both(payer, "not sent")
+    named_by_both(shop, "not sent", reference="p-1")
     told = shop.runs("report").output
     assert "No access token is configured. Send them now with: flask paycheckout payouts send --login" in told
 
@@ -165,7 +149,7 @@ def test_a_refund_that_nobody_claims_is_listed_and_needs_a_person_after_a_week(w
     assert (told.exit_code, made in told.output) == (0, True)
     assert "  1 payout or refund waits for its receiver to say where\n" in told.output
     well.sandbox.advance(minutes=7 * 24 * 60)
-    named_by_both(well, "waits for its receiver for a week", made)
+    named_by_both(shop, "waits for its receiver for a week", reference=made)
 
 
 def test_a_slow_transfer_is_told_after_a_week(well: Payer) -> None:
@@ -174,7 +158,7 @@ def test_a_slow_transfer_is_told_after_a_week(well: Payer) -> None:
     assert runs(well.shop, "report")[0] == 0
     well.sandbox.advance(minutes=7 * 24 * 60)
     minutes_pass(well, 1)
-    named_by_both(well, "without news")
+    named_by_both(well.shop, "without news", reference="p-1")
 
 
 def test_a_failed_payout_leaves_the_alarm_when_tried_again_or_after_a_week(well: Payer) -> None:
@@ -234,22 +218,3 @@ def test_a_healthy_shop_that_pays_out_has_no_alarm(well: Payer, pytestconfig: py
                 well.sandbox.finish(one, "completed")
     minutes_pass(well, 3)
     is_well(shop)
-
-
-def listens(app: Flask, **facts: Any) -> None:
-    """A receiver."""
-
-
-def test_receivers_of_payout_signals_are_demanded_of_a_shop_that_pays_out(
-    open_shop: OpenShop, paycheckout_sandbox: Sandbox
-) -> None:
-    payer = Payer(open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_UNHEARD=UNHEARD), paycheckout_sandbox)
-    assert OF_PAYOUTS & {check["about"] for check in runs(payer.shop, "doctor")[1]["checks"]} == set()
-    payer.owes()
-    warned = {check["about"] for check in runs(payer.shop, "doctor")[1]["checks"] if check["level"] == "warning"}
-    assert warned >= OF_PAYOUTS
-    signals = (payout_completed, payout_failed, payout_sent, payout_unknown, refund_claimed)
-    for signal in signals:
-        signal.connect(listens, sender=payer.shop.app)
-    warned = {check["about"] for check in runs(payer.shop, "doctor")[1]["checks"] if check["level"] == "warning"}
-    assert warned & OF_PAYOUTS == set()

@@ -1546,11 +1546,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "held money is booked as a payment": (
             f"{_BOOKED}::test_held_money_is_booked_apart_and_becomes_a_payment_when_it_is_accepted[sqlite]",
-            Swap("books.ledger:money_in", "status == Status.PAID and pays_order", "status"),
+            Swap("books.ledger:booked_kind", "status == Status.PAID and pays_order", "status"),
         ),
         "an accepted second payment is booked as a payment": (
             f"{_BOOKED}::test_rejected_and_second_payments_stay_held",
-            Swap("books.ledger:money_in", "status == Status.PAID and pays_order", "status == Status.PAID"),
+            Swap("books.ledger:booked_kind", "status == Status.PAID and pays_order", "status == Status.PAID"),
         ),
         "a move that began before an arrival was noted books it again": (
             f"{_BOOKED}::test_a_settlement_that_is_overtaken_by_a_noted_arrival_books_the_money_once[sqlite]",

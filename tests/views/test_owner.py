@@ -139,7 +139,7 @@ def test_what_needs_a_person_stands_above_the_list(desk: Shop) -> None:
     assert "1 held payment waits for your decision," in page
     assert "Webhooks do not arrive:" in page
     assert "event is not delivered to every receiver" in page
-    assert "Reconcile is behind:" in page
+    assert "reconcile is behind" in page
 
 
 def test_an_order_tells_its_money_and_its_refunds(desk: Shop) -> None:

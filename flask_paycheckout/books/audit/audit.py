@@ -73,7 +73,7 @@ class Audit:
         payouts = payout_checks(rows, reads, clock, self.calls)
         for source in (rows.unpaid(), rows.paid()):
             for page in rows.pages(source):
-                checkouts = [rows.of_row(source.table, row) for row in page]
+                checkouts = [rows.of_row(rows.models.checkouts, row) for row in page]
                 yield deposits.certain(deposits.look(checkouts))
         listing = Listing(rows, reads, payouts, self.accounts)
         for account in rows.accounts():

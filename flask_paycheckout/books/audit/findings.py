@@ -94,20 +94,13 @@ class Finding:
     def __str__(self) -> str:
         """Lines for people: the subject, each difference with both values, and what to do."""
         told = [f"{self.verdict}: {self._subject()}{account_text(self.account)}"]
-        there = "in the books" if self.kind is Kind.BOOKING else "there"
-        for name in self._named:
-            told.append(f"    {name}: here {_shown(self.here, name)}, {there} {_shown(self.there, name)}")
+        side = "in the books" if self.kind is Kind.BOOKING else "there"
+        is_missing = self.verdict in (Verdict.MISSING_HERE, Verdict.MISSING_THERE)
+        for name in self.differences or (_SHOWN_OF_MISSING if is_missing else ()):
+            here, there = _shown(self.here, name), _shown(self.there, name)
+            told += [f"    {name}: here {here}, {side} {there}"] if here != there else []
         told += [f"    {self.remedy}"] if self.remedy else []
         return "\n".join(visible(line) for line in told)
-
-    @property
-    def _named(self) -> tuple[str, ...]:
-        if self.kind is not Kind.BOOKING and self.verdict in (Verdict.MISSING_HERE, Verdict.MISSING_THERE):
-            return tuple(name for name in _SHOWN_OF_MISSING if self._has(name))
-        return self.differences
-
-    def _has(self, name: str) -> bool:
-        return any(side is not None and side.get(name) is not None for side in (self.here, self.there))
 
     def _subject(self) -> str:
         if self.kind is Kind.BOOKING:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Engine, Select, Table, func, or_, select
+from sqlalchemy import Engine, Select, Table, func, select
 
 from flask_paycheckout.books.account_names import stored_accounts
 from flask_paycheckout.books.lists import pages
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 Row = Mapping[Any, Any]
-Conditions = list[ColumnElement[bool]]
+Ordered = tuple[Select[Any], Sequence[str]]
+"""The rows of one table, and the columns that order them: a time, if any, and the id."""
 
 # The rows of a page, which are read together.
 _PAGE = 200
@@ -31,16 +32,6 @@ _PAGE = 200
 _MOST_ACCOUNTS = 1_000_000
 # The states in which a payout may be at the service, when it is not known when it was taken.
 _TRACES = ("sending", "sent", "completed", "failed", "unknown")
-
-
-@dataclass(frozen=True)
-class Source:
-    """Rows of one table in the order of a time, or of their ids."""
-
-    table: Table
-    wanted: Conditions
-    moment: str | None = None
-    """The column of the time; None for the order of ids."""
 
 
 @dataclass(frozen=True)
@@ -57,48 +48,43 @@ class AuditRows:
     def models(self) -> Models:
         return self.parts.models
 
-    def unpaid(self) -> Source:
+    def unpaid(self) -> Ordered:
         """Checkouts without money for which some could have arrived in the period, by creation."""
         table, pending = self.models.checkouts, self.parts.settings.pending_for
         longest = pending if isinstance(pending, timedelta) else max(pending.values())
-        reach = longest + self.parts.settings.watch_for
-        created = self.period.conditions(table, table.c.created_at, reach)
-        return Source(table, [*created, table.c.payment_completed_at.is_(None)], "created_at")
+        created = self.period.conditions(table, table.c.created_at, longest + self.parts.settings.watch_for)
+        return select(table).where(*created, table.c.payment_completed_at.is_(None)), ("created_at", "id")
 
-    def paid(self) -> Source:
+    def paid(self) -> Ordered:
         """Checkouts whose money arrived in the period, by its time."""
-        table = self.models.checkouts
-        return Source(table, self.period.conditions(table, table.c.payment_completed_at), "payment_completed_at")
+        return self._in_period(self.models.checkouts, "payment_completed_at")
 
-    def paid_out(self) -> Source:
+    def lines(self) -> Ordered:
+        """The lines of the books of the period."""
+        return self._in_period(self.models.bookings, "booked_at")
+
+    def paid_out(self) -> Ordered:
         """Payouts of the period."""
         table = self.models.payouts
         taken = self.period.conditions(table, func.coalesce(table.c.taken_at, table.c.created_at, type_=MOMENT))
-        return Source(table, [*taken, or_(table.c.taken_at.is_not(None), table.c.status.in_(_TRACES))])
+        return select(table).where(*taken, table.c.taken_at.is_not(None) | table.c.status.in_(_TRACES)), ("id",)
 
-    def payouts(self, *, tokens: bool = False) -> Source:
+    def payouts(self, *, tokens: bool = False) -> Ordered:
         """Payouts of the period that the service may have: to bank accounts, or in tokens, which it does not show."""
-        c = self.models.payouts.c
+        c, (paid_out, order) = self.models.payouts.c, self.paid_out()
         token = c.currency.contains("-")
         # The service does not know refunds that a person has paid by hand.
-        asked = c.to_kind.is_distinct_from("hand")
-        return Source(self.models.payouts, [*self.paid_out().wanted, asked, token if tokens else ~token])
+        return paid_out.where(c.to_kind.is_distinct_from("hand"), token if tokens else ~token), order
 
-    def lines(self) -> Source:
-        """The lines of the books of the period."""
-        table = self.models.bookings
-        return Source(table, self.period.conditions(table, table.c.booked_at), "booked_at")
-
-    def count(self, *sources: Source) -> int:
+    def count(self, *sources: Ordered) -> int:
         """The number of rows."""
         with self._engine.connect() as connection:
-            counted = [select(func.count()).select_from(one.table).where(*one.wanted) for one in sources]
+            counted = [select(func.count()).select_from(rows.subquery()) for rows, _ in sources]
             return sum(connection.execute(statement).scalar_one() for statement in counted)
 
-    def pages(self, source: Source) -> Iterator[Sequence[Row]]:
+    def pages(self, source: Ordered) -> Iterator[Sequence[Row]]:
         """The rows in pages, each read when it is asked for."""
-        rows = select(source.table).where(*source.wanted)
-        return pages(self._engine, rows, [*([source.moment] if source.moment else []), "id"], _PAGE)
+        return pages(self._engine, *source, _PAGE)
 
     def accounts(self) -> list[str]:
         """The merchant accounts whose disbursements are listed, that of the settings among them."""
@@ -135,12 +121,14 @@ class AuditRows:
             return False
         return self.period.contains(payout.taken_at or payout.created_at)
 
-    def _of(self, table: Table, column: str, values: Collection[Any]) -> Sequence[Row]:
-        return self._read(select(table).where(table.c[column].in_(values))) if values else []
+    def _in_period(self, table: Table, moment: str) -> Ordered:
+        return select(table).where(*self.period.conditions(table, table.c[moment])), (moment, "id")
 
-    def _read(self, statement: Select[Any]) -> Sequence[Row]:
+    def _of(self, table: Table, column: str, values: Collection[Any]) -> Sequence[Row]:
+        if not values:
+            return []
         with self._engine.connect() as connection:
-            return connection.execute(statement).mappings().all()
+            return connection.execute(select(table).where(table.c[column].in_(values))).mappings().all()
 
     @cached_property
     def _engine(self) -> Engine:
