@@ -584,6 +584,7 @@ def test_the_last_audit_of_a_month_is_kept_when_asked(shop: Shop) -> None:
     audits(shop, "--from", "2026-01-02", "--keep")
     audits(shop, *month, "--account", "", "--keep")
     assert last() is None, "none of them covers the month of all accounts"
+    shop.clock.advance(days=1)
     shop.service.says("chk-1", "pending")
     audits(shop, "--keep")
     result = last()
