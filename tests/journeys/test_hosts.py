@@ -18,10 +18,12 @@ from sqlalchemy import Engine, MetaData, StaticPool, create_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from flask_paycheckout import ConfigurationError, Host, Pay, PayCheckout, ToRecipient, UncommittedChanges, order_paid
-from flask_paycheckout.testing import Sandbox
+from flask_paycheckout.testing import Sandbox, Signals
+from tests.conftest import OpenShop
 from tests.docs.conftest import MakeShop, make_shop
 from tests.docs.merchant import shop_source
 from tests.docs.pages import snippet
+from tests.hosts import HOSTS
 from tests.scripted import make_app
 
 __all__ = ["make_shop"]
@@ -88,6 +90,23 @@ def test_a_payment_is_settled_inside_an_event_loop(shop: Any, paycheckout_sandbo
         return str(shop.paycheckout.settle(checkout_id).status)
 
     assert asyncio.run(settles()) == "paid"
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_request_is_made_reminded_of_and_paid(host: str, open_shop: OpenShop, signals: Signals) -> None:
+    shop = open_shop(PAYCHECKOUT_REMIND_AFTER=[3600])
+    with shop.app.app_context():
+        session = shop.paycheckout.session
+        for end in (session.rollback, session.commit):
+            made = shop.paycheckout.request(Pay("12.50", "USD"), title="Logo")
+            assert made in session
+            order_id = made.order_id
+            end()
+    shop.clock.advance(hours=1)
+    shop.reconciles()
+    shop.has_paid(order_id)
+    names = "payment_reminder", "checkout_created", "order_paid"
+    assert [(one.name, one.order_id) for one in signals] == [(name, order_id) for name in names]
 
 
 @pytest.mark.on_each_database

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
+from functools import partial
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -37,6 +40,21 @@ class PartPages:
             self.shop.service.says(page, "completed", inputAmount=number(amount))
             self.pages.append(page)
         return self.pages
+
+    def hold(self, page: str) -> None:
+        """Its payment comes while the shop wants none."""
+        wanted, self.shop.totals[self.order_id] = self.shop.totals[self.order_id], None
+        self.shop.settles(page)
+        self.shop.totals[self.order_id] = wanted
+
+    def accepts(self, page: str) -> bool:
+        """A person accepts it as a part; False where it is too much by now."""
+        try:
+            with self.shop.app.app_context():
+                self.shop.paycheckout.resolve(page, True, "Ada", "a fee", as_part=True)
+        except TransitionRefused:
+            return False
+        return True
 
     def states(self) -> list[str]:
         return [self.shop.attempt(page).status for page in self.pages]
@@ -84,42 +102,60 @@ def test_two_parts_that_are_together_too_much(shop: Shop, pages: PartPages) -> N
     assert every_interleaving(shop.runtime.engine(), begin, check) > 5
 
 
-def test_a_part_that_is_refunded_while_the_rest_comes(shop: Shop, pages: PartPages) -> None:
-    def refunds(page: str) -> None:
-        with shop.app.app_context():
-            shop.paycheckout.refund(page, "1.00", by="Ada", why="one less")
-            shop.db.session.commit()
+def refunds(shop: Shop, page: str) -> None:
+    with shop.app.app_context():
+        shop.paycheckout.refund(page, "1.00", by="Ada", why="one less")
+        shop.db.session.commit()
 
+
+@pytest.mark.parametrize("held", [False, True], ids=["comes", "is accepted"])
+def test_a_part_that_is_refunded_while_the_rest(shop: Shop, pages: PartPages, held: bool) -> None:
     ends = set()
 
     def begin() -> Acts:
         first, second = pages.open_anew("7.50", "5.00")
         shop.settles(first)
-        return {"refunds": lambda: refunds(first), "settles": lambda: shop.settles(second)}
+        refunded = {"refunds": lambda: refunds(shop, first)}
+        if held:
+            pages.hold(second)
+            return refunded | {"accepts": lambda: pages.accepts(second)}
+        return refunded | {"settles": lambda: shop.settles(second)}
 
     def check() -> None:
         (_, second), (paid, left) = pages.states(), pages.rest()
         ends.add((second, paid, left))
         assert pages.told().count("order_paid") == (second == "paid")
 
-    assert every_interleaving(shop.runtime.engine(), begin, check) > 5
+    assert every_interleaving(shop.runtime.engine(), begin, check, preemptions=3 if held else None) > 5
     assert ends == {("paid", Decimal("11.50"), 0), ("part", Decimal("11.50"), Decimal("1.00"))}
+
+
+@pytest.mark.parametrize(("second", "end"), [("5.00", ["paid", "part"]), ("5.01", ["held", "part"])])
+def test_two_payments_that_two_persons_accept_at_once(
+    shop: Shop, pages: PartPages, second: str, end: list[str]
+) -> None:
+    def begin() -> Acts:
+        held = pages.open_anew("7.50", second)
+        for page in held:
+            pages.hold(page)
+        return {page: partial(pages.accepts, page) for page in held}
+
+    def check() -> None:
+        assert sorted(pages.states()) == end
+        assert pages.told().count("order_paid") == end.count("paid")
+
+    assert every_interleaving(shop.runtime.engine(), begin, check, preemptions=1) > 5
 
 
 def test_a_part_that_a_person_accepts_while_another_comes(shop: Shop, pages: PartPages) -> None:
     """An order without parts becomes one by the decision, whatever comes at that moment."""
 
     def accepts(page: str) -> None:
-        with shop.app.app_context():
-            try:
-                shop.paycheckout.resolve(page, True, "Ada", "a fee", as_part=True)
-            except TransitionRefused:
-                assert "paid" in pages.states()
+        assert pages.accepts(page) or "paid" in pages.states()
 
     def begin() -> Acts:
         held, late = pages.open_anew("7.50", "12.50")
-        shop.totals[pages.order_id] = None
-        shop.settles(held)
+        pages.hold(held)
         shop.totals[pages.order_id] = Pay("12.50", "USD")
         return {"accepts": lambda: accepts(held), "settles": lambda: shop.settles(late)}
 
@@ -164,3 +200,68 @@ def test_a_cart_that_changes_while_its_last_part_comes(carts: Carts, total: str)
             assert (cart.total, carts.checkout.status, cart.shipped) == ("20.00", "part", None)
 
     assert every_interleaving(shop.runtime.engine(), begin, check) > 2
+
+
+def test_a_total_that_comes_down_while_a_part_is_refunded(carts: Carts) -> None:
+    """Either the part pays what is left in the cart, or it was refunded before, and more is left to pay."""
+    shop, ends = carts.shop, set()
+
+    def begin() -> Acts:
+        carts.fill()
+        shop.settles(carts.checkout_id, "completed", inputAmount=number("7.50"))
+        carts.change(total="7.50")
+        return {"refunds": lambda: refunds(shop, carts.checkout_id), "settles": carts.settle}
+
+    def check() -> None:
+        shop.reconciles()
+        cart, checkout = carts.cart, carts.checkout
+        ends.add((checkout.status, cart.state, cart.shipped, checkout.excess))
+
+    assert every_interleaving(shop.runtime.engine(), begin, check, preemptions=1) > 5
+    assert ends == {("paid", "paid", "7.50", "-1.00"), ("part", "open", None, None)}
+
+
+def test_a_cart_that_changes_while_a_person_accepts_its_payment(carts: Carts) -> None:
+    shop, ends = carts.shop, set()
+
+    def accepts() -> None:
+        with shop.app.app_context():
+            shop.paycheckout.resolve(carts.checkout_id, True, "Ada", "a fee", as_part=True)
+
+    def begin() -> Acts:
+        carts.parts = False
+        carts.fill()
+        shop.settles(carts.checkout_id, "completed", inputAmount=number("7.50"))
+        return {"accepts": accepts, "changes": lambda: carts.change(total="7.50")}
+
+    def check() -> None:
+        shop.reconciles()
+        ends.add((carts.checkout.status, carts.cart.total, carts.cart.state, carts.cart.shipped))
+
+    assert every_interleaving(shop.runtime.engine(), begin, check, preemptions=2) > 2
+    assert ends == {("paid", "7.50", "paid", "7.50")}
+
+
+# With two, each order id belongs to one of them, and a request has its own.
+@pytest.mark.parametrize("accounts", [1])
+def test_a_request_that_is_withdrawn_while_it_is_paid(shop: Shop) -> None:
+    ends, made = set(), list[Any]()
+
+    def withdraws() -> None:
+        with shop.app.app_context(), suppress(TransitionRefused):
+            shop.paycheckout.withdraw_request(made[-1].reference, by="Ada", why="paid in cash")
+
+    def begin() -> Acts:
+        with shop.app.app_context():
+            asked = shop.paycheckout.request(Pay("12.50", "USD"), title="Logo")
+            shop.db.session.commit()
+            made.append(shop.runtime.requests.require(asked.reference))
+        page = shop.has_deposit("completed", made[-1].order_id)
+        return {"withdraws": withdraws, "settles": lambda: shop.settles(page)}
+
+    def check() -> None:
+        [attempt] = shop.attempts(made[-1].order_id)
+        ends.add((attempt.status, shop.runtime.requests.require(made[-1].reference).withdrawn_at is not None))
+
+    assert every_interleaving(shop.runtime.engine(), begin, check, preemptions=2) > 2
+    assert ends == {("paid", False), ("held", True)}
