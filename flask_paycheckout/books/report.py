@@ -10,15 +10,29 @@ from enum import StrEnum
 from typing import Any
 
 from flask_paycheckout.books import payment_alarms, payout_alarms  # noqa: F401 - they register their alarms
-from flask_paycheckout.books.account_names import Counts, count_by_status, stored_accounts
+from flask_paycheckout.books.account_names import LISTED_ACCOUNTS, Counts, count_by_status, stored_accounts
 from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.text import moment_text, plain, visible
+from flask_paycheckout.text import moment_text, plain, table_lines, visible
 
 # What the text lists; JSON has more.
-_EXAMPLES = 10
+_EXAMPLES, _ACCOUNTS = 10, 100
+
+
+@dataclass(frozen=True)
+class AccountCounts:
+    """The checkouts and payouts of one merchant account."""
+
+    account: str
+    """The account's name; "" is the one of the settings."""
+
+    checkouts: dict[str, int]
+    """The number of checkouts in each state, zeros included."""
+
+    payouts: dict[str, int]
+    """The number of payouts and refunds in each state, zeros included."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +52,12 @@ class Report:
     payouts: dict[str, int]
     """The number of payouts and refunds in each state, zeros included."""
 
+    accounts: tuple[AccountCounts, ...]
+    """The counts of each account; empty for a shop that only uses the one of the settings. 1,000 at most."""
+
+    more_accounts: bool
+    """Whether there are more accounts than `accounts` has."""
+
     @property
     def exit_code(self) -> int:
         """2 when an alarm is to be acted on now, 1 when today, else 0."""
@@ -54,10 +74,15 @@ def report(look: Look, least: Severity = Severity.NOTE) -> Report:
 
     :param least: only alarms that are at least as urgent.
     """
+    models, account = look.models, look.account
     with look.engine.connect() as connection:
-        checkouts, payouts = count_by_status(connection, look.models, [], look.account)
+        names = stored_accounts(connection, models, LISTED_ACCOUNTS + 1) if account is None else [account]
+        shown = names[:LISTED_ACCOUNTS] if account is not None or any(names) else []
+        checkouts, payouts = count_by_status(connection, models, shown, account)
+    accounts = tuple(AccountCounts(name, dict(checkouts[name]), dict(payouts[name])) for name in shown)
     alarms = tuple(alarm for alarm in find_alarms(look) if alarm.severity.rank <= least.rank)
-    return Report(look.now, look.account, alarms, _sums(checkouts, Status), _sums(payouts, PayoutStatus))
+    sums = _sums(checkouts, Status), _sums(payouts, PayoutStatus)
+    return Report(look.now, account, alarms, *sums, accounts, len(names) > LISTED_ACCOUNTS)
 
 
 def _sums(counts: Counts, states: type[StrEnum]) -> dict[str, int]:
@@ -110,6 +135,8 @@ def _lines(report: Report) -> Iterator[tuple[Severity | None, str]]:
     if any(report.payouts.values()):
         stand = [f"{payout_status_text(state)} {count}" for state, count in report.payouts.items() if count]
         yield None, f"Payouts{of}: {', '.join(each.removeprefix('is ') for each in stand)}."
+    if report.account is None and report.accounts:
+        yield from ((None, line) for line in ("", *_account_lines(report)))
     if not report.exit_code:
         yield None, "Nothing needs a person."
     if report.alarms:
@@ -120,6 +147,19 @@ def _lines(report: Report) -> Iterator[tuple[Severity | None, str]]:
 
 def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {state}" for state, count in counts.items())
+
+
+def _account_lines(report: Report) -> Iterator[str]:
+    """A table of the accounts, with a column for each state that any of them has."""
+    of_payouts = [state for state, count in report.payouts.items() if count]
+    states = [state for state, count in report.checkouts.items() if count]
+    rows = [["account", *states, *(f"payouts {state}" for state in of_payouts)]]
+    for one in report.accounts[:_ACCOUNTS]:
+        numbers = [one.checkouts[state] for state in states] + [one.payouts[state] for state in of_payouts]
+        rows.append([one.account or "(settings)", *map(str, numbers)])
+    yield from table_lines(rows, left=1)
+    if report.more_accounts or len(report.accounts) > _ACCOUNTS:
+        yield "... and more; see one with: flask paycheckout report --account NAME"
 
 
 def _alarm_lines(alarm: Alarm) -> Iterator[tuple[Severity | None, str]]:

@@ -40,18 +40,21 @@ def busy(market: Sellers) -> Sellers:
     return market
 
 
-def test_the_report_names_each_account(busy: Sellers) -> None:
+def test_the_report_names_each_account_and_counts_by_it(busy: Sellers) -> None:
     code, text = runs(busy.shop, "report")
     assert code == 1
     [of_ada] = [line for line in text.splitlines() if "order o-1" in line]
     [of_platform] = [line for line in text.splitlines() if "order o-3" in line]
     assert "(account ada)" in of_ada
     assert "account" not in of_platform
+    assert ["bo", "1", "1"] in [line.split() for line in text.splitlines()]
     report = told(busy.shop, "report")
     assert {one["key"]: (one["account"], one["count"]) for one in report["alarms"]} == {
         "held-payments": (None, 3),
         "payouts-to-approve": (None, 3),
     }
+    counted = {one["account"]: (one["checkouts"]["held"], one["payouts"]["waiting"]) for one in report["accounts"]}
+    assert counted == {"": (1, 1), "ada": (1, 1), "bo": (1, 1)}
 
 
 @pytest.mark.parametrize("account", ["bo", ""])
@@ -63,6 +66,7 @@ def test_report_and_lists_are_limited_to_one_account(busy: Sellers, account: str
         ("held-payments", account, 1),
         ("payouts-to-approve", account, 1),
     ]
+    assert [one["account"] for one in report["accounts"]] == [account]
     assert [one["reference"] for one in told(busy.shop, "payouts", "--account", account)] == [f"of-{account}"]
 
 
