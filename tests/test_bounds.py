@@ -16,6 +16,7 @@ from flask_paycheckout.security.signed_links import STATUS
 from flask_paycheckout.service.calls import NotAsked
 from tests.scripted import Shop, garbage, refusal
 from tests.views.pages import presses_pay
+from tests.views.test_headless import pays
 
 pytestmark = pytest.mark.on_each_database
 
@@ -140,6 +141,7 @@ def test_a_customer_of_an_order_with_too_many_pages_is_told_kindly(shop: Shop) -
     told = presses_pay(shop)
     assert (told.status_code, told.headers["Retry-After"]) == (429, "300")
     assert "in about 5 minutes" in told.text
+    assert pays(shop).get_json()["code"] == "too_many_attempts"
     assert "Many payment pages are open for this order" in shop.browser.get(page(shop)).text
     assert shop.service.created[1:] == []
 

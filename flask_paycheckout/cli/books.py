@@ -10,12 +10,11 @@ from decimal import Decimal
 
 import click
 
-from flask_paycheckout.books.alarms import number
 from flask_paycheckout.books.export import Export, Format, Totals, UnreadableBookings
 from flask_paycheckout.books.lists import deeds_of
-from flask_paycheckout.books.pruning import Pruned
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
+    counted,
     decision_options,
     json_option,
     period_options,
@@ -134,13 +133,10 @@ def erase(order_id: str, by: str, why: str, dry_run: bool, as_json: bool) -> Non
     """
     with usable(by="--by", why="--why", order_id="ORDER_ID"):
         erased = runtime().for_writing("erase()").erasing.erase(order_id, by, why, dry_run=dry_run)
-    counts = (
-        number(erased.checkouts, "checkout", "checkouts"),
-        number(erased.payouts, "payout or refund", "payouts and refunds"),
-        number(erased.recipients, "recipient at the service", "recipients at the service"),
-    )
-    verb, kept = "Would erase" if dry_run else "Erased", (f"KEPT: {one}: {why}" for one, why in erased.kept.items())
-    tell(as_json, asdict(erased), f"{verb} the persons of {order_id}: {', '.join(counts)}.", *kept)
+    facts, verb = asdict(erased), "Would erase" if dry_run else "Erased"
+    counts = {name: facts[name] for name in ("checkouts", "payouts", "recipients")}
+    kept = (f"KEPT: {subject}: {reason}" for subject, reason in erased.kept.items())
+    tell(as_json, facts, f"{verb} the persons of {order_id}: {counted(counts)}.", *kept)
     sys.exit(bool(erased.kept))
 
 
@@ -169,22 +165,6 @@ def prune(days: int | None, dry_run: bool, as_json: bool) -> None:
     if age is None:
         raise click.UsageError("Say how old with --older-than DAYS, or set PAYCHECKOUT_PRUNE_AFTER.")
     pruned = runtime().for_writing("prune()").pruning.run(age, dry_run=dry_run)
-    tell(as_json, asdict(pruned), *_lines(pruned))
-
-
-def _lines(pruned: Pruned) -> Iterator[str]:
-    counts = (
-        number(pruned.checkout_histories, "history", "histories") + " of checkouts",
-        f"{pruned.payout_histories} of payouts",
-        number(pruned.events, "delivered event", "delivered events"),
-        number(pruned.checkouts, "abandoned checkout", "abandoned checkouts"),
-    )
-    verb = "Would remove" if pruned.dry_run else "Removed"
-    yield f"{verb} what ended before {moment_text(pruned.before)}: {', '.join(counts)}."
-    if pruned.left:
-        rows = number(
-            pruned.left,
-            "row that is in use, or that another table refers to",
-            "rows that are in use, or that other tables refer to",
-        )
-        yield f"Left {rows}; run it again later."
+    facts, verb = asdict(pruned), "Would remove" if dry_run else "Removed"
+    counts = {name: count for name, count in facts.items() if name not in ("before", "dry_run")}
+    tell(as_json, facts, f"{verb} what ended before {moment_text(pruned.before)}: {counted(counts)}.")

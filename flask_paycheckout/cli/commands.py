@@ -18,6 +18,7 @@ from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     account_option,
+    counted,
     decision_options,
     json_option,
     known_account,
@@ -259,14 +260,10 @@ def _round(limit: int | None, as_json: bool, run: Round, *, watching: bool) -> R
         at = f"{moment_text(runtime().clock())} " if watching else ""
         counts = asdict(report)
         payouts = counts.pop("payouts")
-        more = f"; payouts: {_counted(payouts)}" if paid_out or report.payouts.left else ""
-        click.echo(f"{at}{_counted(counts)}{more}")
+        more = f"; payouts: {counted(payouts)}" if paid_out or report.payouts.left else ""
+        click.echo(f"{at}{counted(counts)}{more}")
     return report
 
 
 def _reconciler() -> Reconciler:
     return runtime().for_writing("reconcile()").reconciler
-
-
-def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())

@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
@@ -117,6 +117,11 @@ def tell(as_json: bool, facts: object, *lines: str) -> None:
     """Print facts as JSON for programs, or lines for people."""
     for line in [json.dumps(plain(facts))] if as_json else map(visible, lines):
         click.echo(line)
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Counts by their names, in a line for people."""
+    return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
 
 
 def tell_each(as_json: bool, facts: Iterable[object], lines: Iterable[str]) -> None:

@@ -17,6 +17,7 @@ from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     account_option,
     by_option,
+    counted,
     decision_options,
     json_option,
     known_account,
@@ -131,7 +132,7 @@ def send(login: bool, as_json: bool) -> None:
     token = log_in(click.prompt("E-mail", err=True)) if login else None
     report = _send(token)
     facts = asdict(report)
-    tell(as_json, facts, ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in facts.items()))
+    tell(as_json, facts, counted(facts))
     if not report.clean:
         click.echo("What to do about it: flask paycheckout report", err=True)
         raise SystemExit(1)

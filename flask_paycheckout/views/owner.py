@@ -69,9 +69,6 @@ _LISTS_OF_ALARMS: dict[str, tuple[str, str | None, str]] = {
 _TOLD_BY_PAGES = frozenset({*_LISTS_OF_ALARMS, "unexplained-payments"})
 
 
-_DECIDED = "This payment was decided already, or cannot be accepted like this any more"
-
-
 def make_owner_view(permission: Permission, home: str | None, logout: str | None) -> Blueprint:
     """Make the blueprint `paycheckout_owner`, whose every page asks the permission function first.
 
@@ -175,7 +172,6 @@ def list_orders() -> str | tuple[str, int] | Response:
         asked=asked,
         statuses=[each.value for each in Status],
         status=status,
-        first="after" not in request.args,
         not_found=search,
     )
     return (shown, 404) if search else shown
@@ -198,9 +194,8 @@ def list_paybacks() -> str:
 
 def list_deeds() -> str:
     """List who looked at, decided, approved, refunded, exported and erased what, newest first."""
-    place = request.args.get("after")
-    page = page_of_deeds(runtime().engine(), runtime().models, place, _LISTED)
-    return owner_page("deeds", page=page, first=place is None)
+    page = page_of_deeds(runtime().engine(), runtime().models, request.args.get("after"), _LISTED)
+    return owner_page("deeds", page=page)
 
 
 def resolve(token: str) -> str | tuple[str, int] | Response:
@@ -212,8 +207,7 @@ def resolve(token: str) -> str | tuple[str, int] | Response:
         accepts = decision in HOW_TO_ACCEPT
         resolutions.resolve(checkout_id, accepts, owner(), why, as_part=part, refund_excess=excess)
 
-    asked = "Say whether you accept or reject the payment, and why."
-    return _record(token, "decision", (*HOW_TO_ACCEPT, "reject"), record, asked, _DECIDED)
+    return _record(token, "decision", (*HOW_TO_ACCEPT, "reject"), record)
 
 
 def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
@@ -223,10 +217,7 @@ def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
         shop = runtime().for_writing(f"mark_paid_back({checkout_id!r})")
         shop.paybacks.mark(checkout_id, owner(), why, became == "kept")
 
-    asked = "Say whether the money was paid back or is kept, and how or why."
-    return _record(
-        token, "became", ("done", "kept"), record, asked, "This money was already recorded as paid back or kept"
-    )
+    return _record(token, "became", ("done", "kept"), record)
 
 
 def erase(token: str) -> str | tuple[str, int] | Response:
@@ -242,25 +233,24 @@ def erase(token: str) -> str | tuple[str, int] | Response:
 
 
 def _record(
-    token: str, field: str, choices: Sequence[str], record: Callable[[str, str, str], None], asked: str, decided: str
+    token: str, field: str, choices: Sequence[str], record: Callable[[str, str, str], None]
 ) -> str | tuple[str, int] | Response:
     """Record the choice of a form about a checkout.
 
     :param field: the name of the choice.
     :param record: takes the checkout's id, the choice and the reason.
-    :param asked: the fault of a form that is not filled in.
-    :param decided: the fault of one that came too late.
     """
     checkout_id = subject_of_form(RESOLVE, token)
-    attempt = runtime().checkouts.require(checkout_id)
+    order_id = runtime().checkouts.require(checkout_id).order_id
     choice, why = request.form.get(field, ""), why_given()
     if choice not in choices or not why:
-        return _story(attempt.order_id, asked, 400)
+        return _story(order_id, "Choose one, and say why.", 400)
     try:
         record(checkout_id, choice, why)
     except (TransitionRefused, PaybackRefused):
-        return _story(attempt.order_id, f"{decided}; see below by whom.", 409)
-    return redirect(url_for("paycheckout_owner.show_order", id=attempt.order_id), 303)
+        decided = "This was decided already, or cannot be decided like this any more; see below by whom."
+        return _story(order_id, decided, 409)
+    return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
 
 
 def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> None:

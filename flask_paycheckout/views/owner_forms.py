@@ -131,6 +131,7 @@ def owner_page(template: str, **facts: object) -> str:
         sum_of=payout_sum_text,
         folded=folded,
         who=person().name,
+        first="after" not in request.args,
         nonce=nonce(),
         **facts,
     )

@@ -94,7 +94,6 @@ def list_payouts() -> str:
         kind=kind,
         statuses=list(PayoutStatus),
         kinds=list(PayoutKind),
-        first="after" not in request.args,
     )
 
 

@@ -74,9 +74,8 @@ def withdraw_request(token: str) -> _Page:
 
 
 def _shown(fault: str | None = None, code: int = 200, wrong: str = "") -> _Page:
-    shop, asked, place = runtime(), asked_for(), request.args.get("after")
-    now = shop.clock()
-    page = page_of_requests(shop.checkouts, now, place, _LISTED, asked.account)
+    shop, asked = runtime(), asked_for()
+    page = page_of_requests(shop.checkouts, shop.clock(), request.args.get("after"), _LISTED, asked.account)
     typed = {name: request.form.get(name, "") for name in _TYPED}
     if not typed["currency"] and page.rows:
         typed["currency"] = page.rows[0].request.total.currency
@@ -84,7 +83,6 @@ def _shown(fault: str | None = None, code: int = 200, wrong: str = "") -> _Page:
         "requests",
         page=page,
         asked=asked,
-        first=place is None,
         fault=fault,
         wrong=wrong,
         typed=typed,

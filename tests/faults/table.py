@@ -442,10 +442,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Before(
                 "views.webhook:webhook",
                 "receive",
-                "from flask_paycheckout.checkouts.states import Status\n"
-                "attempts, found = runtime().attempts, runtime().attempts.find(payload.order_id)\n"
-                "if found is not None and b'completed' in body:\n"
-                "    attempts.move(found, Status.PAID, runtime().clock(), '{}\\n', next_read_at=None)",
+                "table = shop.models.checkouts\n"
+                "if b'completed' in body:\n"
+                "    with shop.engine().begin() as connection:\n"
+                "        paid = table.update().where(table.c.checkout_id == checkout_id).values(status='paid')\n"
+                "        connection.execute(paid)",
             ),
         ),
         "a webhook that could not be stored is answered with 200": (

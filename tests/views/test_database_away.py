@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import Connection, event
 from sqlalchemy.exc import OperationalError, ProgrammingError, TimeoutError as NoFreeConnection
 
-from flask_paycheckout.database.database_errors import trouble_of
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.views.pages import heading, opens, presses_pay
@@ -102,25 +101,3 @@ def test_a_fault_of_a_statement_is_not_taken_for_an_outage(shop: Shop) -> None:
     breaks(shop, ProgrammingError("SELECT", None, Exception("no such column")))
     with pytest.raises(ProgrammingError):
         opens(shop)
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        ("25006", "read-only"),
-        ("53100", "disk of the database is full"),
-        ("53300", "no connection to the database is free"),
-        ("55P03", "locked"),
-        ("57014", "statement_timeout"),
-        ("57P01", "closed the connection"),
-        ("42P05", "pooler"),
-        (None, "cannot be reached"),
-    ],
-)
-def test_each_trouble_of_a_server_has_words_and_a_remedy(code: str | None, words: str) -> None:
-    error = OperationalError("UPDATE", None, Exception())
-    error.orig.sqlstate = code  # type: ignore[union-attr]  # as psycopg's errors have it
-    trouble = trouble_of(error)
-    assert trouble is not None
-    assert words in trouble.found
-    assert trouble.remedy.endswith(".")

@@ -10,7 +10,7 @@ import pytest
 from markupsafe import Markup
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import ConfigurationError, Pay
+from flask_paycheckout import ConfigurationError
 from flask_paycheckout.config import load_settings
 from tests.conftest import OpenShop
 from tests.payouts.claiming import FORM, NUMBER, Customer, everything_stored, recipients, refunded
@@ -108,14 +108,6 @@ def test_every_problem_has_its_code(shop: Shop) -> None:
     assert told(answer) == (503, "try_later", 3600)
     assert (answer.headers["Retry-After"], b"canary" in answer.data) == ("3600", False)
     assert set(answer.get_json()) == {"title", "status", "code", "retryAfter"}
-
-
-def test_too_many_open_pages_are_a_problem_of_their_own(shop: Shop) -> None:
-    for cents in range(20):
-        shop.totals["o-1"] = Pay(f"12.{cents:02}", "USD")
-        assert pays(shop).status_code == 201
-    shop.totals["o-1"] = Pay("13", "USD")
-    assert told(pays(shop)) == (429, "too_many_attempts", 300)
 
 
 def test_a_problem_is_told_in_the_readers_language(shop: Shop) -> None:

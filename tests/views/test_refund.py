@@ -327,23 +327,6 @@ def test_the_status_page_tells_refunds_and_the_json_does_not(
     assert opens(shop, suffix="/status").get_json() == {"status": "paid", "final": True, "pollAfter": 0}
 
 
-@pytest.mark.parametrize(
-    ("status", "note"),
-    [
-        ("claimable", "A refund waits for you"),
-        ("waiting", "It is on its way back to you."),
-        ("failed", "Paying it back did not work at once."),
-        ("completed", "It was paid back to you."),
-    ],
-)
-def test_a_refund_of_a_payment_that_was_not_accepted_is_told(shop: Shop, status: str, note: str) -> None:
-    held = shop.has_held()
-    assert note not in opens(shop).text
-    refunds_of(shop, held, status, amount=None)
-    page = opens(shop).text
-    assert (heading(page), note in page) == ("Your payment was not accepted", True)
-
-
 def test_the_refund_of_an_accepted_second_payment_is_told_beside_the_first(shop: Shop) -> None:
     second = shop.has_deposit("completed")
     shop.clock.advance(minutes=15)
