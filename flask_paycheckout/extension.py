@@ -537,7 +537,7 @@ class PayCheckout:
         :raises ValueError: the access token cannot stand in a header.
         """
         access_token = concealed(access_token)
-        return runtime().for_writing("send_payouts()").payout_sender.run(access_token)
+        return runtime().for_writing("send_payouts()").payout_sender.run(access_token)[0]
 
     # What is stored about persons
 

@@ -161,7 +161,6 @@ class Runtime:
             self.clients.of_account,
             self.answers.account,
             self.settings.account_cache.total_seconds(),
-            2 * self.settings.timeout,
             self.parts.elapsed,
         )
 
@@ -201,7 +200,7 @@ class Runtime:
             own = None if account is None else self.accounts.find(account)
         except AccountUnavailable as error:
             told = "links and pages of account %r are the shop's: %s", account, error
-            self.log.error("settings of accounts", *told, extra=about(account=account))
+            self.log.warning("settings of accounts", *told, extra=about(account=account))
             own = None
         given = {name: value for name in _OF_ACCOUNT if (value := getattr(own, name, None)) is not None}
         return replace(self.settings, **given) if given else self.settings

@@ -93,7 +93,7 @@ def send_payouts() -> dict[str, int]:
 
     `reconcile` does it too; this is for a shop that sends payouts on workers of their own.
     """
-    return asdict(_shop("send_payouts()").payout_sender.run())
+    return asdict(_shop("send_payouts()").payout_sender.run()[0])
 
 
 def queue_settle(celery_app: Celery, checkout_id: str) -> None:

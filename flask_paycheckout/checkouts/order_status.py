@@ -129,7 +129,7 @@ class OrderStatuses:
         except Exception as error:
             fields = about(order_id, checkout.checkout_id, checkout.account)
             told = "checkout %s could not be read for its status page", checkout.checkout_id
-            self.parts.log.warning("reads for status pages", *told, extra=fields, error=error, traceback=True)
+            self.parts.log.exception("reads for status pages", *told, extra=fields, error=error)
             if isinstance(error, SQLAlchemyError) and is_unavailable(error):
                 return _Read.UNRECORDED
         return _Read.MADE

@@ -129,7 +129,7 @@ class Webhooks:
 
     def _left(self, reading: CheckoutMixin, error: Exception, *, heals: bool = False) -> None:
         fields = about_checkout(reading, heals=heals)
-        self.parts.log.warning(_WEBHOOKS, _LATER, reading.checkout_id, extra=fields, error=error, traceback=True)
+        self.parts.log.exception(_WEBHOOKS, _LATER, reading.checkout_id, extra=fields, error=error)
 
     def _note(self, checkout: CheckoutMixin) -> CheckoutMixin | None:
         read_at = self._read_lately.begun_at(checkout.checkout_id)

@@ -235,7 +235,7 @@ def _send(token: str | None) -> PayoutReport:
             bar.update(bar.length - count_ready() - bar.pos)
             return False
 
-        return shop.payout_sender.run_round(concealed(token), *([advance] if bar else []))[0]
+        return shop.payout_sender.run(concealed(token), *([advance] if bar else []))[0]
 
 
 def _decisions(call: str) -> PayoutDecisions:

@@ -25,7 +25,7 @@ from flask_paycheckout.client import (
 )
 from flask_paycheckout.client.hidden import hide
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.errors import PayoutRefused, UnknownPayout
+from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.payouts.destinations import Destination, ToBank, ToRecipient, ToWallet, compact
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import CLOCKS_DIFFER
@@ -143,22 +143,10 @@ class PayoutCalls:
         client = self.accounts.client_of(account, PAYOUT)
         return client.authorized(BearerToken(access_token, self.parts.settings.authorization_scheme))
 
-    def destination(self, payout: PayoutMixin) -> Destination:
-        """Open a payout's destination.
-
-        :raises Unreadable: it is not stored, or sealed with a key that is not set.
-        """
-        try:
-            return self.sealing.open(payout.to_kind, payout.to_details)
-        except (ValueError, TypeError, KeyError) as error:
-            fault = type(error).__name__
-        # Outside of the handler: the error may quote the details.
-        raise Unreadable(f"its stored destination cannot be read ({fault})")
-
     def known_destination(self, payout: PayoutMixin) -> Destination | None:
         """The payout's destination; None when it cannot be read."""
         try:
-            return self.destination(payout)
+            return self.sealing.open(payout.to_kind, payout.to_details)
         except Unreadable:
             return None
 
@@ -285,9 +273,7 @@ class TransferProofs:
         :raises PayoutRefused: it is not completed, or was paid in a token.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer.
         """
-        payout = self.payouts.find(reference)
-        if payout is None:
-            raise UnknownPayout(reference)
+        payout = self.payouts.require(reference)
         disbursement_id = payout.disbursement_id
         if payout.is_token or payout.status != PayoutStatus.COMPLETED or not disbursement_id:
             remedy = "Only a completed bank transfer has one."

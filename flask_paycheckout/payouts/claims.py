@@ -10,11 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, or_, update
-
 from flask_paycheckout.client import PaymentsError, TransportFailed
 from flask_paycheckout.client.resources.recipients import BankDetails
-from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.destinations import Destination, ToRecipient, iban_of
@@ -35,7 +32,8 @@ if TYPE_CHECKING:
 MAX_CLAIMS = 20
 """The most times that the link of a refund can be used to say where the money goes."""
 
-_CLAIMABLE = [status.value for status, evidence in PAYOUT_TRANSITIONS if evidence is PayoutEvidence.CLAIMED]
+# Simultaneous changes by customers and people that a claim is counted anew for.
+_MAX_ROUNDS = 60
 # After a call that was not carried out, and costs the link no use.
 _REFUSED = timedelta(seconds=5)
 
@@ -85,7 +83,7 @@ class RefundClaims:
             if to is None:
                 to = self._make_recipient(reference, form)
             else:
-                self._count(reference)
+                self._count(self._require(reference))
         finally:
             self.record.write()
         columns = destination_columns(to, self.sealing) | {"destination": form.masked}
@@ -99,40 +97,32 @@ class RefundClaims:
 
         return self.decisions.move(reference, plan)
 
-    def _count(self, reference: str) -> PayoutMixin:
-        """Count one more claim in a statement of its own that keeps the limit; returns the refund."""
-        c = self.payouts.table.c
-        is_open = (c.status == PayoutStatus.CLAIMABLE.value) & (c.next_attempt_at > self.parts.clock())
-        in_time = or_(c.next_attempt_at.is_(None), is_open)
-        claimed = or_(c.kind == PayoutKind.REFUND.value, c.to_kind.is_(None), c.revision > 0)
-        row = self._add(reference, 1, claimed, in_time, c.status.in_(_CLAIMABLE), c.claims < MAX_CLAIMS)
-        if row is not None:
-            return self.payouts.made(row)
-        self._require(reference)
-        raise TooManyClaims(reference)
-
-    def _add(self, reference: str, claims: int, *allowed: ColumnElement[bool]) -> Any:
-        table, c = self.payouts.table, self.payouts.table.c
-        counted = update(table).where(c.reference == reference, *allowed)
-        changed = counted.values(claims=c.claims + claims, changes=c.changes + 1).returning(*c)
-        with begin_limited(self.parts.engine()) as connection:
-            return connection.execute(changed).mappings().one_or_none()
+    def _count(self, payout: PayoutMixin, change: int = 1) -> PayoutMixin:
+        """Count one more claim, or one less, before anything else is done; returns the refund as stored then."""
+        for _ in range(_MAX_ROUNDS):
+            if payout.claims + change > MAX_CLAIMS:
+                raise TooManyClaims(payout.reference)
+            counted = self.decisions.moves.note(payout, claims=payout.claims + change)
+            if counted is not None:
+                return counted
+            payout = self._require(payout.reference)
+        raise PayoutRefused(payout.reference, payout.status, PayoutEvidence.CLAIMED, "It keeps changing; try again.")
 
     def _make_recipient(self, reference: str, form: RefundForm) -> ToRecipient:
-        merchant = self._require(reference).account
+        refund = self._require(reference)
         wait = self._refused_lately.left(reference, self.parts.clock())
         if wait:
             raise NotAsked(RECIPIENT, "the service refused this claim a moment ago", wait)
         # The permit comes first: a call that the limits do not allow must not count as a claim.
-        with self.service.permit(RECIPIENT, merchant) as permit, self.record.call(CLAIM, merchant):
-            payout = self._count(reference)
-            wanted = _recipient(form.values, payout)
+        with self.service.permit(RECIPIENT, refund.account) as permit, self.record.call(CLAIM, refund.account):
+            counted = self._count(refund)
+            wanted = _recipient(form.values, counted)
             try:
                 recipient = permit.ask(lambda client: client.recipients.create(**wanted))
             except PaymentsError as error:
                 if error.carried_out == "no":
                     # Otherwise a customer would use up the link without any recipient.
-                    self._add(reference, -1, self.payouts.table.c.claims > 0)
+                    self._count(counted, -1)
                     self._refused_lately.begin(reference, self.parts.clock())
                 raise
         try:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PayoutCalls, error_text, is_refusal, keys_gone_text
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_queue import PayoutQueue
-from flask_paycheckout.payouts.payout_schedule import Pauses, next_read
+from flask_paycheckout.payouts.payout_schedule import next_read
 from flask_paycheckout.payouts.payout_states import PayoutEvidence
 from flask_paycheckout.payouts.payout_tries import tries_of, tries_text
 from flask_paycheckout.payouts.results import PayoutResults
@@ -56,32 +55,19 @@ class Following:
     calls: PayoutCalls
     database_clock: Clock
 
-    @cached_property
-    def _look_up_pauses(self) -> Pauses:
-        return Pauses(self.parts.clock)
-
-    @cached_property
-    def _read_pauses(self) -> Pauses:
-        return Pauses(self.parts.clock)
-
     # Look-ups
 
-    def look_up_due(self, results: PayoutResults, *, at_once: bool = False) -> None:
-        """Look up all that is due; an account's look-ups end when one gets no answer, and all when none does.
-
-        :param at_once: whether to look up also for accounts that pause after failures.
-        """
-        pauses, ended = self._look_up_pauses, _ended(self._look_up_pauses, at_once)
+    def look_up_due(self, results: PayoutResults) -> None:
+        """Look up all that is due; an account's look-ups end when one gets no answer, and all when none does."""
+        ended: set[str] = set()
         while claimed := self.queue.take_look_ups(results.started, self.parts.clock(), _LOOK_UPS, ended):
-            asked, failed = list(self._to_be_asked(claimed, results)), set()
+            asked = list(self._to_be_asked(claimed, results))
             # One account whose service or keys fail leaves the look-ups of the others alone.
-            for (account, _), payouts in groupby(sorted(asked, key=_sent_with), _sent_with):
-                began = time.monotonic()
-                if self.look_up(list(payouts), results, results.missed):
-                    pauses.answered(account)
-                else:
-                    pauses.failed(account, time.monotonic() - began)
-                    failed.add(account)
+            failed = {
+                account
+                for (account, _), payouts in groupby(sorted(asked, key=_sent_with), _sent_with)
+                if not self.look_up(list(payouts), results, results.missed)
+            }
             results.deliver()
             ended |= failed
             if len(failed) > 1 and len(failed) == len({payout.account for payout in asked}):
@@ -158,40 +144,29 @@ class Following:
 
     # Reads
 
-    def read_due(self, results: PayoutResults, stopped: Callable[[], bool], *, at_once: bool = False) -> None:
+    def read_due(self, results: PayoutResults, stopped: Callable[[], bool]) -> None:
         """Make the reads that are due, with growing pauses.
 
         An account's reads end when all that it has in a portion get no answer, and everybody's when a portion of
         several accounts gets none.
-
-        :param at_once: whether to read also for accounts that pause after failures.
         """
-        ended = _ended(self._read_pauses, at_once)
+        ended: set[str] = set()
         with ThreadPoolExecutor(_READERS, "paycheckout-payout") as readers:
             while not stopped():
                 claimed = self.queue.take_reads(results.started, self.parts.clock(), _READS, ended)
                 if not claimed:
                     return
-                began = time.monotonic()
                 # Only the calls run in threads; they use no database.
                 reads = list(readers.map(_run, map(self._reading, claimed)))
+                failed = {payout.account for payout in claimed}
                 for payout, read in zip(claimed, reads, strict=True):
                     self._store(payout, read, results)
+                    if not _is_failure(read):
+                        failed.discard(payout.account)
                 results.deliver()
-                failed = self._failed(claimed, reads, time.monotonic() - began)
                 ended |= failed
                 if len(failed) > 1 and all(isinstance(read, Exception) for read in reads):
                     return
-
-    def _failed(self, claimed: Sequence[PayoutMixin], reads: Sequence[Read], seconds: float) -> set[str]:
-        """The accounts of which no read was answered; they pause."""
-        answered = {payout.account for payout, read in zip(claimed, reads, strict=True) if not _is_failure(read)}
-        failed = {payout.account for payout in claimed} - answered
-        for account in answered:
-            self._read_pauses.answered(account)
-        for account in failed:
-            self._read_pauses.failed(account, seconds)
-        return failed
 
     def _reading(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
         try:
@@ -237,10 +212,6 @@ def _other_amount(differing: str, read: FiatDisbursement) -> dict[str, Any]:
 def _is_failure(read: Read) -> bool:
     """Whether the account's other reads would fail as well."""
     return isinstance(read, Exception) and (isinstance(read, Unauthorized) or not is_refusal(read))
-
-
-def _ended(pauses: Pauses, at_once: bool) -> set[str]:
-    return set() if at_once else pauses.accounts()
 
 
 def _raise(error: PaymentsError) -> FiatDisbursement | None:

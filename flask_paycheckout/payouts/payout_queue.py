@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from sqlalchemy import (
     ColumnElement,
-    Connection,
     case,
     exists,
     func,
@@ -25,9 +24,7 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.exc import IntegrityError
 
-from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.state_table import lost_races_ignored
@@ -52,10 +49,8 @@ _READY, _SENDING, _SENT = PayoutStatus.READY.value, PayoutStatus.SENDING.value, 
 _MOVED = 1000
 # The reads that one webhook makes due.
 _MOST = 10
-# The longest time between two webhooks that have an effect, while they change nothing; and doublings of the cool-down,
-# after which it is longer than that anyway.
-_LONGEST, _DOUBLINGS = timedelta(minutes=10), 16
-_WEBHOOK = {"account": "", "operation": "payout webhook"}
+# The least time between two webhooks that have an effect.
+_BETWEEN_HINTS = timedelta(minutes=1)
 
 
 class ReadyPayout(msgspec.Struct, frozen=True):
@@ -260,8 +255,7 @@ class PayoutQueue:
 class PayoutHints:
     """Receives the webhooks about payouts of one app: hints without any content.
 
-    Nobody proves who posted them, so that they cost little: a few reads for the whole shop, and ever more rarely while
-    they change nothing.
+    Nobody proves who posted them, so that they cost little: a few reads a minute, however many come.
     """
 
     parts: Parts
@@ -269,60 +263,18 @@ class PayoutHints:
     lately: Cooldown = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lately", Cooldown(self._cooldown))
-
-    @property
-    def _cooldown(self) -> timedelta:
-        return self.parts.settings.webhook_cooldown
+        object.__setattr__(self, "lately", Cooldown(max(self.parts.settings.webhook_cooldown, _BETWEEN_HINTS)))
 
     def receive(self) -> None:
         """Make the next planned reads of sent payouts due, unless a hint did so within the cool-down.
 
-        The cool-down doubles with each hint after which none of its payouts has ended. Payouts that are being read, or
-        could not be read, keep their time.
+        Payouts that are being read, or could not be read, keep their time.
         """
-        now = self.parts.clock()
+        now, c = self.parts.clock(), self.payouts.table.c
         if not self.lately.begin("", now):
             return
-        c = self.payouts.table.c
         waits = c.status == _SENT, c.next_attempt_at > now, c.lease_token.is_(None), c.failures == 0
         waiting = select(c.id).where(*waits).order_by(c.next_attempt_at, c.id).limit(_MOST)
-        if not self.payouts.rows(waiting.limit(1)):
-            return
-        hurry = update(self.payouts.table).where(self.payouts.unlocked(waiting), *waits)
-        try:
-            with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
-                if self._has_effect(connection, now):
-                    hurried = hurry.values(next_attempt_at=now, changes=c.changes + 1).returning(c.id)
-                    ids = " ".join(map(str, connection.execute(hurried).scalars()))
-                    connection.execute(self._recorded(words=ids))
-        except IntegrityError:
-            # Another process had a hint at the same moment.
-            return
-
-    def _has_effect(self, connection: Connection, now: datetime) -> bool:
-        """Whether no other hint of the shop came within the cool-down, as long as that is now.
-
-        It stands in a row of the table of failing calls: `last_answer_at` is the time of the last hint that had an
-        effect, `words` the ids of its payouts, and `count` the number of such hints in a row that changed nothing.
-        """
-        record = self.parts.models.services
-        last = connection.execute(select(record).filter_by(**_WEBHOOK)).mappings().one_or_none()
-        if last is None:
-            connection.execute(record.insert().values(**_WEBHOOK, last_answer_at=now, count=0))
-            return True
-        in_vain = 0 if self._any_ended(connection, last["words"]) else last["count"] + 1
-        longer = min(self._cooldown * 2 ** min(max(in_vain - 1, 0), _DOUBLINGS), _LONGEST)
-        at = last["last_answer_at"]
-        if as_utc(at) <= now < as_utc(at) + max(self._cooldown, longer):
-            return False
-        noted = self._recorded(last_answer_at=now, count=in_vain).where(record.c.last_answer_at == at)
-        return connection.execute(noted).rowcount == 1
-
-    def _any_ended(self, connection: Connection, hurried: str | None) -> bool:
-        """Whether a payout that the last hint made due is not on its way any more."""
-        c, ids = self.payouts.table.c, [int(one) for one in (hurried or "").split()]
-        return bool(ids and self.payouts.rows(select(c.id).where(c.id.in_(ids), c.status != _SENT), connection))
-
-    def _recorded(self, **values: Any) -> Any:
-        return update(self.parts.models.services).filter_by(**_WEBHOOK).values(values)
+        if self.payouts.rows(waiting.limit(1)):
+            hurry = update(self.payouts.table).where(self.payouts.unlocked(waiting), *waits)
+            self.payouts.claimed(hurry.values(next_attempt_at=now, changes=c.changes + 1).returning(*c))

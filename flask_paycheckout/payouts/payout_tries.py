@@ -10,12 +10,12 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-from typing import Any, Protocol
 
 import msgspec
 from sqlalchemy import Connection, Table, select
 
 from flask_paycheckout.database.service_table import insert_of
+from flask_paycheckout.payouts.payout_model import PayoutMixin
 
 # A row of the table of failing calls, whose `words` is the key; it never fails, so no report shows it.
 _ROW = {"account": "", "operation": "installation key"}
@@ -52,18 +52,9 @@ class Try(msgspec.Struct, frozen=True, omit_defaults=True):
     disbursement_id: str | None = None
 
 
-class _Sent(Protocol):
-    """A payout, as far as it names its present try."""
-
-    service_reference: Any
-    client_id: Any
-    paid_by: Any
-    disbursement_id: Any
-
-
-def present_try(payout: _Sent) -> Try:
+def present_try(payout: PayoutMixin) -> Try:
     """The try under the payout's present service reference."""
-    return Try(payout.service_reference, payout.client_id, payout.paid_by, payout.disbursement_id)
+    return msgspec.convert(payout, Try, from_attributes=True)
 
 
 def tries_of(text: str | None) -> tuple[Try, ...]:

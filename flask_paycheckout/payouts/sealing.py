@@ -50,12 +50,20 @@ class Sealing:
     def open(self, kind: str | None, details: str | None) -> Destination:
         """The destination that was stored with these details.
 
-        :raises Unreadable: they are missing, or sealed with a key that is not set any more.
+        :raises Unreadable: they are missing or damaged, or sealed with a key that is not set any more.
         """
         if kind is None or details is None:
             raise Unreadable("its destination is not known; cancel it, and ask the customer again with a new refund")
-        if not details.startswith(_SEALED):
+        if details.startswith(_SEALED):
+            details = self._unsealed(details.removeprefix(_SEALED))
+        try:
             return destination_of(kind, details)
+        except (ValueError, TypeError, KeyError) as error:
+            fault = type(error).__name__
+        # Outside of the handler: the error may quote the details.
+        raise Unreadable(f"its stored destination cannot be read ({fault})")
+
+    def _unsealed(self, sealed: str) -> str:
         if not self.seal_keys:
             raise Unreadable(
                 "its account number is sealed, but PAYCHECKOUT_SEAL_KEY is not set; set the key that sealed it"
@@ -63,13 +71,12 @@ class Sealing:
         from cryptography.fernet import InvalidToken
 
         try:
-            opened = self._sealer.decrypt(details.removeprefix(_SEALED).encode()).decode()
+            return self._sealer.decrypt(sealed.encode()).decode()
         except InvalidToken:
             raise Unreadable(
                 "its account number is sealed with a key that PAYCHECKOUT_SEAL_KEY does not list; add that key to the"
                 " end of the list"
             ) from None
-        return destination_of(kind, opened)
 
     def fingerprint(self, to: Destination) -> str:
         """A keyed fingerprint of a destination, by which contents can be compared after the details are gone."""

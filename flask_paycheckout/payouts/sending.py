@@ -138,7 +138,7 @@ class Sending:
         batch = []
         for payout in taken:
             try:
-                batch.append(Addressed(payout, self.calls.destination(payout)))
+                batch.append(Addressed(payout, self.calls.sealing.open(payout.to_kind, payout.to_details)))
             except Unreadable as error:
                 results.failed_calls += 1
                 results.not_carried_out(payout, str(error))
@@ -243,24 +243,18 @@ class PayoutSender:
     moves: PayoutMoves
     outbox: Outbox
 
-    def run(self, access_token: AccessToken | None = None) -> PayoutReport:
-        """Run a round over all that is due at its beginning, and return its counts.
-
-        :param access_token: used in place of the setting. Without either nothing is sent; look-ups and reads go on.
-        """
-        return self.run_round(access_token)[0]
-
-    def run_round(
+    def run(
         self,
         access_token: AccessToken | None = None,
         stopped: Callable[[], bool] = lambda: False,
         *,
         at_once: bool = True,
     ) -> tuple[PayoutReport, Delivery]:
-        """Run a round; returns its counts, and how many events were delivered.
+        """Run a round over all that is due at its beginning; returns its counts, and how many events were delivered.
 
+        :param access_token: used in place of the setting. Without either nothing is sent; look-ups and reads go on.
         :param stopped: whether to end before the next call.
-        :param at_once: whether to call also for accounts whose last calls failed; reconcile pauses instead.
+        :param at_once: whether to send also for accounts whose last sends failed; reconcile pauses instead.
         :raises ValueError: the access token cannot stand in a header.
         """
         sending = self.sending
@@ -274,9 +268,9 @@ class PayoutSender:
         token = self._setting if access_token is None else access_token
         try:
             self._step(results, lambda: self._let_time_pass(results))
-            self._step(results, lambda: sending.following.look_up_due(results, at_once=at_once))
+            self._step(results, lambda: sending.following.look_up_due(results))
             self._step(results, lambda: sending.run(token, results, stopped, at_once=at_once))
-            self._step(results, lambda: sending.following.read_due(results, stopped, at_once=at_once))
+            self._step(results, lambda: sending.following.read_due(results, stopped))
         finally:
             sending.record.write()
             results.deliver()

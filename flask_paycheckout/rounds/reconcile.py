@@ -157,7 +157,6 @@ class Reconciler:
         # After the reads: what they have found needs no reminder.
         for reminder in self.reminders.store():
             report += _delivered(self.outbox.deliver([reminder]))
-        self.parts.log.tell_left_out()
         return report
 
     def settle(self, checkout: CheckoutMixin, read: Future[Deposit | None]) -> ReconcileReport:
@@ -253,7 +252,7 @@ class PayoutThread:
     def _round(self) -> Paid:
         """A round whose errors do not end that of the deposits."""
         try:
-            return self._sender.run_round(stopped=self._stop.is_set, at_once=False)
+            return self._sender.run(stopped=self._stop.is_set, at_once=False)
         except Exception:
             text = "the round of payouts failed; the next one tries again"
             self._log.exception("rounds of payouts", text, extra=about())

@@ -1,15 +1,15 @@
 """Merchant accounts: the keys that the shop gives for each, and a client of the service for those in use.
 
 The shop is asked for an account's keys when it is used, and again after some time, or at once when the service refused
-them. Keys that have changed get a client of their own; the earlier client is closed once no call can be using it.
+them. Keys that have changed get a client of their own, over the connections that all accounts of a service share.
 """
 
 from __future__ import annotations
 
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from enum import Enum
 from functools import cached_property
@@ -39,7 +39,7 @@ SETTINGS = _FromSettings.SETTINGS
 
 AccessToken = str | Callable[[], str] | Literal[_FromSettings.SETTINGS]
 
-# The most accounts whose clients are kept; each has a few connections.
+# The most accounts whose keys are kept.
 _MOST_CLIENTS = 100
 
 
@@ -118,6 +118,7 @@ class Clients:
     settings: Settings
     transport: httpx.BaseTransport | None
     observe: Callable[[str, PaymentsError | None, float], object]
+    _elsewhere: dict[str, PaymentsClient] = field(default_factory=dict, init=False)
 
     @cached_property
     def of_settings(self) -> PaymentsClient:
@@ -125,43 +126,45 @@ class Clients:
 
         :raises ConfigurationError: the client refuses the service's address.
         """
-        return self._client(self.settings)
+        settings = self.settings
+        return self._client(
+            settings.base_url,
+            client_id=settings.client_id,
+            client_secret=settings.client_secret,
+            access_token=self._authorization(settings.access_token),
+            signer=settings.signer,
+        )
 
     def of_account(self, account: Account) -> PaymentsClient:
         """The client of a merchant account, which has its own keys, and what it leaves out from the settings."""
-        names = ("client_id", "client_secret", "base_url", "signer")
-        own = {name: value for name in names if (value := getattr(account, name)) is not None}
         token = self.settings.access_token if account.access_token is SETTINGS else account.access_token
-        used = replace(self.settings, **own, access_token=token)
-        if used.base_url != self.settings.base_url:
-            return self._client(used)
+        address = account.base_url or self.settings.base_url
         # All accounts of one service share its connections, so that many accounts are not as many TLS handshakes.
-        return self.of_settings.of_account(
-            account.client_id, account.client_secret, access_token=_authorization(used), signer=used.signer
+        connected = self.of_settings if address == self.settings.base_url else self._connected_to(address)
+        return connected.of_account(
+            account.client_id,
+            account.client_secret,
+            access_token=self._authorization(token),
+            signer=account.signer or self.settings.signer,
         )
 
-    def _client(self, settings: Settings) -> PaymentsClient:
+    def _connected_to(self, address: str) -> PaymentsClient:
+        """A client without keys, whose connections the accounts of another service share."""
+        if address not in self._elsewhere:
+            self._elsewhere[address] = self._client(address)
+        return self._elsewhere[address]
+
+    def _client(self, address: str, **keys: Any) -> PaymentsClient:
+        timeout, transport = self.settings.timeout, self.transport
         try:
-            return PaymentsClient(
-                settings.base_url,
-                client_id=settings.client_id,
-                client_secret=settings.client_secret,
-                access_token=_authorization(settings),
-                signer=settings.signer,
-                timeout=settings.timeout,
-                transport=self.transport,
-                observe=self.observe,
-            )
+            return PaymentsClient(address, **keys, timeout=timeout, transport=transport, observe=self.observe)
         except ValueError as fault:
             # The client refuses some addresses that the settings accept. Its message never quotes the address.
             raise ConfigurationError(f"PAYCHECKOUT_BASE_URL cannot be used: {fault}") from None
 
-
-def _authorization(settings: Settings) -> BearerToken | None:
-    """The access token as the client takes it; one that a function returns is asked for in each call."""
-    if settings.access_token is None:
-        return None
-    return BearerToken(settings.access_token, settings.authorization_scheme)
+    def _authorization(self, token: str | Callable[[], str] | None) -> BearerToken | None:
+        """An access token as the client takes it; one that a function returns is asked for in each call."""
+        return None if token is None else BearerToken(token, self.settings.authorization_scheme)
 
 
 class AccountUnavailable(TransportFailed):
@@ -187,11 +190,8 @@ class _Kept(msgspec.Struct):
     in_use: OrderedDict[str, _InUse] = msgspec.field(default_factory=OrderedDict)
     """By the account's name, the least recently used first."""
 
-    replaced: list[tuple[float, PaymentsClient]] = msgspec.field(default_factory=list)
-    """Clients that are not given out any more, each with the time since when."""
-
     changing: Lock = msgspec.field(default_factory=Lock)
-    """Protects both; never held while the shop is asked or a connection is closed."""
+    """Never held while the shop is asked."""
 
 
 @dataclass(frozen=True)
@@ -207,9 +207,6 @@ class Accounts:
 
     cache: float
     """Seconds after which the shop is asked again."""
-
-    longest_call: float
-    """Seconds after which a client that was given out is certainly not used any more."""
 
     now: Callable[[], float]
     most: int = _MOST_CLIENTS
@@ -248,15 +245,6 @@ class Accounts:
             if known is not None and client in (None, known.client):
                 known.asked_at = float("-inf")
 
-    def close(self) -> None:
-        """Close the clients of all accounts but the default."""
-        kept = self._here()
-        with kept.changing:
-            clients = [known.client for known in kept.in_use.values()] + [client for _, client in kept.replaced]
-            kept.in_use.clear()
-            kept.replaced.clear()
-        _close(clients)
-
     def _used(self, name: str, operation: str) -> _InUse:
         kept, now = self._here(), self.now()
         with kept.changing:
@@ -294,17 +282,12 @@ class Accounts:
         with kept.changing:
             known = kept.in_use.get(name)
             if known is None or known.account != account:
-                if known is not None:
-                    kept.replaced.append((now, known.client))
                 known = kept.in_use[name] = _InUse(account, self.make(account), now)
             known.asked_at = now
             kept.in_use.move_to_end(name)
-            while len(kept.in_use) > self.most:
-                kept.replaced.append((now, kept.in_use.popitem(last=False)[1].client))
-            unused = [client for since, client in kept.replaced if now - since > self.longest_call]
-            kept.replaced = [(since, client) for since, client in kept.replaced if client not in unused]
-        _close(unused)
-        return known
+            if len(kept.in_use) > self.most:
+                kept.in_use.popitem(last=False)
+            return known
 
 
 def require_account_name(name: object) -> str:
@@ -324,8 +307,3 @@ def _place_of(error: BaseException) -> str:
     """The line at which an error was raised, for the shop to look at."""
     frames = traceback.extract_tb(error.__traceback__)
     return f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-
-
-def _close(clients: Iterable[PaymentsClient]) -> None:
-    for client in clients:
-        client.close()

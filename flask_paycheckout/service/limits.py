@@ -417,9 +417,6 @@ class AccountLimits:
         self._working: set[str] = set()
         """The accounts of this round that may have more to read."""
 
-        self._shares: tuple[int, int] | None = None
-        """An equal share of the reads, and what all accounts can use of theirs; None when it has to be counted."""
-
     def begin_round(self, accounts: Collection[str]) -> None:
         """Begin a round that reads deposits of these accounts."""
         if len(self._limits) > _MOST_KEPT:
@@ -437,7 +434,6 @@ class AccountLimits:
             if account not in self._working and not self._late[account]:
                 limit.begin_round()
         self._working.update(accounts)
-        self._shares = None
 
     @property
     def has_room(self) -> bool:
@@ -476,7 +472,6 @@ class AccountLimits:
         self._under_way[account] -= 1
         self._late[account] += 1
         self._places -= 1
-        self._shares = None
 
     def over(self, account: str, *, late: bool = False) -> None:
         """Count a read as over.
@@ -486,8 +481,6 @@ class AccountLimits:
         (self._late if late else self._under_way)[account] -= 1
         self._places -= not late
         self._threads -= 1
-        if late:
-            self._shares = None
 
     def tell(self, account: str, *, answered: bool, late: bool = False) -> None:
         """Record whether a read got a reliable answer.
@@ -495,33 +488,22 @@ class AccountLimits:
         :param late: whether it was counted as late.
         """
         limit = self._limits[account]
-        before = limit.size, limit.closed
         if answered:
             limit.answered()
         else:
             limit.failed(late=late)
-        if before != (limit.size, limit.closed):
-            self._shares = None
+        if limit.closed:
+            self.finished(account)
 
     def finished(self, account: str) -> None:
-        """Leave an account's share of the reads to the others, since nothing more of it is due."""
+        """Leave an account's share of the reads to the others, since nothing more of it can be read now."""
         self._working.discard(account)
-        self._shares = None
 
     @property
     def _free(self) -> int:
         return min(self.most - self._places, 2 * self.most - self._threads)
 
     def _share_of(self, account: str) -> int:
-        """What is left for an account when each of the others has what it can use of an equal share."""
-        if self._shares is None:
-            sizes = [
-                limit.size
-                for limit in (self._limits[name] for name in self._working if not self._late[name])
-                if not limit.closed
-            ]
-            share = max(1, self.most // max(1, len(sizes)))
-            self._shares = share, sum(min(share, size) for size in sizes)
-        share, used = self._shares
-        others = used - min(share, self._limits[account].size)
-        return max(1, self.most // _SHARE, self.most - others)
+        """An equal share of the reads, at least a quarter, among the accounts whose answers are not late."""
+        sharing = len(self._working) - sum(1 for reads in self._late.values() if reads)
+        return max(1, self.most // _SHARE, self.most // max(1, sharing))

@@ -35,8 +35,8 @@ FIELDS = ("order_id", "checkout_id", "reference", "account", "event_id", "left_o
 _HEALS = "paycheckout_heals"
 _MAX_MESSAGE = 500
 _MINUTE = timedelta(minutes=1)
-# The accounts that get lines of their own, for each kind of failure; the others share one.
-_MOST_ACCOUNTS = 50
+# The failures of accounts that get lines of their own in a minute; the others share one of each kind.
+_MOST_KEPT = 100
 _OTHERS = "(other accounts)"
 
 _log = logging.getLogger(LOGGER)
@@ -93,6 +93,10 @@ class _Written(msgspec.Struct):
     left_out: int = 0
     """The number of lines that were not written since."""
 
+    def limits(self, now: datetime) -> bool:
+        """Whether it came within the last minute; one in the future is from before the clock was set back."""
+        return self.at <= now < self.at + _MINUTE
+
 
 class _Kept(msgspec.Struct):
     """What one process keeps."""
@@ -107,7 +111,7 @@ class FailureLog:
     """Logs failures of one app that may come in great numbers: one line a minute of each kind.
 
     Accounts and types of errors count apart, so that a new error shows at once. The next line says how many were left
-    out; `tell_left_out` does when none follows.
+    out.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -115,52 +119,24 @@ class FailureLog:
         self._here = PerProcess(_Kept)
 
     def warning(
-        self,
-        kind: str,
-        message: str,
-        *args: object,
-        extra: Mapping[str, Any],
-        error: BaseException | None = None,
-        traceback: bool = False,
+        self, kind: str, message: str, *args: object, extra: Mapping[str, Any], error: BaseException | None = None
     ) -> None:
         """Log a line at WARNING, unless there was one of its kind in the last minute.
 
         :param kind: names what fails, in the plural: "reads of deposits".
         :param extra: the fields, as `about` makes them.
         :param error: the error, whose type distinguishes it.
-        :param traceback: whether to log the error too, with its traceback if it is unexpected.
         """
-        self._write(logging.WARNING, kind, message, args, extra, error if traceback else None, error)
-
-    def error(
-        self, kind: str, message: str, *args: object, extra: Mapping[str, Any], error: BaseException | None = None
-    ) -> None:
-        """Log a line at ERROR, or at WARNING when the error is expected to pass; parameters as for `warning`."""
-        level = logging.WARNING if error is not None and _heals(error) else logging.ERROR
-        self._write(level, kind, message, args, extra, None, error)
+        self._write(logging.WARNING, kind, message, args, extra, error)
 
     def exception(
         self, kind: str, message: str, *args: object, extra: Mapping[str, Any], error: BaseException | None = None
     ) -> None:
-        """Log an error with its traceback, if it is unexpected; parameters as for `warning`.
+        """Log an error with its traceback, or in one line at WARNING if it is expected; parameters as for `warning`.
 
         :param error: the error; by default the one that is being handled.
         """
-        error = error or sys.exc_info()[1]
-        self._write(logging.ERROR, kind, message, args, extra, error, error)
-
-    def tell_left_out(self) -> None:
-        """Log how many lines were left out where no other line has said so for two minutes."""
-        kept, now = self._here(), self._clock()
-        with kept.changing:
-            ended = {key: each for key, each in kept.written.items() if not now - 2 * _MINUTE < each.at <= now}
-            for key in ended:
-                del kept.written[key]
-        for (kind, account, _), each in ended.items():
-            if each.left_out:
-                line = "%d more lines about %s were left out since %s"
-                fields = about(account=None if account == _OTHERS else account) | {"left_out": each.left_out}
-                _log.warning(line, each.left_out, kind, moment_text(each.at), extra=fields)
+        self._write(logging.ERROR, kind, message, args, extra, error or sys.exc_info()[1])
 
     def _write(
         self,
@@ -169,7 +145,6 @@ class FailureLog:
         message: str,
         args: tuple[object, ...],
         extra: Mapping[str, Any],
-        shown: BaseException | None,
         error: BaseException | None,
     ) -> None:
         if level < _log.getEffectiveLevel():
@@ -180,36 +155,25 @@ class FailureLog:
         if before.left_out:
             message += " (%d more like this since %s)"
             args = (*args, before.left_out, moment_text(before.at))
-        # The line of the caller of `warning`, `error` or `exception`.
-        _log.log(
-            level, message, *args, exc_info=shown, extra={**extra, "left_out": before.left_out or None}, stacklevel=3
-        )
+        fields = {**extra, "left_out": before.left_out or None}
+        # The line of the caller of `warning` or `exception`.
+        _log.log(level, message, *args, exc_info=error if level == logging.ERROR else None, extra=fields, stacklevel=3)
 
     def _before(self, kind: str, account: str, error: str) -> _Written | None:
         """What was left out before this line; None when this one is left out too."""
         kept, now = self._here(), self._clock()
         with kept.changing:
             key = kind, account, error
-            if key not in kept.written and _is_full(kept.written, kind, now):
-                key = kind, _OTHERS, error
+            if key not in kept.written and len(kept.written) >= _MOST_KEPT:
+                kept.written = {each: last for each, last in kept.written.items() if last.limits(now)}
+                if len(kept.written) >= _MOST_KEPT:
+                    key = kind, _OTHERS, error
             before = kept.written.get(key)
-            # `before.at` lies in the future when the clock was set back.
-            if before is not None and before.at <= now < before.at + _MINUTE:
+            if before is not None and before.limits(now):
                 before.left_out += 1
                 return None
             kept.written[key] = _Written(now)
             return before or _Written(now)
-
-
-def _is_full(written: dict[tuple[str, str, str], _Written], kind: str, now: datetime) -> bool:
-    """Whether as many lines of a kind as may are kept, after those were dropped that limit nothing any more."""
-    of_kind = [(key, each) for key, each in written.items() if key[0] == kind]
-    if len(of_kind) < _MOST_ACCOUNTS:
-        return False
-    over = [key for key, each in of_kind if not each.left_out and each.at + _MINUTE <= now]
-    for key in over:
-        del written[key]
-    return len(of_kind) - len(over) >= _MOST_ACCOUNTS
 
 
 class _Lines(logging.Filter):

@@ -114,9 +114,6 @@ class _Calls(msgspec.Struct):
     answered_at: datetime | None = None
     """The time of the last answer that is not written yet."""
 
-    begun_anew: bool = False
-    """Whether an answer came before the unwritten failures, so that they begin a new series."""
-
 
 class _Noted(msgspec.Struct):
     """The outcomes that one process has collected."""
@@ -173,8 +170,7 @@ class ServiceRecord:
             calls = noted.calls.setdefault((account, operation), _Calls())
             calls.failures += 1
             calls.first_failure_at = calls.first_failure_at or now
-            calls.begun_anew = calls.begun_anew or calls.answered_at is not None
-            calls.last_failure_at, calls.words, calls.answered_at = now, visible(words)[:_MAX_WORDS], None
+            calls.last_failure_at, calls.words = now, visible(words)[:_MAX_WORDS]
 
     def on_refusal(self, words: str, account: str) -> None:
         """Record that a web request may not make a call; an hour without another one ends such a series."""
@@ -220,20 +216,21 @@ class ServiceRecord:
         with self._here().noting:
             noted = msgspec.structs.replace(calls)
             news = noted.failures and self._is_news(calls)
+            answered_at = calls.answered_at if news or not noted.failures else None
+            if answered_at:
+                calls.answered_at, calls.failing, calls.written = None, False, 0
             if news:
                 calls.written_at, calls.written = self.parts.clock(), calls.written + calls.failures
-                calls.failures, calls.first_failure_at, calls.begun_anew = 0, None, False
-                calls.failing = True
-            elif noted.answered_at and calls.failing:
-                calls.failing, calls.written = False, 0
-        if news:
-            self._store_failures(row, noted)
-        elif noted.failing and noted.answered_at:
-            try:
-                self._store_answer(row, noted.answered_at)
-            except SQLAlchemyError:
-                calls.failing = True
-                raise
+                calls.failures, calls.first_failure_at, calls.failing = 0, None, True
+        try:
+            # An answer before the failures: they begin a new series.
+            if answered_at and (noted.failing or news):
+                self._store_answer(row, answered_at)
+            if news:
+                self._store_failures(row, noted)
+        except SQLAlchemyError:
+            calls.answered_at, calls.failing = calls.answered_at or answered_at, True
+            raise
 
     def _is_news(self, calls: _Calls) -> bool:
         """Whether to write now: the first failure, the second, which rules out an accident, then once a minute."""
@@ -254,8 +251,6 @@ class ServiceRecord:
         began = noted.first_failure_at or self.parts.clock()
         resumed = case((c.last_failure_at <= began - UNTRIED, began), else_=c.resumed_at)
         more: dict[str, Any] = {"failing_since": since, "resumed_at": resumed, "count": c["count"] + noted.failures}
-        if noted.begun_anew:
-            more = first | {"resumed_at": None}
         store_row(self.parts.engine(), self.parts.models.services, row, values | more, first)
 
     def _is(self, row: dict[str, str]) -> list[Any]:

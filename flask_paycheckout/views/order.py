@@ -202,9 +202,9 @@ def create_checkout(token: str) -> Answer:
         ReceiverFailed,
         SQLAlchemyError,
     ) as error:
-        crowded, log = isinstance(error, TooManyAttempts), runtime().log
         told = "starts of payments", "no checkout for order %s: %s", link.order_id, loggable(error)
-        (log.warning if crowded else log.error)(*told, extra=about(link.order_id), error=error)
+        runtime().log.warning(*told, extra=about(link.order_id), error=error)
+        crowded = isinstance(error, TooManyAttempts)
         return _unavailable(link, error, Code.TOO_MANY_ATTEMPTS if crowded else Code.TRY_LATER)
     return Answer(lambda: redirect(checkout.url, 303), partial(_started, link, checkout), 201 if is_new else 200)
 

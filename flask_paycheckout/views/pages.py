@@ -223,4 +223,4 @@ def loggable(error: Exception) -> str:
 def _log_or_raise(error: SQLAlchemyError) -> None:
     # Not the path, which has a token.
     told = "%s was answered 503: %s", str(request.endpoint), loggable(error)
-    runtime().log.error("pages without a database", *told, extra=about(), error=error)
+    runtime().log.warning("pages without a database", *told, extra=about(), error=error)

@@ -140,7 +140,7 @@ def _closed(payout: PayoutMixin) -> Answer:
 def _unreachable(payout: PayoutMixin, form: RefundForm, error: Exception, logged: str = "") -> Answer:
     if logged:
         text, told = "the destination of refund %s was not stored: %s", (payout.reference, logged)
-        runtime().log.error("destinations of refunds", text, *told, extra=about_payout(payout), error=error)
+        runtime().log.warning("destinations of refunds", text, *told, extra=about_payout(payout), error=error)
     return _refused(_again(payout), Problem.UNREACHABLE, form, wait=seconds_to_wait(error))
 
 

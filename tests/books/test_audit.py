@@ -507,7 +507,7 @@ def test_an_account_that_is_gone_or_refused_stops_no_other(market: Sellers, serv
         shop.has_paid(f"n-{one}")
     del market.client_ids["ada"]
     service.refused.add("id-bo")
-    shop.runtime.accounts.close()
+    shop.clock.advance(seconds=61)
     service.signed.clear()
     ran = runs(shop, "audit", "--json")
     by_account: dict[str, set[str]] = {}

@@ -74,9 +74,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "False",
             ),
         ),
-        "webhooks about no checkout make payouts due without back-off": (
-            "payouts/test_hints.py::test_webhooks_have_an_effect_ever_more_rarely_while_they_change_nothing",
-            Swap("payouts.payout_queue:PayoutHints._has_effect", "max(self._cooldown, longer)", "self._cooldown"),
+        "webhooks about no checkout make payouts due as often as they come": (
+            "payouts/test_hints.py::test_webhooks_hurry_a_bounded_number_of_reads_a_minute_and_call_nobody",
+            Swap("payouts.payout_queue:PayoutHints.receive", 'self.lately.begin("", now)', "True"),
         ),
         "the page of an order whose payment was not accepted asks for a payment as if nothing had come": (
             "views/test_order.py::test_money_that_was_not_accepted_is_told_with_what_becomes_of_it",
@@ -429,7 +429,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a log that writes a line for each checkout of an outage": (
             "accounts/test_outage.py::test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account",
-            Swap("service.logs:FailureLog._before", "before.at <= now < before.at + _MINUTE", "False"),
+            Swap("service.logs:_Written.limits", "self.at <= now < self.at + _MINUTE", "False"),
         ),
         "an observer that fails a payment": (
             "test_metrics.py::test_an_observer_of_the_shops_own_sees_all_and_one_that_raises_costs_no_payment",
@@ -1025,13 +1025,13 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_CLAIMS}::test_a_claim_is_counted_and_committed_before_the_call[sqlite]",
             Swap(
                 "payouts.claims:RefundClaims._make_recipient",
-                "self._count(reference)",
-                "self._require(reference)",
+                "self._count(refund)",
+                "refund",
             ),
         ),
         "a link makes any number of recipients": (
             f"{_CLAIMS}::test_a_link_makes_at_most_twenty_recipients_however_many_ask_at_once[sqlite]",
-            Swap("payouts.claims:RefundClaims._count", "c.claims < MAX_CLAIMS", "c.claims < 30"),
+            Swap("payouts.claims:RefundClaims._count", "MAX_CLAIMS", "30"),
         ),
         "a call that the service was not reached with is counted": (
             f"{_CLAIMS}::test_a_claim_counts_unless_it_was_certainly_not_carried_out",
