@@ -108,19 +108,12 @@ class Following:
         for payout in payouts:
             made = looked_up.found.get(payout.service_reference)
             if made is not None:
-                self._found(payout, made, results)
+                results.found(payout, made, self.calls.difference(payout, made), PayoutEvidence.FOUND)
             elif looked_up.proves_absence:
                 missing(payout, began, ended)
             else:
                 results.in_doubt(payout, keys_gone_text(payout.client_id))
         return True
-
-    def _found(self, payout: PayoutMixin, made: FiatDisbursement, results: PayoutResults) -> None:
-        differing = self.calls.difference(payout, made)
-        if differing is None:
-            results.sent(payout, made, PayoutEvidence.FOUND)
-        else:
-            results.differs(payout, made, f"the service has it with another {differing}")
 
     def ask_earlier(self, payout: PayoutMixin, results: PayoutResults) -> bool:
         """Read each earlier try of a claimed payout before it is sent under a new service reference.

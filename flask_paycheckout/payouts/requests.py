@@ -125,7 +125,6 @@ class PayoutRequests:
         self.limits.take(transaction.connection, refundable, exact)
         now = self.parts.clock()
         self._reject_held(transaction, refundable, by, why, now)
-        self._forget(session, checkout_id)
         row = {
             "reference": self._refund_reference(transaction.connection, checkout_id),
             "kind": PayoutKind.REFUND.value,
@@ -176,12 +175,6 @@ class PayoutRequests:
         rejection = Move(Status.REJECTED, entry, held.reason, Decision(False, by, why), {"next_read_at": None})
         if self.moves.move_in(transaction, held, rejection, now) is None:
             raise RuntimeError(f"checkout {held.checkout_id!r} changed although its row is locked")
-
-    def _forget(self, session: Session, checkout_id: str) -> None:
-        """Let the session load the checkout again, whose row was changed beside its objects."""
-        for loaded in list(session.identity_map.values()):
-            if isinstance(loaded, self.parts.models.Checkout) and loaded.checkout_id == checkout_id:
-                session.expire(loaded)
 
     def _status(self, approve: bool | None, *sums: Amount) -> PayoutStatus:
         """The first state of a payout whose destination is known.

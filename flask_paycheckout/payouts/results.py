@@ -120,15 +120,21 @@ class PayoutResults:
 
     # Results of sends and look-ups
 
-    def sent(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence) -> None:
-        """Store that the service has the payout; also when the claim was lost meanwhile."""
-        self._answered(payout, self._sent(payout, evidence, **_reported(made)))
+    def found(self, payout: PayoutMixin, made: Made, differing: str | None, evidence: PayoutEvidence) -> None:
+        """Store that the service has the payout; also when the claim was lost meanwhile.
+
+        :param differing: in what the service has another payout under its reference; a person decides then.
+        """
+        if differing is None:
+            self._answered(payout, self._sent(payout, evidence, **_reported(made)))
+        else:
+            self.differs(payout, made, f"the service has it with another {differing}")
 
     def sent_earlier(self, payout: PayoutMixin, columns: dict[str, Any], made: Made, differing: str | None) -> None:
         """Store that the service carried out an earlier try, which takes the place of the present one.
 
         :param columns: what names the earlier try.
-        :param differing: in what the service has another payout under its reference; a person decides then.
+        :param differing: as for `found`.
         """
         values = {**columns, **_reported(made)}
         if differing is None:

@@ -171,16 +171,13 @@ class Sending:
             self._lost(unnamed, "the service's answer does not name it", results)
 
     def _named(self, one: Addressed, answers: Sequence[Made], results: PayoutResults) -> None:
-        made = answers[0]
-        differing = self.calls.difference(one.payout, made)
+        payout, made = one.payout, answers[0]
         if len({answer.disbursement_id for answer in answers}) > 1:
-            results.differs(one.payout, made, "the service's answer names it twice")
-        elif differing is not None:
-            results.differs(one.payout, made, f"the service has it with another {differing}")
-        elif one.payout.is_token and str(made.status).lower() == "failed":
-            results.differs(one.payout, made, "the service's answer says that it failed")
+            results.differs(payout, made, "the service's answer names it twice")
+        elif payout.is_token and str(made.status).lower() == "failed":
+            results.differs(payout, made, "the service's answer says that it failed")
         else:
-            results.sent(one.payout, made, PayoutEvidence.ACCEPTED)
+            results.found(payout, made, self.calls.difference(payout, made), PayoutEvidence.ACCEPTED)
 
     def _failed(self, batch: Sequence[Addressed], error: Exception, results: PayoutResults) -> bool:
         """Store a failed call; False when further calls would fail as well."""

@@ -165,7 +165,8 @@ class FailureLog:
         with kept.changing:
             key = kind, account, error
             if key not in kept.written and len(kept.written) >= _MOST_KEPT:
-                kept.written = {each: last for each, last in kept.written.items() if last.limits(now)}
+                fresh = {one: last for one, last in kept.written.items() if last.limits(now) or one[1] == _OTHERS}
+                kept.written = fresh
                 if len(kept.written) >= _MOST_KEPT:
                     key = kind, _OTHERS, error
             before = kept.written.get(key)

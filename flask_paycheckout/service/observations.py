@@ -98,10 +98,7 @@ def call_outcome(error: PaymentsError | None) -> str:
         return "answered"
     if not isinstance(error, RequestRefused):
         return "no_answer"
-    for outcome, kind in _REFUSALS.items():
-        if isinstance(error, kind):
-            return outcome
-    return "refused"
+    return next((outcome for outcome, kind in _REFUSALS.items() if isinstance(error, kind)), "refused")
 
 
 _REFUSALS: dict[str, type[RequestRefused]] = {

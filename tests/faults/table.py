@@ -364,7 +364,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("service.limits:ConcurrencyLimit._slow_with", "one.of in slow", "one.of == slot.of"),
         ),
         "each account whose service hung may be tried at the same time": (
-            f"{_CALLS}::test_three_slow_accounts_do_not_hold_the_threads_of_a_server",
+            f"{_CALLS}::test_probes_of_accounts_whose_service_hung_are_slow_from_their_beginning",
             Swap("service.calls:Service._admit", "admission.probe", "False"),
         ),
         "a claim that was not carried out costs a use of its link": (

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from flask_paycheckout import PayoutReport, ToBank, ToRecipient, ToWallet
-from flask_paycheckout.client import FiatItem, NewRecipient, PayoutBank
+from flask_paycheckout.client import FiatItem
 from flask_paycheckout.payouts.destinations import Destination
 from flask_paycheckout.testing import RequestedPayout, Sandbox
 from tests.payouts.shop import stands
@@ -98,11 +98,11 @@ class Payer:
 
         self._http.event_hooks["request"].append(refuse)
 
-    def carried_out_unseen(self, reference: str, *, doubtful: bool = False, to: Any = ADA, amount: str = "") -> None:
+    def carried_out_unseen(self, reference: str, *, doubtful: bool = False, amount: str = "") -> None:
         """The service has a payout of this reference, though no answer of it was stored."""
         payout = self.payout(reference)
-        recipient = {"recipient_id": to.recipient_id} if isinstance(to, ToRecipient) else {"recipient": new(to)}
-        item = FiatItem(amount=amount or payout.amount, reference=payout.service_reference, **recipient)
+        paid, reference = amount or payout.amount, payout.service_reference
+        item = FiatItem(amount=paid, recipient_id=ADA.recipient_id, reference=reference)
         self.shop.runtime.client.fiat_disbursements.create("USD", [item])
         if doubtful:
             now = self.sandbox.now
@@ -113,13 +113,3 @@ class Payer:
         http = self.shop.runtime.client._caller.waiting.http
         assert isinstance(http, httpx.Client)
         return http
-
-
-def new(to: ToBank) -> NewRecipient:
-    bank = PayoutBank(
-        bank_name=to.bank_name,
-        account_name=to.account_name,
-        account_number=to.account_number,
-        bank_code=to.bank_code,
-    )
-    return NewRecipient(bank=bank)

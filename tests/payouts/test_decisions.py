@@ -13,8 +13,7 @@ from flask_paycheckout.database.history import lines
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
 from tests.payouts.paying import BANK, Payer
-from tests.payouts.shop import ADA, one_conflict, payout, pays_out, stands
-from tests.races.crowds import crowd
+from tests.payouts.shop import ADA, payout, pays_out, stands
 from tests.scripted import Shop
 
 DECISIONS: dict[PayoutEvidence, tuple[str, tuple[Any, ...]]] = {
@@ -113,33 +112,6 @@ def test_name_and_reason_are_needed(shop: Shop) -> None:
             decides(shop, evidence, **{name: given})
 
 
-def test_a_person_says_whether_it_was_sent_and_nothing_in_between(shop: Shop) -> None:
-    with shop.app.app_context(), pytest.raises(TypeError, match="sent must be True or False, not str"):
-        shop.paycheckout.resolve_payout("maker-1", "no", **ADA)  # type: ignore[arg-type]
-
-
-def test_a_decision_that_a_conflict_rolled_back_is_taken_anew(shop: Shop) -> None:
-    pays_out(shop, approve=True)
-    with one_conflict(shop):
-        assert decides(shop, PayoutEvidence.APPROVED).status == "ready"
-
-
 def test_an_unknown_reference_is_told(shop: Shop) -> None:
     with pytest.raises(UnknownPayout, match="maker-1"):
         decides(shop, PayoutEvidence.CANCELLED)
-
-
-@pytest.mark.on_each_database
-def test_of_an_approval_and_a_cancellation_at_once_one_is_taken(shop: Shop) -> None:
-    def tries(evidence: PayoutEvidence) -> str:
-        try:
-            return str(decides(shop, evidence).status)
-        except TransitionRefused:
-            return "refused"
-
-    # A ready payout may be cancelled too, so that the approval may come first; it never comes after.
-    pays_out(shop, approve=True)
-    with crowd(2) as threads:
-        said = threads.does([lambda: tries(PayoutEvidence.APPROVED), lambda: tries(PayoutEvidence.CANCELLED)])
-    assert said[1] == "cancelled"
-    assert payout(shop, "maker-1").status == "cancelled"

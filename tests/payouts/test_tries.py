@@ -75,16 +75,6 @@ def test_a_persons_not_sent_ends_the_doubt_so_that_a_refusal_makes_it_failed(
     assert books.paid == []
 
 
-def test_a_payout_that_a_person_found_unsent_can_be_cancelled(shop: Shop, books: Books) -> None:
-    pays_out(shop, amount="8.00", to=WALLET, currency=TOKEN)
-    books.instead = [NO_ANSWER]
-    sends(shop)
-    decides(shop, "resolve", "maker-1", False)
-    decides(shop, "cancel", "maker-1")
-    assert later(shop) == "cancelled"
-    assert books.paid == []
-
-
 def test_what_a_late_list_hides_from_both_look_ups_is_paid_once(shop: Shop, books: Books) -> None:
     pays_out(shop)
     books.lost, books.instead_of_pages = 1, late_list(3)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from threading import Barrier, Thread
+from threading import Barrier
 
 import pytest
 
 from flask_paycheckout.service.limits import Admission, Breaker
+from tests.races.crowds import crowd
 
 
 class Seconds:
@@ -107,12 +108,6 @@ def test_a_probe_that_was_not_sent_leaves_its_place_to_another(breaker: Breaker,
     probe(breaker)
 
 
-def test_each_operation_of_each_account_fails_by_itself(breaker: Breaker) -> None:
-    fails(breaker, 3, ("ada", "pay"))
-    assert breaker.admit(("ada", "pay")) is None
-    assert None not in (breaker.admit(("ada", "read")), breaker.admit(("bob", "pay")))
-
-
 def test_failures_of_endless_many_accounts_are_remembered_in_bounded_memory(breaker: Breaker) -> None:
     for number in range(10_001):
         fails(breaker, 3, (str(number), "pay"))
@@ -134,9 +129,6 @@ def test_of_many_threads_one_is_the_probe(breaker: Breaker, seconds: Seconds) ->
             if admission is not None:
                 probes.append(admission)
 
-    threads = [Thread(target=tries) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with crowd(8) as threads:
+        threads.does([tries] * 8)
     assert len(probes) == 100

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 import httpx
 import pytest
-import requests
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import Account, Pay
 from flask_paycheckout.client import TransportFailed
 from flask_paycheckout.service.calls import CREATE, PROOF, READ, RECIPIENT, NotAsked
 from tests.conftest import OpenShop
-from tests.scripted import SAME_SITE, Answer, Shop, garbage, refusal, success
-from tests.serving import served
-from tests.socket_service import Call, SocketService
-from tests.views.pages import opens, pay_path, presses_pay
+from tests.scripted import Answer, Shop, garbage, refusal
+from tests.views.pages import opens, presses_pay
 
 SLOW = ("ada", "bea", "anna")
 
@@ -125,22 +120,6 @@ def test_a_view_of_the_shop_that_starts_or_settles_is_a_web_request(shop: Shop) 
                 call(about)
             assert (refused.value.request_sent, refused.value.retry_after) == (False, 5)
     assert shop.attempt(checkout_id).failed_reads == 0, "what was not read did not fail"
-
-
-def test_refused_requests_are_one_log_line_a_minute(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
-    fails_three_times(shop)
-    caplog.clear()
-    for _ in range(40):
-        presses_pay(shop)
-    assert [record.getMessage().split(",")[0] for record in caplog.records] == [
-        "a web request did not call the service"
-    ]
-    shop.clock.advance(seconds=60)
-    shop.service.instead_of_created = [garbage()]
-    presses_pay(shop)
-    caplog.clear()
-    presses_pay(shop)
-    assert "because it does not answer in time (39 more like this" in caplog.text
 
 
 # Time and slots
@@ -264,42 +243,14 @@ def test_slow_accounts_have_two_slots_of_an_operation_together(shop: Shop) -> No
         assert presses_pay(shop, "o-1").status_code == 303
 
 
-class HangingService(SocketService):
-    """Answers calls of the settings' account only, and counts the others that wait."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.under_way: list[Call] = []
-        self.most = 0
-
-    def creates(self, call: Call) -> bytes:
-        if call.client == "shop-1":
-            return success({"id": "chk-1", "url": "https://pay.example/checkout"}, 201)
-        self.under_way.append(call)
-        self.most = max(self.most, len(self.under_way))
-        time.sleep(1.5)
-        self.under_way.remove(call)
-        return b""
-
-
-def test_three_slow_accounts_do_not_hold_the_threads_of_a_server(open_shop: OpenShop) -> None:
-    """A probe of an account whose service hung is slow from its beginning."""
-    service = HangingService()
-    shop = open_shop(socket=service.url, PAYCHECKOUT_WEB_TIMEOUT=1)
+def test_probes_of_accounts_whose_service_hung_are_slow_from_their_beginning(shop: Shop) -> None:
     gets_accounts(shop)
-    with service.running(), served(shop.app) as address, ThreadPoolExecutor(12) as crowd:
-
-        def presses(order_id: str) -> int:
-            url = address + pay_path(shop, order_id)
-            return requests.post(url, headers=SAME_SITE, allow_redirects=False, timeout=30).status_code
-
-        assert set(crowd.map(presses, [f"{name}-{number}" for name in SLOW for number in range(3)])) == {503}
-        shop.clock.advance(seconds=6)
-        while service.under_way:
-            time.sleep(0.01)
-        service.most = 0
-        *slow, well = crowd.map(presses, [*(f"{name}-1" for name in SLOW), "o-2"])
-    assert (slow, well, service.most) == ([503] * 3, 303, 2)
+    for name in SLOW:
+        fails_three_times(shop, order_id=f"{name}-1")
+    shop.clock.advance(seconds=5)
+    with waiting(shop, *[(CREATE, name) for name in SLOW[:2]]):
+        assert presses_pay(shop, f"{SLOW[2]}-1").status_code == 503
+        assert presses_pay(shop).status_code == 303
 
 
 def test_customers_refused_although_the_service_answers_are_reported_until_an_hour_without(open_shop: OpenShop) -> None:

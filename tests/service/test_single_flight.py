@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from threading import Barrier, Thread
+from threading import Barrier
 
 import pytest
 
 from flask_paycheckout.security.signed_links import STATUS
 from flask_paycheckout.service.limits import SingleFlight
+from tests.races.crowds import crowd
 from tests.scripted import Shop
 
 
@@ -30,22 +30,9 @@ def test_of_many_at_once_one_may() -> None:
                 taken.append(mine)
                 together.wait(60)
 
-    threads = [Thread(target=tries) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with crowd(8) as threads:
+        threads.does([tries] * 8)
     assert taken.count(True) == 200
-
-
-def test_a_child_process_is_not_kept_from_what_its_parent_reads() -> None:
-    calls = SingleFlight()
-    with calls.of("a"):
-        child = os.fork()
-        if child == 0:
-            with calls.of("a") as free:
-                os._exit(0 if free else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 # A service that is slower than the cool-downs
