@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -172,7 +172,7 @@ class Service:
         request = self.parts.web_request()
         left = self.parts.settings.timeout if request is None else self._left(operation, request)
         with ExitStack() as held:
-            permit = Permit(self, account, operation, client, held, left)
+            permit = Permit(self, account, operation, client, held, self.parts.elapsed() + left)
             if request is not None:
                 permit.admission = self._admit(permit, request)
             yield permit
@@ -266,13 +266,10 @@ class Permit:
     held: ExitStack
     """Returns the permission when it is closed, after the call or when none was made."""
 
-    left: InitVar[float]
-    """The seconds that it may take."""
+    until: float
+    """The end of the time that the call may take."""
 
     admission: Admission = field(default_factory=Admission)
-
-    def __post_init__(self, left: float) -> None:
-        self._until = self.service.parts.elapsed() + left
 
     @property
     def circuit(self) -> tuple[str, str]:
@@ -315,7 +312,7 @@ class Permit:
         return self.client is not before
 
     def _seconds(self) -> float:
-        return self._until - self.service.parts.elapsed()
+        return self.until - self.service.parts.elapsed()
 
     def _within(self) -> PaymentsClient:
         return self.client.within(max(self._seconds(), _SHORTEST_CALL))

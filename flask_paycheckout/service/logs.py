@@ -57,14 +57,8 @@ def about(
     :param reference: the shop's reference of a payout or refund.
     :param heals: whether the failure is expected to pass, whatever its type, so that its traceback is left out.
     """
-    facts = {
-        "order_id": order_id,
-        "checkout_id": checkout_id,
-        "reference": reference,
-        "account": account,
-        "event_id": event_id,
-    }
-    return {name: visible(fact) if isinstance(fact, str) else fact for name, fact in facts.items()} | {_HEALS: heals}
+    facts = zip(FIELDS, (order_id, checkout_id, reference, account, event_id), strict=False)
+    return {name: None if fact is None else visible(fact) for name, fact in facts} | {_HEALS: heals}
 
 
 def about_checkout(checkout: CheckoutMixin, *, heals: bool = False) -> dict[str, Any]:
@@ -188,20 +182,16 @@ class _Lines(logging.Filter):
         if isinstance(record.args, tuple):
             record.args = tuple(_safe(value) for value in record.args)
             if error is not None and (heals or _heals(error)):
-                _shorten(record, error)
+                _shorten(record, record.args, error)
         return record.levelno >= logging.getLogger(record.name).getEffectiveLevel()
 
 
-def _shorten(record: logging.LogRecord, error: BaseException) -> None:
+def _shorten(record: logging.LogRecord, args: tuple[object, ...], error: BaseException) -> None:
     record.msg = f"{record.msg}: %s"
-    record.args = (*_tuple(record.args), _message(error))
+    record.args = (*args, _message(error))
     record.exc_info = record.exc_text = None
     if record.levelno > logging.WARNING:
         record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
-
-
-def _tuple(args: Any) -> tuple[Any, ...]:
-    return args if isinstance(args, tuple) else ()
 
 
 def _heals(error: BaseException) -> bool:

@@ -239,7 +239,7 @@ class ServiceRecord:
 
     def _store_answer(self, row: dict[str, str], answered_at: datetime) -> None:
         c = self.parts.models.services.c
-        cleared = update(self.parts.models.services).where(*self._is(row), c.last_failure_at <= answered_at)
+        cleared = update(self.parts.models.services).filter_by(**row).where(c.last_failure_at <= answered_at)
         with begin_limited(self.parts.engine()) as connection:
             connection.execute(cleared.values(resumed_at=None, last_answer_at=answered_at, count=0))
 
@@ -252,9 +252,6 @@ class ServiceRecord:
         resumed = case((c.last_failure_at <= began - UNTRIED, began), else_=c.resumed_at)
         more: dict[str, Any] = {"failing_since": since, "resumed_at": resumed, "count": c["count"] + noted.failures}
         store_row(self.parts.engine(), self.parts.models.services, row, values | more, first)
-
-    def _is(self, row: dict[str, str]) -> list[Any]:
-        return [self.parts.models.services.c[name] == value for name, value in row.items()]
 
 
 def _cause(error: Exception) -> str:

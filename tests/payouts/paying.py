@@ -101,8 +101,8 @@ class Payer:
     def carried_out_unseen(self, reference: str, *, doubtful: bool = False, amount: str = "") -> None:
         """The service has a payout of this reference, though no answer of it was stored."""
         payout = self.payout(reference)
-        paid, reference = amount or payout.amount, payout.service_reference
-        item = FiatItem(amount=paid, recipient_id=ADA.recipient_id, reference=reference)
+        names = {"recipient_id": ADA.recipient_id, "reference": payout.service_reference}
+        item = FiatItem(amount=amount or payout.amount, **names)
         self.shop.runtime.client.fiat_disbursements.create("USD", [item])
         if doubtful:
             now = self.sandbox.now
