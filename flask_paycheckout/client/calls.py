@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum, auto
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -150,13 +149,13 @@ class Caller(Generic[W]):
         reader = reader_of(listing.operation.answer)
         limit = filters.get("limit") or DEFAULT_LIMIT
 
-        def read(response: _Response) -> tuple[Page[R], _Form]:
-            data, form = response.data(), _Form.PAGE
+        def read(response: _Response) -> tuple[Page[R], str]:
+            data, form = response.data(), "page"
             if listing.is_open and isinstance(data, list):
-                form = _Form.ARRAY
+                form = "array"
             elif listing.is_open and "docs" not in data:
-                data, form = [data] if data else [], _Form.RECORD
-            if form is _Form.PAGE:
+                data, form = [data] if data else [], "record"
+            if form == "page":
                 found = response.kept_in(page_of(data, reader))
                 docs = found.docs
             else:
@@ -169,7 +168,7 @@ class Caller(Generic[W]):
         found, form = await self._ask(
             listing.operation, read, query=listing.filters.query(filters, page), timeout=timeout
         )
-        if form is _Form.RECORD:
+        if form == "record":
             if not found.docs and not may_be_blank:
                 # A look-up that finds nothing lets a payout be sent again, which needs a clearer answer than `{}`.
                 raise TransportFailed(str(listing.operation), "the answer does not say whether there are records")
@@ -182,7 +181,7 @@ class Caller(Generic[W]):
                         break
                     docs += single.docs
                 found = page_of_array(docs, found.page, limit)
-        return found, form is not _Form.PAGE
+        return found, form != "page"
 
     async def data(self, operation: Operation[Any], **asked: Any) -> JsonObject | list[Any] | None:
         """The response's `data`, as it is."""
@@ -288,14 +287,6 @@ class Caller(Generic[W]):
         if _log.isEnabledFor(logging.DEBUG):
             took = 1000 * (self.retries.pace.elapsed() - began)
             _log.debug("%s %s: %s (%.0f ms)", call.operation.method, call.path, outcome, took)
-
-
-class _Form(Enum):
-    """What stands in the data of a list."""
-
-    PAGE = auto()
-    ARRAY = auto()
-    RECORD = auto()
 
 
 class _Call(msgspec.Struct, frozen=True):

@@ -170,8 +170,7 @@ class RequestRefused(PaymentsError):
             self.carried_out, self.retryable = "no", status_code in _PASSING
 
     def _words(self) -> str:
-        said = ": ".join(part for part in (self.error or _phrase(self.status_code), self.message) if part)
-        return f"{self.status_code} {said}"
+        return f"{self.status_code} {': '.join(filter(None, (self.error, self.message)))}"
 
 
 class NotFound(RequestRefused):
@@ -196,14 +195,6 @@ class ServiceFault(RequestRefused):
     A call that moves money may still have been carried out; the error then says how to look it up, as
     `OutcomeUnknown` does. It is no `OutcomeUnknown` because an answer came, with the service's own words.
     """
-
-
-def _phrase(status_code: int) -> str:
-    """The usual words for a status that came without any."""
-    try:
-        return HTTPStatus(status_code).phrase
-    except ValueError:
-        return ""
 
 
 _BY_STATUS: dict[int, type[RequestRefused]] = {401: Unauthorized, 403: Unauthorized, 404: NotFound, 429: RateLimited}

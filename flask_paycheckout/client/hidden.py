@@ -56,12 +56,9 @@ def hidden_in(value: object) -> Iterator[Hidden]:
     """Every hidden string in a JSON value."""
     if isinstance(value, Hidden):
         yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from hidden_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from hidden_in(item)
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in inner:
+        yield from hidden_in(item)
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:

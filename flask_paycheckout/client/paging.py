@@ -126,15 +126,12 @@ def page_of_array(docs: tuple[T, ...], number: int, limit: int) -> Page[T]:
     more = len(docs) == limit
     if len(docs) > limit:
         number, limit = 1, len(docs)
-    offset = (number - 1) * limit
     return Page(
         docs=docs,
-        total_docs=offset + len(docs),
-        offset=offset,
+        total_docs=(number - 1) * limit + len(docs),
         limit=limit,
         total_pages=number,
         page=number,
-        paging_counter=offset + 1,
         has_prev_page=number > 1,
         has_next_page=more,
         prev_page=number - 1 if number > 1 else None,

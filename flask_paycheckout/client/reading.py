@@ -116,15 +116,19 @@ def _flag(value: object) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _hidden(value: object) -> Hidden | None:
-    read = _text(value)
-    return None if read is None else Hidden(read)
-
-
-def _account_number(value: object) -> AccountNumber | None:
+def _text_or_number(value: object) -> str | None:
     """A string, or the number that the service sends in its place."""
-    read = str(value) if type(value) is int else _text(value)
-    return None if read is None else AccountNumber(read)
+    return str(value) if type(value) is int else _text(value)
+
+
+def _as(kind: type[Any], read: _Read) -> _Read:
+    """Reads values, and makes them of a kind whose `repr` shows nothing."""
+
+    def read_hidden(value: object) -> Any:
+        found = read(value)
+        return None if found is None else kind(found)
+
+    return read_hidden
 
 
 def _texts(value: object) -> tuple[str, ...]:
@@ -150,11 +154,6 @@ def _object(value: object) -> JsonObject | None:
     )
 
 
-def _credentials(value: object) -> Credentials | None:
-    read = _object(value)
-    return None if read is None else Credentials(read)
-
-
 def _shallow(value: object, depth: int) -> bool:
     if not isinstance(value, (dict, list)):
         return True
@@ -169,9 +168,9 @@ _READERS: dict[Any, _Read] = {
     Decimal: _amount,
     datetime: _moment,
     dict: _object,
-    Hidden: _hidden,
-    AccountNumber: _account_number,
-    Credentials: _credentials,
+    Hidden: _as(Hidden, _text),
+    AccountNumber: _as(AccountNumber, _text_or_number),
+    Credentials: _as(Credentials, _object),
 }
 
 

@@ -22,7 +22,6 @@ from flask_paycheckout.client import (
 from flask_paycheckout.client.waiting import Resource
 from flask_paycheckout.totals import Pay
 from tests.client import samples
-from tests.client.access import access_of
 from tests.client.wire import (
     ACCESS_TOKEN,
     BASE_URL,
@@ -48,13 +47,8 @@ Use = Callable[[AsyncPaymentsClient], Awaitable[Any]]
 
 @asynccontextmanager
 async def client_of(base_url: str = BASE_URL, **options: Any) -> AsyncIterator[AsyncPaymentsClient]:
-    keys: dict[str, Any] = {
-        "client_id": CLIENT_ID,
-        "client_secret": CLIENT_SECRET,
-        "access_token": ACCESS_TOKEN,
-        "retries": 0,
-    }
-    async with AsyncPaymentsClient(base_url, **keys | {"access_token": ACCESS_TOKEN} | options) as client:
+    keys: dict[str, Any] = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "access_token": ACCESS_TOKEN}
+    async with AsyncPaymentsClient(base_url, **keys | {"retries": 0} | options) as client:
         yield client
 
 
@@ -77,12 +71,6 @@ def test_both_clients_have_the_same_parts_and_methods() -> None:
     assert len(parts) == 8
     for name in parts:
         assert type(getattr(clients[0], name)) is type(getattr(clients[1], name))
-
-
-def test_a_call_is_awaited_signed_and_read() -> None:
-    deposit, (request,) = using(lambda client: client.deposits.get("chk_1"), success(DEPOSIT))
-    assert (deposit.deposit_id, str(deposit.input_amount)) == ("chk_1", "12.5")
-    assert access_of(request) == "signed"
 
 
 def test_a_list_is_walked_and_its_pages_follow_each_other() -> None:

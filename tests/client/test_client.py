@@ -27,10 +27,8 @@ def make(**options: Any) -> PaymentsClient:
     ("options", "kind", "fault"),
     [
         ({"client_id": None}, ValueError, "client_id is missing"),
-        ({"client_id": "a\nb"}, ValueError, "client_id may hold"),
         ({"access_token": f"{TOKEN}\r\nX: 1"}, ValueError, "access_token may hold"),
         ({"access_token": 5}, TypeError, "ask must be a function that returns an access token, not int"),
-        ({"timeout": 0}, ValueError, "timeout must be"),
         ({"timeout": float("nan")}, ValueError, "timeout must be"),
     ],
 )

@@ -41,7 +41,7 @@ def test_what_a_busy_moment_left_is_used_again_until_the_service_ends_it(crowded
         reads_at_once(client)
         reads_at_once(client)
         assert crowded.connections == AT_ONCE
-        for connection in crowded._open:
+        for connection in crowded.opened:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         client.deposits.get("chk_1")

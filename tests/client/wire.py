@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import socketserver
 import ssl
 import threading
 from collections.abc import Callable
@@ -170,65 +171,52 @@ class Shop(PaymentsClient):
         self._caller.retries = Retries(count, budget, self.watch.pace)
 
 
-class RawServer:
+class RawServer(socketserver.ThreadingTCPServer):
     """A server on a real socket that reads whole requests and answers with whatever bytes it is told.
 
     :ivar requests: the number of the connection with the raw request, in order of arrival.
     """
 
     def __init__(self, answer: Answer, tls: ssl.SSLContext | None = None) -> None:
-        self.answer = answer
-        self.tls = tls
+        super().__init__(("127.0.0.1", 0), socketserver.BaseRequestHandler)
+        self.answer, self.tls = answer, tls
         self.requests: list[tuple[int, bytes]] = []
-        self.connections = 0
         self.closing = threading.Event()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._open: list[socket.socket] = []
-        self._threads = [threading.Thread(target=self._accept)]
-        self._threads[0].start()
+        self.opened: list[socket.socket] = []
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.02,))
+        self._thread.start()
 
     @property
     def base_url(self) -> str:
-        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self._listener.getsockname()[1]}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.server_address[1]}"
+
+    @property
+    def connections(self) -> int:
+        return len(self.opened)
 
     def close(self) -> None:
         self.closing.set()
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._threads[0].join()
-        self._listener.close()
-        for connection in self._open:
+        self.shutdown()
+        self._thread.join()
+        for connection in self.opened:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads[1:]:
-            thread.join()
+        self.server_close()
 
-    def _accept(self) -> None:
-        while not self.closing.is_set():
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            self.connections += 1
-            self._open.append(connection)
-            thread = threading.Thread(target=self._serve, args=(connection, self.connections))
-            self._threads.append(thread)
-            thread.start()
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        self.opened.append(connection)
+        return connection, address
 
-    def _serve(self, connection: socket.socket, number: int) -> None:
-        with contextlib.suppress(OSError), self._secured(connection) as stream:
-            while (request := _whole_request(stream)) and not self.closing.is_set():
-                self.requests.append((number, request))
-                self.answer(stream, request, self)
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        number = self.opened.index(request) + 1
+        with contextlib.suppress(OSError), self._secured(request) as stream:
+            while (asked := _whole_request(stream)) and not self.closing.is_set():
+                self.requests.append((number, asked))
+                self.answer(stream, asked, self)
 
     def _secured(self, connection: socket.socket) -> socket.socket:
-        if self.tls is None:
-            return connection
-        try:
-            return self.tls.wrap_socket(connection, server_side=True)
-        except OSError:
-            connection.close()
-            raise
+        return connection if self.tls is None else self.tls.wrap_socket(connection, server_side=True)
 
 
 def _whole_request(connection: socket.socket) -> bytes:

@@ -257,15 +257,15 @@ class FiatDisbursements(Resource[W]):
         self, wanted: set[str], after: str | None, filters: FiatDisbursementFilters, timeout: float | None
     ) -> dict[str, FiatDisbursement]:
         """The wanted disbursements by reference, in a list whose newest records come first."""
-
-        async def page(number: int) -> tuple[Page[FiatDisbursement], bool]:
-            return await self._caller.fetch(_LIST, filters, number, timeout, may_be_blank=number > 1)
-
         found = dict[str, FiatDisbursement]()
         since: datetime | None = None
         # Unless a filter names a field that changes, such as the status, no disbursement leaves the list.
         async for made in walk(
-            str(_LIST.operation), page, _LIST.id_of, _MOST_PAGES, sort="-createdAt", only_grows=True
+            str(_LIST.operation),
+            lambda number: self._caller.fetch(_LIST, filters, number, timeout, may_be_blank=number > 1),
+            _LIST.id_of,
+            _MOST_PAGES,
+            only_grows=True,
         ):
             if since is not None and made.created_at is not None and made.created_at < since:
                 break
