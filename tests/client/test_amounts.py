@@ -5,20 +5,10 @@ from decimal import Decimal
 
 from hypothesis import given, strategies as st
 
-from flask_paycheckout.client import FiatItem
 from flask_paycheckout.totals import Pay, Receive
 from tests.client.wire import DEPOSIT, Script, Shop, steady, success
 
 MONEY = st.decimals(min_value=Decimal("1e-18"), max_value=Decimal("1e20"), places=18, allow_nan=False)
-
-
-def test_zeros_at_the_end_are_no_decimals() -> None:
-    """A column `NUMERIC(12, 4)` adds them to every amount."""
-    script = Script(success({"disburseData": []}))
-    Shop(script).fiat_disbursements.create(
-        "USD", [FiatItem(amount=Decimal("12.5000"), recipient_id="r", reference="a")]
-    )
-    assert b'"amount":12.50,' in script.requests[0].content
 
 
 @steady

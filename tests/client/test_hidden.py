@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 import json
 import pickle
 
@@ -18,10 +17,9 @@ def test_a_hidden_string_is_a_string_that_repr_does_not_show(kind: type[Hidden])
     assert value == "canary"
     assert hash(value) == hash("canary")
     assert f"{value}" == "canary"
-    assert repr(value) == repr([value])[1:-1] == "'***'"
-    assert "canary" not in f"{value!r}"
-    for twin in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value)):  # noqa: S301
-        assert (type(twin), twin) == (kind, "canary")
+    assert repr([value]) == "['***']"
+    twin = pickle.loads(pickle.dumps(value))  # noqa: S301
+    assert (type(twin), twin) == (kind, "canary")
     assert json.dumps({"a": value}) == '{"a": "canary"}'
 
 
