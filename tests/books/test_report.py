@@ -80,20 +80,12 @@ def test_webhooks_that_stopped_coming_are_an_alarm_after_five_orders(shop: Shop)
 def test_programs_are_told_the_same(shop: Shop) -> None:
     shop.has_held()
     shop.clock.advance(minutes=6)
-    plain = told(shop).as_dict()
-    assert plain["at"] == "2026-01-01T12:06:00+00:00"
-    [alarm] = plain["alarms"]
-    assert {name: alarm[name] for name in ("key", "kind", "severity", "since", "account", "count")} == {
-        "key": "held-payments",
-        "kind": "held-payments",
-        "severity": "today",
-        "since": "2026-01-01T12:00:00+00:00",
-        "account": "",
-        "count": 1,
-    }
-    assert alarm["what"] == "1 held payment waits for your decision"
-    assert alarm["examples"][0]["order_id"] == "o-1"
-    assert any("flask paycheckout resolve" in remedy for remedy in alarm["remedies"])
+    [alarm] = told(shop).as_dict()["alarms"]
+    told_of = [alarm.pop(name) for name in ("key", "kind", "severity", "since", "account", "count", "what")]
+    since = "2026-01-01T12:00:00+00:00"
+    held = "held-payments"
+    assert told_of == [held, held, "today", since, "", 1, "1 held payment waits for your decision"]
+    assert (alarm["examples"][0]["order_id"], set(alarm)) == ("o-1", {"examples", "remedies"})
 
 
 def test_lists_are_bounded_and_say_what_they_leave_out(shop: Shop) -> None:

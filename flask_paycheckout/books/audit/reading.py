@@ -65,14 +65,10 @@ class Reads:
 
     :param most: the most reads at once.
     :param stopped: returns whether the audit is to stop.
-    :param sleep: waits for seconds.
-    :param now: seconds that only move forward.
     """
 
     most: int
     stopped: Callable[[], bool]
-    sleep: Callable[[float], object] = time.sleep
-    now: Callable[[], float] = time.monotonic
 
     _sources: dict[Hashable, _Source] = field(default_factory=dict, init=False)
     _is_away: bool = field(default=False, init=False)
@@ -114,9 +110,9 @@ class Reads:
 
     def pause(self, seconds: float) -> None:
         """Wait, unless the audit is to stop."""
-        until = self.now() + seconds
-        while (left := until - self.now()) > 0 and not self.stopped():
-            self.sleep(min(left, _TICK))
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self.stopped():
+            time.sleep(min(left, _TICK))
 
     def _waits(self, source: _Source, results: Sequence[Any]) -> bool:
         """Learn from reads that were made at once; whether a service that does not answer was waited for."""
@@ -129,7 +125,7 @@ class Reads:
             error = failures[-1]
         if error is None:
             return False
-        now = self.now()
+        now = time.monotonic()
         if not source.pauses:
             source.paused_since = now
         seconds = max(min(_FIRST_PAUSE * 2**source.pauses, _LONGEST_PAUSE), error.retry_after or 0.0)
