@@ -18,7 +18,7 @@ from flask_paycheckout.sandbox.control.hosted_page import health, hosted_page, i
 from flask_paycheckout.sandbox.control.sender import SENDER, TICK, WORLD_TICK, WebhookSender
 from flask_paycheckout.sandbox.control.start_state import StartOptions, prepare_world
 from flask_paycheckout.sandbox.control.worlds import MAX_WORLDS, WORLDS, Databases, Worlds
-from flask_paycheckout.sandbox.deposits.endpoints import deposits
+from flask_paycheckout.sandbox.deposits.transitions import deposits
 from flask_paycheckout.sandbox.disbursements.crypto import crypto_disbursements
 from flask_paycheckout.sandbox.disbursements.fiat import fiat_disbursements
 from flask_paycheckout.sandbox.disbursements.transitions import disbursements
@@ -27,7 +27,7 @@ from flask_paycheckout.sandbox.inspector import inspector
 from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender
 from flask_paycheckout.sandbox.payments.endpoints import payments
 from flask_paycheckout.sandbox.recipients.endpoints import recipients
-from flask_paycheckout.sandbox.references.endpoints import pictures, references
+from flask_paycheckout.sandbox.references.endpoints import references
 from flask_paycheckout.sandbox.transfer_proofs import transfer_proofs
 from flask_paycheckout.sandbox.wire.callers import allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
@@ -160,7 +160,6 @@ def _assemble(
         disbursements,
         payments,
         references,
-        pictures,
         control,
         hosted_page,
         identity_page,

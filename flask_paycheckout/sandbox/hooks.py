@@ -21,12 +21,11 @@ from flask_paycheckout.sandbox.control.customer import pays
 from flask_paycheckout.sandbox.control.hosted_page import HEALTH, page
 from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MAX_SECONDS_OF_DELAY, Fault, take_fault
 from flask_paycheckout.sandbox.outgoing.webhooks import send_first
-from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host
+from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host, check_rate
 from flask_paycheckout.sandbox.wire.connection import TooManyHeld, drop_connection, holding
 from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, is_noise, isolate, preflight
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, failure, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import allowed_methods, check_form
-from flask_paycheckout.sandbox.wire.rate_limits import check_rate
 from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_request
 from flask_paycheckout.sandbox.world.clock import ClockAtItsEnd
 from flask_paycheckout.sandbox.world.context import current_time, world

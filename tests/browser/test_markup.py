@@ -71,7 +71,7 @@ def pages_of_the_sandbox(said: str) -> dict[str, str]:
         found[name] = developer.http.get(
             f"/inspector/{name.partition('?')[0]}", query_string={name.split("?")[1]: said}
         ).text
-    for path in ("/checkout/", "/nothing/", "/inspector/checkouts/", "/pictures/"):
+    for path in ("/checkout/", "/nothing/", "/inspector/checkouts/"):
         found[path] = developer.http.get(path + said.replace("/", "_")).text
     for form in ("clock", "faults"):
         fields = dict.fromkeys(("amount", "unit", "operation", "kind", "message", "times", "seconds"), said)

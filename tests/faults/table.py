@@ -31,7 +31,7 @@ _START = "checkouts/test_start.py"
 _WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
 _HINTS = "checkouts/test_webhooks.py"
 _AWAY = "views/test_database_away.py"
-_FORMS = "sandbox/world/test_forms_of_answers.py"
+_FORMS = "sandbox/world/test_switches.py"
 _TRIES, _SELLERS = "payouts/test_tries.py", "accounts/test_payouts.py"
 _ONCE, _LATE = "payouts/test_paid_once.py", "payouts/test_late_senders.py"
 _REFUNDS, _PARTS = "payouts/test_refunds.py", "checkouts/test_parts.py"
@@ -881,7 +881,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("sandbox.terminal.commands:_carry_out", "in_path | _NO_FIELDS", "set(given)"),
         ),
         "a command that was refused succeeds": (
-            f"{_COMMANDS}::test_what_goes_wrong_is_one_sentence_and_an_exit_code[unknown-id]",
+            f"{_COMMANDS}::test_what_goes_wrong_is_one_sentence_and_an_exit_code[pay--]",
             Swap("sandbox.terminal.connection:Connection.fetch", "status not in (200, 201)", "False"),
         ),
         "tail goes on in a world that was reset": (
@@ -939,7 +939,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a call above the limit is done": (
             "sandbox/wire/test_every_answer.py::test_unknown_rate_limit[memory]",
-            Swap("sandbox.wire.rate_limits:check_rate", "calls > int(limit)", "False"),
+            Swap("sandbox.wire.callers:check_rate", "calls > int(limit)", "False"),
         ),
         "of a list that shows one record, only that one is read": (
             "client/test_forms.py::test_every_form_of_the_list_is_read_whole[record]",

@@ -182,6 +182,7 @@ class Receiver:
     def __init__(self) -> None:
         self.received: list[dict[str, Any]] = []
         self.urls: list[str] = []
+        self.headers: list[dict[str, str]] = []
         self.answers: list[int | OSError] = []
         self.reacts: Callable[[dict[str, Any]], object] = lambda payload: None
 
@@ -189,6 +190,7 @@ class Receiver:
         payload = exact(body)
         self.received.append(payload)
         self.urls.append(url)
+        self.headers.append(headers)
         self.reacts(payload)
         answer = self.answers.pop(0) if self.answers else 200
         if isinstance(answer, OSError):

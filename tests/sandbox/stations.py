@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
-import os
-import signal
 import socket
 import subprocess
 import sys
@@ -80,38 +77,6 @@ class Shop(SocketService):
         return b""
 
 
-def _start(*command: str, pass_fds: tuple[int, ...] = (), **streams: Any) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", *command], cwd=ROOT, text=True, env=environment, pass_fds=pass_fds, **streams
-    )
-
-
-def _stop(process: subprocess.Popen[str], by: signal.Signals) -> None:
-    process.send_signal(by)
-    assert process.wait(PATIENCE) == 0
-
-
-@contextmanager
-def printing(count: int, *options: str) -> Iterator[list[dict[str, str]]]:
-    """`python -m flask_paycheckout.sandbox`, several times at once; gives what each printed for programs."""
-    options = ("--control-token", CONTROL_TOKEN, "--seed", SEED, "--port", "0", "--json", *options)
-    processes = [_start("-m", "flask_paycheckout.sandbox", *options, stdout=subprocess.PIPE) for _ in range(count)]
-    try:
-        yield [json.loads(process.stdout.readline()) for process in processes if process.stdout]
-    finally:
-        for process in processes:
-            _stop(process, signal.SIGINT)
-            assert process.stdout is not None
-            process.stdout.close()
-
-
-@contextmanager
-def commands(count: int, database: str, webhook_url: str) -> Iterator[list[Flask]]:
-    with printing(count, "--database", database, "--webhook-url", webhook_url) as told:
-        yield [station(port_of(facts)) for facts in told]
-
-
 def port_of(facts: dict[str, str]) -> int:
     return int(facts["baseUrl"].rpartition(":")[2])
 
@@ -129,9 +94,10 @@ def gunicorn(workers: int, database: str, webhook_url: str, *, options: Sequence
         command = ("-m", "gunicorn", "--bind", f"fd://{door.fileno()}", "--workers", str(workers), *options)
         quiet = ("--log-level", "critical")
         factory = f"flask_paycheckout.sandbox:create_sandbox({given})"
-        process = _start(*command, *quiet, factory, pass_fds=(door.fileno(),))
+        process = subprocess.Popen([sys.executable, "-W", "error", *command, *quiet, factory], pass_fds=[door.fileno()])
         try:
             # The socket listens already: the first call waits until a worker takes it.
             yield [station(port)] * workers
         finally:
-            _stop(process, signal.SIGTERM)
+            process.terminate()
+            assert process.wait(PATIENCE) == 0

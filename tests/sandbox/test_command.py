@@ -10,13 +10,6 @@ import pytest
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.command import address_of, greeting
 from flask_paycheckout.sandbox.terminal.commands import main
-from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
-
-
-def test_list_unknowns_prints_the_table_for_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--list-unknowns", "--json"]) == 0
-    table = json.loads(capsys.readouterr().out)
-    assert [row["name"] for row in table] == [unknown.name for unknown in ASSUMPTIONS]
 
 
 def test_a_command_runs_under_each_value_of_a_switch(capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,11 +20,9 @@ from flask_paycheckout.sandbox import create_sandbox
 app = create_sandbox(unknowns={"otp_digits": "8"})
 sys.exit(app.extensions["paycheckout_sandbox"].unknowns["webhook_payload"] == "full")
 """
-    command = ["--", sys.executable, "-c", tests]
-    assert main(["try-unknowns", "--only", "webhook_payload", *command]) == 1
+    assert main(["try-unknowns", "--only", "webhook_payload", "--", sys.executable, "-c", tests]) == 1
     rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[1:]]
     assert rows == [["defaults", "passed"], ["webhook_payload=full", "failed"]]
-    assert main(["try-unknowns", "--only", "http_status", *command]) == 0
     assert main(["try-unknowns", "--", "no-such-command"]) == 2
     capsys.readouterr()
     assert main(["try-unknowns", "--only", "webhook_paylod", "--", "x"]) == 2
@@ -41,14 +32,15 @@ sys.exit(app.extensions["paycheckout_sandbox"].unknowns["webhook_payload"] == "f
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        pytest.param(["--unknown", "nothing=1"], "no unknown named 'nothing'", id="unknown-name"),
-        pytest.param(["--unknown", "signature=maybe"], "Its values are: on, off", id="unknown-value"),
-        pytest.param(["--webhook-url", "http://192.0.2.1/"], "is not on this machine", id="remote-webhook"),
-        pytest.param(["--clock", "stopped"], "The clock cannot be 'stopped'", id="clock"),
-        pytest.param(["--clock", "frozen@2026-01-01"], "cannot stand at '2026-01-01'", id="clock-without-zone"),
-        pytest.param(["--clock", "frozen", "--database", "sqlite:///s.db"], "say at what time", id="clock-of-a-file"),
-        pytest.param([], "could not start", id="database"),
+        (["--unknown", "nothing=1"], "no unknown named 'nothing'"),
+        (["--unknown", "signature=maybe"], "Its values are: on, off"),
+        (["--webhook-url", "http://192.0.2.1/"], "is not on this machine"),
+        (["--clock", "stopped"], "The clock cannot be 'stopped'"),
+        (["--clock", "frozen@2026-01-01"], "cannot stand at '2026-01-01'"),
+        (["--clock", "frozen", "--database", "sqlite:///s.db"], "say at what time"),
+        ([], "could not start"),
     ],
+    ids=str,
 )
 def test_a_wrong_option_is_one_sentence_and_exit_code_2(
     capsys: pytest.CaptureFixture[str], arguments: list[str], told: str

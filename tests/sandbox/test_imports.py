@@ -23,8 +23,8 @@ LAYERS = (
     {"control"},
     {"inspector", "terminal"},
 )
-# The command line loads the server, and what runs tests, when they are used.
-LATE = {("terminal", "command"), ("terminal", "try_unknowns")}
+# The command line loads the server when it is used.
+LATE = {("terminal", "command")}
 LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
 
 
@@ -35,7 +35,6 @@ def test_every_module_stands_in_a_folder_that_has_a_layer() -> None:
         "app",
         "command",
         "hooks",
-        "try_unknowns",
     }
     assert {file.parent.name for file in HOME.glob("*/*.py")} == set(LEVEL)
 
@@ -55,7 +54,3 @@ def part_of(module: str) -> str:
 
 def test_the_sandbox_does_not_use_the_http_library_of_the_client() -> None:
     assert not {file for file in HOME.rglob("*.py") if "httpx" in foreign(imports(file))}
-
-
-def test_the_public_names() -> None:
-    assert sorted(flask_paycheckout.sandbox.__all__) == ["ConnectionDropped", "create_sandbox", "sandbox_clock"]

@@ -32,9 +32,9 @@ from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, digest_o
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
+from flask_paycheckout.sandbox.world.assumptions import sign, string_to_sign
 from flask_paycheckout.sandbox.world.context import assumption, current_time, world
 from flask_paycheckout.sandbox.world.settings import new_secret
-from flask_paycheckout.sandbox.world.signing import sign, string_to_sign
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer", bound=Response)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from sqlalchemy import ColumnElement, Table as AnyTable, delete, exists, func, select
+from sqlalchemy import ColumnElement, Table as AnyTable, delete, exists, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME, Merchant, add_merchant, add_token
@@ -24,8 +24,6 @@ from flask_paycheckout.sandbox.wire.field_types import EmailAddress, Matching, O
 from flask_paycheckout.sandbox.world.database import Table
 from flask_paycheckout.sandbox.world.settings import new_ids
 
-MAX_ACCOUNTS = 1000
-"""The most accounts of a sandbox, those that registered included."""
 NAME = Matching(
     "[A-Za-z0-9][A-Za-z0-9._-]{0,39}",
     "a name of 1 to 40 letters, digits, dots, hyphens and underscores of ASCII that begins with a letter or a digit",
@@ -86,11 +84,8 @@ def make_account(session: Session, asked: NewAccount) -> Account:
 
     The same number of identifiers is used whatever is asked for, so that later ones repeat with the seed.
 
-    :raises CallRefused: another account has a value that is asked for, or there are as many as there can be.
+    :raises CallRefused: another account has a value that is asked for.
     """
-    if (session.scalar(select(func.count()).select_from(Account)) or 0) >= MAX_ACCOUNTS:
-        fault = f"are {MAX_ACCOUNTS}, and there cannot be more"
-        raise CallRefused(409, "accounts", fault, "Remove some with DELETE, or reset the sandbox.")
     user_id, organization, policy, *ids = new_ids(session, _OWN_IDS + 2 * COUNT)
     new = Merchant(
         name=asked.name,
@@ -165,7 +160,6 @@ def list_accounts(session: Session, *conditions: ColumnElement[bool]) -> list[Ac
         .outerjoin(User, User.id == Account.user_id)
         .outerjoin(WebhookAddress, WebhookAddress.user_id == Account.user_id)
         .where(*conditions)
-        .limit(MAX_ACCOUNTS)
     )
     shown = AccountWithSecrets.of_all(rows)
     return sorted(shown, key=lambda one: (one.name != ACCOUNT_NAME, one.name))

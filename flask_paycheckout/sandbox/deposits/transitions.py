@@ -1,19 +1,34 @@
-"""Transitions of deposits: each is one conditional UPDATE, with its history entry in the same transaction."""
+"""Deposits as they are read and updated below `/v1/deposit`, and their transitions.
+
+Each transition is one conditional UPDATE, with its history entry in the same transaction.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from flask import Blueprint
 from sqlalchemy import ColumnElement, and_, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from flask_paycheckout.sandbox.auth.access import for_account
+from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote, quote_paying, terms_of
-from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, instructions, represent
-from flask_paycheckout.sandbox.outgoing.webhooks import enqueue
-from flask_paycheckout.sandbox.wire.envelope import FieldError, to_wire
+from flask_paycheckout.sandbox.deposits.tables import (
+    COMPLETED,
+    PENDING,
+    Deposit,
+    DepositRecord,
+    instructions,
+    represent,
+)
+from flask_paycheckout.sandbox.outgoing.webhooks import enqueue, send_due
+from flask_paycheckout.sandbox.wire.envelope import Envelope, FieldError, Refusal, success, to_wire, unspecified_refusal
+from flask_paycheckout.sandbox.wire.field_types import StatusUpdate
+from flask_paycheckout.sandbox.wire.operations import operation, read_body
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.money import decimals_of, is_divisible
@@ -166,19 +181,6 @@ def _is_payable(now: datetime) -> ColumnElement[bool]:
     return or_(in_time, late)
 
 
-def force_deposit(session: Session, user_id: str, deposit_id: str, status: str) -> Deposit | None:
-    """Force a deposit's status and queue its webhook; None when the account has no such deposit.
-
-    :raises NotPossible: it is completed, where that is not allowed.
-    """
-    deposit = session.get(Deposit, deposit_id)
-    if deposit is None or deposit.user_id != user_id:
-        return None
-    force_status(session, deposit, status, _is_forcible(), "the deposit")
-    note(session, deposit, "Status updated in the sandbox", f"The status became {status}.")
-    return _enqueue_webhook(session, deposit)
-
-
 def fail_deposit(session: Session, deposit: Deposit) -> None:
     """Let the bank refuse the payment. :raises NotPossible: it is completed."""
     force_status(session, deposit, "failed", Deposit.status != COMPLETED, "the deposit")
@@ -190,16 +192,6 @@ def _tell_end(session: Session, deposit: Deposit) -> None:
     """Queue the webhook of a deposit that came to nothing, if the unknown `deposit_failure_webhook` says so."""
     if assumption("deposit_failure_webhook") == "sent":
         _enqueue_webhook(session, deposit)
-
-
-def may_be_forced_to(status: str) -> bool:
-    return assumption("forced_status") == "any" or status in _KNOWN_STATUSES
-
-
-def _is_forcible() -> ColumnElement[bool]:
-    if assumption("forced_update_of_completed") == "accepted":
-        return true()
-    return Deposit.status != COMPLETED
 
 
 def expire_due(session: Session) -> None:
@@ -222,3 +214,44 @@ def _enqueue_webhook(session: Session, deposit: Deposit) -> Deposit:
         payload |= {"event": "deposit"} | to_wire(represent(session, deposit))
     enqueue(session, deposit.user_id, deposit.id, payload)
     return deposit
+
+
+deposits = Blueprint("deposits", __name__)
+
+
+@deposits.get("/v1/deposit/<path:deposit_id>")
+@operation()
+@for_account
+def read_deposit(session: Session, account: Account, deposit_id: str) -> Envelope[DepositRecord]:
+    """Read a deposit by its id or its reference, which may contain slashes.
+
+    It does not exist before the customer picked a method.
+    """
+    expire_due(session)
+    deposit = find_deposit(session, account.user_id, deposit_id)
+    if deposit is None:
+        raise Refusal(404, "Deposit not found")
+    return success(represent(session, deposit))
+
+
+@deposits.patch("/v1/deposit/<path:deposit_id>")
+@operation(body=StatusUpdate)
+def update_deposit(deposit_id: str) -> Envelope[DepositRecord]:
+    """Force a status, which only a sandbox allows."""
+    answer = _update(deposit_id)
+    send_due()
+    return answer
+
+
+@for_account
+def _update(session: Session, account: Account, deposit_id: str) -> Envelope[DepositRecord]:
+    status = read_body(StatusUpdate).status
+    if assumption("forced_status") == "known" and status not in _KNOWN_STATUSES:
+        raise unspecified_refusal(400, "status is none that the service knows.")
+    deposit = session.get(Deposit, deposit_id)
+    if deposit is None or deposit.user_id != account.user_id:
+        raise unspecified_refusal(400, "Deposit not found")
+    is_accepted = assumption("forced_update_of_completed") == "accepted"
+    force_status(session, deposit, status, true() if is_accepted else Deposit.status != COMPLETED, "the deposit")
+    note(session, deposit, "Status updated in the sandbox", f"The status became {status}.")
+    return success(represent(session, _enqueue_webhook(session, deposit)), "Deposit updated successfully")

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import for_account
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.disbursements.crypto_schemas import represent_crypto
+from flask_paycheckout.sandbox.disbursements.crypto import represent_crypto
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatDisbursement, represent_fiat
 from flask_paycheckout.sandbox.disbursements.tables import (
     COMPLETED,

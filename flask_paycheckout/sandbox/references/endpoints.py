@@ -1,4 +1,4 @@
-"""The reference lists below `/v1/reference/` (deprecated), and the pictures that they name.
+"""The reference lists below `/v1/reference/` (deprecated).
 
 Identifiers are derived from names, so that they are the same in every sandbox. `_id` and `id` are equal where the
 interface does not tell their difference.
@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Annotated
 
 import msgspec
-from flask import Blueprint, Response, abort
+from flask import Blueprint
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, as_switched
@@ -23,6 +23,7 @@ from flask_paycheckout.sandbox.references.data import (
     Bank,
     Country,
 )
+from flask_paycheckout.sandbox.wire.cross_origin import PICTURE
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Record, Timestamp, success
 from flask_paycheckout.sandbox.wire.field_types import (
     Choice,
@@ -128,6 +129,11 @@ class PaymentMethodRecord(Record):
 references = Blueprint("references", __name__, url_prefix="/v1/reference")
 
 
+def _picture() -> str:
+    """The address of the logo of everything, which pages of shops may show."""
+    return f"{world().base_url}{PICTURE}"
+
+
 @references.get("/currencies")
 @operation(credentials=Credentials.NONE, deprecated=True)
 def list_currencies() -> Envelope[list[CurrencyRecord]]:
@@ -144,7 +150,7 @@ def _currency(country: Country) -> CurrencyRecord:
         id=identifier,
         value=country.name.upper(),
         country_code=country.code,
-        logo=_picture(country.code),
+        logo=_picture(),
         name=country.currency_name,
         country=country.name,
         **needs,
@@ -167,7 +173,7 @@ def list_cryptos() -> Envelope[list[CryptoRecord]]:
 
 
 def _crypto(token: Token) -> CryptoRecord:
-    own = {"own_id": derived(f"crypto:{token.id}"), "logo": _picture(token.symbol)}
+    own = {"own_id": derived(f"crypto:{token.id}"), "logo": _picture()}
     return CryptoRecord.of(token, **own, currencies=list(token.currencies))
 
 
@@ -211,7 +217,7 @@ def list_payment_methods() -> Envelope[list[PaymentMethodRecord]]:
             PaymentMethodRecord.of(
                 method,
                 id=derived(f"method:{method.code}"),
-                image=_picture(method.group),
+                image=_picture(),
                 is_active=method.enabled,
                 flat_fee_amount=method.flat_fee,
                 percent_fee_amount=method.percent_fee,
@@ -219,28 +225,3 @@ def list_payment_methods() -> Envelope[list[PaymentMethodRecord]]:
             for method in methods
         ]
     )
-
-
-def _picture(name: str) -> str:
-    return f"{world().base_url}/pictures/{name.lower()}.svg"
-
-
-pictures = Blueprint("pictures", __name__)
-
-_LONGEST = 4
-
-
-@pictures.get("/pictures/<name>.svg")
-def draw(name: str) -> Response:
-    """Draw a round badge with the first letters of the name."""
-    if not name.isidentifier():
-        abort(404)
-    text = name[:_LONGEST].upper()
-    svg = (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" role="img">'
-        f"<title>{text}</title>"
-        '<circle cx="32" cy="32" r="32" fill="#30475e"/>'
-        '<text x="32" y="38" fill="#fff" font-family="sans-serif" font-size="18" text-anchor="middle">'
-        f"{text}</text></svg>"
-    )
-    return Response(svg, content_type="image/svg+xml")

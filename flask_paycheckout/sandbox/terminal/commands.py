@@ -11,12 +11,10 @@ import os
 import re
 import select
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import click
 
@@ -28,8 +26,16 @@ from flask_paycheckout.sandbox.terminal.connection import (
     CommandFailed,
     Connection,
     Event,
+    Given,
+    Told,
+    event,
+    fields,
     follow,
+    segment,
+    table,
+    value_of,
 )
+from flask_paycheckout.sandbox.terminal.files import restore_snapshot, run_file, save_proof, save_snapshot, try_unknowns
 from flask_paycheckout.sandbox.terminal.parameters import (
     CHANGES,
     COMMON,
@@ -41,16 +47,9 @@ from flask_paycheckout.sandbox.terminal.parameters import (
     argument,
     option,
 )
-from flask_paycheckout.sandbox.terminal.printing import event, fields, plain, table, value_of
 from flask_paycheckout.sandbox.world.assumptions import assumptions_as_json, assumptions_as_text, did_you_mean
 
 PROGRAM = "python -m flask_paycheckout.sandbox"
-MAX_STEPS = 10_000
-"""The most steps of a file that is run."""
-_KEPT = re.compile(r"\$(\w+)\.([\w.]+)")
-
-Given = Mapping[str, Any]
-Told = tuple[Any, str]
 
 
 _NO_FIELDS = {"url", "control_token", "json", "field", "action", "clear"}
@@ -84,7 +83,7 @@ def _carry_out(command: Command, sandbox: Connection, given: Given) -> Told | in
     in_path = set(re.findall(r"{(\w+)}", path))
     if any(given[name] is None for name in in_path):
         raise CommandFailed(f"This needs {' and '.join(sorted(in_path)).upper()} too.", WRONG_USE)
-    path = path.format_map({name: _segment(value) for name, value in given.items()})
+    path = path.format_map({name: segment(value) for name, value in given.items()})
     sent = {_RENAMED.get(name, name): value for name, value in given.items() if name not in in_path | _NO_FIELDS}
     answer = sandbox.call(method, path, *([None, sent] if method in {"GET", "DELETE"} else [sent]))
     return answer, _text(answer, command)
@@ -105,11 +104,6 @@ def _text(answer: Any, command: Command) -> str:
     return fields({name.rpartition(".")[2]: value_of(answer, name) or None for name in names})
 
 
-def _segment(value: object) -> str:
-    """An identifier as one segment of a path."""
-    return quote(str(value), safe="")
-
-
 def _unknowns(sandbox: Connection, given: Given) -> Told:
     asked = dict(given["changes"])
     if given["clear"]:
@@ -122,86 +116,9 @@ def _unknowns(sandbox: Connection, given: Given) -> Told:
     return listed, table(shown, ("name", "value", "startValue", "default", "alternatives"))
 
 
-def _proof(sandbox: Connection, given: Given) -> Told:
-    id_ = _segment(given["id"])
-    content = sandbox.fetch("GET", f"disbursements/{id_}/proof")
-    return _saved("proof", Path(given["output"] or f"disbursement-{id_}.pdf"), content)
-
-
-def _snapshot(sandbox: Connection, given: Given) -> Told:
-    return _saved("snapshot", Path(given["file"]), sandbox.fetch("GET", "snapshot"))
-
-
-def _saved(what: str, path: Path, content: bytes) -> Told:
-    half = path.with_name(f"{path.name}.part")
-    try:
-        # For this user only, since a snapshot holds secrets; and never half a file in the place of an earlier one.
-        half.unlink(missing_ok=True)
-        with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
-            opened.write(content)
-        half.replace(path)
-    except OSError as wrong:
-        half.unlink(missing_ok=True)
-        raise CommandFailed(f"The {what} cannot be written: {wrong}.", WRONG_USE) from None
-    return {"file": str(path), "bytes": len(content)}, plain(str(path))
-
-
-def _restore(sandbox: Connection, given: Given) -> Told:
-    restored = json.loads(sandbox.fetch("POST", "restore", _content("snapshot", given["file"])))
-    return restored, fields(restored)
-
-
-def _content(what: str, file: str) -> bytes:
-    try:
-        return Path(file).read_bytes()
-    except OSError as wrong:
-        raise CommandFailed(f"The {what} cannot be read: {wrong}.", WRONG_USE) from None
-
-
-def _run(sandbox: Connection, given: Given) -> Told:
-    """Carry out the steps of a file: triggers, such as `{"event": "paid", "amount": 5, "as": "order"}`, and calls.
-
-    A call is `{"call": "POST checkouts/$order.id/pick", ...}` with the fields of its body. `as` keeps an answer, and
-    `$order.id` stands for a field of it.
-    """
-    kept: dict[str, Any] = {}
-    answers = []
-    for number, step in enumerate(_steps(_content("file", given["file"])), start=1):
-        try:
-            sent = _filled(step, kept)
-            name, call = sent.pop("as", None), sent.pop("call", "POST trigger")
-            method, _, path = call.partition(" ")
-            answers.append(sandbox.call(method, path.lstrip("/"), sent or None))
-        except CommandFailed as failed:
-            raise CommandFailed(f"Step {number}: {failed}", failed.code) from None
-        if name is not None:
-            kept[name] = answers[-1]
-    return answers, "\n".join(plain(json.dumps(answer)) for answer in answers)
-
-
-def _steps(content: bytes) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON array, or of lines of JSON."""
-    try:
-        text = content.decode().strip()
-        whole = json.loads(text if text.startswith("[") else f"[{','.join(filter(str.strip, text.splitlines()))}]")
-    except ValueError as wrong:
-        raise CommandFailed(f"The file is no JSON array and no JSON lines: {wrong}.", WRONG_USE) from None
-    if len(whole) > MAX_STEPS or not all(isinstance(step, dict) for step in whole):
-        raise CommandFailed(f"The file must have at most {MAX_STEPS} objects.", WRONG_USE)
-    yield from whole
-
-
-def _filled(value: Any, kept: Mapping[str, Any]) -> Any:
-    if isinstance(value, dict):
-        return {name: _filled(one, kept) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_filled(one, kept) for one in value]
-    return _KEPT.sub(lambda found: value_of(kept.get(found[1]), found[2]), value) if isinstance(value, str) else value
-
-
 def _call(sandbox: Connection, given: Given) -> int:
     """Send a call of the service, signed by an account, and print the answer as it is."""
-    account = sandbox.call("GET", f"accounts/{_segment(given['account'] or 'default')}")
+    account = sandbox.call("GET", f"accounts/{segment(given['account'] or 'default')}")
     body = (given["data"] or "").encode()
     status, content = sandbox.signed(given["method"].upper(), given["path"], body, account)
     sys.stdout.buffer.write(content.rstrip(b"\n") + b"\n")
@@ -245,12 +162,6 @@ def _nobody_reads() -> bool:
     return any(found & select.POLLERR for _, found in watch.poll(0))
 
 
-def _try_unknowns(sandbox: Connection, given: Given) -> int:
-    from flask_paycheckout.sandbox.try_unknowns import try_unknowns
-
-    return try_unknowns(given["only"], given["program"])
-
-
 _DEPOSIT = ("deposit.depositId", "deposit.status", "deposit.inputAmount", "deposit.inputCurrency", "paymentMethod")
 _FAULT = "operation kind clear account times share statusCode message retryAfter seconds"
 COMMANDS = {
@@ -269,7 +180,7 @@ COMMANDS = {
         "POST trigger",
     ),
     "finish": Command("let the bank complete a payout, or let it fail", "id status", "POST disbursements/{id}/finish"),
-    "proof": Command("save the transfer proof of a completed payout", "id output", carry_out=_proof),
+    "proof": Command("save the transfer proof of a completed payout", "id output", carry_out=save_proof),
     "advance": Command("move the clock forward", "duration", "POST clock"),
     "clock": Command("show the clock", call="GET clock"),
     "fault": Command(
@@ -314,12 +225,12 @@ COMMANDS = {
         "account of_kind in_address outcome last until",
         carry_out=_tail,
     ),
-    "run": Command("carry out the triggers and calls of a file", "file", carry_out=_run),
-    "snapshot": Command("save the whole state as a file, which holds secrets", "file", carry_out=_snapshot),
-    "restore": Command("return to the state of a snapshot", "file", carry_out=_restore),
+    "run": Command("carry out the triggers and calls of a file", "file", carry_out=run_file),
+    "snapshot": Command("save the whole state as a file, which holds secrets", "file", carry_out=save_snapshot),
+    "restore": Command("return to the state of a snapshot", "file", carry_out=restore_snapshot),
     "reset": Command("return to the start state", call="POST reset"),
     "try-unknowns": Command(
-        "run a shop's tests under each value of the switches", "only program", carry_out=_try_unknowns, is_local=True
+        "run a shop's tests under each value of the switches", "only program", carry_out=try_unknowns, is_local=True
     ),
 }
 """The commands, by name."""

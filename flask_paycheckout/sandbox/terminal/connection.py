@@ -1,17 +1,17 @@
-"""Calls of the control interface of a running sandbox, over HTTP, and what can go wrong with them."""
+"""A running sandbox as a terminal sees it: its control calls, its feed, and answers as people read them."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from flask_paycheckout.sandbox.world.signing import sign, string_to_sign, timestamp_of
+from flask_paycheckout.sandbox.world.assumptions import sign, string_to_sign, timestamp_of
 
 DEFAULT_URL = "http://127.0.0.1:8790"
 _HEADER = "X-Sandbox-Control"
@@ -22,6 +22,11 @@ _encoder = msgspec.json.Encoder(decimal_format="number")
 
 REFUSED, WRONG_USE, NOT_REACHED, NOT_ALLOWED = 1, 2, 3, 4
 """Exit codes besides 0."""
+
+
+Given = Mapping[str, Any]
+Told = tuple[Any, str]
+"""The parameters of a command, and its answer for programs and for people."""
 
 
 class CommandFailed(Exception):
@@ -131,6 +136,11 @@ class Connection:
         return CommandFailed(f"What answers at {self.url} is no sandbox of this version.", NOT_REACHED)
 
 
+def segment(value: object) -> str:
+    """An identifier as one segment of a path."""
+    return quote(str(value), safe="")
+
+
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -186,3 +196,49 @@ def _ask(connection: Connection, after: str | None, account: str | None) -> dict
 def _name(event: Event) -> tuple[Any, ...]:
     # With the time, since numbers begin anew after a reset.
     return event["kind"], event["number"], event["at"]
+
+
+def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+    """Rows below the names of their columns; a sentence when there are none."""
+    if not rows:
+        return "none"
+    cells = [list(columns), *([_cell(row.get(name)) for name in columns] for row in rows)]
+    widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
+    )
+
+
+def fields(shown: dict[str, Any]) -> str:
+    """One line for each field."""
+    width = max((len(name) for name in shown), default=0)
+    return "\n".join(f"{name:<{width}}  {_cell(value)}" for name, value in shown.items())
+
+
+def value_of(answer: Any, field: str) -> str:
+    """One field of an answer, named by its path. :raises CommandFailed: the answer has no such field."""
+    for name in field.split("."):
+        if not isinstance(answer, dict) or name not in answer:
+            raise CommandFailed(f"--field {plain(field)}: the answer has no such field; --json shows all.", WRONG_USE)
+        answer = answer[name]
+    return json.dumps(answer) if isinstance(answer, dict | list) else "" if answer is None else plain(str(answer))
+
+
+def event(one: dict[str, Any]) -> str:
+    """An event of the feed as one line."""
+    moment = str(one["at"]).partition("T")[2].removesuffix("Z")
+    told = (moment, f"{one['kind']:<12}", f"{one['outcome']:<10}", one["about"] or "", one["text"], one["detail"])
+    return "  ".join(plain(str(part)) for part in told if part)
+
+
+def plain(text: str) -> str:
+    """Text without control characters, which are written as escapes."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return plain(str(value))

@@ -1,4 +1,4 @@
-"""Requests that pages of other sites cause in a visitor's browser: only links, pictures and quotes are allowed.
+"""Requests that pages of other sites cause in a visitor's browser: only links, the picture and quotes are allowed.
 
 Such pages cannot read other answers, because there are no CORS headers, but browsers send forms and simple POSTs all
 the same. These could register users, send mails, pay checkouts, use up planned faults, and fill the request log.
@@ -18,7 +18,7 @@ from flask_paycheckout.sandbox.wire.envelope import success
 
 _OWN = frozenset({"same-origin", "none"})
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_PICTURES = "/pictures/"
+PICTURE = "/static/picture.svg"
 _QUOTES = "/v2/payment/quote"
 _HEADERS_OF_QUOTES = "X-Client-ID, X-Timestamp, X-Signature, Authorization, Content-Type"
 _PREFLIGHT_SECONDS = "600"
@@ -78,7 +78,7 @@ def isolate(response: Response) -> None:
     if is_for_every_page():
         headers["Access-Control-Allow-Origin"] = "*"
         headers["Access-Control-Expose-Headers"] = "Retry-After"
-    if not request.path.startswith(_PICTURES):
+    if request.path != PICTURE:
         headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
 
 
@@ -89,7 +89,7 @@ def _is_link() -> bool:
 
 
 def _is_picture() -> bool:
-    return request.method == "GET" and request.path.startswith(_PICTURES)
+    return request.method == "GET" and request.path == PICTURE
 
 
 def _host_in(origin: str) -> str:

@@ -20,7 +20,6 @@ from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser
 from waitress.receiver import ChunkedReceiver
 from waitress.server import BaseWSGIServer, create_server
-from waitress.task import WSGITask
 from waitress.utilities import BadRequest
 
 from flask_paycheckout.sandbox.wire.connection import HOLDING, TooManyHeld
@@ -51,7 +50,6 @@ _DISCARDED = 16
 # The largest answer, a snapshot, has half of it. A thread never waits for the one who receives an answer.
 _MAX_WAITING_BYTES = 64 * 1024 * 1024
 _LOOP_SECONDS = 1
-_SENT_AT_ONCE = 64 * 1024
 
 BodyLimit = Callable[[str, Mapping[str, str]], int]
 """The bytes that a body may have, by path and headers; their names are in capitals with underscores."""
@@ -120,28 +118,8 @@ class _Request(HTTPRequestParser):
             headers["CONNECTION"] = "close"
 
 
-class _Task(WSGITask):
-    """A request that is worked on; the head of a short answer is sent together with its body, by one system call."""
-
-    def write(self, data: bytes) -> None:
-        channel = cast("_Channel", self.channel)
-        if self.wrote_header or not 0 < len(data) <= _SENT_AT_ONCE:
-            super().write(data)
-            return
-        channel.held = []
-        try:
-            super().write(data)
-        finally:
-            head_and_body, channel.held = b"".join(channel.held), None
-        channel.write_soon(head_and_body)
-
-
 class _Channel(HTTPChannel):
     """One connection."""
-
-    task_class = _Task
-    held: list[bytes] | None = None
-    """What is being written and not to be sent yet."""
 
     def __init__(self, limit_of: BodyLimit, *waiting: Any, **more: Any) -> None:
         # Named as waitress does: it calls it with its settings.
@@ -160,12 +138,6 @@ class _Channel(HTTPChannel):
             self.received(b"\n")
         self._limit_answer()
         return self.connected and super().readable()
-
-    def write_soon(self, data: Any) -> int:
-        if self.held is None:
-            return int(super().write_soon(data))
-        self.held.append(data)
-        return len(data)
 
     def _limit_answer(self) -> None:
         if self.requests or not self.total_outbufs_len:

@@ -1,17 +1,22 @@
 """Assumptions about what the service's interface leaves open: for each unknown a switch, with default and alternatives.
 
 The code asks `assumption(name)` wherever the interface is silent. A program under test should work with every value.
+At the end are the formulas of X-Signature and the forms of X-Timestamp, which two of the switches name.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import re
 import textwrap
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from difflib import get_close_matches
+from hashlib import sha256
 
 
 @dataclass(frozen=True)
@@ -296,3 +301,24 @@ class Switches(Mapping[str, str]):
     def changes(self, values: Mapping[str, str]) -> dict[str, str]:
         """Those of these values that differ from the start."""
         return {name: value for name, value in values.items() if value != self.started_with[name]}
+
+
+def string_to_sign(method: str, target: str, timestamp: str, body: bytes, formula: str = "request") -> str:
+    """What a formula signs, named as the values of the unknown `signature_formula`."""
+    if formula == "timestamp_and_body":
+        return f"{timestamp}.{body.decode(errors='surrogateescape')}"
+    return "\n".join((method, target, timestamp, sha256(body).hexdigest()))
+
+
+def sign(secret: str, text: str, formula: str = "request") -> str:
+    digest = hmac.new(secret.encode(), text.encode(errors="surrogateescape"), sha256)
+    if formula == "request_base64":
+        return b64encode(digest.digest()).decode()
+    return digest.hexdigest()
+
+
+def timestamp_of(seconds: float, unit: str) -> str:
+    """A time as the unknown `timestamp_unit` writes it."""
+    if unit == "iso8601":
+        return datetime.fromtimestamp(int(seconds), UTC).isoformat()
+    return str(int(seconds) * (1000 if unit == "milliseconds" else 1))

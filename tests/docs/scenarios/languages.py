@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from flask_paycheckout.sandbox.world.signing import sign, string_to_sign
+from flask_paycheckout.sandbox.world.assumptions import sign, string_to_sign
 from flask_paycheckout.testing import Sandbox
 from tests.docs.pages import Scene
 from tests.sandbox.actors import CLIENT_ID, CLIENT_SECRET

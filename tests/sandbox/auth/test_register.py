@@ -9,7 +9,6 @@ from flask import Flask
 
 from tests.sandbox.actors import Tester
 from tests.sandbox.auth.visitors import Visitor
-from tests.sandbox.conftest import MakeSandbox
 
 pytestmark = pytest.mark.each_database
 
@@ -51,10 +50,3 @@ def test_an_address_that_is_registered_is_refused(visitor: Visitor) -> None:
     assert (refused.code, refused.body["error"]) == (409, "Conflict")
     assert len(visitor.mails("new@example.com")) == 1
     assert visitor.logs_in("new@example.com", "another one").code == 401
-
-
-def test_unknown_email_case_significant(make_sandbox: MakeSandbox) -> None:
-    visitor = Visitor(make_sandbox(email_case="significant"))
-    visitor.registers()
-    assert visitor.registers("NEW@example.com").code == 200
-    assert visitor.logs_in("Merchant@example.com").code == 401

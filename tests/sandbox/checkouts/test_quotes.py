@@ -5,11 +5,10 @@ from __future__ import annotations
 from decimal import Context, Decimal
 from fractions import Fraction
 
-import pytest
 from hypothesis import given, settings, strategies as st
 
 from flask_paycheckout.sandbox.checkouts.methods import Terms, quote_paying, quote_receiving
-from flask_paycheckout.sandbox.world.money import decimals_of, unit_of
+from flask_paycheckout.sandbox.world.money import unit_of
 
 CURRENCIES = ("USD", "JPY", "KWD", "usdc-polygon", "eth-ethereum")
 
@@ -53,11 +52,3 @@ def test_paying_what_receiving_costs_gives_what_was_asked_and_no_cheaper_payment
     cheaper = Context(prec=60).subtract(quote.input_amount, unit_of(terms.input_currency))
     if cheaper > 0:
         assert quote_paying(terms, cheaper).output_amount < asked
-
-
-@pytest.mark.parametrize(
-    ("code", "decimals"),
-    [("USD", 2), ("JPY", 0), ("KWD", 3), ("usdc-polygon", 6), ("eth-ethereum", 18), ("usd", None), ("XAU", None)],
-)
-def test_currencies_divide_as_the_standard_says(code: str, decimals: int | None) -> None:
-    assert decimals_of(code) == decimals

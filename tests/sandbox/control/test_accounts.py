@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox.control import accounts as accounts_module
 from tests.sandbox.actors import ACCOUNTS_URL, ENDPOINT, Answer, Merchant, Receiver, Tester, call
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
-from tests.sandbox.disbursements.payers import WALLET, Payer
+from tests.sandbox.disbursements.payers import Payer
 from tests.sandbox.payments import customers
 from tests.sandbox.recipients.payees import adds
-from tests.sandbox.world.test_databases import at_once
 
 SECRETS = ("clientSecret", "accessToken", "password")
 UNKNOWN = "5a6d0000000000000000ffff"
@@ -103,17 +101,14 @@ def test_what_one_account_made_is_unknown_to_another_both_ways(
 
 
 @pytest.mark.each_database
-def test_an_account_has_all_that_a_merchant_needs(sandbox: Flask, tester: Tester, receiver: Receiver) -> None:
+def test_an_account_has_all_that_a_merchant_needs(sandbox: Flask, tester: Tester) -> None:
     made = tester.makes_account("anna")
     assert made == tester.does("GET", "accounts/anna")
-    listed = tester.does("GET", "accounts")
-    assert [one["name"] for one in listed] == ["default", "anna"]
-    assert made.items() - listed[1].items() == {(field, made[field]) for field in SECRETS}
+    default, listed = tester.does("GET", "accounts")
+    assert (default["name"], made.items() - listed.items()) == ("default", {(field, made[field]) for field in SECRETS})
     payer = payer_of(sandbox, made)
-    assert payer.reads("/v1/recipient").data["totalDocs"] == 5
     assert payer.sees(pays(payer))["createdBy"] == made["userId"]
-    user = Visitor(sandbox).logs_in_fully(made["email"], made["password"])["user"]
-    assert (user["id"], user["name"]) == (made["userId"], "anna")
+    assert Visitor(sandbox).logs_in_fully(made["email"], made["password"])["user"]["id"] == made["userId"]
     assert Visitor(sandbox).logs_in(made["email"], "sandbox-password").http_status == 401
     assert [mail["to"] for mail in tester.does("GET", "mails?account=anna")] == [made["email"]]
     assert tester.does("GET", "mails?account=default") == []
@@ -133,18 +128,13 @@ def test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_add
     tester.does("PUT", "accounts/bo/webhook-endpoint", {"url": other})
     tester.does("POST", f"webhooks/{tester.webhooks()[-1]['id']}/redeliver")
     assert receiver.urls[4:] == [other]
-    assert [one["webhookUrl"] for one in tester.does("GET", "accounts")] == [ENDPOINT, ACCOUNTS_URL, other]
 
 
 @pytest.mark.each_database
-def test_references_are_unique_within_an_account(first: Payer, anna: Payer, tester: Tester) -> None:
+def test_references_are_unique_within_an_account(first: Payer, anna: Payer) -> None:
     for payer in (first, anna):
-        pays(payer, reference="r-1")
-        assert payer.sends_tokens({"amount": 5, "receiverWalletAddress": WALLET, "reference": "r-1"}).code == 400
         checkout = picks(payer, reference="order-7")
         assert payer.reads_deposit("order-7").data["depositId"] == checkout
-        again = {"reference": "order-7"}
-        assert tester.refuses("POST", f"checkouts/{payer.makes_checkout()}/pick", again) == (409, "checkout")
 
 
 @pytest.mark.each_database
@@ -152,11 +142,11 @@ def test_switches_are_those_of_one_account(first: Payer, anna: Payer, tester: Te
     pair = {"inputCurrency": "USD", "outputCurrency": "EUR"}
     for off, asked in (
         ({"paymentMethods": [{"code": code, "enabled": False} for code in ("jp_qr", "jp_bank_transfer")]}, "JPY"),
-        ({"conversions": [pair | {"enabled": False}]}, "EUR"),
-        ({"checkoutEnabled": False}, "USD"),
+        ({"conversions": [pair | {"enabled": False}]}, "USD"),
+        ({"checkoutEnabled": False}, "GBP"),
     ):
         tester.does("POST", "accounts/anna/switches", off)
-        body = {"inputAmount": 500, "outputCurrency": asked, "inputCurrency": "USD" if asked == "EUR" else asked}
+        body = {"inputAmount": 500, "inputCurrency": asked} | (pair if asked == "USD" else {})
         assert [merchant.asks_checkout(**body).code for merchant in (first, anna)] == [200, 400]
 
 
@@ -164,13 +154,12 @@ def test_switches_are_those_of_one_account(first: Payer, anna: Payer, tester: Te
 def test_a_removed_account_leaves_nothing_but_lines_in_the_log(
     sandbox: Flask, first: Payer, tester: Tester, receiver: Receiver
 ) -> None:
-    made = tester.makes_account("anna")
+    made = tester.makes_account("anna", webhookUrl=ACCOUNTS_URL)
     anna = payer_of(sandbox, made)
-    kept = [make(first) for make, _ in PARTS.values()]
     for make, _ in PARTS.values():
         make(anna)
-    paid = picks(anna)
-    tester.does("PUT", "accounts/anna/webhook-endpoint", {"url": ACCOUNTS_URL})
+    kept, paid = picks(first), picks(anna)
+    pays(first)
     tester.orders_fault("webhook", "delay", seconds=60, account="anna")
     tester.pays(paid)
     Visitor(sandbox).begins(made["email"], made["password"])
@@ -183,47 +172,38 @@ def test_a_removed_account_leaves_nothing_but_lines_in_the_log(
     assert sandbox.test_client().get(f"/checkout/{paid}").status_code == 404
     assert tester.does("GET", "webhooks") == tester.does("GET", "mails") == tester.does("GET", "faults") == []
     assert {one["account"] for one in tester.does("GET", "disbursements")} == {"default"}
-    assert first.reads_deposit(kept[0]).code == 200
-    assert tester.refuses("DELETE", "accounts/anna")[0] == 404
-    assert tester.refuses("DELETE", "accounts/default")[0] == 409
+    assert first.reads_deposit(kept).code == 200
+    assert [tester.refuses("DELETE", f"accounts/{name}")[0] for name in ("anna", "default")] == [404, 409]
     assert payer_of(sandbox, tester.makes_account("anna")).reads_deposit(paid).code == 404
 
 
 def test_keys_are_replaced_and_the_old_ones_refused_at_once(sandbox: Flask, anna: Payer, tester: Tester) -> None:
-    checkout = picks(anna)
-    old = payer_of(sandbox, tester.does("GET", "accounts/anna"))
     new = payer_of(sandbox, tester.does("POST", "accounts/anna/keys"))
-    assert [payer.reads_deposit(checkout).code for payer in (old, new)] == [401, 200]
-    assert [payer.sends("POST", "/v1/disbursement/crypto", {}).code for payer in (old, new)] == [401, 400]
+    for payer, signed, with_token in ((anna, 401, 401), (new, 404, 400)):
+        assert payer.reads_deposit("none").code == signed
+        assert payer.sends("POST", "/v1/disbursement/crypto", {}).code == with_token
     given = {"clientId": "anna-2", "clientSecret": "s", "accessToken": "t"}
     assert tester.does("POST", "accounts/anna/keys", given).items() >= given.items()
     assert tester.refuses("POST", "accounts/anna/keys", {"clientId": "sandbox-client"}) == (409, "clientId")
 
 
-@pytest.mark.parametrize(
-    ("fault", "status"),
-    [({"kind": "error", "statusCode": 503}, 503), ({"kind": "garbage"}, 200)],
-    ids=["error", "garbage"],
-)
-def test_a_fault_of_an_account_strikes_nobody_else(
-    first: Payer, anna: Payer, tester: Tester, fault: dict[str, Any], status: int
-) -> None:
-    tester.orders_fault("GET /v1/deposit/{id}", times=9, account="anna", **fault)
-    for payer in (first, anna):
-        assert payer.gets("/v1/deposit/5").status_code == (status if payer is anna else 404)
+@pytest.mark.parametrize("kind", ["error", "garbage"])
+def test_a_fault_of_an_account_strikes_nobody_else(first: Payer, anna: Payer, tester: Tester, kind: str) -> None:
+    tester.orders_fault("GET /v1/deposit/{id}", kind, times=9, account="anna", statusCode=503)
+    assert [payer.gets("/v1/deposit/5").status_code for payer in (first, anna)] == [404, 503]
     # Whoever only claims to be somebody is not.
     Merchant(anna.app, "guessed", anna.client_id).gets("/v1/deposit/5")
     log = [(one["account"], one["fault"]) for one in tester.requests()]
-    assert log == [(None, None), ("anna", fault["kind"]), ("default", None)]
-    assert tester.does("GET", "faults")[0]["account"] == "anna"
+    assert log == [(None, None), ("anna", kind), ("default", None)]
 
 
-def test_a_fault_that_could_never_strike_an_account_is_refused(tester: Tester, anna: Payer) -> None:
-    order = {"kind": "error", "account": "anna"}
-    for operation in ("POST /v1/auth/login", "GET /v1/reference/banks", "GET /checkout/{checkout_id}"):
-        assert tester.refuses("POST", "faults", order | {"operation": operation}) == (400, "account")
-    unknown = {"operation": "POST /v1/checkout", "kind": "error", "account": "bo"}
-    assert tester.refuses("POST", "faults", unknown) == (404, "account")
+def test_a_fault_that_could_never_strike_an_account_is_refused(tester: Tester) -> None:
+    for operation, refused in (
+        *((one, (400, "account")) for one in ("POST /v1/auth/login", "GET /checkout/{checkout_id}")),
+        ("POST /v1/checkout", (404, "account")),
+    ):
+        order = {"kind": "error", "account": "default" if refused[0] == 400 else "bo", "operation": operation}
+        assert tester.refuses("POST", "faults", order) == refused
 
 
 def test_the_log_tells_whose_credentials_were_accepted(
@@ -243,9 +223,9 @@ def test_the_log_tells_whose_credentials_were_accepted(
 @pytest.mark.parametrize(
     ("body", "status", "field"),
     [
-        *(({"name": name}, 400, "name") for name in (None, "", "../clock", "-a", "é", "a" * 41, "a\n", ["a"])),
+        *(({"name": name}, 400, "name") for name in (None, "", "../clock", "a" * 41, "a\n")),
         ({"name": "default"}, 409, "name"),
-        *(({"clientId": value}, 400, "clientId") for value in ("a b", "a" * 81)),
+        ({"clientId": "a b"}, 400, "clientId"),
         ({"accessToken": "a\0b"}, 400, "accessToken"),
         ({"email": "nobody"}, 400, "email"),
         ({"webhookUrl": "ftp://127.0.0.1/"}, 400, "webhookUrl"),
@@ -258,18 +238,8 @@ def test_the_log_tells_whose_credentials_were_accepted(
 def test_what_an_account_cannot_be_is_refused_by_name(
     tester: Tester, body: dict[str, Any], status: int, field: str
 ) -> None:
-    before = tester.does("GET", "accounts")
     assert tester.refuses("POST", "accounts", {"name": "anna"} | body) == (status, field)
-    assert tester.does("GET", "accounts") == before
-
-
-def test_there_are_only_so_many_accounts(tester: Tester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accounts_module, "MAX_ACCOUNTS", 3)
-    for name in "ab":
-        tester.makes_account(name)
-    assert tester.refuses("POST", "accounts", {"name": "c"}) == (409, "accounts")
-    tester.does("DELETE", "accounts/a")
-    tester.makes_account("c")
+    assert len(tester.does("GET", "accounts")) == 1
 
 
 @pytest.mark.each_database
@@ -280,15 +250,3 @@ def test_a_seed_repeats_an_account_and_a_reset_takes_it_away(make_sandbox: MakeS
     tester.does("POST", "reset")
     assert [one["name"] for one in tester.does("GET", "accounts")] == ["default"]
     assert tester.makes_account("anna") == made
-
-
-@pytest.mark.each_database
-def test_an_account_is_made_and_removed_once_amid_calls(tester: Tester) -> None:
-    def makes() -> Answer:
-        return tester.asks("POST", "accounts", {"name": "anna"})
-
-    def removes() -> Answer:
-        return tester.asks("DELETE", "accounts/anna")
-
-    assert sorted(answer.http_status for answer in at_once(*[makes] * 4)) == [200, 409, 409, 409]
-    assert sorted(answer.http_status for answer in at_once(*[removes] * 4)) == [200, 404, 404, 404]

@@ -78,8 +78,6 @@ def test_a_method_that_is_not_offered_is_not_taken(merchant: Merchant, customer:
     assert merchant.reads_deposit(checkout).code == 404
 
 
-each_database = pytest.mark.each_database
-
 ACTS = ("less", "more", "later", "fail", "close")
 
 
@@ -103,44 +101,36 @@ def test_another_amount_arrives_in_whole_units_of_the_currency(
     assert receiver.order_ids == [checkout]
 
 
-@each_database
 def test_the_money_arrives_after_the_pages_end(
     merchant: Merchant, tester: Tester, customer: Customer, receiver: Receiver, picked: str
 ) -> None:
-    created = merchant.reads_deposit(picked).data["createdAt"]
     assert "Payment received" in customer.presses(picked, "later")
     deposit = merchant.reads_deposit(picked).data
     assert (deposit["status"], deposit["inputAmount"]) == ("completed", Decimal("12.50"))
     assert 895 <= tester.offset() <= 901
-    assert deposit["updatedAt"] > created
     assert receiver.order_ids == [picked]
 
 
-@each_database
 @pytest.mark.parametrize("minutes", [0, 20], ids=["in-time", "late"])
 def test_the_payment_fails(
     merchant: Merchant, tester: Tester, customer: Customer, receiver: Receiver, picked: str, minutes: int
 ) -> None:
     tester.advances(minutes=minutes)
     assert "This payment is failed" in customer.presses(picked, "fail")
-    deposit = merchant.reads_deposit(picked).data
-    assert (deposit["status"], deposit["activityHistory"][-1]["status"]) == ("failed", "failed")
+    assert merchant.reads_deposit(picked).data["status"] == "failed"
     assert receiver.order_ids == []
     assert 'name="act"' not in customer.opens(picked)
 
 
-def test_the_page_is_closed(
-    merchant: Merchant, tester: Tester, customer: Customer, receiver: Receiver, picked: str
-) -> None:
+def test_the_page_is_closed(merchant: Merchant, tester: Tester, customer: Customer, picked: str) -> None:
     unpicked = merchant.makes_checkout()
     assert "This page has expired" in customer.presses(unpicked, "close")
     assert 895 <= tester.offset() <= 901
     assert merchant.reads_deposit(unpicked).code == 404
     assert merchant.reads_deposit(picked).data["status"] == "pending"
-    assert receiver.order_ids == []
 
 
-@each_database
+@pytest.mark.each_database
 def test_nothing_happens_to_a_checkout_that_was_paid_meanwhile(
     merchant: Merchant, tester: Tester, customer: Customer, receiver: Receiver, picked: str
 ) -> None:
@@ -148,18 +138,16 @@ def test_nothing_happens_to_a_checkout_that_was_paid_meanwhile(
     tester.pays(picked)
     deposit = merchant.reads_deposit(picked).data
     assert {customer.sends(picked, act, token).status_code for act in ACTS} == {303}
-    assert merchant.reads_deposit(picked).data == deposit
-    assert tester.offset() == 0
+    assert (merchant.reads_deposit(picked).data, tester.offset()) == (deposit, 0)
     assert receiver.order_ids == [picked]
 
 
 def test_money_is_only_sent_once_a_method_is_chosen(merchant: Merchant, tester: Tester, customer: Customer) -> None:
     checkout = merchant.makes_checkout()
-    seen, token = customer.opens(checkout), customer.token(checkout)
-    assert re.findall(r'name="act" value="(\w+)"', seen) == ["close"]
+    assert re.findall(r'name="act" value="(\w+)"', customer.opens(checkout)) == ["close"]
+    token = customer.token(checkout)
     assert {customer.sends(checkout, act, token).status_code for act in ACTS[:-1]} == {303}
-    assert merchant.reads_deposit(checkout).code == 404
-    assert tester.offset() == 0
+    assert (merchant.reads_deposit(checkout).code, tester.offset()) == (404, 0)
 
 
 def test_other_machines_see_the_customers_buttons_only(customer: Customer, picked: str) -> None:
@@ -168,17 +156,16 @@ def test_other_machines_see_the_customers_buttons_only(customer: Customer, picke
     assert "/payment" in seen
 
 
-@pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}], ids=str)
 def test_who_comes_from_elsewhere_or_without_the_pages_token_moves_nothing(
-    merchant: Merchant, tester: Tester, customer: Customer, picked: str, headers: dict[str, str]
+    merchant: Merchant, tester: Tester, customer: Customer, picked: str
 ) -> None:
     token = customer.token(picked)
     of_the_inspector = re.findall(r'name="token" value="(\w+)"', customer.http.get("/inspector/control").text)[0]
     for act in ACTS:
-        for wrong in ("", "wrong", of_the_inspector, *([token] if headers else [])):
-            assert customer.sends(picked, act, wrong, headers).status_code == 403
-        assert customer.sends(picked, act, token, headers, REMOTE_ADDR="192.0.2.7").status_code == 403
+        for wrong in ("", "wrong", of_the_inspector):
+            assert customer.sends(picked, act, wrong).status_code == 403
+        assert customer.sends(picked, act, token, {"Origin": "https://evil.example"}).status_code == 403
+        assert customer.sends(picked, act, token, REMOTE_ADDR="192.0.2.7").status_code == 403
     form = {"token": token, "amount": "960", "unit": "seconds"}
     assert customer.http.post("/inspector/clock", data=form).status_code == 403
-    assert merchant.reads_deposit(picked).data["status"] == "pending"
-    assert tester.offset() == 0
+    assert (merchant.reads_deposit(picked).data["status"], tester.offset()) == ("pending", 0)

@@ -11,7 +11,7 @@ from flask import Flask
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.world.context import assumption, world
-from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Receiver, Tester
+from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.databases import disconnect
 
@@ -22,22 +22,21 @@ def values(told: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.each_database
-def test_a_change_counts_from_the_next_call_on_until_it_is_taken_back(
-    make_sandbox: MakeSandbox, receiver: Receiver
-) -> None:
-    sandbox = make_sandbox(webhook_payload="full")
+def test_a_change_counts_from_the_next_call_on_until_it_is_taken_back(make_sandbox: MakeSandbox) -> None:
+    sandbox = make_sandbox(recipient_not_found="400")
     merchant, tester = Merchant(sandbox), Tester(sandbox)
-    changed = tester.does("POST", "unknowns", {"http_status": "always_200", "webhook_payload": "minimal"})
-    assert values(changed)["webhook_payload"] == ("minimal", "full")
+
+    def answered() -> list[int]:
+        return [merchant.calls("GET", path).http_status for path in ("/v1/deposit/none", "/v1/recipient/none")]
+
+    changed = tester.does("POST", "unknowns", {"http_status": "always_200"})
     assert values(changed) == values(tester.does("GET", "unknowns"))
-    assert (merchant.reads_deposit("0" * 24).http_status, merchant.reads_deposit("0" * 24).code) == (200, 404)
-    checkout = merchant.makes_checkout()
-    tester.pays(checkout)
-    assert receiver.received[-1] == {"orderId": checkout}
-    taken_back = values(tester.does("POST", "unknowns", {"webhook_payload": None}))
-    assert (taken_back["webhook_payload"], taken_back["http_status"]) == (("full", "full"), ("always_200", "mirror"))
-    assert values(tester.does("DELETE", "unknowns"))["http_status"] == ("mirror", "mirror")
-    assert merchant.reads_deposit("0" * 24).http_status == 404
+    assert answered() == [200, 200]
+    changed = tester.does("POST", "unknowns", {"recipient_not_found": "404", "http_status": None})
+    assert values(changed)["recipient_not_found"] == ("404", "400")
+    assert answered() == [404, 404]
+    assert values(tester.does("DELETE", "unknowns"))["recipient_not_found"] == ("400", "400")
+    assert answered() == [404, 400]
 
 
 @pytest.mark.parametrize(

@@ -114,51 +114,40 @@ def test_worlds_at_once_see_nothing_of_each_other(operated: Flask) -> None:
     made = [makes(operated, name) for name in NAMES]
     with ThreadPoolExecutor(len(made)) as pool:
         marks = list(pool.map(Inside.lives, made))
-    shown = [world.shows() for world in made]
-    for own, seen in zip(marks, shown, strict=True):
-        others = set().union(*marks) - own
-        assert [mark for mark in others if mark in seen] == []
-        secrets = 4
-        assert len([mark for mark in own if mark in seen]) >= len(own) - secrets
-    operator = Tester(operated)
-    told = "\n".join(str(operator.does("GET", path)) for path in LISTS)
+    told = "\n".join(str(Tester(operated).does("GET", path)) for path in LISTS)
     assert [mark for mark in set().union(*marks) if mark in told] == []
+    for own, world in zip(marks, made, strict=True):
+        seen = world.shows()
+        assert [mark for mark in set().union(*marks) - own if mark in seen] == []
+        # But for four secrets.
+        assert len([mark for mark in own if mark in seen]) >= len(own) - 4
 
 
 def test_clock_switches_faults_and_reset_are_those_of_one_world(operated: Flask) -> None:
     anna, other, operator = makes(operated, "anna"), makes(operated, "bo"), Tester(operated)
     other.lives()
     kept = len(other.tester.requests())
-    anna.lives()
     anna.tester.advances(hours=5)
     anna.tester.does("POST", "unknowns", {"checkout_status_code": "201"})
     anna.tester.does("POST", "account", {"checkoutEnabled": False})
     assert (other.tester.offset(), operator.offset()) == (0, 0)
     assert other.payer.asks_checkout(inputCurrency="USD", inputAmount=5).code == 200
-    before = other.tester.does("GET", "accounts/default")
-    anna.tester.does("POST", "reset")
-    operator.does("POST", "reset")
-    assert other.tester.does("GET", "accounts/default") == before
-    assert len(other.tester.requests()) == kept + 1
+    for tester in (anna.tester, operator):
+        tester.does("POST", "reset")
     # A reset keeps the world's credentials.
-    assert anna.tester.requests() == []
     assert anna.payer.asks_checkout(inputCurrency="USD", inputAmount=5).code == 200
+    assert [len(each.tester.requests()) for each in (anna, other)] == [1, kept + 1]
 
 
 def test_a_token_opens_its_own_world_only(operated: Flask) -> None:
     anna, other = makes(operated, "anna"), makes(operated, "bo")
-    for token, where in (
-        (anna.made["controlToken"], other.as_app),
-        (CONTROL_TOKEN, other.as_app),
-        (anna.made["controlToken"], operated),
-        ("", other.as_app),
-    ):
-        assert Tester(where, token).refuses("POST", "reset") == (401, "X-Sandbox-Control")
+    token = anna.made["controlToken"]
+    for given, where in ((token, other.as_app), (CONTROL_TOKEN, other.as_app), (token, operated)):
+        assert Tester(where, given).refuses("POST", "reset") == (401, "X-Sandbox-Control")
     assert anna.tester.refuses("POST", "worlds", {"name": "more"}) == (403, "worlds")
     stranger = Payer(other.as_app, anna.made["clientSecret"], anna.made["clientId"])
     stranger.access_token = anna.made["accessToken"]
-    assert stranger.asks_checkout(inputCurrency="USD", inputAmount=5).code == 401
-    assert stranger.sends_tokens({"amount": 5}).code == 401
+    assert stranger.reads_deposit("none").code == stranger.sends_tokens({"amount": 5}).code == 401
     asked = other.open("/inspector/mails", method="GET")
     assert (asked.status_code, asked.headers["WWW-Authenticate"]) == (401, 'Basic realm="Payments sandbox, world bo"')
 
@@ -191,22 +180,19 @@ def test_worlds_are_listed_thrown_away_and_made_anew(operated: Flask) -> None:
     operator.does("DELETE", "worlds/anna")
     assert operator.refuses("DELETE", "worlds/anna") == (404, "world")
     assert (operator.does("GET", "worlds"), old.open("/health").status_code) == ([], 404)
-    new = makes(operated, "anna")
+    makes(operated, "anna")
     assert old.tester.refuses("GET", "clock")[0] == 401
-    assert new.tester.requests() == []
 
 
-@pytest.mark.parametrize("name", ["", "..", "a/b", "a b", "-a", "ä", "a" * 41, 'a"b', 7, None])
+@pytest.mark.parametrize("name", ["", "..", "a/b", "a" * 41, 'a"b', 7, None])
 def test_a_name_that_could_be_something_else_is_refused(name: object) -> None:
-    operator = Tester(opened("sqlite://"))
-    assert operator.refuses("POST", "worlds", {"name": name}) == (400, "name")
+    assert Tester(opened("sqlite://")).refuses("POST", "worlds", {"name": name}) == (400, "name")
 
 
 def test_there_are_only_so_many() -> None:
-    app = opened("sqlite://", worlds=2)
-    for name in ("a", "b"):
-        makes(app, name)
-    assert Tester(app).refuses("POST", "worlds", {"name": "c"}) == (409, "worlds")
+    app = opened("sqlite://", worlds=1)
+    makes(app, "a")
+    assert Tester(app).refuses("POST", "worlds", {"name": "b"}) == (409, "worlds")
 
 
 def test_an_idle_world_is_put_away_and_comes_back_as_it_was(
@@ -221,9 +207,7 @@ def test_an_idle_world_is_put_away_and_comes_back_as_it_was(
     assert (anna.tester.does("GET", "events?last=200"), anna.tester.offset()) == shown
     if database != "sqlite://":
         again = opened(database, clock="frozen@2026-05-01T00:00:00Z")
-        after = Inside(again, "anna", anna.made)
-        assert after.tester.does("GET", "events?last=200") == shown[0]
-        assert after.payer.asks_checkout(inputCurrency="USD", inputAmount=5).code == 200
+        assert Inside(again, "anna", anna.made).tester.does("GET", "events?last=200") == shown[0]
         Tester(again).does("DELETE", "worlds/anna")
         assert anna.open("/health").status_code == 404
         disconnect(again)
@@ -232,10 +216,11 @@ def test_an_idle_world_is_put_away_and_comes_back_as_it_was(
 def test_a_snapshot_of_another_world_brings_neither_token_nor_address(operated: Flask) -> None:
     anna, other = makes(operated, "anna"), makes(operated, "bo")
     paid = anna.payer.makes_checkout()
-    content = anna.open("/_sandbox/snapshot", headers={"X-Sandbox-Control": anna.made["controlToken"]}).data
-    assert anna.made["controlToken"].encode() not in content
-    limit = body_limit(operated, "/w/bo/_sandbox/restore", {"X_SANDBOX_CONTROL": other.made["controlToken"]})
-    assert limit > body_limit(operated, "/w/bo/_sandbox/restore", {"X_SANDBOX_CONTROL": anna.made["controlToken"]})
+    tokens = [each.made["controlToken"] for each in (anna, other)]
+    content = anna.open("/_sandbox/snapshot", headers={"X-Sandbox-Control": tokens[0]}).data
+    assert tokens[0].encode() not in content
+    own, foreign = (body_limit(operated, "/w/anna/_sandbox/restore", {"X_SANDBOX_CONTROL": one}) for one in tokens)
+    assert own > foreign
     other.tester.does("POST", "restore", content)
     assert other.page(f"/inspector/checkouts/{paid}")
     assert anna.tester.asks("GET", "clock").http_status == other.tester.asks("GET", "clock").http_status == 200
@@ -243,13 +228,11 @@ def test_a_snapshot_of_another_world_brings_neither_token_nor_address(operated: 
 
 def test_threads_of_a_world_end_with_it() -> None:
     app = create_sandbox(control_token=CONTROL_TOKEN)
-    anna = makes(app, "anna")
     before = set(threading.enumerate())
-    anna.tester.does("PUT", "webhook-endpoint", {"url": ENDPOINT})
-    anna.tester.does("POST", "trigger", {"event": "paid"})
+    makes(app, "anna").tester.does("POST", "trigger", {"event": "paid"})
     begun = set(threading.enumerate()) - before
     assert "sandbox-sender" in {thread.name for thread in begun}
     Tester(app).does("DELETE", "worlds/anna")
     for thread in begun:
         thread.join(10)
-    assert not any(thread.is_alive() for thread in begun)
+        assert not thread.is_alive()

@@ -28,32 +28,21 @@ def test_an_evm_address_keeps_its_checksum(address: str) -> None:
     for written in (address, address.lower(), "0x" + address[2:].upper()):
         assert fault_of(written, EVM) is None
     assert checksummed(address.lower()) == address
-
-
-@pytest.mark.parametrize("address", EIP_55[4:])
-def test_an_evm_address_with_one_letter_in_the_other_case_is_refused(address: str) -> None:
-    place = next(i for i, digit in enumerate(address) if i > 1 and digit.isalpha())
-    broken = address[:place] + address[place].swapcase() + address[place + 1 :]
-    assert "checksum" in str(fault_of(broken, EVM))
+    if address in EIP_55[4:]:
+        place = next(i for i, digit in enumerate(address) if i > 1 and digit.isalpha())
+        broken = address[:place] + address[place].swapcase() + address[place + 1 :]
+        assert "checksum" in str(fault_of(broken, EVM))
 
 
 @pytest.mark.parametrize(
-    "address",
-    [
-        *(EIP_55[4][:-1], EIP_55[4] + "0", EIP_55[4][2:], EIP_55[4] + "\n"),
-        *("0x" + "g" * 40, "", ACCOUNT),
-    ],
+    "address", [EIP_55[4][:-1], EIP_55[4] + "0", EIP_55[4][2:], EIP_55[4] + "\n", "0x" + "g" * 40, ""]
 )
 def test_what_is_no_evm_address_is_refused(address: str) -> None:
     assert "no EVM address" in str(fault_of(address, EVM))
 
 
-@pytest.mark.parametrize("address", [ACCOUNT, MUXED])
-def test_a_stellar_account_can_be_paid(address: str) -> None:
-    assert fault_of(address, STELLAR) is None
-
-
 def test_a_stellar_address_with_one_wrong_letter_is_refused() -> None:
+    assert fault_of(ACCOUNT, STELLAR) is fault_of(MUXED, STELLAR) is None
     for place, letter in enumerate(ACCOUNT):
         other = "B" if letter != "B" else "C"
         assert not is_payable(ACCOUNT[:place] + other + ACCOUNT[place + 1 :]), place

@@ -7,7 +7,6 @@ from decimal import Decimal
 import pytest
 
 from flask_paycheckout.sandbox.world.money import TOKENS
-from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import STELLAR_WALLET, WALLET, Payer
 
 SENT = {"receiverWalletAddress": WALLET, "amount": 5}
@@ -65,9 +64,3 @@ def test_it_is_what_sending_costs(payer: Payer) -> None:
     sent = payer.sends_tokens({"receiverWalletAddress": WALLET, "amount": 7}).data["disburseData"][0]
     assert estimate == {"token": "usdc-polygon", "amount": 7, "fee": sent["feeAmount"]}
     assert estimate["fee"] == Decimal("0.124")
-
-
-def test_unknown_estimate_amount_decimal(make_sandbox: MakeSandbox) -> None:
-    payer = Payer(make_sandbox(estimate_amount="decimal"))
-    assert payer.reads(f"{PATH}?token=usdc-polygon&amount=7.5").data["fee"] == Decimal("0.125")
-    assert payer.reads(f"{PATH}?token=usdc-polygon&amount=0.0000001").code == 400

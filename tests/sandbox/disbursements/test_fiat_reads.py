@@ -9,28 +9,31 @@ from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import Payer
 
 
-def test_a_crypto_disbursement_is_no_fiat_one(payer: Payer) -> None:
-    for unknown in (payer.sends_one(), "none"):
-        assert payer.reads(f"/v1/disbursement/fiat/{unknown}").code == 404
-    assert payer.lists()["totalDocs"] == 0
-
-
 def test_filters_by_id_status_and_currency_all_hold(payer: Payer) -> None:
     dollars, yen, settled = payer.pays_one(), payer.pays_one(1000, "JPY"), payer.pays_one()
     payer.forces(settled)
-    assert payer.ids_listed(f"disbursementId={yen}") == [yen]
-    assert payer.ids_listed("status=completed") == [settled]
-    assert payer.ids_listed("status=pending") == [dollars, yen]
-    assert payer.ids_listed("status=failed") == []
-    assert payer.ids_listed("currency=USD") == [dollars, settled]
-    assert payer.ids_listed("currency=USD&status=pending") == [dollars]
-    assert payer.ids_listed(f"currency=USD&disbursementId={yen}") == []
+    assert payer.reads(f"/v1/disbursement/fiat/{payer.sends_one()}").code == 404
+    for query, listed in {
+        f"disbursementId={yen}": [yen],
+        "status=completed": [settled],
+        "status=failed": [],
+        "currency=USD": [dollars, settled],
+        "currency=USD&status=pending": [dollars],
+        f"currency=USD&disbursementId={yen}": [],
+        "": [dollars, yen, settled],
+    }.items():
+        assert payer.ids_listed(query) == listed, query
 
 
 def test_unknown_fiat_list_array(make_sandbox: MakeSandbox) -> None:
-    payer = Payer(make_sandbox(fiat_list="array"))
-    made = [payer.pays_one() for _ in range(3)]
+    """And `record`, which shows the first one alone."""
+    payer, other = (Payer(make_sandbox(fiat_list=value)) for value in ("array", "record"))
+    assert other.lists() == {}
+    made, shown = ([each.pays_one() for _ in range(3)] for each in (payer, other))
     assert [record["disbursementId"] for record in payer.lists("limit=2&sort=-createdAt")] == made[:0:-1]
+    for query, place in (("", 0), ("limit=1&page=2", 1), ("sort=-createdAt", 2)):
+        assert other.lists(query)["disbursementId"] == shown[place]
+    assert other.lists("limit=1&page=4") == {}
 
 
 PATH = "/v1/disbursement/fiat/payment-method"

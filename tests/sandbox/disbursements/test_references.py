@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox import create_sandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
 from tests.sandbox.world.test_databases import at_once
 
@@ -39,21 +39,10 @@ def test_a_reference_twice_in_one_batch_is_refused(payer: Payer) -> None:
     assert payer.lists()["totalDocs"] == 0
 
 
-def _race(apps: list[Flask]) -> list[int]:
-    """Batches that share their references in opposite orders, all at once; the codes they are answered with."""
-
-    def run(app: Flask, place: int) -> int:
-        items = [ITEM | {"reference": f"r-{number}"} for number in range(SHARED)]
-        return Payer(app).pays(*items[:: 1 if place % 2 else -1]).code
-
-    return sorted(at_once(*(partial(run, app, place) for place, app in enumerate(apps))))
-
-
-def test_of_batches_at_once_that_share_references_one_is_made(sandbox: Flask) -> None:
-    assert _race([sandbox] * 4) == [200, 400, 400, 400]
-
-
-def test_that_holds_for_processes_on_one_postgresql(postgres_database: str) -> None:
-    apps = [create_sandbox(database=postgres_database) for _ in range(4)]
-    assert _race(apps) == [200, 400, 400, 400]
-    assert Payer(apps[0]).lists()["totalDocs"] == SHARED
+@pytest.mark.each_database
+def test_of_batches_at_once_that_share_references_one_is_made(sandbox: Flask, payer: Payer) -> None:
+    """They have their references in opposite orders, and meet in the middle."""
+    items = [ITEM | {"reference": f"r-{number}"} for number in range(SHARED)]
+    answers = at_once(*(partial(Payer(sandbox).pays, *items[::step]) for step in (1, -1, 1, -1)))
+    assert sorted(answer.code for answer in answers) == [200, 400, 400, 400]
+    assert payer.lists()["totalDocs"] == SHARED

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from flask import Flask
 
 from tests.sandbox.actors import ENDPOINT, Merchant, Receiver, Tester
-from tests.sandbox.auth.visitors import EMAIL, Visitor
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
 from tests.sandbox.inspector.developer import Developer
 from tests.sandbox.payments.customers import makes
@@ -92,38 +90,18 @@ def test_a_disbursement_tells_its_batch_states_webhook_and_reads(payer: Payer, d
     assert f"GET /v1/disbursement/fiat/{first}" not in other
 
 
-def test_mails_show_their_one_time_passwords_and_are_picked_by_address(sandbox: Flask, developer: Developer) -> None:
-    visitor = Visitor(sandbox)
-    visitor.begins()
-    visitor.registers("bob@example.com")
-    seen = developer.reads("/inspector/mails")
-    assert f"One-time password {visitor.otp()}" in seen
-    assert "bob@example.com" in seen
-    seen = developer.reads(f"/inspector/mails?to={EMAIL.upper()}")
-    assert visitor.otp() in seen
-    assert "bob@example.com" not in seen
-
-
 def test_webhooks_show_attempts_body_and_when_the_next_is_due(
     merchant: Merchant, tester: Tester, receiver: Receiver, developer: Developer
 ) -> None:
     receiver.answers = [500]
     checkout = merchant.makes_checkout()
     tester.pays(checkout)
-    seen = developer.reads("/inspector/webhooks")
-    assert "waiting until" in seen
-    assert "1, last answer 500" in seen
-    assert f'{{"orderId":"{checkout}"}}' in seen.replace('": "', '":"')
-    assert checkout in developer.reads(f"/inspector/webhooks?order={checkout}&state=waiting")
+    seen = developer.reads(f"/inspector/webhooks?order={checkout}&state=waiting")
+    for told in ("waiting until", "1, last answer 500", checkout):
+        assert told in seen
     assert "None like that." in developer.reads(f"/inspector/webhooks?order={checkout}&state=delivered")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("checkouts/none", "disbursements/none", "payments/none", "requests/77"),
-        *("requests/" + "9" * 40, "checkouts/%00", "disbursements/" + "9" * 400),
-    ],
-)
+@pytest.mark.parametrize("path", ["checkouts/none", "requests/77", "requests/" + "9" * 40, "disbursements/%00"])
 def test_what_does_not_exist_is_not_found(developer: Developer, path: str) -> None:
     developer.opens(f"/inspector/{path}", 404)

@@ -26,13 +26,6 @@ def test_a_completed_deposit_is_told_once(merchant: Merchant, tester: Tester, re
     assert receiver.received == [{"orderId": checkout}]
 
 
-def test_unknown_webhook_payload_full(make_sandbox: MakeSandbox, receiver: Receiver) -> None:
-    app = make_sandbox(webhook_payload="full")
-    checkout = paid(Merchant(app), Tester(app))
-    (payload,) = receiver.received
-    assert (payload["orderId"], payload["status"], payload["inputAmount"]) == (checkout, "completed", 12.5)
-
-
 def test_every_attempt_is_recorded_with_request_answer_and_time(
     merchant: Merchant, tester: Tester, receiver: Receiver
 ) -> None:
@@ -42,21 +35,18 @@ def test_every_attempt_is_recorded_with_request_answer_and_time(
     (webhook,) = tester.webhooks()
     assert (webhook["orderId"], webhook["state"]) == (checkout, "delivered")
     first, second, third = webhook["attempts"]
-    assert first["answer"] == {"status": 503}
-    assert second["answer"] is None
+    assert [one["answer"] for one in webhook["attempts"]] == [{"status": 503}, None, {"status": 204}]
     assert "nobody there" in second["error"]
-    assert third["answer"] == {"status": 204}
-    assert first["request"]["url"] == ENDPOINT
-    assert first["request"]["body"] == f'{{"orderId":"{checkout}"}}'
-    assert first["at"] < second["at"]
+    assert (first["request"]["url"], first["request"]["body"]) == (ENDPOINT, f'{{"orderId":"{checkout}"}}')
+    assert first["at"] < second["at"] < third["at"]
 
 
 @pytest.mark.parametrize(
     ("fault", "answers", "received", "state"),
     [
         # Seconds that pass, and how many webhooks were received by then.
-        pytest.param(None, [500, 500], [(50, 1), (15, 2), (300, 3)], "delivered", id="refused-twice"),
-        *(pytest.param(None, [code], [(0, 1)], "waiting", id=f"answer-{code}") for code in (199, 300, 404)),
+        pytest.param({}, [500, 500], [(50, 1), (15, 2), (300, 3)], "delivered", id="refused-twice"),
+        *(pytest.param({}, [code], [(0, 1)], "waiting", id=f"answer-{code}") for code in (199, 300)),
         pytest.param({"kind": "drop"}, [], [(0, 0), (864_000, 0)], "dropped", id="drop"),
         pytest.param({"kind": "duplicate"}, [], [(0, 2)], "delivered", id="duplicate"),
         pytest.param({"kind": "delay", "seconds": 600}, [], [(590, 0), (15, 1)], "delivered", id="delay"),
@@ -67,32 +57,29 @@ def test_when_and_how_often_a_webhook_is_received(
     merchant: Merchant,
     tester: Tester,
     receiver: Receiver,
-    fault: dict[str, Any] | None,
+    fault: dict[str, Any],
     answers: list[int | OSError],
     received: list[tuple[int, int]],
     state: str,
 ) -> None:
     receiver.answers = answers
-    if fault is not None:
+    if fault:
         tester.orders_fault("webhook", **fault)
     checkout = paid(merchant, tester)
     for seconds, count in received:
         tester.advances(seconds=seconds)
         assert receiver.order_ids == [checkout] * count
-    (webhook,) = tester.webhooks()
-    assert (webhook["state"], len(webhook["attempts"])) == (state, len(receiver.received))
+    assert tester.webhooks()[0]["state"] == state
 
 
-@pytest.mark.parametrize(("retries", "attempts"), [("on", 6), ("off", 1)])
-def test_a_webhook_that_nobody_takes_has_failed_in_the_end(
-    make_sandbox: MakeSandbox, receiver: Receiver, retries: str, attempts: int
-) -> None:
-    app = make_sandbox(webhook_retries=retries)
-    receiver.answers = [500] * 50
-    paid(Merchant(app), Tester(app))
-    Tester(app).advances(hours=240)
-    assert len(receiver.received) == attempts
-    assert Tester(app).webhooks()[0]["state"] == "failed"
+def test_a_webhook_that_nobody_takes_has_failed_in_the_end(make_sandbox: MakeSandbox, receiver: Receiver) -> None:
+    for retries, attempts in (("on", 6), ("off", 1)):
+        tester = Tester(app := make_sandbox(webhook_retries=retries))
+        receiver.answers = [500] * 50
+        receiver.received.clear()
+        paid(Merchant(app), tester)
+        tester.advances(hours=240)
+        assert (len(receiver.received), tester.webhooks()[0]["state"]) == (attempts, "failed")
 
 
 def test_without_an_endpoint_it_is_only_recorded_and_can_be_sent_later(
@@ -101,7 +88,7 @@ def test_without_an_endpoint_it_is_only_recorded_and_can_be_sent_later(
     tester.does("PUT", "webhook-endpoint", {"url": None})
     paid(merchant, tester)
     (webhook,) = tester.webhooks()
-    assert (webhook["state"], webhook["attempts"]) == ("no_endpoint", [])
+    assert (webhook["state"], receiver.received) == ("no_endpoint", [])
     tester.does("PUT", "webhook-endpoint", {"url": ENDPOINT})
     assert tester.does("POST", f"webhooks/{webhook['id']}/redeliver")["state"] == "delivered"
     assert len(receiver.received) == 1

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox.terminal.commands import main
-from flask_paycheckout.sandbox.terminal.connection import Connection, follow
-from flask_paycheckout.sandbox.terminal.printing import event
+from flask_paycheckout.sandbox.terminal.connection import Connection, event, follow
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.serving import served
 
@@ -52,25 +52,23 @@ def test_a_customer_picks_pays_fails_and_leaves(run: Run, merchant: Merchant) ->
     assert run("fail", failed)["deposit"]["status"] == "failed"
     assert run("abandon", left)["offsetSeconds"] > 890
     assert run("advance", "1.5h")["offsetSeconds"] > 890 + 5400
-    assert run("clock")["offsetSeconds"] > 890 + 5400
-    assert [call["method"] for call in run("requests")] == ["POST"] * 3
     assert run("reset") == {"reset": True}
-    assert run("requests") == []
+    assert (run("requests"), run("clock")["offsetSeconds"]) == ([], 0)
 
 
-def test_accounts_faults_and_lists(run: Run, capsys: pytest.CaptureFixture[str], sandbox: Flask) -> None:
+def test_accounts_faults_and_lists(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     made = run("accounts", "make", "anna", "--webhook-url", "http://127.0.0.1:9/anna")
     assert run("accounts", "show", "anna") == made
-    assert [one["name"] for one in run("accounts")] == ["default", "anna"]
     assert run("accounts", "keys", "anna")["clientSecret"] != made["clientSecret"]
     armed = run("fault", "GET /v1/deposit/{id}", "error", "--status-code", "503", "--share", "0.5", "--account", "anna")
     assert run("fault") == [armed]
     assert (armed["statusCode"], armed["share"], armed["account"]) == (503, 0.5, "anna")
-    assert run("fault", "--clear") == run("fault") == []
-    assert run("mails", "--to", "nobody@example.com") == run("webhooks", "--account", "anna") == []
-    run("trigger", "paid", "--account", "anna")
-    assert main(["webhooks", "--account", "anna"]) == 0
-    assert "delivered" in capsys.readouterr().out
+    assert run("fault", "--clear") == run("mails", "--to", "nobody@example.com") == []
+    payout = run("trigger", "payout", "--account", "anna")["id"]
+    assert "has no proof" in run("proof", payout, code=1)
+    run("finish", payout, "completed")
+    assert main(["disbursements", "--account", "anna"]) == 0
+    assert "completed" in capsys.readouterr().out
     run("accounts", "remove", "anna")
     assert len(run("accounts")) == 1
 
@@ -79,21 +77,16 @@ def test_switches_are_changed_and_returned(run: Run) -> None:
     changed = run("unknowns", "http_status=always_200", "signature=off")
     assert [(one["name"], one["value"]) for one in changed] == [("http_status", "always_200"), ("signature", "off")]
     assert "no value 'x'" in run("unknowns", "http_status=x", code=1)
-    assert {one["value"] for one in run("unknowns") if one["name"] == "signature"} == {"off"}
     assert all(one["value"] == one["startValue"] for one in run("unknowns", "--clear"))
 
 
 def test_state_and_calls_are_saved_as_files_and_restored(run: Run, merchant: Merchant, tmp_path: Path) -> None:
-    paid = run("trigger", "paid")["id"]
-    file = tmp_path / "state.json"
-    merchant.reads_deposit(paid)
+    paid, file = run("trigger", "paid")["id"], tmp_path / "state.json"
     file.write_text("an earlier one")
-    saved = run("snapshot", str(file))
-    assert saved["bytes"] == file.stat().st_size
+    assert run("snapshot", str(file))["bytes"] == file.stat().st_size
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     run("reset")
-    assert run("requests") == []
-    assert run("restore", str(file))["offsetSeconds"] <= 0
+    run("restore", str(file))
     assert merchant.reads_deposit(paid).data["status"] == "completed"
     file.write_bytes(file.read_bytes()[:-1000])
     assert "cut off" in run("restore", str(file), code=1)
@@ -106,24 +99,23 @@ def test_a_file_of_triggers_and_calls_brings_a_sandbox_into_a_state(run: Run, tm
     file = tmp_path / "state.json"
     file.write_text(
         """
-        {"call": "POST /accounts", "name": "anna"}
-        {"event": "checkout", "account": "anna", "amount": 40.10, "as": "order"}
+        {"event": "checkout", "amount": 40.10, "as": "order"}
 
         {"call": "POST checkouts/$order.id/pick", "paymentMethod": "us_qr"}
-        {"event": "paid", "id": "$order.id", "as": "paid"}
-        {"event": "refund", "id": "$paid.id"}
+        {"event": "paid", "id": "$order.id"}
         """
     )
-    *_, picked, paid, refund = run("run", str(file))
+    order, picked, paid = run("run", str(file))
     assert picked["deposit"]["inputAmount"] == 40.1
-    assert (paid["id"], paid["status"], refund["account"]) == (picked["deposit"]["depositId"], "completed", "anna")
-    file.write_text('[{"event": "paid"}, {"event": "paid", "id": "$nobody.id"}, {"event": "paid"}]')
-    assert "Step 2: " in run("run", str(file), code=2)
+    assert (paid["id"], paid["status"]) == (order["id"], "completed")
+    for text, told in (
+        ('[{"event": "paid"}, {"event": "paid", "id": "$nobody.id"}, {"event": "paid"}]', "Step 2: "),
+        ('[{"event": "paid"}, 5]', "objects"),
+        ("[[accounts]]", "no JSON"),
+    ):
+        file.write_text(text)
+        assert told in run("run", str(file), code=2)
     assert len(run("webhooks")) == 2, "what comes after a refusal is not done"
-    file.write_text('[{"event": "paid"}, 5]')
-    assert "objects" in run("run", str(file), code=2)
-    file.write_text("[[accounts]]")
-    assert "no JSON" in run("run", str(file), code=2)
 
 
 @pytest.mark.parametrize("command", ["--list-unknowns", "try-unknowns --only http_status -- true", "clock --help"])
@@ -136,30 +128,20 @@ def test_a_command_imports_nothing_of_the_server(command: str) -> None:
     assert not {"flask", "sqlalchemy", "werkzeug", "flask_paycheckout.sandbox.app"} & set(loaded)
 
 
-def test_payouts_are_finished_and_proven(run: Run, tmp_path: Path) -> None:
-    payout = run("trigger", "payout", "--amount", "25")["id"]
-    assert "has no proof" in run("proof", payout, code=1)
-    assert run("finish", payout, "completed")["amount"] == 25
-    file = tmp_path / "proof.pdf"
-    assert run("proof", payout, "--output", str(file))["bytes"] == file.stat().st_size
-    assert file.read_bytes().startswith(b"%PDF")
-    assert "cannot be written" in run("proof", payout, "--output", str(tmp_path), code=2)
-    assert [one["status"] for one in run("disbursements")] == ["completed"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        pytest.param(["pay", "nothing?x"], 1, "checkout does not exist", id="unknown-id"),
-        pytest.param(["clock", "--control-token", "wrong"], 4, "SANDBOX_CONTROL_TOKEN", id="wrong-token"),
-        pytest.param(["clock", "--control-token", "ö"], 2, "printable ASCII", id="no-token"),
-        pytest.param(["clock", "--url", "http://127.0.0.1:9"], 3, "No sandbox answers", id="not-running"),
-        pytest.param(["clock", "--url", "127.0.0.1:8790"], 2, "no http or https address", id="no-address"),
-        pytest.param(["fault", "webhook"], 1, "kind", id="no-kind"),
-        pytest.param(["trigger", "paied"], 1, "Did you mean paid", id="misspelt-event"),
-        pytest.param(["pay", "x", "--amount", "much"], 2, "is no amount", id="no-amount"),
-        pytest.param(["clock", "--field", "nothing"], 2, "no such field", id="no-field"),
+        (["pay", "nothing?x"], 1, "checkout does not exist"),
+        (["clock", "--control-token", "wrong"], 4, "SANDBOX_CONTROL_TOKEN"),
+        (["clock", "--control-token", "ö"], 2, "printable ASCII"),
+        (["clock", "--url", "http://127.0.0.1:9"], 3, "No sandbox answers"),
+        (["clock", "--url", "127.0.0.1:8790"], 2, "no http or https address"),
+        (["fault", "webhook"], 1, "kind"),
+        (["trigger", "paied"], 1, "Did you mean paid"),
+        (["pay", "x", "--amount", "much"], 2, "is no amount"),
+        (["clock", "--field", "nothing"], 2, "no such field"),
     ],
+    ids=lambda given: given[0] if isinstance(given, list) else "",
 )
 def test_what_goes_wrong_is_one_sentence_and_an_exit_code(
     address: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, told: str
@@ -167,26 +149,20 @@ def test_what_goes_wrong_is_one_sentence_and_an_exit_code(
     assert main(arguments) == code
     said = capsys.readouterr()
     assert told in said.err
-    assert said.out == ""
-    assert said.err.count("\n") == 1
-    assert CONTROL_TOKEN not in said.err
+    assert (said.out, said.err.count("\n"), CONTROL_TOKEN in said.err) == ("", 1, False)
+    if "--field" not in arguments:
+        assert main([*arguments, "--json"]) == code
+        problem = json.loads(capsys.readouterr().err)
+        assert (problem["exitCode"], told in problem["error"]) == (code, True)
 
 
 def test_another_server_is_no_sandbox(capsys: pytest.CaptureFixture[str]) -> None:
     other = Flask("other")
     other.add_url_rule("/_sandbox/clock", "clock", view_func=lambda: "now")
-    other.add_url_rule("/_sandbox/mails", "mails", view_func=lambda: ("", 302, {"Location": "http://127.0.0.1:9/"}))
     with served(other) as url:
-        for command in ("clock", "mails", "reset"):
+        for command in ("clock", "reset"):
             assert main([command, "--url", url, "--control-token", "t"]) == 3
             assert "is no sandbox" in capsys.readouterr().err
-
-
-def test_what_goes_wrong_is_json_where_that_is_asked_for(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, code in ((["pay", "nothing"], 1), (["pay"], 2), (["clock", "--url", "http://127.0.0.1:9"], 3)):
-        assert main([*arguments, "--json"]) == code
-        told = json.loads(capsys.readouterr().err)
-        assert (told["exitCode"], bool(told["error"])) == (code, True)
 
 
 def test_a_call_is_signed_by_an_account_and_its_answer_printed(
@@ -197,7 +173,6 @@ def test_a_call_is_signed_by_an_account_and_its_answer_printed(
     assert main(["call", "POST", "/v1/checkout", "--account", "anna", *order]) == 0
     assert json.loads(capsysbinary.readouterr().out)["statusCode"] == 200
     assert [one["account"] for one in tester.requests()] == ["anna"]
-    assert main(["call", "get", "v1/disbursement/fiat/payment-method?currency=USD"]) == 0
     assert main(["call", "GET", "/v1/deposit/nothing"]) == 1
     assert b'"Deposit not found"' in capsysbinary.readouterr().out
 
@@ -227,20 +202,20 @@ def test_tail_is_filtered(run: Run, tester: Tester, merchant: Merchant, capsys: 
     ):
         assert main(["tail", "--seconds", "0", "--json", option, value]) == 0
         assert [json.loads(line)["outcome"] for line in capsys.readouterr().out.splitlines()] == expected
-    assert main(["tail", "--seconds", "0", "--account", "nobody"]) == 1
 
 
 def test_tail_tells_every_event_once_and_goes_on_after_a_reset(
-    address: str, sandbox: Flask, merchant: Merchant, tester: Tester
+    address: str, merchant: Merchant, tester: Tester
 ) -> None:
     first = merchant.makes_checkout()
+    payout = partial(tester.does, "POST", "trigger", {"event": "payout"})
     things: list[Callable[[], object]] = [
-        lambda: tester.pays(first),
+        partial(tester.pays, first),
         lambda: None,
-        lambda: tester.does("POST", "trigger", {"event": "payout"}),
+        payout,
         *[lambda: None] * 2,
         # Between two questions, so that the numbers are as before.
-        lambda: (tester.does("POST", "reset"), tester.does("POST", "trigger", {"event": "payout"})),
+        lambda: (tester.does("POST", "reset"), payout()),
         lambda: None,
     ]
     moments = iter(range(100))
@@ -249,16 +224,10 @@ def test_tail_tells_every_event_once_and_goes_on_after_a_reset(
         if things:
             things.pop(0)()
 
-    seen = list(
-        follow(
-            Connection(address, CONTROL_TOKEN),
-            10,
-            sleep=sleep,
-            is_over=lambda: next(moments) > 9,
-        )
-    )
-    told = [(one["kind"], one["outcome"]) for one in seen]
-    assert told[0] == ("call", "200")
-    assert told[1:4] == [("deposit", "pending"), ("deposit", "completed"), ("webhook", "200")]
-    assert told[4:] == [("disbursement", "pending")] * 4
-    assert "POST /v1/checkout" in event(seen[0])
+    followed = follow(Connection(address, CONTROL_TOKEN), 10, sleep=sleep, is_over=lambda: next(moments) > 9)
+    told = [(one["kind"], one["outcome"], event(one)) for one in followed]
+    assert "POST /v1/checkout" in told[0][2]
+    assert [one[:2] for one in told] == [
+        *(("call", "200"), ("deposit", "pending"), ("deposit", "completed"), ("webhook", "200")),
+        *[("disbursement", "pending")] * 4,
+    ]

@@ -21,11 +21,9 @@ def test_unknown_surplus_decimals(make_sandbox: MakeSandbox) -> None:
     for value, code in (("refused", 400), ("rounded", 200)):
         payer = Payer(make_sandbox(surplus_decimals=value))
         fiat, crypto = payer.pays(item), payer.sends_tokens(tokens)
-        payment = sends(payer, inputAmount=Decimal("5.0000005"))
-        assert [payer.asks_checkout(**asks).code, fiat.code, crypto.code, payment.code - (code == 200)] == [code] * 4
+        assert [payer.asks_checkout(**asks).code, fiat.code, crypto.code] == [code] * 3
         assert payer.asks_checkout(**asks | {"inputAmount": Decimal("0.001")}).code == 400
-    assert fiat.data["sumAmount"] == Decimal("5.01")
-    assert crypto.data["sumAmount"] == payment.data["inputAmount"] == Decimal("5.000001")
+    assert (fiat.data["sumAmount"], crypto.data["sumAmount"]) == (Decimal("5.01"), Decimal("5.000001"))
 
 
 def test_unknown_address_checksum(make_sandbox: MakeSandbox) -> None:
@@ -35,7 +33,6 @@ def test_unknown_address_checksum(make_sandbox: MakeSandbox) -> None:
         for token, wallet in wrong.items():
             assert payer.sends_tokens({"receiverWalletAddress": wallet, "amount": 5}, token=token).code == code
             assert payer.sends_tokens({"receiverWalletAddress": wallet[:-1], "amount": 5}, token=token).code == 400
-        assert sends(payer, walletAddress=wrong["usdc-polygon"]).code == code + (code == 200)
 
 
 def test_unknown_empty_strings(make_sandbox: MakeSandbox) -> None:
@@ -47,21 +44,19 @@ def test_unknown_empty_strings(make_sandbox: MakeSandbox) -> None:
         # Nor may these be empty when they are sent again.
         assert changes(merchant, RECIPIENTS["USD"], address="").code == 400
     assert "reference" not in answer.data
-    assert "bankName" not in answer.data["bank"][0]
 
 
 NOTE = "For the bridge:\n\t1 Arch\r\n\t2 Piers"
 
 
-def test_free_text_takes_line_breaks(merchant: Merchant, payer: Payer) -> None:
+def test_free_text_takes_line_breaks(payer: Payer) -> None:
     made = payer.pays_one(note=NOTE)
     assert payer.sees(made)["note"] == NOTE
     assert payer.pays_v1({"recipientId": RECIPIENTS["USD"], "amount": 5, "currency": "USD", "note": NOTE}).code == 200
     assert payer.sends_one(note=NOTE)
-    assert creates(merchant, reference=NOTE).data["reference"] == NOTE
-    payment = sends(merchant, reason=NOTE, description=NOTE).data
+    assert creates(payer, reference=NOTE).data["reference"] == NOTE
+    payment = sends(payer, reason=NOTE, description=NOTE).data
     assert (payment["reason"], payment["description"]) == (NOTE, NOTE)
     payer.forces(made)
     proof = PdfReader(BytesIO(payer.downloads(made).data)).pages[0].extract_text()
     assert "bridge:\n1 Arch\n2 Piers\n" in "\n".join(line.strip() for line in proof.splitlines())
-    assert "U+" not in proof

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from flask import Flask
 
 from tests.sandbox.actors import CLIENT_ID, Merchant, Tester, exact
 from tests.sandbox.conftest import MakeSandbox
-from tests.sandbox.disbursements.payers import Payer
-from tests.sandbox.payments.customers import makes
 
 FROM_ELSEWHERE = {"Origin": "https://shop.example", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
 QUOTE = "/v2/payment/quote?amount=100&inputCurrency=usdc-polygon&outputCurrency=USD"
@@ -71,21 +67,20 @@ def test_where_one_form_is_served_the_other_one_is_not_there(
 ) -> None:
     app = make_sandbox(**unknowns)
     assert Merchant(app).calls(method, target).code == code
-    described = Tester(app).does("GET", "openapi.json")["paths"]
     path = target.partition("?")[0].replace("/5a6d00000000000000000101", "/{id}")
-    assert (method.lower() in described.get(path, {})) == (code == 200)
+    described = Tester(app).does("GET", "openapi.json")["paths"].get(path, {})
+    assert (method.lower() in described) == (code == 200)
 
 
-@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "", "application/jsonp"])
-def test_a_body_of_another_type_is_refused(make_sandbox: MakeSandbox, content_type: str) -> None:
+def test_a_body_of_another_type_is_refused(make_sandbox: MakeSandbox) -> None:
+    body = b'{"inputCurrency": "USD", "inputAmount": 5}'
     for unknowns, code in (({}, 415), ({"content_type_error": "400"}, 400)):
-        merchant, body = Merchant(make_sandbox(**unknowns)), b'{"inputCurrency": "USD", "inputAmount": 5}'
-        asks = merchant.app.test_client().post
-        headers = merchant.signs("POST", "/v1/checkout", body)
-        refused = asks("/v1/checkout", data=body, headers=headers, content_type=content_type)
-        assert (refused.status_code, exact(refused.data)["statusCode"]) == (code, code)
-        taken = asks("/v1/checkout", data=body, headers=headers, content_type="application/json; charset=utf-8")
-        assert taken.status_code == 200
+        merchant = Merchant(make_sandbox(**unknowns))
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "", "application/json; charset=utf-8"):
+            headers = merchant.signs("POST", "/v1/checkout", body)
+            answer = merchant.app.test_client().post("/v1/checkout", data=body, headers=headers, content_type=kind)
+            expected = 200 if "json" in kind else code
+            assert (answer.status_code, exact(answer.data)["statusCode"]) == (expected, expected)
 
 
 def test_a_page_of_another_origin_quotes_with_the_client_id_alone(sandbox: Flask, tester: Tester) -> None:
@@ -115,31 +110,3 @@ def test_unknown_rate_limit(make_sandbox: MakeSandbox) -> None:
     assert Merchant(app, client_id="somebody").reads_deposit("none").code == 401
     tester.advances(minutes=1)
     assert merchant.reads_deposit("none").code == 404
-
-
-def test_unknown_empty_query_values(make_sandbox: MakeSandbox) -> None:
-    for value, code in (("refused", 400), ("absent", 200)):
-        merchant = Merchant(make_sandbox(empty_query_values=value))
-        assert merchant.calls("GET", "/v1/recipient?search=&limit=&country=").code == code
-        assert merchant.calls("GET", "/v2/payment/quote?amount=&inputCurrency=x&outputCurrency=USD").code == 400
-
-
-@pytest.mark.parametrize(
-    ("target", "found"),
-    [
-        ("/v1/recipient?country=states", 1),
-        ("/v2/payments?receiverName=EXAMPLE", 1),
-        ("/v2/payments?reason=VOICE", 1),
-        ("/v2/payments?blockchain=poly", 1),
-        ("/v1/reference/banks?country=kingd&limit=100", 3),
-        ("/v1/disbursement/fiat?disbursementId=", 1),
-    ],
-)
-def test_unknown_text_filters(make_sandbox: MakeSandbox, target: str, found: int) -> None:
-    for value, expected in (("whole", 0), ("part", found)):
-        app = make_sandbox(text_filters=value)
-        merchant, made = Merchant(app), Payer(app).pays_one()
-        makes(merchant, reason="Invoice 7")
-        asked = target + made[3:20] if target.endswith("=") else target
-        listed: Any = merchant.calls("GET", asked).data
-        assert listed["totalDocs"] == expected

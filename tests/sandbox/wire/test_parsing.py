@@ -4,33 +4,29 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-import pytest
-
 from tests.sandbox.actors import Merchant
 from tests.sandbox.recipients.payees import START, bank, changes, creates, found, reads
 
 #: Names that cannot be spelled, or not be read in the right order, without a sign that is not seen.
-NAMES = {
-    "zwnj-persian": "علی\u200cرضا",
-    "zwj-sinhala": "ශ\u0dca\u200dරී",
-    "zwj-malayalam": "രമേശന\u0d4d\u200d",
-    "lrm": "שרה (B\u200e) כהן",
-    "rlm": "C++\u200f שרה",
-    "alm": "محمد\u061c 7",
-}
+NAMES = (
+    "علی\u200cرضا",
+    "ශ\u0dca\u200dරී",
+    "രമേശന\u0d4d\u200d",
+    "שרה (B\u200e) כהן",
+    "C++\u200f שרה",
+    "محمد\u061c 7",
+)
 #: What no text may hold: control characters, and all that turns a stretch of text around.
 MISLEADING = "\x00\x07\n\x7f\x85\u00ad\u202a\u202b\u202c\u202d\u202e\u2028\u2066\u2067\u2068\u2069\ufeff"
 
 
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
-def test_a_name_keeps_its_joiners_and_direction_marks(merchant: Merchant, name: str) -> None:
-    texts = {"name": name, "address": name, "city": name, "reference": name}
-    made = creates(merchant, bank=bank(accountName=name, bankName=name, country=name), **texts).data
-    seen = reads(merchant, made["id"]).data
-    assert {field: seen[field] for field in texts} == texts
-    assert {seen["bank"][0][field] for field in ("accountName", "bankName", "country")} == {name}
-    assert changes(merchant, START[0], name=name).data["name"] == name
-    assert found(merchant, f"search={quote(name)}") == [name, name]
+def test_a_name_keeps_its_joiners_and_direction_marks(merchant: Merchant) -> None:
+    for name in NAMES:
+        made = creates(merchant, name=name, city=name, reference=name, bank=bank(accountName=name)).data
+        seen = reads(merchant, made["id"]).data
+        assert {seen["name"], seen["city"], seen["reference"], seen["bank"][0]["accountName"]} == {name}
+        assert changes(merchant, START[0], name=name).data["name"] == name
+        assert found(merchant, f"search={quote(name)}") == [name, name]
 
 
 def test_what_could_mislead_a_reader_or_shows_nothing_is_refused(merchant: Merchant) -> None:

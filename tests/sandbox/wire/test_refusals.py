@@ -40,32 +40,31 @@ def updates_deposit(app: Flask, **fields: Any) -> Answer:
     return refused
 
 
-#: Operations with wrong values of their fields, and what stands before the names of these.
 OPERATIONS: dict[str, tuple[Call, dict[str, Any], str]] = {
     "register": (
         lambda app, **fields: Visitor(app).registers(**fields),
-        {"email": NO_EMAIL, "password": NO_TEXT, "fullName": [...], "country": [5], "countryCode": ["NOR", "N1", 47]},
+        {"email": NO_EMAIL, "password": [...], "fullName": [...], "country": [5], "countryCode": ["NOR", "N1"]},
         "",
     ),
     "login": (lambda app, **fields: Visitor(app).logs_in(**fields), {"email": [None], "password": [None]}, ""),
     "verify-login": (
         lambda app, **fields: Visitor(app).posts("verify-login", {"verificationToken": "t", "otp": "1"} | fields),
-        {"verificationToken": [None], "otp": [None, "x" * 300], "isDisableExpire": ["true"]},
+        {"verificationToken": [None], "otp": [None], "isDisableExpire": ["true"]},
         "",
     ),
     "recipient": (
         lambda app, **fields: creates(Merchant(app), **fields),
-        {"name": NO_TEXT, "email": ["nobody"], "city": [...], "bank": [..., [bank()]], "recipientType": ["individual"]},
+        {"name": NO_TEXT, "city": [...], "bank": [..., [bank()]], "recipientType": ["individual"]},
         "",
     ),
     "bank": (
         lambda app, **fields: creates(Merchant(app), bank=bank(**fields)),
-        {"accountName": [...], "currency": [..., "eur", "usdc-polygon"], "country": [...], "accountType": ["checking"]},
+        {"accountName": [...], "currency": [..., "eur"], "country": [...], "accountType": ["checking"]},
         "bank.",
     ),
     "update": (
         lambda app, **fields: changes(Merchant(app), START[0], **fields),
-        {"name": [...], "email": [...], "city": [..., 5], "bank": [...]},
+        {"name": [...], "email": [...], "city": [...], "bank": [...]},
         "",
     ),
     "recipients": (reads("/v1/recipient"), {"search": ["", "\0"]}, ""),
@@ -74,7 +73,7 @@ OPERATIONS: dict[str, tuple[Call, dict[str, Any], str]] = {
         {
             "walletAddress": [..., STELLAR_WALLET],
             # Finer than the token, and so little that nothing would arrive.
-            "inputAmount": [..., 0, 0.0000001, 0.000002],
+            "inputAmount": [..., 0.0000001, 0.000002],
             **{"senderName": [...], "senderEmail": ["sam"], "receiverId": ["nobody"], "usNetwork": ["swift"]},
             **{"inputCurrency": [..., "doge-moon"], "outputCurrency": [..., "ABC"], "reason": ["x" * 501]},
         },
@@ -82,13 +81,10 @@ OPERATIONS: dict[str, tuple[Call, dict[str, Any], str]] = {
     ),
     "quote": (
         lambda app, **query: quotes(Merchant(app), **query),
-        {
-            "amount": [..., "0", "-1", "NaN", "1e9999", "1.0000001"],
-            **{"inputCurrency": ["USD"], "outputCurrency": [..., "usd", "XAU"], "withLimit": ["yes"]},
-        },
+        {"amount": [..., "0", "NaN"], "inputCurrency": ["USD"], "outputCurrency": [..., "XAU"], "withLimit": ["yes"]},
         "",
     ),
-    "payments": (reads("/v2/payments"), {"status": ["done"], "minInputAmount": ["many", "1e99"]}, ""),
+    "payments": (reads("/v2/payments"), {"status": ["done"], "minInputAmount": ["many"]}, ""),
     "fiat": (
         pays("/v2/disbursement/fiat", currency="USD", disburseData=[ITEM]),
         {"currency": [None, "usd"], "disburseData": [None, [], ITEM]},
@@ -97,37 +93,38 @@ OPERATIONS: dict[str, tuple[Call, dict[str, Any], str]] = {
     "fiat-item": (
         lambda app, **fields: Payer(app).pays(ITEM, ITEM | fields),
         {
-            **{"recipientId": ["0" * 24, RECIPIENTS["EUR"]], "reference": [""], "note": ["x" * 501]},
-            "amount": [None, 0, 1.005, 0.99, 250000.01],
+            "recipientId": ["0" * 24, RECIPIENTS["EUR"]],
+            "amount": [0, 1.005, 0.99, 250000.01],
+            "note": ["x" * 501],
         },
         "disburseData[1].",
     ),
     "fiat-bank": (
         lambda app, **fields: Payer(app).pays({"recipient": {"bank": given()["bank"] | fields}, "amount": 5}),
-        {"accountNumber": [None], "bankCode": [None, "nowhere", "fr_banque_du_sable"]},
+        {"accountNumber": [None], "bankCode": [None, "nowhere"]},
         "disburseData[0].recipient.bank.",
     ),
     "fiat-v1-item": (
         lambda app, **fields: Payer(app).pays_v1(*(ITEM | {"currency": "USD"} | each for each in ({}, fields))),
-        {"currency": [None, "usd"], "recipientId": [None, "0" * 24], "amount": [0, 0.01]},
+        {"currency": [None, "usd"], "recipientId": [None, "0" * 24], "amount": [0.01]},
         "disburseData[1].",
     ),
     "crypto": (
         pays("/v1/disbursement/crypto", token="usdc-polygon", receivers=[SENT]),
-        {"token": [None], "receivers": [None, []]},
+        {"token": [None], "receivers": [None]},
         "",
     ),
     "crypto-receiver": (
         lambda app, **fields: Payer(app).sends_tokens(SENT, SENT | fields),
-        {"receiverWalletAddress": [WALLET[:-1] + "D", STELLAR_WALLET], "amount": [None, 0, 0.0000001]},
+        {"receiverWalletAddress": [WALLET[:-1] + "D", STELLAR_WALLET], "amount": [None, 0.0000001]},
         "receivers[1].",
     ),
     "estimate": (
         reads("/v1/disbursement/crypto/estimate", token="usdc-polygon", amount=7),
-        {"token": ["", "doge-moon"], "amount": ["", "0", "7.5"]},
+        {"token": ["", "doge-moon"], "amount": ["", "7.5"]},
         "",
     ),
-    "update-of-deposit": (updates_deposit, {"status": ["", None, 5, "s" * 41]}, ""),
+    "update-of-deposit": (updates_deposit, {"status": [None, 5, "s" * 41]}, ""),
     "banks": (reads("/v1/reference/banks"), {"sort": ["name"], "disbursmentAvailable": ["1"]}, ""),
 }
 

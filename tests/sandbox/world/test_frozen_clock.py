@@ -19,8 +19,3 @@ def test_a_frozen_clock_stands_until_it_is_advanced_and_again_after_a_reset() ->
         recipients = merchant.calls("GET", "/v1/recipient").data["docs"]
         assert all(one["createdAt"] <= "2026-01-01T00:00:00.000Z" for one in recipients)
         tester.does("POST", "reset")
-
-
-def test_a_clock_that_is_frozen_at_the_start_stands() -> None:
-    tester = Tester(create_sandbox(control_token=CONTROL_TOKEN, clock="frozen"))
-    assert tester.does("GET", "clock") == tester.does("GET", "clock")

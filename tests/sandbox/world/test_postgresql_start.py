@@ -16,9 +16,8 @@ PASSWORD = "hunter2-of-the-database"
 SERVER = "postgresql://somebody:{password}@127.0.0.1"
 
 
-def told(capsys: pytest.CaptureFixture[str], address: sa.URL | str) -> str:
+def told(capsys: pytest.CaptureFixture[str], database: str) -> str:
     """The output of starting a sandbox on that database."""
-    database = address if isinstance(address, str) else address.render_as_string(hide_password=False)
     assert main(["--port", "0", "--database", database]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -31,22 +30,20 @@ def told(capsys: pytest.CaptureFixture[str], address: sa.URL | str) -> str:
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        pytest.param("somebody:{password}", "cannot be read", id="no-address"),
-        pytest.param("mysql://somebody:{password}@127.0.0.1/shop", "of the kind 'mysql'", id="another-database"),
-        pytest.param(f"{SERVER}:{{port}}/shop", "Start the server, or correct host and port", id="server-that-is-down"),
-        pytest.param("postgresql://a:{password}@no-such-host.invalid/shop", "Correct the host", id="no-host"),
-        pytest.param(f"{SERVER}/shop?sslmode={{password}}", 'invalid sslmode value: "***"', id="password-as-option"),
-        pytest.param("sqlite:///{folder}/no/world.db", "Make its directory first", id="no-folder"),
-        pytest.param(f"sqlite:///{__file__}", "Name another file", id="no-database"),
+        ("somebody:{password}", "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"),
+        ("mysql://somebody:{password}@127.0.0.1/shop", "of the kind 'mysql'"),
+        (f"{SERVER}:{{port}}/shop", "Start the server, or correct host and port"),
+        ("postgresql://a:{password}@no-such-host.invalid/shop", "Correct the host"),
+        (f"{SERVER}/shop?sslmode={{password}}", 'invalid sslmode value: "***"'),
+        ("sqlite:///{folder}/no/world.db", "Make its directory first"),
+        (f"sqlite:///{__file__}", "Name another file"),
     ],
+    ids=lambda text: text[:24],
 )
 def test_a_database_that_cannot_be_used(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, address: str, words: str
 ) -> None:
-    said = told(capsys, address.format(password=PASSWORD, port=free_port(), folder=tmp_path))
-    assert words in said
-    if words.startswith(("cannot", "of the kind")):
-        assert "postgresql://USER:PASSWORD@HOST:PORT/DATABASE" in said
+    assert words in told(capsys, address.format(password=PASSWORD, port=free_port(), folder=tmp_path))
 
 
 def test_tables_of_another_version(capsys: pytest.CaptureFixture[str], postgres_database: str) -> None:
