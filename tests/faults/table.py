@@ -881,7 +881,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("sandbox.terminal.commands:_carry_out", "in_path | _NO_FIELDS", "set(given)"),
         ),
         "a command that was refused succeeds": (
-            f"{_COMMANDS}::test_what_goes_wrong_is_one_sentence_and_an_exit_code[pay--]",
+            f"{_COMMANDS}::test_what_goes_wrong_is_one_sentence_and_an_exit_code[--checkout does not exist]",
             Swap("sandbox.terminal.connection:Connection.fetch", "status not in (200, 201)", "False"),
         ),
         "tail goes on in a world that was reset": (

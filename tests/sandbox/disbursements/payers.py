@@ -17,27 +17,18 @@ RECIPIENTS = {
     "IDR": "5a6d00000000000000000104",
     "JPY": "5a6d00000000000000000105",
 }
-#: A bank of each currency, and an amount that it takes.
-BANKS = {
-    "USD": "us_first_sandbox",
-    "GBP": "gb_sandbox_society",
-    "EUR": "fr_banque_du_sable",
-    "IDR": "id_kotak_pasir",
-    "JPY": "jp_sunaba",
-    "KWD": "kw_al_marsa",
-}
 USDC = "usdc-polygon"
 WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 STELLAR_WALLET = "GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN"
 
 
-def given(currency: str = "USD", name: str | None = "Zoë Quist", **bank: Any) -> dict[str, Any]:
+def given(name: str | None = "Zoë Quist", **bank: Any) -> dict[str, Any]:
     """A recipient that is given with the request."""
     account = {
         "bankName": "Some Bank",
         "accountName": "Z. Quist",
         "accountNumber": "00991",
-        "bankCode": BANKS[currency],
+        "bankCode": "us_first_sandbox",
     }
     recipient: dict[str, Any] = {"bank": account | bank}
     return recipient if name is None else recipient | {"name": name, "email": "zoe@example.com"}
@@ -82,9 +73,6 @@ class Payer(Merchant):
 
     def lists(self, query: str = "") -> Any:
         return self.reads(f"/v1/disbursement/fiat?{query}".rstrip("?")).data
-
-    def ids_listed(self, query: str = "") -> list[str]:
-        return [record["disbursementId"] for record in self.lists(query)["docs"]]
 
     def downloads(self, disbursement_id: str) -> TestResponse:
         return self.gets(f"/v1/disbursement/fiat/{disbursement_id}/report")

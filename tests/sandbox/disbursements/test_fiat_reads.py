@@ -22,7 +22,7 @@ def test_filters_by_id_status_and_currency_all_hold(payer: Payer) -> None:
         f"currency=USD&disbursementId={yen}": [],
         "": [dollars, yen, settled],
     }.items():
-        assert payer.ids_listed(query) == listed, query
+        assert [record["disbursementId"] for record in payer.lists(query)["docs"]] == listed, query
 
 
 def test_unknown_fiat_list_array(make_sandbox: MakeSandbox) -> None:

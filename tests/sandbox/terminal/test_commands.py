@@ -141,7 +141,7 @@ def test_a_command_imports_nothing_of_the_server(command: str) -> None:
         (["pay", "x", "--amount", "much"], 2, "is no amount"),
         (["clock", "--field", "nothing"], 2, "no such field"),
     ],
-    ids=lambda given: given[0] if isinstance(given, list) else "",
+    ids=lambda given: given if isinstance(given, str) else "",
 )
 def test_what_goes_wrong_is_one_sentence_and_an_exit_code(
     address: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, told: str
