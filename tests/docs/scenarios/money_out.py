@@ -90,7 +90,7 @@ def erased(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> N
     shop = make_shop()
     _pays(shop, paycheckout_sandbox)
     for line in scene.commands():
-        assert "1 checkout" in _runs(shop, line, ORDER_ID="1").output
+        assert "checkouts 1" in _runs(shop, line, ORDER_ID="1").output
 
 
 def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
