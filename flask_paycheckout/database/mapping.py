@@ -13,32 +13,8 @@ from flask_paycheckout.database.hosts import ShopDatabase
 
 # SQLite assigns row ids only in a column of exactly the type INTEGER.
 ROW_ID = BigInteger().with_variant(Integer, "sqlite")
-# A plain type of SQLAlchemy, so that migrations written by Alembic import nothing of ours.
+# The type of our times: a plain one of SQLAlchemy, so that migrations written by Alembic import nothing of ours.
 MOMENT = DateTime(timezone=True)
-# The columns of ours with a time. A shop's subclass may have others, whose values stay as they are loaded.
-_MOMENTS = (
-    "created_at",
-    "moved_at",
-    "next_read_at",
-    "last_read_at",
-    "not_found_since",
-    "problem_since",
-    "webhook_read_at",
-    "webhook_due_at",
-    "occurred_at",
-    "delivered_at",
-    "superseded_at",
-    "next_attempt_at",
-    "lease_until",
-    "payment_completed_at",
-    "missed_at",
-    "pruned_at",
-    "taken_at",
-    "booked_at",
-    "expires_at",
-    "withdrawn_at",
-    "remind_at",
-)
 
 
 def partial_index(name: str, *columns: str, where: str) -> Index:
@@ -76,13 +52,13 @@ def mapped(database: ShopDatabase, mixin: type[Any], name: str, bind_key: str | 
     return model
 
 
-def _make_aware(instance: object, *event_facts: object) -> None:
+def _make_aware(instance: PaymentTable, *event_facts: object) -> None:
     """Make loaded times aware UTC: SQLite returns them without a zone, PostgreSQL in the connection's zone.
 
-    The instance is not marked as changed.
+    The instance is not marked as changed. A shop's subclass may have other times, which stay as they are loaded.
     """
     loaded = vars(instance)
-    for name in _MOMENTS:
-        value = loaded.get(name)
+    for column in instance.__table__.c:
+        value = loaded.get(column.key) if column.type is MOMENT else None
         if value is not None and value.tzinfo is not UTC:
-            set_committed_value(instance, name, as_utc(value))
+            set_committed_value(instance, column.key, as_utc(value))
