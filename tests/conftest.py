@@ -83,6 +83,7 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--host", choices=HOSTS, help="the SQLAlchemy of all shops of the tests")
+    parser.addoption("--turn-hosts", type=int, default=0, help="how many hosts further each test is whose name has one")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -186,7 +187,7 @@ usual_database = cache(UsualDatabase)
 @pytest.fixture
 def host(request: pytest.FixtureRequest) -> str:
     """Which of the `HOSTS` the test's shops use."""
-    return host_of(request.node.nodeid, request.config.option.host)
+    return host_of(request.node.nodeid, request.config.option)
 
 
 @pytest.fixture

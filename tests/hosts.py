@@ -1,6 +1,7 @@
 """Opens a shop's database with each SQLAlchemy that `init_app` takes, so that a test need not know which one it has.
 
-`--host` chooses one for all tests. Without it, tests in `ROTATING` use one by their names, and all others the first.
+`--host` chooses one for all tests. Without it, tests in `ROTATING` use one by their names, and all others the first;
+with `--turn-hosts 1` and `2` each of the former uses the next one, and the one after it.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ FLASK_SQLALCHEMY, LITE, PLAIN = HOSTS = ("Flask-SQLAlchemy", "Flask-SQLAlchemy-L
 ROTATING = {"crash", "events", "journeys", "races"}
 
 
-def host_of(nodeid: str, asked: str | None) -> str:
-    """The host of a test's shops; `asked` is the one of the command line."""
+def host_of(nodeid: str, options: Any) -> str:
+    """The host of a test's shops; `options` are those of the command line."""
     rotates = ROTATING.intersection(nodeid.split("/"))
-    return asked or HOSTS[crc32(nodeid.encode()) % len(HOSTS) if rotates else 0]
+    return options.host or HOSTS[(crc32(nodeid.encode()) + options.turn_hosts) % len(HOSTS) if rotates else 0]
 
 
 class OtherDatabase:

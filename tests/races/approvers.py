@@ -1,23 +1,24 @@
 """A process of `tests.shop_app` whose threads approve payouts and send them: `python -m tests.races.approvers`.
 
-It waits for a line on its standard input, so that several of them begin together.
+Its last argument says in how many processes, which begin together.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from itertools import cycle, islice
 
 from tests.payouts.shop import decides, sends
-from tests.races.crowds import crowd, waits_for_others
+from tests.races.crowds import crowd, in_processes
 from tests.shop_app import create_shop
 
 THREADS, DECISIONS = 32, 2
 LIMIT = {"USD": "200.00"}
 
 
-def main(references: list[str]) -> None:
+def main(references: list[str], waits_for_others: Callable[[], object]) -> None:
     shop = create_shop(
         PAYCHECKOUT_ACCESS_TOKEN="races-token",
         PAYCHECKOUT_PAYOUT_BATCH=4,
@@ -37,4 +38,4 @@ def main(references: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(in_processes(main))

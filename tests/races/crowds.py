@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Barrier, Event
 from typing import TypeVar
@@ -89,33 +90,39 @@ def begin(
             "FLASK_ACCOUNTS": str(accounts),
             "FLASK_HOST": host,
         },
-        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
 
 
-def run_together(
-    command: list[str], database: str, service: str, count: int, host: str, accounts: int = 1
-) -> list[int]:
-    """Run processes that call `waits_for_others`, and let them go on together; gives their exit codes."""
-    with ExitStack() as stack:
-        running = [begin(command, database, service, number, host, accounts) for number in range(count)]
-        for process in running:
-            stack.callback(process.kill)
-        for process in running:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        for process in running:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        for process in running:
-            process.communicate(timeout=2 * PATIENCE)
-    return [process.returncode for process in running]
+def run_together(program: list[str], database: str, service: str, count: int, host: str, accounts: int = 1) -> int:
+    """Run a program that ends with `in_processes`; gives its exit code."""
+    process = begin([*program, str(count)], database, service, 0, host, accounts)
+    try:
+        process.communicate(timeout=2 * PATIENCE)
+    finally:
+        process.kill()
+    return process.returncode
 
 
-def waits_for_others() -> None:
-    """Let a process wait until all that `run_together` began are ready."""
-    print("ready", flush=True)
-    sys.stdin.readline()
+def in_processes(live: Callable[[list[str], Callable[[], object]], None]) -> int:
+    """The life of a program in as many processes as its last argument says; gives 0 when each has ended well.
+
+    They are forked when all is imported.
+
+    :param live: called with the other arguments, and with what waits until all processes are ready.
+    """
+    forks = multiprocessing.get_context("fork")
+    *arguments, count = sys.argv[1:]
+    ready = forks.Barrier(int(count), timeout=PATIENCE)
+
+    def begin(number: int) -> None:
+        os.environ["FLASK_PAYCHECKOUT_CLIENT_ID"] = f"process-{number}"
+        live(arguments, ready.wait)
+
+    running = [forks.Process(target=begin, args=(number,), daemon=True) for number in range(int(count))]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join()
+    return int(any(process.exitcode for process in running))

@@ -1,21 +1,22 @@
 """A process of `tests.shop_app` that decides what it is told to, and sends payouts: `python -m tests.races.payers`.
 
-It waits for a line on its standard input, so that several of them begin together.
+Its last argument says in how many processes, which begin together.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 
 from flask_paycheckout import TransitionRefused
-from tests.races.crowds import waits_for_others
+from tests.races.crowds import in_processes
 from tests.shop_app import create_shop
 
 ROUNDS = 5
 
 
-def main(decisions: list[str]) -> None:
+def main(decisions: list[str], waits_for_others: Callable[[], object]) -> None:
     shop = create_shop(PAYCHECKOUT_ACCESS_TOKEN="races-token", PAYCHECKOUT_PAYOUT_BATCH=4)
     waits_for_others()
     with shop.app.app_context():
@@ -27,4 +28,4 @@ def main(decisions: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(in_processes(main))
