@@ -1,7 +1,7 @@
 """Opens a shop's database with each SQLAlchemy that `init_app` takes, so that a test need not know which one it has.
 
-`--host` chooses one for all tests. Without it, tests in `ROTATING` use one by their names, and all others the first;
-with `--turn-hosts 1` and `2` each of the former uses the next one, and the one after it.
+`--host` chooses one for all tests. Without it, tests in `ROTATING` use one by their names, on PostgreSQL the next, and all
+others the first. With `--turn-hosts 1` or `2` each of `ROTATING` uses the one that is so many further.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ ROTATING = {"crash", "events", "journeys", "races"}
 
 def host_of(nodeid: str, options: Any) -> str:
     """The host of a test's shops; `options` are those of the command line."""
-    rotates = ROTATING.intersection(nodeid.split("/"))
-    return options.host or HOSTS[(crc32(nodeid.encode()) + options.turn_hosts) % len(HOSTS) if rotates else 0]
+    if options.host or not ROTATING.intersection(nodeid.split("/")):
+        return options.host or FLASK_SQLALCHEMY
+    one_name = nodeid.replace("postgresql", "sqlite")
+    return HOSTS[(crc32(one_name.encode()) + (nodeid != one_name) + options.turn_hosts) % len(HOSTS)]
 
 
 class OtherDatabase:
