@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 from blinker import ANY
 
+from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.testing import Sandbox
 from tests.celery.conftest import broker
 from tests.conftest import NewDatabase
 from tests.docs.merchant import SETTINGS, Merchant, shop_source
+from tests.serving import served
 
-__all__ = ["broker", "make_shop", "merchant", "merchant_with_shop"]
+__all__ = ["broker", "make_shop", "merchant", "merchant_with_shop", "sandbox_in_terminal"]
 
 MakeShop = Callable[..., Any]
 MAKES_EXTENSION = re.compile(r"^paycheckout = PayCheckout\((app, .*)\)\n", re.MULTILINE)
@@ -37,6 +39,18 @@ def merchant_with_shop(tmp_path: Path) -> Merchant:
     merchant = Merchant(tmp_path, **SETTINGS)
     merchant.writes("shop.py", shop_source())
     return merchant
+
+
+@pytest.fixture
+def sandbox_in_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paycheckout_sandbox: Sandbox
+) -> Iterator[Path]:
+    """An empty folder, in which the sandbox's commands find this one."""
+    monkeypatch.chdir(tmp_path)
+    with served(paycheckout_sandbox.app) as address:
+        monkeypatch.setenv("SANDBOX_URL", address)
+        monkeypatch.setenv("SANDBOX_CONTROL_TOKEN", world(paycheckout_sandbox.app).control_token)
+        yield tmp_path
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,13 +27,19 @@ from tests.scripted import Shop
 PYTEST = "python -m pytest -q -p no:cacheprovider -W error"
 
 
-def receivers(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request: pytest.FixtureRequest) -> None:
-    """The page's functions, in a shop whose orders are changed, cancelled and paid as the page says."""
+def _bare_shop(sandbox: Sandbox, folder: Path) -> tuple[Flask, SQLAlchemy, PayCheckout]:
+    """A shop without tables."""
     app, db, paycheckout = Flask("shop"), SQLAlchemy(), PayCheckout()
-    app.config.update(paycheckout_sandbox.config, TESTING=True, SECRET_KEY="test")
-    app.config["SQLALCHEMY_DATABASE_URI"] = f"sqlite:///{tmp_path}/shop.db"
+    app.config.update(sandbox.config, TESTING=True, SECRET_KEY="test", SERVER_NAME="shop.example")
+    app.config["SQLALCHEMY_DATABASE_URI"] = f"sqlite:///{folder}/shop.db"
     db.init_app(app)
-    paycheckout.init_app(app, db, transport=paycheckout_sandbox.transport)
+    paycheckout.init_app(app, db, transport=sandbox.transport)
+    return app, db, paycheckout
+
+
+def receivers(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """The page's functions, in a shop whose orders are changed, cancelled and paid as the page says."""
+    app, db, paycheckout = _bare_shop(paycheckout_sandbox, tmp_path)
 
     def order(order_id: str) -> Any:
         return db.session.get(Order, order_id)
@@ -89,13 +96,9 @@ def receivers(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request
         db.engine.dispose()
 
 
-def parts(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request: pytest.FixtureRequest) -> None:
+def parts(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The page's shop takes a deposit, and then the rest."""
-    app, db, paycheckout = Flask("shop"), SQLAlchemy(), PayCheckout()
-    app.config.update(paycheckout_sandbox.config, TESTING=True, SECRET_KEY="test", SERVER_NAME="shop.example")
-    app.config["SQLALCHEMY_DATABASE_URI"] = f"sqlite:///{tmp_path}/shop.db"
-    db.init_app(app)
-    paycheckout.init_app(app, db, transport=paycheckout_sandbox.transport)
+    app, db, paycheckout = _bare_shop(paycheckout_sandbox, tmp_path)
 
     class Order(db.Model):  # type: ignore[name-defined,misc]  # Flask-SQLAlchemy makes it at run time
         id = db.Column(db.String, primary_key=True)
