@@ -97,11 +97,14 @@ def _other_name(chance: Random) -> Post:
 
 
 def _deep(chance: Random) -> Post:
+    """Deeper than some Pythons read, and for all of them no webhook."""
     depth = chance.choice([1_500, 5_000, 20_000, 30_000])
     opening, closing = chance.choice([(b"[", b"]"), (b'{"a":', b"}")])
     deep = (opening * depth + b"1" + closing * depth)[: MOST - 100]
     return Post(
-        "deep", chance.choice([deep, b'{"x":' + deep + b',"orderId":7}', opening * (MOST // len(opening))]), 400
+        "deep",
+        chance.choice([b"[%b]" % deep, b'{"x":' + deep + b',"orderId":7}', opening * (MOST // len(opening))]),
+        400,
     )
 
 
