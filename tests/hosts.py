@@ -1,7 +1,7 @@
 """Opens a shop's database with each SQLAlchemy that `init_app` takes, so that a test need not know which one it has.
 
-`--host` chooses one for all tests. Without it, tests in `ROTATING` use one by their names, on PostgreSQL the next, and all
-others the first. With `--turn-hosts 1` or `2` each of `ROTATING` uses the one that is so many further.
+`--host` chooses one for all tests. Without it, tests in `ROTATING` use one by their names, on PostgreSQL the next, and
+all others the first. With `--turn-hosts 1` or `2` each of `ROTATING` uses the one that is so many further.
 """
 
 from __future__ import annotations
