@@ -187,15 +187,11 @@ class Books:
             {
                 "docs": [_shown(one) for one in shown],
                 "totalDocs": len(newest),
-                "offset": (number_of_page - 1) * size,
                 "limit": size,
                 "totalPages": pages,
                 "page": number_of_page,
-                "pagingCounter": (number_of_page - 1) * size + 1,
                 "hasPrevPage": number_of_page > 1,
                 "hasNextPage": number_of_page < pages,
-                "prevPage": number_of_page - 1 if number_of_page > 1 else None,
-                "nextPage": number_of_page + 1 if number_of_page < pages else None,
             }
         )
 
