@@ -1774,6 +1774,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_PARTS}::test_a_cancelled_refund_may_reach_the_total[sqlite]",
             Swap("checkouts.part_payments:PartPayments.complete", "excess < 0", "False"),
         ),
+        "a receiver that keeps parts from paying is named nowhere": (
+            f"{_PARTS}::test_a_receiver_that_fails_breaks_no_page_and_no_settlement_of_a_part[sqlite]",
+            Swap("checkouts.part_payments:PartPayments._look_again", "{} if paid else failure", "{}"),
+        ),
         "an excess is not told": (
             f"{_PARTS}::test_an_excess_is_told_and_listed_until_it_is_refunded[sqlite]",
             Swap("checkouts.moves:Moves._store_move", "move.reason == Reason.EXCESS", "False"),
