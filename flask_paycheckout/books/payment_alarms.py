@@ -326,7 +326,8 @@ def money_to_pay_back(look: Look) -> Iterator[Alarm]:
         ("payment paid no order: pay the money back or keep it", "payments paid no order: pay them back or keep them"),
         example,
         "Pay one back: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",
-        "Say what became of one: flask paycheckout payback CHECKOUT_ID --done (or --kept) --by YOU --why REASON",
+        "Say what became of one: flask paycheckout payback CHECKOUT_ID --done (or --kept; an excess: --kept)"
+        " --by YOU --why REASON",
     ):
         sums = ", ".join(map(str, sums_of(money.left for money in listed)))
         which = "together, of the oldest" if found.count > len(listed) else "together"
