@@ -40,7 +40,8 @@ _LONGEST_LIFE = 60
 _MOST_COMPLAINTS = 10
 _MOST_ROUNDS = 20
 _WRITTEN = "written{}"
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+#: Of events, and in references of requests and refunds.
+_RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|(?:[0-9a-f]{9}-)?[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
@@ -233,7 +234,7 @@ class Nursery:
         known = [[{name: row[name] for name in row if name != "id"} for row in found] for found in rows.values()]
         numbers: dict[str, str] = {}
         everything = json.dumps([known, self._world.record.lines()], default=str)
-        return _UUID.sub(lambda found: numbers.setdefault(found.group(), f"id {len(numbers)}"), everything)
+        return _RANDOM.sub(lambda found: numbers.setdefault(found.group(), f"id {len(numbers)}"), everything)
 
     def _recovers(self, begun: _Begun) -> list[str]:
         def live() -> None:
