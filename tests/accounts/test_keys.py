@@ -111,11 +111,20 @@ def test_no_variable_of_a_refusal_shows_a_key(given: dict[str, Any]) -> None:
         ({"base_url": "ftp://x"}, "base_url"),
         ({"checkout_origins": ["https://x/path"]}, "checkout_origins.* contains a path"),
         ({"signer": object()}, "signer.* has no method sign"),
+        ({"public_url": "ada.example"}, r"Account\(public_url=\.\.\.\)"),
+        ({"languages": ["xx"]}, r"Account\(languages=\.\.\.\)"),
+        ({"time_zone": "Mars/Base"}, r"Account\(time_zone=\.\.\.\)"),
+        ({"shop_name": "a\nb"}, r"Account\(shop_name=\.\.\.\)"),
     ],
 )
 def test_keys_that_cannot_be_used_are_refused_by_name(given: dict[str, Any], fault: str) -> None:
     with pytest.raises(ConfigurationError, match=fault):
         Account(**{"client_id": "id", "client_secret": SECRET} | given)
+
+
+def test_no_secret_shows_itself() -> None:
+    shown = repr(Account("id", SECRET, access_token=f"{SECRET}-token"))
+    assert ("id" in shown, SECRET in shown) == (True, False)
 
 
 @pytest.mark.parametrize(("name", "error"), [(7, TypeError), ("a\nb", ValueError), ("x" * 256, ValueError)])

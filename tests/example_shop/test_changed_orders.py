@@ -13,9 +13,12 @@ import pytest
 from sqlalchemy import event, select, update
 
 from example_shop.database import Line, Order, db
+from example_shop.fulfilment import order_parcel
 from example_shop.hooks import now
-from example_shop.payments import paycheckout
-from example_shop.stock import Reservation, Stock
+from example_shop.payments import NotWhatWasPaid, paycheckout
+from example_shop.receipts import write_receipt
+from example_shop.stock import Reservation, Stock, take_jars
+from example_shop.suppliers import pay_suppliers
 from tests.example_shop.conftest import WAREHOUSE, Shopper
 from tests.races.interleaving import every_interleaving
 
@@ -137,3 +140,21 @@ def test_an_order_that_changes_at_any_moment_of_its_payment(moment: Moment, act:
         engine = db.engine
     # Each order of the statements in which one act is left once in its course for the other.
     assert every_interleaving(engine, begin, moment.nothing_is_lost_or_given_away, preemptions=1) > 2
+
+
+def test_who_ships_and_who_books_look_at_what_was_paid(moment: Moment) -> None:
+    """Should a shop forget the lock somewhere, its receivers refuse, and `report` names them."""
+    moment.begins()
+    moment.settles()
+    with moment.shop.app_context():
+        db.session.execute(update(Line).where(Line.order_id == moment.order_id).values(quantity=9))
+        db.session.commit()
+        checkout = db.session.scalars(select(paycheckout.Checkout)).one()
+        # As receivers are called: with an object that is loaded, and without an open transaction.
+        db.session.expunge(checkout)
+        told: dict[str, Any] = {"order_id": moment.order_id, "checkout": checkout, "event_id": "told again"}
+        for receiver in (order_parcel, pay_suppliers, write_receipt, take_jars):
+            db.session.rollback()
+            with pytest.raises(NotWhatWasPaid, match="was paid"):
+                receiver(moment.shop, **told)
+    assert moment.shipped == {moment.order_id: Counter({"first-snow": 1})}

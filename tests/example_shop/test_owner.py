@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from example_shop.throttle import MOST_FROM_ONE
 from tests.example_shop.conftest import PASSWORD, Owner, Shopper, newest_checkout
+from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flask import Flask
 
     from flask_paycheckout.testing import Sandbox
@@ -35,7 +39,14 @@ def test_the_desk_needs_the_password(owner: Owner, shopper: Shopper) -> None:
     assert owner.logs_in().location == "/owner/"
     assert order_id in owner.sees("/owner/")
     owner.sends("/owner/logout")
-    assert owner.browser.get("/owner/").location == "/owner/login"
+    for path in ("/owner/", "/owner/stock/", "/owner/payments/", "/owner/payments/books"):
+        assert owner.browser.get(path).location == "/owner/login"
+    assert owner.sends("/owner/stock/", slug="first-snow", jars=2).location == "/owner/login"
+
+
+def test_a_shop_without_a_password_has_no_desk(make_shop: Callable[..., Flask]) -> None:
+    owner = Owner(make_shop(OWNER_PASSWORD=None))
+    assert [owner.logs_in(password).status_code for password in ("", "None", "anything")] == [403] * 3
 
 
 def test_the_owner_rejects_held_money_and_the_order_may_be_paid_anew(
@@ -75,6 +86,16 @@ def test_who_guesses_the_password_waits(shop: Flask, owner: Owner, paycheckout_s
     assert tries_from(owner, "192.0.2.2", PASSWORD) == (303, None)
     paycheckout_sandbox.advance(minutes=15)
     assert tries_from(stranger, "192.0.2.1") == (403, None)
+
+
+def test_of_many_guesses_at_once_no_more_than_allowed_are_looked_at(
+    make_shop: Callable[..., Flask], each_database: str
+) -> None:
+    shop = make_shop(SQLALCHEMY_DATABASE_URI=each_database)
+    strangers = [Owner(shop) for _ in range(2 * MOST_FROM_ONE)]
+    with crowd(len(strangers)) as people:
+        answers = people.does([partial(answer_to_a_guess, each) for each in strangers])
+    assert sorted(answers) == [403] * MOST_FROM_ONE + [429] * MOST_FROM_ONE
 
 
 def test_a_login_begins_a_new_session(shop: Flask, owner: Owner) -> None:

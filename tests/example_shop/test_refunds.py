@@ -77,6 +77,17 @@ def test_an_order_is_refunded_to_where_the_customer_says(
     assert any(f"{asked.reference} of 9.90 is completed" in line for line in stored(shop, order_id)["diary"])
 
 
+def test_money_is_refunded_once_with_a_reason_and_by_the_owner(shop: Flask, owner: Owner, payments: Payments) -> None:
+    checkout_id = newest_checkout(shop, payments.buys(first_snow=1))
+    assert refund(owner, checkout_id).location == "/owner/login"
+    owner.logs_in()
+    assert refund(owner, checkout_id, why=" ").status_code == 400
+    assert refund(owner, "no-such-checkout").status_code == 404
+    assert refunds(shop) == []
+    assert [refund(owner, checkout_id).status_code for _ in range(2)] == [303, 409]
+    assert len(refunds(shop)) == 1
+
+
 def test_who_only_knows_the_orders_number_gets_no_link_to_its_refund(
     shop: Flask, owner: Owner, payments: Payments
 ) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import select, update
 
-from example_shop.database import db
-from example_shop.stock import OPENING, Reservation, Stock, follow_payment
+from example_shop.database import Order, db
+from example_shop.stock import OPENING, Reservation, SoldOut, Stock, follow_payment, release, reserve
 from tests.example_shop.conftest import Owner, Payments, Shopper, newest_checkout, stored
+from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flask import Flask
 
 
@@ -74,6 +79,39 @@ def test_the_last_jar_is_for_who_pays_first(shop: Flask, shopper: Shopper, payme
     payments.passes(10)
     assert shopper.reads(first) == "We are looking at your payment"
     assert shelf(shop) == (0, 0, 1)
+
+
+def test_nobody_reserves_more_than_half_of_a_shelf_without_paying(
+    shop: Flask, shopper: Shopper, payments: Payments
+) -> None:
+    orders = [shopper.orders(first_snow=9) for _ in range(5)]
+    for order_id in orders:
+        payments.picks(order_id)
+    payments.passes(2)
+    for order_id in orders:
+        shopper.changes(order_id, first_snow=20)
+    free, reserved, _ = shelf(shop)
+    assert 0 < reserved <= free
+
+
+def test_of_many_at_once_as_many_get_a_jar_as_there_are(make_shop: Callable[..., Flask], each_database: str) -> None:
+    shop = make_shop(SQLALCHEMY_DATABASE_URI=each_database)
+    shopper = Shopper(shop)
+    orders = [shopper.orders(first_snow=2) for _ in range(8)]
+    leave_only(shop, 13)
+
+    def act(order_id: str, *, gives_back: bool = False) -> None:
+        with shop.app_context():
+            with suppress(SoldOut):
+                release(order_id) if gives_back else reserve(db.session.get_one(Order, order_id))
+            db.session.commit()
+
+    with crowd(8) as people:
+        people.does([partial(act, each) for each in orders])
+        assert shelf(shop) == (7, 6, 0)
+        people.does([partial(act, each, gives_back=True) for each in orders[:4] * 2])
+        people.does([partial(act, each, gives_back=True) for each in orders])
+    assert shelf(shop) == (13, 0, 0)
 
 
 @pytest.fixture

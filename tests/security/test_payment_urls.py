@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from playwright.sync_api import sync_playwright
+from sqlalchemy import update
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import Pay
@@ -15,7 +16,7 @@ from tests.conftest import OpenShop
 from tests.optional_parts import chromium
 from tests.scripted import Service, Shop, success
 from tests.security.payment_urls import GOOD, TRICKS
-from tests.views.pages import presses_pay
+from tests.views.pages import opens, presses_pay, reach
 
 LISTED = {"PAYCHECKOUT_CHECKOUT_ORIGINS": ["https://pay.example"]}
 CONFIGS = [pytest.param({}, id="https anywhere"), pytest.param(LISTED, id="listed")]
@@ -80,6 +81,20 @@ def test_a_url_that_was_allowed_and_is_not_any_more_sends_nobody_there(open_shop
     service.page = "https://pay.example/checkout/{id}"
     after = open_shop(SQLALCHEMY_DATABASE_URI=before.app.config["SQLALCHEMY_DATABASE_URI"], **LISTED)
     assert presses_pay(after).headers["Location"] == "https://pay.example/checkout/chk-2"
+
+
+def test_a_url_that_another_program_stored_is_neither_followed_nor_offered(open_shop: OpenShop) -> None:
+    shop = open_shop(**LISTED)
+    reach(shop, "pending")
+    assert "Back to the payment page" in opens(shop).text
+    for url in ("https://evil.example/1", "https://evil.example/\r\nSet-Cookie: a=b", "//evil.example", ""):
+        shop.executes(update(shop.runtime.models.checkouts).values(url=url))
+        assert "Back to the payment page" not in opens(shop).text
+        answer = opens(shop, suffix="?payment=1")
+        assert (answer.status_code, "Location" in answer.headers) == (200, False), url
+        shop.starts("o-2")
+        shop.executes(update(shop.runtime.models.checkouts).values(url=url))
+        assert PAY_EXAMPLE.fullmatch(presses_pay(shop, "o-2").headers["Location"])
 
 
 def origins_in_chromium(urls: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from flask_paycheckout import Pay
 from tests.scripted import Shop
-from tests.views.pages import STATUSES, heading, opens, reach
+from tests.views.pages import STATUSES, heading, names, opens, reach
 
 
 def asks(shop: Shop, order_id: str = "o-1") -> dict[str, Any]:
@@ -39,6 +39,7 @@ def test_the_json_has_three_fields_and_no_more(shop: Shop, status: str, final: b
 def test_the_page_shows_the_status_and_the_way_to_pay_while_one_is_wanted(shop: Shop, status: str) -> None:
     reach(shop, status)
     page = opens(shop).text
+    assert not names(page, "chk-1")
     assert f'data-status="{status}"' in page
     assert ("<form" in page) is (status not in ("pending", "paid", "held"))
     assert ("status.js" in page) is (status != "paid")
@@ -137,6 +138,20 @@ def test_the_page_leads_back_to_the_shops_own_page_of_the_order(shop: Shop) -> N
     shop.paycheckout.order_url(lambda order_id: f'/own/{order_id}?a=1&b="' if order_id == "o-1" else None)
     assert '<a href="/own/o-1?a=1&amp;b=&#34;">Back to your order</a>' in opens(shop).text
     assert "Back to your order" not in opens(shop, "o-2").text
+
+
+def test_a_service_that_is_away_leaves_the_page_as_it_was(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    shop.service.fails(shop.starts())
+    assert [asks(shop)["status"] for _ in range(2)] == ["created", "created"]
+    assert "could not be read for its status page" in caplog.text
+    assert len(shop.service.reads) == 1, "the pages keep to the back-off"
+
+
+def test_an_order_whose_total_cannot_be_told_has_a_page_without_a_button(shop: Shop) -> None:
+    shop.starts()
+    shop.paycheckout.order_total(lambda order_id: Pay("0.00", "USD"))
+    answer = opens(shop)
+    assert (answer.status_code, "<form" in answer.text) == (200, False)
 
 
 def test_visits_share_one_read_in_five_seconds(shop: Shop) -> None:

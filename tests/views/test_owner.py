@@ -80,6 +80,12 @@ def test_whom_the_shop_does_not_name_sees_nothing(shop: Shop, nobody: object, pa
     assert shop.attempt(checkout_id).status == "held"
 
 
+def test_the_permission_is_asked_in_every_request(shop: Shop) -> None:
+    names: list[str | None] = ["Ada", None]
+    opens_view(shop, lambda: names.pop(0))
+    assert [shop.browser.get(ROOT).status_code for _ in range(2)] == [200, 403]
+
+
 @pytest.mark.parametrize("answer", [True, 7, object()])
 def test_a_permission_must_name_a_person_since_decisions_are_recorded_with_the_name(shop: Shop, answer: object) -> None:
     opens_view(shop, lambda: answer)

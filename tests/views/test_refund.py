@@ -109,6 +109,13 @@ def test_a_form_of_another_site_is_refused(open_shop: OpenShop, headers: dict[st
 # The form
 
 
+def test_a_body_that_is_no_text_or_has_thousands_of_fields_changes_nothing(shop: Shop) -> None:
+    customer, form = refunded(shop), "application/x-www-form-urlencoded"
+    for data in (b"account_name=%ff%fe&account_number=%ff", b"&".join(b"f%d=1" % count for count in range(3_000))):
+        answer = shop.browser.post(customer.path, data=data, content_type=form, headers=SAME_SITE)
+        assert (answer.status_code, customer.refund.claims, recipients(shop)) == (422, 0, [])
+
+
 @pytest.mark.parametrize(
     ("field", "typed", "fault"),
     [

@@ -53,6 +53,7 @@ def test_garbage_is_not_the_envelope(merchant: Merchant, tester: Tester) -> None
     response = merchant.gets("/v1/deposit/x")
     assert response.status_code == 502
     assert response.mimetype == "text/html"
+    assert response.headers["Content-Security-Policy"].startswith("default-src 'none';"), "nor may it run a script"
     assert not response.is_json
 
 
