@@ -95,6 +95,12 @@ def test_an_account_that_is_gone_stops_no_other(market: Sellers, service: Signin
     assert {client_id for client_id, _ in service.signed} == {"id-bo"}, "no fallback to other keys"
 
 
+def test_the_shop_is_not_asked_whose_an_order_is_that_cannot_be_paid(market: Sellers) -> None:
+    market.shop.paycheckout.account_of({"o-1": "ada"}.__getitem__)
+    assert presses_pay(market.shop, "no-such-order").status_code == 404
+    assert opens(market.shop, "no-such-order").status_code == 200
+
+
 def test_a_service_that_fails_for_one_account_is_still_asked_for_the_others(
     market: Sellers, service: SigningService
 ) -> None:

@@ -88,6 +88,12 @@ def test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pa
     assert (paid.status, paid.account, paid.paid_by, paid.client_id) == ("sent", "bo", "", "shop-1")
 
 
+def test_one_that_is_gone_or_has_no_token_waits_and_stops_no_other(owing: Sellers) -> None:
+    del owing.client_ids["ada"]
+    assert sends(owing.shop).sent == 1
+    assert statuses(owing) == {"ada": "ready", "bo": "sent", "": "ready"}
+
+
 def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_their_keys(
     owing: Sellers, service: SigningService
 ) -> None:

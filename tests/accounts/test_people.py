@@ -118,6 +118,19 @@ def an_outage(market: Sellers, service: SigningService) -> None:
     service.refused = set()
 
 
+def test_starts_of_one_account_that_fail_are_told_while_another_one_sells(
+    market: Sellers, service: SigningService
+) -> None:
+    service.refused = {"id-ada"}
+    for place in range(8):
+        with pytest.raises(Exception, match="Unknown client"):
+            market.shop.starts("o-1")
+        market.add("bo", f"b-{place}")
+        market.shop.starts(f"b-{place}")
+        market.shop.clock.advance(minutes=1)
+    assert "refused-keys:ada" in urgent(market.shop)
+
+
 def test_a_read_that_is_answered_ends_the_alarm_that_nobody_can_start_a_payment(
     market: Sellers, service: SigningService
 ) -> None:

@@ -36,6 +36,12 @@ def test_an_order_with_a_consigned_jar_is_priced_by_what_the_shop_receives(shop:
     assert total_of(shop, order_id) == Pay(Decimal("38.40"), "USD")
 
 
+def test_only_open_orders_are_to_be_paid(shop: Flask, shopper: Shopper) -> None:
+    order_id = shopper.orders(small_rainbow=1)
+    shopper.cancels(order_id)
+    assert total_of(shop, order_id) is total_of(shop, "AAAA-BBBB-CCCC") is None
+
+
 def test_the_payment_pages_lead_back_to_the_order(shop: Flask, shopper: Shopper) -> None:
     order_id = shopper.orders(small_rainbow=1)
     shopper.sees(f"/orders/{order_id}")
