@@ -176,6 +176,8 @@ class History:
         if name is not None:
             due = self.oracle.pages[name].due
             cents = self.chance.choice([due, due, max(due - 1, 1), due + 1, *SUMS])
+            # Which part is the newest shows by their times.
+            self.shop.clock.advance(milliseconds=1)
             self.shop.settles(name, "completed", inputAmount=number(usd(cents)))
             self.oracle.arrives(name, cents)
 
@@ -197,6 +199,7 @@ class History:
             self.oracle.total = None
 
     def looks(self) -> None:
+        self.shop.clock.advance(milliseconds=1)
         if self.chance.random() < 0.5 or not self.oracle.parts:
             self.shop.reconciles()
         else:
