@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from flask_paycheckout import Host
 
 FLASK_SQLALCHEMY, LITE, PLAIN = HOSTS = ("Flask-SQLAlchemy", "Flask-SQLAlchemy-Lite", "SQLAlchemy")
-ROTATING = {"crash", "events", "journeys", "races"}
+ROTATING = {"crash", "events", "journeys", "races", "states"}
 
 
 def host_of(nodeid: str, options: Any) -> str:

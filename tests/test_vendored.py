@@ -11,7 +11,7 @@ VENDORED = tomllib.loads((ROOT / "flask_paycheckout" / "vendored.toml").read_tex
 OWN = {".py", ".pyi", ".html", ".po", ".mo", ".typed", ".pyc", ".toml"}
 OWN_FILES = {
     *(f"flask_paycheckout/static/{name}" for name in ("copy.js", "owner.css", "paycheckout.css", "status.js")),
-    *(f"flask_paycheckout/sandbox/static/{name}" for name in ("inspector.css", "sandbox.css")),
+    *(f"flask_paycheckout/sandbox/static/{name}" for name in ("inspector.css", "picture.svg", "sandbox.css")),
 }
 
 

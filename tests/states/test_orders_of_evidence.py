@@ -25,7 +25,7 @@ Coming = tuple[str, ...]
 def shop(open_shop: OpenShop) -> Shop:
     shop = open_shop(SQLALCHEMY_DATABASE_URI="sqlite://")
     with shop.app.app_context():
-        watch_moves(shop.db)
+        watch_moves(shop.db.engine)
     return shop
 
 

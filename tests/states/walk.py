@@ -29,7 +29,7 @@ class Walk:
         self.checkout_id = shop.starts()
         self._began = shop.clock.now
         with shop.app.app_context():
-            self._raw = driver_of(shop.db)
+            self._raw = driver_of(shop.db.engine)
 
     def takes(self, kind: str) -> None:
         """One piece of evidence reaches the shop and the model, which then agree."""

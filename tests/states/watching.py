@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 
 #: Every stored state in order: the checkout's id, the state before (NULL for a new row), and the state then.
 MOVES = "SELECT checkout_id, before, after FROM watched_move ORDER BY number"
@@ -24,12 +23,12 @@ _STATEMENTS = (
 )
 
 
-def watch_moves(db: SQLAlchemy) -> None:
-    with db.engine.begin() as connection:
+def watch_moves(engine: Engine) -> None:
+    with engine.begin() as connection:
         for statement in _STATEMENTS:
             connection.execute(text(statement))
 
 
-def driver_of(db: SQLAlchemy) -> Any:
+def driver_of(engine: Engine) -> Any:
     """The one connection of a database in memory, below SQLAlchemy: it gives and takes the whole database at once."""
-    return db.engine.raw_connection().dbapi_connection
+    return engine.raw_connection().dbapi_connection

@@ -12,7 +12,6 @@ from typing import Any
 import httpx
 import msgspec
 from flask import Flask
-from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import Pay, PayCheckout, Receive, order_paid
 from flask_paycheckout.client import PaymentsClient
@@ -20,6 +19,7 @@ from flask_paycheckout.client.retries import Pace
 from flask_paycheckout.runtime import KEY
 from flask_paycheckout.sandbox.world.database import db as service_db
 from flask_paycheckout.testing import Sandbox
+from tests.hosts import arguments_of, database_on
 from tests.scripted import SAME_SITE, make_app
 from tests.states.watching import MOVES, driver_of, watch_moves
 
@@ -72,7 +72,7 @@ class World:
 
     sandbox: Sandbox
 
-    def __init__(self) -> None:
+    def __init__(self, host: str) -> None:
         self.line = Line()
         self.line.sandbox = Sandbox()
         self.totals: dict[str, Total | None] = {}
@@ -80,14 +80,14 @@ class World:
         self.told: list[tuple[str, str]] = []
         self.receiver_failures = 0
         self.app: Flask = make_app(**self.line.sandbox.config)
-        self.db = SQLAlchemy(self.app)
+        self.db = database_on(host, self.app)
         self.paycheckout = PayCheckout()
-        self.paycheckout.init_app(self.app, self.db, transport=self.line)
+        self.paycheckout.init_app(self.app, **arguments_of(self.db), transport=self.line)
         self.paycheckout.order_total(lambda order_id: self.totals.get(order_id))
         with self.app.app_context():
             self.db.create_all()
-            watch_moves(self.db)
-            self._raw = driver_of(self.db)
+            watch_moves(self.db.engine)
+            self._raw = driver_of(self.db.engine)
         self._empty = self._raw.serialize()
         _wait_for_nothing(self.app.extensions[KEY].client)
 
