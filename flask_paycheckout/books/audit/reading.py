@@ -24,8 +24,10 @@ _TICK = 0.5
 _FAILURES = 3
 # Seconds of the first pause and the longest one, each twice as long as the one before.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
-# Seconds that an account may stay away. A service that counts requests by the minute answers again in the next one.
-_PATIENCE = 90.0
+# Seconds that an account may stay away: a tenth of the time that the audit has run, within these limits. A service that
+# counts requests by the minute answers again in the next one.
+_SHARE, _LEAST_PATIENCE, _MOST_PATIENCE = 0.1, 7.0, 300.0
+_RATE_PATIENCE = 90.0
 
 
 class Stopped(Exception):
@@ -70,6 +72,7 @@ class Reads:
     most: int
     stopped: Callable[[], bool]
 
+    _began: float = field(default_factory=time.monotonic, init=False)
     _sources: dict[Hashable, _Source] = field(default_factory=dict, init=False)
     _is_away: bool = field(default=False, init=False)
     """Whether some were given up, and nothing answered since: no others are waited for."""
@@ -129,7 +132,9 @@ class Reads:
         if not source.pauses:
             source.paused_since = now
         seconds = max(min(_FIRST_PAUSE * 2**source.pauses, _LONGEST_PAUSE), error.retry_after or 0.0)
-        late = now + seconds > source.paused_since + (0.0 if self._is_away else _PATIENCE)
+        least = _RATE_PATIENCE if isinstance(error, RateLimited) else _LEAST_PATIENCE
+        patience = 0.0 if self._is_away else min(max(_SHARE * (now - self._began), least), _MOST_PATIENCE)
+        late = now + seconds > source.paused_since + patience
         if late or is_about_keys(error):
             source.down, self._is_away = error, self._is_away or late
             return False
