@@ -143,11 +143,12 @@ class WebhookSender:
 
     def _run(self) -> None:
         tick = monotonic()
-        while not self._stopped.is_set():
-            app = None if self._app is None else self._app()
-            if app is None:
-                return
+        while True:
+            # Cleared before all that it tells of is looked at.
             self._woken.clear()
+            app = None if self._app is None else self._app()
+            if app is None or self._stopped.is_set():
+                return
             is_time = monotonic() >= tick
             if is_time:
                 tick = monotonic() + self._tick
