@@ -123,7 +123,8 @@ class Reads:
         source.failures = source.failures + 1 if len(failures) == len(results) else 0
         if not source.failures:
             source.answered, source.pauses, self._is_away = True, 0, False
-        error = next((one for one in failures if isinstance(one, RateLimited)), None)
+        limited = next((one for one in failures if isinstance(one, RateLimited)), None)
+        error: PaymentsError | None = limited
         if error is None and source.failures >= _FAILURES:
             error = failures[-1]
         if error is None:
@@ -132,7 +133,7 @@ class Reads:
         if not source.pauses:
             source.paused_since = now
         seconds = max(min(_FIRST_PAUSE * 2**source.pauses, _LONGEST_PAUSE), error.retry_after or 0.0)
-        least = _RATE_PATIENCE if isinstance(error, RateLimited) else _LEAST_PATIENCE
+        least = _RATE_PATIENCE if limited else _LEAST_PATIENCE
         patience = 0.0 if self._is_away else min(max(_SHARE * (now - self._began), least), _MOST_PATIENCE)
         late = now + seconds > source.paused_since + patience
         if late or is_about_keys(error):
