@@ -77,13 +77,13 @@ def test_without_a_fault_the_answer_is_taken(serve: Serve) -> None:
 @pytest.mark.parametrize("answer", AT_ONCE.values(), ids=AT_ONCE)
 def test_a_fault_is_a_typed_error_at_once(serve: Serve, answer: Answer) -> None:
     server = serve(answer)
-    with client_of(server) as client, in_time(0):
-        with pytest.raises(TransportFailed):
-            client.deposits.get(CHECKOUT)
-        with pytest.raises(TransportFailed):
-            client.checkouts.create(Pay(1, "USD"))
-        with pytest.raises(OutcomeUnknown):
-            client.deposits.sandbox_update(CHECKOUT, "completed")
+    # Each on a connection of its own: what is left over on a kept one may fail the next request before it is sent.
+    with client_of(server) as client, in_time(0), pytest.raises(TransportFailed):
+        client.deposits.get(CHECKOUT)
+    with client_of(server) as client, in_time(0), pytest.raises(TransportFailed):
+        client.checkouts.create(Pay(1, "USD"))
+    with client_of(server) as client, in_time(0), pytest.raises(OutcomeUnknown):
+        client.deposits.sandbox_update(CHECKOUT, "completed")
     assert len(server.requests) == 3
 
 

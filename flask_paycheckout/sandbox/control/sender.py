@@ -86,7 +86,7 @@ HANGING_SECONDS = 0.5
 MAX_THREADS = 64
 """The most webhooks that are sent at the same time, those whose receivers hang included."""
 STOP_SECONDS = 2.0
-"""Seconds that webhooks which are being sent may take when the sandbox stops."""
+"""Seconds that the thread, and then the webhooks which are being sent, may take when the sandbox stops."""
 
 
 class WebhookSender:
@@ -123,10 +123,11 @@ class WebhookSender:
             self._thread.start()
 
     def stop(self) -> None:
-        """Look for nothing more in this process; what is being sent is finished."""
+        """Look for nothing more in this process, and wait for the thread that does; what is being sent is finished."""
         if self._process == os.getpid():
             self._stopped.set()
             self._woken.set()
+            self._thread.join(STOP_SECONDS)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -136,7 +137,6 @@ class WebhookSender:
             yield
         finally:
             self.stop()
-            self._thread.join()
             end = monotonic() + STOP_SECONDS
             while self._sending and monotonic() < end:
                 sleep(0.01)

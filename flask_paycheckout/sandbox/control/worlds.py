@@ -223,6 +223,7 @@ def close_world(app: Flask) -> None:
     """End the threads and connections of an application that is not used any more."""
     sender: WebhookSender | None = app.extensions.get(SENDER)
     if sender is not None:
+        # First: who waits for a connection while the pool is disposed of waits in vain.
         sender.stop()
     with app.app_context():
         db.engine.dispose()
