@@ -17,6 +17,7 @@ from flask_paycheckout import Pay, PayCheckout, order_paid
 from tests.hosts import HOSTS, arguments_of, database_on
 from tests.races.effects import add_effects
 from tests.scripted import Clock, Service, Shop
+from tests.two_accounts import gets_two_accounts, keys_of_second
 
 
 def create_app() -> Flask:
@@ -47,6 +48,9 @@ def create_shop(transport: httpx.BaseTransport | None = None, **config: Any) -> 
     paycheckout = PayCheckout()
     paycheckout.init_app(app, **arguments_of(db), transport=transport)
     paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
+
+    if app.config.get("ACCOUNTS") == 2:
+        gets_two_accounts(paycheckout, keys_of_second(None, app.config["PAYCHECKOUT_CLIENT_ID"]))
 
     @order_paid.connect_via(app)
     def ship(app: Flask, *, order_id: str, **facts: object) -> None:
