@@ -7,31 +7,49 @@ Translate what is new, take the mark "fuzzy" away where the old words are still 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 from babel.messages import Catalog
 from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from flask_paycheckout.translations.catalogues import DOMAIN, FOLDER, LANGUAGES
+from flask_paycheckout.views import page_text, refund_text
 
 PACKAGE = FOLDER.parent
 # All that a customer reads stands in these modules; the templates have no words of their own.
-SOURCES = (PACKAGE / "views" / "page_text.py", PACKAGE / "views" / "refund_text.py")
-KEYWORDS = {"message": None, "gettext": None, "ngettext": (1, 2)}
+SOURCES = (page_text, refund_text)
+KEYWORDS = {"gettext": None, "ngettext": (1, 2)}
 # What git knows better, and what would change with every Babel.
 _LEFT_OUT = ("Report-", "POT-", "PO-", "Last-Translator", "Language-Team", "Generated-By")
 
 
 def extracted() -> Catalog:
-    """Every message of the source."""
+    """Every message of the source: the texts of its constants, and those that its functions look up."""
     catalog = _new(None)
     for source in SOURCES:
-        place = str(source.relative_to(PACKAGE.parent))
-        for _, found, comments, _ in extract_from_file("python", str(source), keywords=KEYWORDS):
-            catalog.add(found, auto_comments=comments, locations=[(place, 0)])
+        file = Path(source.__file__ or "")
+        constants = [value for name, value in vars(source).items() if name.isupper()]
+        looked_up = [found for _, found, _, _ in extract_from_file("python", str(file), keywords=KEYWORDS)]
+        for found in [*texts_of(constants), *looked_up]:
+            catalog.add(found, locations=[(str(file.relative_to(PACKAGE.parent)), 0)])
     return catalog
+
+
+def texts_of(value: object) -> Iterator[str]:
+    """The texts in a constant of any form."""
+    if isinstance(value, str):
+        yield from [value] if value else []
+    elif isinstance(value, Mapping):
+        yield from texts_of([*value.values()])
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from texts_of(each)
+    elif isinstance(value, msgspec.Struct):
+        yield from texts_of(msgspec.structs.astuple(value))
 
 
 def po_file(language: str) -> Path:

@@ -94,12 +94,10 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
     Exit code 0: no event waits any more. 1: some still do.
     """
     shop = runtime().for_writing("deliver()")
-    outbox = shop.outbox
     with usable(order_id="--order"):
         order_id = order_id and shop.requests.require_order(order_id)
-    with progress_bar("Delivering events", lambda: outbox.queue.count_waiting(order_id)) as bar:
-        done = outbox.deliver_waiting(order_id, now=now, progress=bar and (lambda delivered: bar.update(1)))
-    waiting = outbox.queue.count_waiting(order_id)
+    done = shop.outbox.deliver_waiting(order_id, now=now)
+    waiting = shop.outbox.queue.count_waiting(order_id)
     later = ["To deliver those whose next try is due later: flask paycheckout deliver --now"]
     facts = {"delivered": done.delivered, "failed": done.failed, "waiting": waiting}
     counts = f"delivered {done.delivered}, failed {done.failed}, still waiting {waiting}"

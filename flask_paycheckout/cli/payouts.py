@@ -23,7 +23,6 @@ from flask_paycheckout.cli.options import (
     known_account,
     limit_option,
     log_in,
-    progress_bar,
     require_one,
     system_user,
     tell,
@@ -36,7 +35,6 @@ from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.payouts.results import PayoutReport
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import (
     account_text,
@@ -130,7 +128,7 @@ def send(login: bool, as_json: bool) -> None:
     Exit code 0: nothing failed. 1: a payout failed or is unknown, or no access token is configured and payouts wait.
     """
     token = log_in(click.prompt("E-mail", err=True)) if login else None
-    report = _send(token)
+    report = runtime().for_writing("send_payouts()").payout_sender.run(concealed(token))[0]
     facts = asdict(report)
     tell(as_json, facts, counted(facts))
     if not report.clean:
@@ -205,37 +203,18 @@ def resolve(reference: str, sent: bool, not_sent: bool, by: str, why: str, as_js
 @payouts.command(short_help="Save the transfer proof of a completed bank transfer.")
 @click.argument("reference")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@json_option
-def proof(reference: str, file: Path, as_json: bool) -> None:
+def proof(reference: str, file: Path) -> None:
     """Save the transfer proof of a completed bank transfer, a PDF of the service, in FILE.
 
     Exit code 0: saved. 1: there is none, the service did not answer, or FILE cannot be written.
     """
     try:
         shop = runtime().for_reading("the transfer proof")
-        document = shop.transfer_proofs.read(reference)
-        file.write_bytes(document)
+        file.write_bytes(shop.transfer_proofs.read(reference))
     except (PaymentsError, OSError) as error:
         raise click.ClickException(visible(str(error))) from None
     shop.looked(system_user(), reference)
-    facts = {"reference": reference, "file": str(file), "bytes": len(document)}
-    tell(as_json, facts, f"the transfer proof of {reference} is in {file}")
-
-
-def _send(token: str | None) -> PayoutReport:
-    """Send with a progress bar on a terminal."""
-    shop = runtime().for_writing("send_payouts()")
-
-    def count_ready() -> int:
-        return shop.payout_queue.backlog(shop.clock()).ready
-
-    with progress_bar("Sending payouts", count_ready) as bar:
-
-        def advance() -> bool:
-            bar.update(bar.length - count_ready() - bar.pos)
-            return False
-
-        return shop.payout_sender.run(concealed(token), *([advance] if bar else []))[0]
+    click.echo(visible(f"the transfer proof of {reference} is in {file}"))
 
 
 def _decisions(call: str) -> PayoutDecisions:

@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.account_names import is_stored, open_accounts
-from flask_paycheckout.cli.options import progress_bar
 from flask_paycheckout.client import NotFound, PaymentsClient, PaymentsError, Probe, RequestRefused, Unauthorized
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.runtime import Runtime
@@ -115,17 +114,12 @@ def check_accounts(shop: Runtime, account: str | None) -> Iterator[Check]:
             # A signer of the shop's own may raise anything.
             return error
 
-    with (
-        ThreadPoolExecutor(_AT_ONCE, "paycheckout-doctor") as pool,
-        progress_bar("Signed reads with the keys of accounts", lambda: len(clients)) as bar,
-    ):
+    with ThreadPoolExecutor(_AT_ONCE, "paycheckout-doctor") as pool:
         for name, answer in zip(clients, pool.map(probe, clients.values()), strict=True):
             check = _check_of(answer, name)
             if check.level is not Level.OK or account:
                 yield check
             accepted += check.level is Level.OK
-            if bar is not None:
-                bar.update(1)
     if accepted and not account:
         yield ok("accounts", f"the service accepted a signed read with the keys of {accepted} of {len(names)}")
 

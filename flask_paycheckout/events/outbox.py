@@ -9,7 +9,7 @@ event that is no longer true is superseded and delivered to nobody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -63,40 +63,27 @@ class Outbox:
         self.queue.explain_unheard(unheard, started)
         return self._deliver_pages(started, batch, unheard=unheard)
 
-    def deliver_waiting(
-        self, order_id: str | None, *, now: bool, progress: Callable[[int], object] | None = None, batch: int = 1000
-    ) -> Delivery:
+    def deliver_waiting(self, order_id: str | None, *, now: bool, batch: int = 1000) -> Delivery:
         """Deliver waiting events, oldest first, each at most once in this call.
 
         :param order_id: only events of this order; None for all.
         :param now: also events whose next try is due later, except those that another process is delivering.
-        :param progress: called after each event with the number of events so far.
         :raises ValueError: the order id is invalid.
         """
         if order_id is not None:
             require_order_id(order_id)
         if now:
             self.queue.hurry(order_id, self.parts.clock())
-        return self._deliver_pages(self.parts.clock(), batch, order_id=order_id, progress=progress)
+        return self._deliver_pages(self.parts.clock(), batch, order_id=order_id)
 
     def _deliver_pages(
-        self,
-        due_by: datetime,
-        batch: int,
-        *,
-        unheard: Collection[str] = (),
-        order_id: str | None = None,
-        progress: Callable[[int], object] | None = None,
+        self, due_by: datetime, batch: int, *, unheard: Collection[str] = (), order_id: str | None = None
     ) -> Delivery:
         total, failed = Delivery(), set[str]()
         last: QueuedEvent | None = None
-        count = 0
         while page := self.queue.due(due_by, after=last, limit=batch, unheard=unheard, order_id=order_id):
             for last in page:
                 total += self._attempt(last.event_id, None, failed)
-                count += 1
-                if progress is not None:
-                    progress(count)
         return total
 
     def _attempt(self, event_id: str, held: HeldEvent | None, failed: set[str]) -> Delivery:

@@ -12,7 +12,9 @@ import hashlib
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from itsdangerous import BadSignature, TimestampSigner, URLSafeTimedSerializer
@@ -50,21 +52,19 @@ class Opened(NamedTuple):
     """The time of the first link; a link that replaces it keeps this time, and so expires with it."""
 
 
+@dataclass(frozen=True, repr=False)
 class SignedLinks:
-    """Makes and reads the tokens of one app.
+    """Makes and reads the tokens of one app."""
 
-    :param keys: returns the secret keys, the current one last (Flask's `SECRET_KEY_FALLBACKS`, then `SECRET_KEY`);
-        called each time, so that a rotated key takes effect at once.
-    :param max_age: how long a token is valid.
+    keys: Callable[[], Sequence[bytes]]
+    """Returns the secret keys, the current one last (Flask's `SECRET_KEY_FALLBACKS`, then `SECRET_KEY`).
+
+    Called each time, so that a rotated key takes effect at once.
     """
 
-    def __init__(self, keys: Callable[[], Sequence[bytes]], clock: Clock, max_age: timedelta) -> None:
-        self._keys = keys
-        self._clock = clock
-        self._max_age = max_age
-        # For each purpose the keys that it was last used with, and what they seal with. No lock: two threads that both
-        # make an entry make the same one.
-        self._sealers: dict[str, tuple[list[bytes], MultiFernet]] = {}
+    clock: Clock
+    max_age: timedelta
+    """For how long a token is valid."""
 
     def sign(self, purpose: str, subject: str, signed_at: datetime | None = None) -> str:
         """Make a token for this subject and purpose, safe inside a URL path.
@@ -72,7 +72,7 @@ class SignedLinks:
         :param subject: the object that the token stands for, such as an order id.
         :param signed_at: the time of the link that this one replaces; None for a new link.
         """
-        at = int((signed_at or self._clock()).timestamp())
+        at = int((signed_at or self.clock()).timestamp())
         if purpose in _FORMS:
             return str(self._signer(purpose, at).dumps(subject))
         return self._sealer(purpose).encrypt_at_time(subject.encode(), at).decode().rstrip("=")
@@ -85,7 +85,7 @@ class SignedLinks:
     def open(self, purpose: str, token: str) -> Opened | None:
         """The subject of a token and its time; None when it is forged, too old, or made for another purpose."""
         opened = (self._open_form if purpose in _FORMS else self._open_link)(purpose, token)
-        if opened is None or not -_CLOCK_SKEW <= self._clock() - opened.signed_at <= self._max_age:
+        if opened is None or not -_CLOCK_SKEW <= self.clock() - opened.signed_at <= self.max_age:
             return None
         return opened
 
@@ -120,21 +120,17 @@ class SignedLinks:
     def _sealer(self, purpose: str) -> MultiFernet:
         from cryptography.fernet import MultiFernet
 
-        keys = self._good_keys()
-        made_for, sealer = self._sealers.get(purpose, (None, None))
-        if sealer is None or made_for != keys:
-            sealer = MultiFernet([_fernet(key, purpose) for key in reversed(keys)])
-            self._sealers[purpose] = keys, sealer
-        return sealer
+        return MultiFernet([_fernet(key, purpose) for key in reversed(self._good_keys())])
 
     def _good_keys(self) -> list[bytes]:
         # Everybody knows the empty key, and an unset variable in SECRET_KEY_FALLBACKS is often read as one.
-        keys = [key for key in self._keys() if key]
+        keys = [key for key in self.keys() if key]
         if not keys:
             raise ConfigurationError("SECRET_KEY is empty; the links to pay are sealed with it. Set it again.")
         return keys
 
 
+@lru_cache(maxsize=64)
 def _fernet(key: bytes, purpose: str) -> Fernet:
     """The Fernet of one purpose, with a key that is derived from the secret key."""
     # Imported with the first link, so that programs that make none do not load `cryptography`.

@@ -31,6 +31,11 @@ class Language(msgspec.Struct, frozen=True):
     tag: str
     """The language with its region if there is one, such as "de-CH"; it decides the notation of amounts."""
 
+    def gettext(self, text: str) -> str:
+        """The translation of a text of the pages."""
+        # For an empty text, a catalogue gives its header.
+        return text and catalogue(self.code).gettext(text)
+
 
 def choose(wanted: Iterable[str], offered: Sequence[str] = LANGUAGES) -> Language:
     """Choose the first wanted language that is offered, else the first one offered.

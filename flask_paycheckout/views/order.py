@@ -37,7 +37,7 @@ from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, request_page_url, status_path, status_url
-from flask_paycheckout.views.page_text import BUTTON, Asked, PageText, Receipt, button_text, order_text, retry_text
+from flask_paycheckout.views.page_text import BUTTON, RETRY, Asked, PageText, Receipt, order_text, plain_text
 from flask_paycheckout.views.pages import (
     Answer,
     Code,
@@ -224,7 +224,7 @@ def _started(link: Link, checkout: CheckoutMixin | None = None) -> dict[str, Any
 
 def _unavailable(link: Link, error: Exception, code: Code = Code.TRY_LATER) -> Answer:
     wait = seconds_to_wait(error)
-    text = retry_text(wait, language.of_page())
+    text = plain_text(RETRY, language.of_page(), wait)
 
     def write() -> Response:
         lead_forms_to(lambda: runtime().answers.account_of(link.order_id))
@@ -233,7 +233,7 @@ def _unavailable(link: Link, error: Exception, code: Code = Code.TRY_LATER) -> A
     return problem(code, text.title, write, wait)
 
 
-def paycheckout_button(order_id: str, label: str | None = None, *, new_tab: bool = False) -> Markup:
+def paycheckout_button(order_id: str, label: str | None = None) -> Markup:
     """A form that starts the payment of this order; a link to its status page while one is on its way, held or made.
 
     The form contains an encrypted token, and no price. The order's status is one query, and none where this request has
@@ -241,22 +241,13 @@ def paycheckout_button(order_id: str, label: str | None = None, *, new_tab: bool
 
     :param label: the text of the button; by default "Pay now" in Flask-Babel's locale, or in the first of
         PAYCHECKOUT_LANGUAGES where the shop does not use Flask-Babel.
-    :param new_tab: open the service's page in a new tab, and say so on the button. The shop's page then stays open;
-        the service has no link back to the shop.
     """
-
-    def text_of(key: str) -> str:
-        return button_text(key, language.of_shop(order_id))
-
     status = _status_of(order_id)
-    if status in BUTTON and status != Status.PART:
-        shown = {"link": status_path(order_id), "label": text_of(status)}
-    else:
-        name = text_of(Status.PART if status == Status.PART else "pay") if label is None else label
-        shown = {"action": pay_path(order_id), "label": name} | (
-            {"new_tab_hint": text_of("new tab")} if new_tab else {}
-        )
-    return Markup(render_template("paycheckout/button.html", **shown))  # noqa: S704 - rendered with autoescape
+    is_link = status in BUTTON and status != Status.PART
+    if is_link or label is None:
+        label = language.of_shop(order_id).gettext(BUTTON.get(status or "", BUTTON["pay"]))
+    shown = {"link": status_path(order_id)} if is_link else {"action": pay_path(order_id)}
+    return Markup(render_template("paycheckout/button.html", label=label, **shown))  # noqa: S704 - rendered with autoescape
 
 
 def _status_of(order_id: str) -> str | None:

@@ -10,7 +10,6 @@ from functools import partial, wraps
 from typing import cast
 
 from flask import Blueprint, Flask, abort, g, redirect, request, url_for
-from flask.blueprints import BlueprintSetupState
 from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import NotFound, ServiceUnavailable
@@ -77,31 +76,33 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
     """
     require_callable(permission, "paycheckout.owner_view")
     blueprint = Blueprint("paycheckout_owner", __name__, url_prefix="/paycheckout/owner")
-    # Each endpoint wants one ability of the person.
-    wanted: dict[str, str] = {}
-    for rule, view, method, ability in (
-        ("", list_orders, "GET", "look"),
-        ("/order", show_order, "GET", "look"),
-        ("/paybacks", list_paybacks, "GET", "look"),
-        ("/held/<token>", resolve, "POST", "decide"),
-        ("/paybacks/<token>", mark_paid_back, "POST", "decide"),
-        ("/payouts", owner_payouts.list_payouts, "GET", "look"),
-        ("/payout", owner_payouts.show_payout, "GET", "look"),
-        ("/payout/proof", owner_payouts.give_proof, "GET", "look"),
-        ("/payouts/<token>", owner_payouts.decide_payout, "POST", "approve"),
-        ("/books", owner_books.show_month, "GET", "look"),
-        ("/books/month", owner_books.download_month, "GET", "export"),
-        ("/deeds", list_deeds, "GET", "look"),
-        ("/erase/<token>", erase, "POST", "erase"),
-        ("/requests", owner_requests.list_requests, "GET", "look"),
-        ("/requests/<token>", owner_requests.make_request, "POST", "decide"),
-        ("/requests/<token>/withdraw", owner_requests.withdraw_request, "POST", "decide"),
-        ("/refund", owner_payouts.ask_for_refund, "GET", "refund"),
-        ("/refunds/<token>", owner_payouts.refund, "POST", "refund"),
-    ):
-        wanted[view.__name__] = ability
+    # The pages, each with the ability that it wants of a person; those with a token take a form.
+    pages: dict[str, tuple[Callable[..., ResponseReturnValue], str]] = {
+        "": (list_orders, "look"),
+        "/order": (show_order, "look"),
+        "/paybacks": (list_paybacks, "look"),
+        "/held/<token>": (resolve, "decide"),
+        "/paybacks/<token>": (mark_paid_back, "decide"),
+        "/payouts": (owner_payouts.list_payouts, "look"),
+        "/payout": (owner_payouts.show_payout, "look"),
+        "/payout/proof": (owner_payouts.give_proof, "look"),
+        "/payouts/<token>": (owner_payouts.decide_payout, "approve"),
+        "/books": (owner_books.show_month, "look"),
+        "/books/month": (owner_books.download_month, "export"),
+        "/deeds": (list_deeds, "look"),
+        "/erase/<token>": (erase, "erase"),
+        "/requests": (owner_requests.list_requests, "look"),
+        "/requests/<token>": (owner_requests.make_request, "decide"),
+        "/requests/<token>/withdraw": (owner_requests.withdraw_request, "decide"),
+        "/refund": (owner_payouts.ask_for_refund, "refund"),
+        "/refunds/<token>": (owner_payouts.refund, "refund"),
+    }
+    wanted = {view.__name__: ability for view, ability in pages.values()}
+    forms = {rule: view for rule, (view, _) in pages.items() if "<token>" in rule}
+    for rule, (view, _) in pages.items():
+        methods = ["POST" if rule in forms else "GET"]
         blueprint.add_url_rule(
-            rule, view_func=_as_page(view), methods=[method], merge_slashes=False, strict_slashes=False
+            rule, view_func=_as_page(view), methods=methods, merge_slashes=False, strict_slashes=False
         )
 
     def can(endpoint: str) -> bool:
@@ -115,7 +116,7 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
     for unknown in (UnknownCheckout, UnknownPayout, UnknownRequest):
         blueprint.register_error_handler(unknown, _answer_unknown)
     blueprint.after_request(harden)
-    blueprint.record(_exempt_from_csrf)
+    blueprint.record(lambda state: exempt_from_csrf(cast(Flask, state.app), [*forms.values()]))
     return blueprint
 
 
@@ -141,12 +142,6 @@ def _answer_unknown(error: Exception) -> Response:
 def _address(place: str | None) -> str | None:
     """The address of a place that the shop gave as an address or as an endpoint."""
     return place if place is None or "/" in place else url_for(place)
-
-
-def _exempt_from_csrf(state: BlueprintSetupState) -> None:
-    of_requests = owner_requests.make_request, owner_requests.withdraw_request
-    of_payouts = owner_payouts.decide_payout, owner_payouts.refund
-    exempt_from_csrf(cast(Flask, state.app), [resolve, mark_paid_back, erase, *of_payouts, *of_requests])
 
 
 def list_orders() -> str | tuple[str, int] | Response:

@@ -1,4 +1,7 @@
-"""The text of the customer's pages, in English and marked for translation; `translations/` has the other languages."""
+"""The text of the customer's pages in English; `translations/` has the other languages.
+
+Every text of a constant here is translated.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +29,12 @@ _MAX_METHOD = 80
 _MOMENT = 30
 
 
-def message(text: str) -> str:
-    """Mark a text for translation; the translation is looked up when a page shows it."""
-    return text
-
-
 class PageText(msgspec.Struct, frozen=True):
     """The translated texts of one page; templates show them as `words.title` and so on."""
 
     title: str
     sentence: str
-    pay: str
+    pay: str = ""
     """The label of the pay button; empty when nothing can be paid."""
 
     when: str = ""
@@ -57,23 +55,23 @@ class PageText(msgspec.Struct, frozen=True):
     arrived: Sequence[str] = ()
     """Each payment that arrived, newest first: amount, method and time; empty where PAYCHECKOUT_SHOW_TOTAL is off."""
 
-    arrived_is: str = message("Arrived:")
-    paid_back_is: str = message("Paid back:")
+    arrived_is: str = "Arrived:"
+    paid_back_is: str = "Paid back:"
     """The labels of the two."""
 
     paid_back: Sequence[str] = ()
     """The sums that were paid back; empty where PAYCHECKOUT_SHOW_TOTAL is off."""
 
-    back: str = message("Back to your order")
+    back: str = "Back to your order"
     """The label of the link to the shop's own page of the order."""
 
-    again: str = message("Check again")
+    again: str = "Check again"
     """The label of the link that reloads the page, shown when JavaScript is off."""
 
     unrecorded: str = ""
     """The news that payments cannot be recorded now; empty while they can."""
 
-    offline: str = message("No connection, trying again")
+    offline: str = "No connection, trying again"
     """The news that the browser cannot reach the shop."""
 
     subject: str = ""
@@ -85,206 +83,169 @@ class PageText(msgspec.Struct, frozen=True):
     deadline: str = ""
     """Until when a payment request can be paid; empty without an end, and once money has come."""
 
-    scan: str = message("Scan this code to pay on another device.")
+    scan: str = "Scan this code to pay on another device."
     """The caption of the QR code of a payment request's page."""
 
-    language: str = "en"
+    language: str = ""
     """The language of these texts, for the attribute `lang`."""
 
 
-_UNPAID = PageText(message("Not paid yet"), message("This order is waiting for your payment."), message("Pay now"))
+_UNPAID = PageText("Not paid yet", "This order is waiting for your payment.", "Pay now")
 _CLOSED = PageText(
-    message("Nothing to pay here"),
-    message(
-        "The shop is not waiting for a payment for this order. If a payment page is still open, please do not pay"
-        " there. If you have questions, please ask the shop."
-    ),
-    "",
+    "Nothing to pay here",
+    "The shop is not waiting for a payment for this order. If a payment page is still open, please do not pay"
+    " there. If you have questions, please ask the shop.",
 )
 _OF_STATUS = {
     "unpaid": _UNPAID,
     Status.CREATED: PageText(
-        message("Waiting for your payment"),
-        message("Your payment page is open. This page notices by itself when you have paid."),
-        message("Go to the payment page"),
+        "Waiting for your payment",
+        "Your payment page is open. This page notices by itself when you have paid.",
+        "Go to the payment page",
     ),
     Status.PENDING: PageText(
-        message("Your payment is on its way"),
-        message(
-            "The bank or network is still working on it. You can close this page: nothing gets lost, and this link"
-            " stays good."
-        ),
-        message("Back to the payment page"),
+        "Your payment is on its way",
+        "The bank or network is still working on it. You can close this page: nothing gets lost, and this link"
+        " stays good.",
+        "Back to the payment page",
     ),
     Status.PART: PageText(
-        message("Partly paid"),
-        message("A part of what this order costs has arrived. Thank you!"),
-        message("Pay the rest"),
+        "Partly paid",
+        "A part of what this order costs has arrived. Thank you!",
+        "Pay the rest",
     ),
-    Status.PAID: PageText(
-        message("Paid, thank you"), message("Your payment arrived. There is nothing more to do."), ""
-    ),
+    Status.PAID: PageText("Paid, thank you", "Your payment arrived. There is nothing more to do."),
     Status.HELD: PageText(
-        message("We are looking at your payment"),
-        message(
-            "Your money arrived safely, and a person is checking it against your order. Please do not pay again; the"
-            " shop will be in touch."
-        ),
-        "",
+        "We are looking at your payment",
+        "Your money arrived safely, and a person is checking it against your order. Please do not pay again; the"
+        " shop will be in touch.",
     ),
     Status.ABANDONED: PageText(
-        message("No payment arrived"),
-        message(
-            "The payment page was closed or ran out of time. If you did pay, wait a little: a late payment is still"
-            " noticed."
-        ),
-        message("Pay again"),
+        "No payment arrived",
+        "The payment page was closed or ran out of time. If you did pay, wait a little: a late payment is still"
+        " noticed.",
+        "Pay again",
     ),
 }
 # Payment requests that no money has come for, by their state.
 _OF_REQUEST = {
-    "unpaid": PageText(_UNPAID.title, message("This request is waiting for your payment."), _UNPAID.pay),
+    "unpaid": PageText(_UNPAID.title, "This request is waiting for your payment.", _UNPAID.pay),
     "expired": PageText(
-        message("The time to pay is over"),
-        message(
-            "This request could be paid until the time below. If a payment page is still open, please do not pay there."
-            " If you have questions, please ask the shop."
-        ),
-        "",
+        "The time to pay is over",
+        "This request could be paid until the time below. If a payment page is still open, please do not pay there."
+        " If you have questions, please ask the shop.",
     ),
     "withdrawn": PageText(
-        message("Nothing to pay here"),
-        message(
-            "The shop has withdrawn this request. If a payment page is still open, please do not pay there. If you have"
-            " questions, please ask the shop."
-        ),
-        "",
+        "Nothing to pay here",
+        "The shop has withdrawn this request. If a payment page is still open, please do not pay there. If you have"
+        " questions, please ask the shop.",
     ),
 }
 # Abandoned payments whose reason says more than the status.
 _OF_REASON: dict[str, PageText] = {
     Reason.DEPOSIT_CLOSED: PageText(
-        message("The payment did not go through"),
-        message(
-            "The payment failed or was cancelled. If money left your account all the same, wait a little: a late"
-            " payment is still noticed."
-        ),
-        message("Pay again"),
+        "The payment did not go through",
+        "The payment failed or was cancelled. If money left your account all the same, wait a little: a late"
+        " payment is still noticed.",
+        "Pay again",
     ),
     Reason.STALLED: PageText(
-        message("No payment arrived"),
-        message(
-            "You chose how to pay, but no payment arrived in time. If you did pay, wait a little: a late payment is"
-            " still noticed."
-        ),
-        message("Pay again"),
+        "No payment arrived",
+        "You chose how to pay, but no payment arrived in time. If you did pay, wait a little: a late payment is"
+        " still noticed.",
+        "Pay again",
     ),
 }
 # An order that has reached its limit of open payment pages; those can still be paid.
 _CROWDED = PageText(
-    message("Waiting for your payment"),
-    message(
-        "Many payment pages are open for this order. Please pay on one that you have open; a new one can be opened"
-        " again in a few minutes."
-    ),
-    message("Go to the payment page"),
+    "Waiting for your payment",
+    "Many payment pages are open for this order. Please pay on one that you have open; a new one can be opened"
+    " again in a few minutes.",
+    "Go to the payment page",
 )
 # A paid order, by how far its payment was paid back.
 _OF_REFUND = {
     RefundProgress.FAILED: PageText(
-        message("The shop is looking at your refund"),
-        message(
-            "Your payment arrived, and paying it back did not work at once. You do not have to do anything: the shop"
-            " sends it again, or asks you where else it should go."
-        ),
-        "",
+        "The shop is looking at your refund",
+        "Your payment arrived, and paying it back did not work at once. You do not have to do anything: the shop"
+        " sends it again, or asks you where else it should go.",
     ),
     RefundProgress.CLAIMABLE: PageText(
-        message("The shop will refund you"),
-        message("Open the link that it sent you, and say where the money should go."),
-        "",
+        "The shop will refund you",
+        "Open the link that it sent you, and say where the money should go.",
     ),
     RefundProgress.STARTED: PageText(
-        message("A refund is on its way"),
-        message("Your payment arrived, and the shop is paying all or a part of it back to you."),
-        "",
+        "A refund is on its way",
+        "Your payment arrived, and the shop is paying all or a part of it back to you.",
     ),
     RefundProgress.PARTLY: PageText(
-        message("Partly refunded"),
-        message("Your payment arrived, and the shop has paid a part of it back to you."),
-        "",
+        "Partly refunded",
+        "Your payment arrived, and the shop has paid a part of it back to you.",
     ),
-    RefundProgress.WHOLLY: PageText(
-        message("Refunded"), message("Your payment arrived, and the shop has paid it back to you."), ""
-    ),
+    RefundProgress.WHOLLY: PageText("Refunded", "Your payment arrived, and the shop has paid it back to you."),
 }
 # Payments that did not pay the order, such as a second one.
 _OF_OTHER_REFUND = {
-    RefundProgress.FAILED: message("The shop is looking at the refund of a payment for this order."),
-    RefundProgress.CLAIMABLE: message(
+    RefundProgress.FAILED: "The shop is looking at the refund of a payment for this order.",
+    RefundProgress.CLAIMABLE: (
         "The shop will refund a payment for this order: open the link that it sent you, and say where the money should"
         " go."
     ),
-    RefundProgress.STARTED: message("A payment for this order is being refunded."),
-    RefundProgress.PARTLY: message("A part of a payment for this order was refunded."),
-    RefundProgress.WHOLLY: message("A payment for this order was refunded."),
+    RefundProgress.STARTED: "A payment for this order is being refunded.",
+    RefundProgress.PARTLY: "A part of a payment for this order was refunded.",
+    RefundProgress.WHOLLY: "A payment for this order was refunded.",
 }
 _REJECTED = PageText(
-    message("Your payment was not accepted"),
-    message("Your money arrived, and the shop did not accept it as the payment of this order."),
-    message("Pay now"),
+    "Your payment was not accepted",
+    "Your money arrived, and the shop did not accept it as the payment of this order.",
+    "Pay now",
 )
-_ALSO_REJECTED = message("Other money arrived, and the shop did not accept it as a payment of this order.")
+_ALSO_REJECTED = "Other money arrived, and the shop did not accept it as a payment of this order."
 # What becomes of a payment that was not accepted.
 _OF_REJECTED = {
-    RefundProgress.OWED: message(
+    RefundProgress.OWED: (
         "The shop has to pay it back to you, and will be in touch. If you have questions, please ask the shop."
     ),
-    RefundProgress.FAILED: message(
+    RefundProgress.FAILED: (
         "Paying it back did not work at once. You do not have to do anything: the shop sends it again, or asks you"
         " where else it should go."
     ),
-    RefundProgress.CLAIMABLE: message(
+    RefundProgress.CLAIMABLE: (
         "A refund waits for you: open the link that the shop sent you, and say where the money should go."
     ),
-    RefundProgress.STARTED: message("It is on its way back to you."),
-    RefundProgress.PARTLY: message("A part of it was paid back to you."),
-    RefundProgress.WHOLLY: message("It was paid back to you."),
-    RefundProgress.KEPT: message(
+    RefundProgress.STARTED: "It is on its way back to you.",
+    RefundProgress.PARTLY: "A part of it was paid back to you.",
+    RefundProgress.WHOLLY: "It was paid back to you.",
+    RefundProgress.KEPT: (
         "The shop has recorded that it keeps this money. If you did not agree to that, please ask the shop."
     ),
 }
-_SEPARATE = message("Paying now is a new payment: the money that was not accepted is separate and does not count.")
-_UNFINISHED = message(
-    "Not finished paying? The same payment page is still there, and opening it again is no second payment."
-)
+_SEPARATE = "Paying now is a new payment: the money that was not accepted is separate and does not count."
+_UNFINISHED = "Not finished paying? The same payment page is still there, and opening it again is no second payment."
 BUTTON: dict[str, str] = {
     "pay": _UNPAID.pay,
-    "new tab": message("(opens in a new tab)"),
-    Status.PART: message("Pay the rest"),
-    Status.PENDING: message("See how your payment stands"),
-    Status.HELD: message("See how your payment stands"),
-    Status.PAID: message("Paid: see your receipt"),
+    Status.PART: _OF_STATUS[Status.PART].pay,
+    Status.PENDING: "See how your payment stands",
+    Status.HELD: "See how your payment stands",
+    Status.PAID: "Paid: see your receipt",
 }
 """The labels of the pay button, and, by the order's status, of the link that stands in its place."""
 
-_BAD_LINK = PageText(
-    message("This link does not work"),
-    message("It is incomplete, or too old. Please open your order in the shop again, or ask the shop for a new link."),
-    "",
+BAD_LINK = PageText(
+    "This link does not work",
+    "It is incomplete, or too old. Please open your order in the shop again, or ask the shop for a new link.",
 )
-_RETRY = PageText(
-    message("Payment is not available right now"),
-    message("The payment could not be started. Nothing was charged, and your order is kept."),
-    message("Try again"),
+RETRY = PageText(
+    "Payment is not available right now",
+    "The payment could not be started. Nothing was charged, and your order is kept.",
+    "Try again",
 )
 
-_DATABASE = PageText(
-    message("This page cannot be shown right now"),
-    message("The shop cannot look this up at the moment. Nothing is lost. If you have paid, please do not pay again."),
-    "",
+DATABASE = PageText(
+    "This page cannot be shown right now",
+    "The shop cannot look this up at the moment. Nothing is lost. If you have paid, please do not pay again.",
 )
-_UNRECORDED = message(
+_UNRECORDED = (
     "The shop cannot record payments at the moment. If you have paid, your payment is not lost: please do not pay"
     " again. This page shows it as soon as it is recorded."
 )
@@ -337,24 +298,22 @@ def order_text(
     refunded = None if refunds.of_payment is None or status != Status.PAID else _OF_REFUND[refunds.of_payment]
     of_request = _OF_REQUEST[asked.state] if asked and (closed or status == "unpaid") else None
     text = of_request or (_CLOSED if closed else refunded or waiting or ended or _OF_STATUS[status])
-    if refunds.of_others is not None:
-        text = msgspec.structs.replace(text, refund=_OF_OTHER_REFUND[refunds.of_others])
-    notices: list[str] = []
+    notices = [] if refunds.of_others is None else [_OF_OTHER_REFUND[refunds.of_others]]
     if refunds.of_rejected is not None:
+        becomes = _OF_REJECTED[refunds.of_rejected]
         if status in ("unpaid", Status.ABANDONED):
-            text = msgspec.structs.replace(_REJECTED, pay=_REJECTED.pay if payable else "")
+            text, notices = msgspec.structs.replace(_REJECTED, pay=_REJECTED.pay if payable else ""), [becomes]
         else:
-            notices = [_ALSO_REJECTED]
-        notices.append(_OF_REJECTED[refunds.of_rejected])
-        text = msgspec.structs.replace(text, separate=_SEPARATE if text.pay else "")
-    if standing.unrecorded:
-        text = msgspec.structs.replace(text, unrecorded=_UNRECORDED)
-    if status == Status.PENDING:
-        text = msgspec.structs.replace(text, unfinished=_UNFINISHED)
-    told = translated(text, language)
+            notices = [_ALSO_REJECTED, becomes, *notices]
+    text = msgspec.structs.replace(
+        text,
+        separate=_SEPARATE if text.pay and refunds.of_rejected is not None else "",
+        unrecorded=_UNRECORDED if standing.unrecorded else "",
+        unfinished=_UNFINISHED if status == Status.PENDING else "",
+    )
     return msgspec.structs.replace(
-        told,
-        refund=" ".join([*map(catalogue(language.code).gettext, notices), *([told.refund] if told.refund else [])]),
+        translated(text, language),
+        refund=" ".join(map(language.gettext, notices)),
         total="" if receipt.total is None else _to_pay(receipt.total, receipt.left, standing.has_part, language),
         arrived=[_arrived(payment, language) for payment in receipt.payments],
         paid_back=[format_amount(amount, currency, language.tag) for currency, amount in receipt.paid_back.items()],
@@ -367,46 +326,27 @@ def _subject(asked: Asked, standing: OrderStatus, language: Language) -> dict[st
     texts = {"subject": visible(asked.title), "note": visible(asked.note or "")}
     if asked.expires_at is None or asked.state == "withdrawn" or standing.status in (Status.PAID, Status.HELD):
         return texts
-    deadline = catalogue(language.code).gettext("To be paid before %(time)s")
+    deadline = language.gettext("To be paid before %(time)s")
     return texts | {"deadline": deadline % {"time": format_moment(asked.expires_at, language.tag)}}
 
 
-def retry_text(wait: int, language: Language) -> PageText:
-    """The text of the page that says that a payment could not be started.
+def plain_text(text: PageText, language: Language, wait: int | None = None) -> PageText:
+    """The text of a page that looks nothing up: `BAD_LINK`, `RETRY` or `DATABASE`.
 
-    :param wait: seconds to wait before another try.
+    :param wait: seconds to wait before another try; None where that is of no use.
     """
-    return msgspec.structs.replace(translated(_RETRY, language), when=when_text(wait, language))
-
-
-def database_text(wait: int, language: Language) -> PageText:
-    """The text of the page that says that the shop's database does not answer.
-
-    :param wait: seconds to wait before another look.
-    """
-    return msgspec.structs.replace(translated(_DATABASE, language), when=when_text(wait, language))
-
-
-def bad_link_text(language: Language) -> PageText:
-    """The text of the page for invalid and expired links."""
-    return translated(_BAD_LINK, language)
-
-
-def button_text(of: str, language: Language) -> str:
-    """A label of the pay button, or of the link that stands in its place; see `BUTTON`."""
-    return catalogue(language.code).gettext(BUTTON[of])
+    return msgspec.structs.replace(translated(text, language), when="" if wait is None else when_text(wait, language))
 
 
 def named_order(order_id: str, language: Language) -> str:
     """The order's number, as titles and pages name it."""
-    return catalogue(language.code).gettext("Order %(order)s") % {"order": visible(order_id)}
+    return language.gettext("Order %(order)s") % {"order": visible(order_id)}
 
 
 def translated(page: T, language: Language) -> T:
     """The texts of a page in this language."""
-    messages, texts = catalogue(language.code), msgspec.structs.asdict(page)
-    # For an empty message, gettext would return the catalogue's header.
-    texts = {name: messages.gettext(text) for name, text in texts.items() if isinstance(text, str) and text}
+    facts = msgspec.structs.asdict(page).items()
+    texts = {name: language.gettext(text) for name, text in facts if isinstance(text, str)}
     return msgspec.structs.replace(page, **texts | {"language": language.code})
 
 
@@ -415,25 +355,23 @@ def when_text(wait: int, language: Language) -> str:
 
     :param wait: seconds to wait before another try.
     """
-    messages = catalogue(language.code)
     if wait <= _MOMENT:
-        return messages.gettext("Please try again in a moment.")
+        return language.gettext("Please try again in a moment.")
     minutes = -(-wait // 60)
-    return messages.ngettext(
+    return catalogue(language.code).ngettext(
         "Please try again in about %(minutes)d minute.", "Please try again in about %(minutes)d minutes.", minutes
     ) % {"minutes": minutes}
 
 
 def _to_pay(total: Total, left: Decimal | None, has_part: bool, language: Language) -> str:
-    messages = catalogue(language.code)
     if left is not None and left > total.amount:
-        text = messages.gettext("To pay now: %(amount)s, of %(left)s")
+        text = language.gettext("To pay now: %(amount)s, of %(left)s")
     elif has_part:
-        text = messages.gettext("Left to pay: %(amount)s")
+        text = language.gettext("Left to pay: %(amount)s")
     elif isinstance(total, Pay):
-        text = messages.gettext("To pay: %(amount)s")
+        text = language.gettext("To pay: %(amount)s")
     else:
-        text = messages.gettext("To pay: %(amount)s, and the fee of your payment method")
+        text = language.gettext("To pay: %(amount)s, and the fee of your payment method")
     sums = {"amount": total.amount, "left": total.amount if left is None else left}
     return text % {name: format_amount(each, total.currency, language.tag) for name, each in sums.items()}
 

@@ -23,7 +23,7 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import FOREIGN_FORM, nonce, wants_json
-from flask_paycheckout.views.page_text import PageText, bad_link_text, database_text, named_order
+from flask_paycheckout.views.page_text import BAD_LINK, DATABASE, PageText, named_order, plain_text
 from flask_paycheckout.views.refund_text import RefundText
 
 _RETRY_AFTER = 10
@@ -176,7 +176,7 @@ def qr_code(text: str) -> Markup:
 
 def bad_link() -> Answer:
     """The one answer to all forged, expired and misused links, which reveals no order."""
-    text = bad_link_text(language.of_page())
+    text = plain_text(BAD_LINK, language.of_page())
     return problem(Code.NOT_FOUND, text.title, partial(page, "bad_link.html", None, text))
 
 
@@ -190,7 +190,7 @@ def answer_customer(error: SQLAlchemyError) -> BaseResponse:
     _log_or_raise(error)
     wait = seconds_to_wait(error)
     language.use_found_settings()
-    text = database_text(wait, language.of_page())
+    text = plain_text(DATABASE, language.of_page(), wait)
     # A form is never sent again by itself.
     refresh = wait if request.method == "GET" else None
     write = partial(page, "unavailable.html", None, text, action=None, refresh=refresh)

@@ -21,7 +21,7 @@ from flask_paycheckout.security.signed_links import REFUND
 from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.service.logs import about_payout
 from flask_paycheckout.text import visible
-from flask_paycheckout.views import language
+from flask_paycheckout.views import language, refund_text as texts
 from flask_paycheckout.views.headers import may_use_links
 from flask_paycheckout.views.language import country_names
 from flask_paycheckout.views.page_text import when_text
@@ -36,7 +36,6 @@ from flask_paycheckout.views.pages import (
     problem,
     seconds_to_wait,
 )
-from flask_paycheckout.views.refund_text import Problem, field_text, problem_text, refund_text
 
 _MAX_BODY = 64 * 1024
 _REMEDY = "Please open the link that the shop sent you again, and use its own form."
@@ -54,13 +53,6 @@ _ATTRIBUTES: dict[str, dict[str, str]] = {
 }
 # The first fields are about the bank account, the others about the person.
 _ABOUT_ACCOUNT = 4
-_CODES = {
-    Problem.FAULTS: Code.INVALID,
-    Problem.REFUSED: Code.INVALID,
-    Problem.UNREACHABLE: Code.TRY_LATER,
-    Problem.TOO_LATE: Code.TOO_LATE,
-    Problem.TOO_OFTEN: Code.TOO_MANY_ATTEMPTS,
-}
 _LOOKS = {
     PayoutStatus.CLAIMABLE: "refund",
     PayoutStatus.SENT: "pending",
@@ -106,15 +98,15 @@ def _typed() -> Mapping[str, str]:
     if not request.is_json:
         return request.form
     try:
-        sent = msgspec.json.decode(request.get_data(cache=False))
+        sent = msgspec.json.decode(request.get_data(cache=False), type=dict[str, object])
     except (ValueError, RecursionError):
-        sent = None
-    return {name: typed for name, typed in sent.items() if isinstance(typed, str)} if isinstance(sent, dict) else {}
+        return {}
+    return {name: typed for name, typed in sent.items() if isinstance(typed, str)}
 
 
 def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> Answer:
     if form.faults:
-        return _refused(payout, Problem.FAULTS, form) if claims_left(payout) else _closed(payout)
+        return _refused(payout, Code.INVALID, texts.FAULTS, form) if claims_left(payout) else _closed(payout)
     try:
         claimed = runtime().for_writing("the refund page").refund_claims.claim(payout.reference, form)
     except (PayoutRefused, TooManyClaims) as error:
@@ -122,7 +114,7 @@ def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> Answer:
         # Unless so many others changed it at once that this one never had its turn.
         return _unreachable(again, form, error, str(error)) if claims_left(again) else _closed(again)
     except Invalid as error:
-        return _refused(_again(payout), Problem.REFUSED, form, detail=error.message or "")
+        return _refused(_again(payout), Code.INVALID, texts.REFUSED, form, detail=error.message or "")
     except NotAsked as error:
         # The service's calls log this themselves, once a minute instead of once per customer.
         return _unreachable(payout, form, error)
@@ -134,14 +126,17 @@ def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> Answer:
 
 def _closed(payout: PayoutMixin) -> Answer:
     """Answer a form that came too late, or too often."""
-    return _refused(payout, Problem.TOO_OFTEN if can_be_claimed(payout) else Problem.TOO_LATE)
+    if can_be_claimed(payout):
+        return _refused(payout, Code.TOO_MANY_ATTEMPTS, texts.TOO_OFTEN)
+    return _refused(payout, Code.TOO_LATE, texts.TOO_LATE)
 
 
 def _unreachable(payout: PayoutMixin, form: RefundForm, error: Exception, logged: str = "") -> Answer:
     if logged:
         text, told = "the destination of refund %s was not stored: %s", (payout.reference, logged)
         runtime().log.warning("destinations of refunds", text, *told, extra=about_payout(payout), error=error)
-    return _refused(_again(payout), Problem.UNREACHABLE, form, wait=seconds_to_wait(error))
+    why = texts.WALLET_UNREACHABLE if payout.is_token else texts.UNREACHABLE
+    return _refused(_again(payout), Code.TRY_LATER, why, form, wait=seconds_to_wait(error))
 
 
 def _again(payout: PayoutMixin) -> PayoutMixin:
@@ -165,28 +160,34 @@ def _facts(payout: PayoutMixin) -> dict[str, Any]:
 
 
 def _refused(
-    payout: PayoutMixin, why: Problem, form: RefundForm | None = None, *, detail: str = "", wait: int | None = None
+    payout: PayoutMixin,
+    code: Code,
+    why: str,
+    form: RefundForm | None = None,
+    *,
+    detail: str = "",
+    wait: int | None = None,
 ) -> Answer:
     """The answer to a form that changed nothing.
 
+    :param why: one of the texts of `refund_text`.
     :param form: what was sent, to be corrected or sent again; None when no form can be sent any more.
     :param detail: the service's own words.
     :param wait: seconds until another try is useful.
     """
     chosen = language.of_page()
-    told = problem_text(why, chosen, token=payout.is_token)
-    when = "" if wait is None else when_text(wait, chosen)
+    told, when = chosen.gettext(why), "" if wait is None else when_text(wait, chosen)
     shown = partial(_page, payout, form, problem=told, detail=detail, when=when)
     more: dict[str, Any] = {"detail": detail} if detail else {}
-    if form is not None and _CODES[why] is Code.INVALID:
+    if form is not None and code is Code.INVALID:
         more["errors"] = {field.name: field.fault for field in _fields(payout, form) if field.fault}
-    return problem(_CODES[why], told, shown, wait, **more)
+    return problem(code, told, shown, wait, **more)
 
 
 def _page(payout: PayoutMixin, form: RefundForm | None = None, **problem: str) -> Response:
     state, chosen = PayoutStatus(payout.status), language.of_page()
     fees = runtime().settings.payout_fees
-    text = refund_text(payout, _shown_destination(payout), chosen, more=claims_left(payout) > 0, fees=fees)
+    text = texts.refund_text(payout, _shown_destination(payout), chosen, more=claims_left(payout) > 0, fees=fees)
     # A payment in tokens cannot be followed further.
     sent_for_good = state is PayoutStatus.SENT and payout.is_token
     return page(
@@ -214,7 +215,7 @@ def _fields(payout: PayoutMixin, form: RefundForm | None) -> list[_Field]:
     return [
         _Field(
             name,
-            *field_text(name, faults.get(name), payout.currency, chosen, again=form is not None),
+            *texts.field_text(name, faults.get(name), payout.currency, chosen, again=form is not None),
             "" if form is None or name == ACCOUNT_NUMBER else form.values[name],
             _ATTRIBUTES[name] if name == "country" else {"type": "text", "maxlength": "255"} | _ATTRIBUTES[name],
             name == first,

@@ -1,29 +1,21 @@
-"""The text of the refund page, in English and marked for translation; `translations/` has the other languages."""
+"""The text of the refund page in English; `translations/` has the other languages.
+
+Every text of a constant here is translated.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum, auto
 
 import msgspec
 
 from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
-from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, Fault
-from flask_paycheckout.translations.catalogues import Language, catalogue
+from flask_paycheckout.payouts.refund_forms import Fault
+from flask_paycheckout.translations.catalogues import Language
 from flask_paycheckout.views.language import format_amount, format_moment
-from flask_paycheckout.views.page_text import message, translated
-
-
-class Problem(Enum):
-    """Why the form that was just sent changed nothing."""
-
-    FAULTS = auto()
-    REFUSED = auto()
-    UNREACHABLE = auto()
-    TOO_LATE = auto()
-    TOO_OFTEN = auto()
+from flask_paycheckout.views.page_text import translated
 
 
 class RefundText(msgspec.Struct, frozen=True):
@@ -31,6 +23,10 @@ class RefundText(msgspec.Struct, frozen=True):
 
     title: str
     sentence: str
+    payout_title: str = ""
+    payout_sentence: str = ""
+    """The same two for a payout that pays nothing back; the other ones where these are empty."""
+
     amount: str = ""
     """The amount that is sent."""
 
@@ -52,152 +48,133 @@ class RefundText(msgspec.Struct, frozen=True):
     about: Sequence[str] = ()
     """Until when the form can be sent, who gets what is typed, who pays the transfer, and how long it takes."""
 
-    send: str = message("Send my bank details")
+    send: str = "Send my bank details"
     """The label of the form's button."""
 
-    change: str = message("Change where the money goes")
+    change: str = "Change where the money goes"
     """The label of the form while an earlier one stands."""
 
-    account: str = message("Bank account")
-    person: str = message("Your address")
+    account: str = "Bank account"
+    person: str = "Your address"
     """The headings of the two parts of the form for a bank account."""
 
-    why_person: str = message(
+    why_person: str = (
         "Banks ask for the address of whoever is paid. The e-mail address is for questions about the transfer."
     )
 
-    back: str = message("Back to your order")
-    again: str = message("Check again")
+    back: str = "Back to your order"
+    again: str = "Check again"
     """The label of the link that reloads the page."""
 
-    language: str = "en"
+    language: str = ""
     """The language of these texts, for the attribute `lang`."""
 
 
-_FORM = RefundText(
-    message("Where should your refund go?"),
-    message(
-        "The shop pays you back. Please say where the money should go. A person at the shop checks it before it is"
-        " sent."
-    ),
-)
 _ON_ITS_WAY = RefundText(
-    message("Your refund is being sent"),
-    message("The shop has approved it. You can close this page: this link stays good."),
-)
-_LOOKING = RefundText(
-    message("The shop is looking at your refund"),
-    message("It could not be completed yet. You do not have to do anything; the shop will be in touch."),
-)
-_FAILED = RefundText(
-    message("The shop is looking at your refund"),
-    message(
-        "The transfer did not go through. You do not have to do anything: the shop sends it again, or asks you where"
-        " else it should go."
-    ),
-)
-_CHECKING = RefundText(
-    message("The shop is checking your refund"),
-    message("It is sent when a person at the shop has approved it. You can close this page: this link stays good."),
-)
-_SENT = RefundText(
-    message("Your refund was sent"),
-    message("The money is on its way to your bank. It usually arrives within one to three working days."),
-)
-_COMPLETED = RefundText(message("Refunded"), message("The money was paid out to you. There is nothing more to do."))
-_CANCELLED = RefundText(
-    message("This refund was cancelled"),
-    message("The shop will not send it. If you have questions, please ask the shop."),
+    "Your refund is being sent",
+    "The shop has approved it. You can close this page: this link stays good.",
+    "Your payout is being sent",
 )
 _OF_STATUS = {
-    PayoutStatus.CLAIMABLE: _FORM,
-    PayoutStatus.WAITING: _CHECKING,
+    PayoutStatus.CLAIMABLE: RefundText(
+        "Where should your refund go?",
+        "The shop pays you back. Please say where the money should go. A person at the shop checks it before it is"
+        " sent.",
+        "Where should your money go?",
+        "The shop pays you. Please say where the money should go. A person at the shop checks it before it is sent.",
+    ),
+    PayoutStatus.WAITING: RefundText(
+        "The shop is checking your refund",
+        "It is sent when a person at the shop has approved it. You can close this page: this link stays good.",
+        "The shop is checking your payout",
+    ),
     PayoutStatus.READY: _ON_ITS_WAY,
     PayoutStatus.SENDING: _ON_ITS_WAY,
-    PayoutStatus.SENT: _SENT,
-    PayoutStatus.COMPLETED: _COMPLETED,
-    PayoutStatus.FAILED: _FAILED,
-    PayoutStatus.UNKNOWN: _LOOKING,
-    PayoutStatus.CANCELLED: _CANCELLED,
+    PayoutStatus.SENT: RefundText(
+        "Your refund was sent",
+        "The money is on its way to your bank. It usually arrives within one to three working days.",
+        "Your payout was sent",
+    ),
+    PayoutStatus.COMPLETED: RefundText(
+        "Refunded", "The money was paid out to you. There is nothing more to do.", "Paid out"
+    ),
+    PayoutStatus.FAILED: RefundText(
+        "The shop is looking at your refund",
+        "The transfer did not go through. You do not have to do anything: the shop sends it again, or asks you where"
+        " else it should go.",
+        "The shop is looking at your payout",
+    ),
+    PayoutStatus.UNKNOWN: RefundText(
+        "The shop is looking at your refund",
+        "It could not be completed yet. You do not have to do anything; the shop will be in touch.",
+        "The shop is looking at your payout",
+    ),
+    PayoutStatus.CANCELLED: RefundText(
+        "This refund was cancelled",
+        "The shop will not send it. If you have questions, please ask the shop.",
+        "This payout was cancelled",
+    ),
 }
 # A payment in tokens cannot be followed further than that it was sent.
-_SENT_TO_WALLET = RefundText(
-    message("Refunded"), message("The money was sent to your wallet. There is nothing more to do.")
-)
+_SENT_TO_WALLET = RefundText("Refunded", "The money was sent to your wallet. There is nothing more to do.", "Paid out")
 _NO_MORE = RefundText(
-    message("Please ask the shop about your refund"),
-    message("This form was sent too often, and cannot be used any more. The shop can send you a new link."),
+    "Please ask the shop about your refund",
+    "This form was sent too often, and cannot be used any more. The shop can send you a new link.",
+    "Please ask the shop about your payout",
 )
-# What the page of a payout that pays nothing back says in the place of a refund's title or sentence.
-_OF_PAYOUTS = {
-    _FORM.title: message("Where should your money go?"),
-    _FORM.sentence: message(
-        "The shop pays you. Please say where the money should go. A person at the shop checks it before it is sent."
-    ),
-    _CHECKING.title: message("The shop is checking your payout"),
-    _ON_ITS_WAY.title: message("Your payout is being sent"),
-    _SENT.title: message("Your payout was sent"),
-    _COMPLETED.title: message("Paid out"),
-    _LOOKING.title: message("The shop is looking at your payout"),
-    _CANCELLED.title: message("This payout was cancelled"),
-    _NO_MORE.title: message("Please ask the shop about your payout"),
-}
 
-_PROBLEMS = {
-    Problem.FAULTS: message("Please look at the marked fields again. Nothing was saved yet."),
-    Problem.REFUSED: message("The payment service did not accept this. Please correct it, and send it again."),
-    Problem.UNREACHABLE: message(
-        "This could not be saved right now. Everything except the account number is still here; please send it again."
-    ),
-    Problem.TOO_LATE: message("This changed nothing: the shop had already approved or cancelled it."),
-    Problem.TOO_OFTEN: message("This changed nothing: the form was sent too often. Please ask the shop."),
-}
+# Why the form that was just sent changed nothing.
+FAULTS = "Please look at the marked fields again. Nothing was saved yet."
+REFUSED = "The payment service did not accept this. Please correct it, and send it again."
+UNREACHABLE = (
+    "This could not be saved right now. Everything except the account number is still here; please send it again."
+)
+WALLET_UNREACHABLE = "This could not be saved right now. What you typed is still here; please send it again."
+TOO_LATE = "This changed nothing: the shop had already approved or cancelled it."
+TOO_OFTEN = "This changed nothing: the form was sent too often. Please ask the shop."
 
-_WALLET_UNREACHABLE = message("This could not be saved right now. What you typed is still here; please send it again.")
 _ABOUT_BANK = (
-    message(
+    (
         "The payment service makes the transfer and gets what you type here. The shop sees your name, the bank and the"
         " last digits of the account number."
     ),
-    message("Once the shop has approved it, a transfer usually arrives within one to three working days."),
+    "Once the shop has approved it, a transfer usually arrives within one to three working days.",
 )
-_ABOUT_WALLET = (message("The shop and the payment service, which sends the tokens, see the address of your wallet."),)
+_ABOUT_WALLET = ("The shop and the payment service, which sends the tokens, see the address of your wallet.",)
 _WHO_PAYS = {
-    PayoutFees.ON_TOP: message("The shop pays the fee of the transfer."),
-    PayoutFees.INCLUDED: message("The fee of the transfer is taken off this amount."),
+    PayoutFees.ON_TOP: "The shop pays the fee of the transfer.",
+    PayoutFees.INCLUDED: "The fee of the transfer is taken off this amount.",
 }
 
 _FAULTS = {
-    Fault.MISSING: message("Please fill in this field."),
-    Fault.TOO_LONG: message("This is too long; please write it in 255 characters or fewer."),
-    Fault.SEVERAL_LINES: message("Please write this in one line, without special control characters."),
-    Fault.NO_EMAIL: message("This is not an e-mail address; it looks like name@example.com."),
-    Fault.NO_ACCOUNT_NUMBER: message(
+    Fault.MISSING: "Please fill in this field.",
+    Fault.TOO_LONG: "This is too long; please write it in 255 characters or fewer.",
+    Fault.SEVERAL_LINES: "Please write this in one line, without special control characters.",
+    Fault.NO_EMAIL: "This is not an e-mail address; it looks like name@example.com.",
+    Fault.NO_ACCOUNT_NUMBER: (
         "This is not an account number: it has up to 64 letters and digits. Please copy it from your bank."
     ),
-    Fault.NO_IBAN: message(
+    Fault.NO_IBAN: (
         "This begins like an IBAN, but a character of it is wrong or missing. Please compare it with your bank's."
     ),
-    Fault.NO_WALLET: message(
-        "This is not the address of a wallet for %(token)s. Please copy it from your wallet again."
-    ),
+    Fault.NO_WALLET: "This is not the address of a wallet for %(token)s. Please copy it from your wallet again.",
 }
 
 _LABELS = {
-    "account_name": message("Name of the account holder"),
-    ACCOUNT_NUMBER: message("Account number or IBAN"),
-    "bank_name": message("Name of the bank"),
-    "country": message("Country of the bank"),
-    "email": message("E-mail address"),
-    "address": message("Street and number"),
-    "city": message("City"),
-    "post_code": message("Postal code"),
-    "wallet_address": message("Address of your wallet for %(token)s"),
+    "account_name": "Name of the account holder",
+    "account_number": "Account number or IBAN",
+    "bank_name": "Name of the bank",
+    "country": "Country of the bank",
+    "email": "E-mail address",
+    "address": "Street and number",
+    "city": "City",
+    "post_code": "Postal code",
+    "wallet_address": "Address of your wallet for %(token)s",
 }
-_SEND_WALLET = message("Send my wallet address")
-_DEADLINE = message("Please say it before %(time)s; otherwise the shop has to ask you again.")
-_TYPE_AGAIN = message("For your safety this is not kept on this page. Please type it again.")
-_OWN_WALLET = message("Check that the wallet is yours: a payment to a wrong address cannot be taken back.")
+_SEND_WALLET = "Send my wallet address"
+_DEADLINE = "Please say it before %(time)s; otherwise the shop has to ask you again."
+_TYPE_AGAIN = "For your safety this is not kept on this page. Please type it again."
+_OWN_WALLET = "Check that the wallet is yours: a payment to a wrong address cannot be taken back."
 
 
 def refund_text(
@@ -218,13 +195,12 @@ def refund_text(
     if status is PayoutStatus.CLAIMABLE and not more:
         text = _NO_MORE
     if payout.kind != PayoutKind.REFUND:
-        title, sentence = (_OF_PAYOUTS.get(words, words) for words in (text.title, text.sentence))
-        text = msgspec.structs.replace(text, title=title, sentence=sentence)
-    messages = catalogue(language.code)
-    shown = messages.gettext("Destination: %(destination)s") % {"destination": destination} if destination else ""
-    sentences = [messages.gettext(each) for each in about]
+        own = {"title": text.payout_title or text.title, "sentence": text.payout_sentence or text.sentence}
+        text = msgspec.structs.replace(text, **own)
+    shown = language.gettext("Destination: %(destination)s") % {"destination": destination} if destination else ""
+    sentences = [language.gettext(each) for each in about]
     if status is PayoutStatus.CLAIMABLE and payout.next_attempt_at:
-        sentences.insert(0, messages.gettext(_DEADLINE) % {"time": format_moment(payout.next_attempt_at, language.tag)})
+        sentences.insert(0, language.gettext(_DEADLINE) % {"time": format_moment(payout.next_attempt_at, language.tag)})
     return msgspec.structs.replace(
         translated(text, language),
         amount=format_amount(payout.amount, payout.currency, language.tag),
@@ -238,14 +214,8 @@ def _counted(payout: PayoutMixin, language: Language) -> str:
     counts, currency = payout.counts, payout.counts_currency
     if counts is None or currency is None or currency == payout.currency:
         return ""
-    text = catalogue(language.code).gettext("This pays %(amount)s of your payment back.")
+    text = language.gettext("This pays %(amount)s of your payment back.")
     return text % {"amount": format_amount(counts, currency, language.tag)}
-
-
-def problem_text(problem: Problem, language: Language, *, token: bool) -> str:
-    """Why the form that was just sent changed nothing."""
-    text = _WALLET_UNREACHABLE if token and problem is Problem.UNREACHABLE else _PROBLEMS[problem]
-    return catalogue(language.code).gettext(text)
 
 
 def field_text(
@@ -257,7 +227,7 @@ def field_text(
     """
 
     def told(text: str) -> str:
-        return catalogue(language.code).gettext(text) % {"token": currency} if text else ""
+        return language.gettext(text) % {"token": currency}
 
-    hint = _OWN_WALLET if name == "wallet_address" else _TYPE_AGAIN if name == ACCOUNT_NUMBER and again else ""
+    hint = _OWN_WALLET if name == "wallet_address" else _TYPE_AGAIN if name == "account_number" and again else ""
     return told(_LABELS[name]), told(hint), told(_FAULTS[fault] if fault is not None else "")

@@ -1,28 +1,12 @@
-"""PgBouncer in transaction mode, and replicas: the doctor sees them, and says what they need."""
+"""Replicas: the doctor sees those for which commits do not wait, and says what they need."""
 
 from __future__ import annotations
 
 import time
 
 from tests.conftest import OpenShop
-from tests.databases.servers import POOLED, Pooler, Server, own_folder
+from tests.databases.servers import Server, own_folder
 from tests.scripted import Shop
-
-
-def test_the_doctor_names_statements_that_are_prepared_behind_a_pooler(open_shop: OpenShop) -> None:
-    with own_folder() as folder, Server(folder, "only").running() as server:
-        server.execute("CREATE DATABASE shop")
-        # Tables through the server itself, where anything may be prepared.
-        open_shop("direct", SQLALCHEMY_DATABASE_URI=server.address())
-        with Pooler(folder, server).running() as pooler:
-            told = "stands before"
-            right = open_shop(SQLALCHEMY_DATABASE_URI=pooler.address(), SQLALCHEMY_ENGINE_OPTIONS=POOLED)
-            assert told not in doctor(right)
-            right.has_paid()
-            wrong = open_shop(SQLALCHEMY_DATABASE_URI=pooler.address())
-            output = doctor(wrong)
-            assert told in output
-            assert '"prepare_threshold": None' in output
 
 
 def test_the_doctor_names_a_replica_for_which_commits_do_not_wait(open_shop: OpenShop) -> None:

@@ -565,7 +565,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a token never ends": (
             f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
-            Swap("security.signed_links:SignedLinks.open", "self._max_age", "timedelta.max"),
+            Swap("security.signed_links:SignedLinks.open", "self.max_age", "timedelta.max"),
         ),
         "clocks may not differ": (
             f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
@@ -575,8 +575,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_TOKENS}::test_no_key_that_can_be_guessed_is_taken",
             Swap(
                 "security.signed_links:SignedLinks._good_keys",
-                "[key for key in self._keys() if key]",
-                "[key for key in self._keys() if key is not None]",
+                "[key for key in self.keys() if key]",
+                "[key for key in self.keys() if key is not None]",
             ),
         ),
         "fallbacks may be one string": (

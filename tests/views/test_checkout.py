@@ -84,7 +84,7 @@ def test_nothing_is_there_to_press_that_could_pay_twice(shop: Shop, status: str)
     links = {"pending": "See how your payment stands", "held": "See how your payment stands"}
     links["paid"] = "Paid: see your receipt"
     with shop.app.test_request_context():
-        button = render_template_string("{{ paycheckout_button('o-1', label='Pay', new_tab=True) }}")
+        button = render_template_string("{{ paycheckout_button('o-1', label='Pay') }}")
     assert ("<form" in button) is (status not in links)
     if status in links:
         found = re.fullmatch(r'<a href="([^"]+)" class="paycheckout-button">([^<]+)</a>', button.strip())
@@ -109,13 +109,3 @@ def test_a_database_that_is_away_costs_no_page_its_button(shop: Shop, monkeypatc
     monkeypatch.setattr(type(shop.runtime.checkouts), "order_statuses", fail)
     with shop.app.test_request_context():
         assert "<form" in render_template_string("{{ paycheckout_button('o-1') }}")
-
-
-def test_the_button_can_open_a_new_tab_and_says_so(shop: Shop) -> None:
-    with shop.app.test_request_context():
-        plain = render_template_string("{{ paycheckout_button('o-1') }}")
-        form = render_template_string("{{ paycheckout_button('o-1', new_tab=True) }}")
-    assert "target=" not in plain
-    assert 'target="_blank" rel="noopener"' in form
-    assert "Pay now" in form
-    assert "(opens in a new tab)</small></button>" in form
