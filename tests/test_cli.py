@@ -76,21 +76,6 @@ def test_watching_survives_a_round_that_breaks(shop: Shop) -> None:
     assert ran.output.endswith(f"{AT} checked 1, changed 1, delivered 1, failed 0\n")
 
 
-@pytest.mark.parametrize("as_json", [False, True])
-def test_watching_is_silent_while_nothing_happens_but_for_programs(shop: Shop, as_json: bool) -> None:
-    shop.service.says(shop.starts(), "pending")
-    shop.reconciles()
-    shop.clock.advance(minutes=10)
-    shop.service.meanwhile = lambda: signal.raise_signal(signal.SIGTERM)
-    ran = runs(shop, "reconcile", "--watch", "--interval", "600", *(["--json"] if as_json else []))
-    assert ran.exit_code == 0
-    if as_json:
-        told = {"at": "2026-01-01T12:10:00+00:00", "checked": 1, "changed": 0, "delivered": 0, "failed": 0}
-        assert json.loads(ran.stdout).items() >= told.items()
-    else:
-        assert ran.stdout == ""
-
-
 def breaks(app: Flask, **facts: Any) -> None:
     raise RuntimeError("the warehouse is closed")
 

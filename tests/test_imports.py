@@ -34,20 +34,6 @@ LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 BESIDE = {"__init__", "testing", "sandbox"}
 WEB = {"flask", "werkzeug", "jinja2", "markupsafe"}
 DATABASE = {"sqlalchemy", "flask_sqlalchemy", "flask_sqlalchemy_lite"}
-OPTIONAL = {
-    "babel",
-    "celery",
-    "flask_admin",
-    "flask_babel",
-    "flask_sqlalchemy",
-    "flask_sqlalchemy_lite",
-    "fpdf",
-    "prometheus_client",
-    "psycopg",
-    "requests",
-    "segno",
-    "waitress",
-}
 
 
 @cache
@@ -101,17 +87,6 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERED = [file for file in FILES if part_of(file) not in BESIDE]
 
 
-def test_the_reader_finds_imports_wherever_they_stand(tmp_path: Path) -> None:
-    source = tmp_path / "odd.py"
-    source.write_text(
-        "import a\nif TYPE_CHECKING:\n    import b\ntry:\n    import c\nexcept ImportError:\n    from d import e\n"
-        "class F:\n    def g(self):\n        import h\nwith x:\n    import i\nif y:\n    pass\nelse:\n    import j\n"
-    )
-    assert imports(source) == ("a", "b", "c", "d.e", "h", "i", "j")
-    assert "h" not in imports(source, late=False)
-    assert "b" not in imports(source, typing_only=False)
-
-
 def test_every_part_of_the_package_has_its_layer() -> None:
     assert {part_of(file) for file in FILES} - BESIDE == set(LEVEL)
     assert len(list(PACKAGE.glob("*.py"))) <= 15
@@ -163,17 +138,6 @@ def test_client_and_sandbox_stand_alone(part: str, allowed: set[str]) -> None:
     assert set().union(*(ours(imports(file)) for file in files)) <= allowed
     if part == "client":
         assert not set().union(*(foreign(imports(file)) for file in files)) & (WEB | DATABASE | {"blinker", "click"})
-
-
-def test_the_sandbox_is_loaded_when_used_and_only_by_its_doors() -> None:
-    outside = [file for file in FILES if part_of(file) != "sandbox"]
-    assert {part_of(file) for file in outside if "sandbox" in ours(imports(file))} == {"testing", "cli"}
-    assert not any("sandbox" in ours(imports(file, late=False, typing_only=False)) for file in outside)
-
-
-def test_optional_libraries_are_loaded_when_used() -> None:
-    files = [file for file in FILES if part_of(file) not in {"sandbox", "tasks", "admin", "metrics"}]
-    assert {file.name for file in files if foreign(imports(file, late=False, typing_only=False)) & OPTIONAL} == set()
 
 
 def test_the_http_library_is_loaded_at_one_place() -> None:

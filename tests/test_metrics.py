@@ -102,11 +102,6 @@ def test_who_has_no_token_sees_nothing_and_costs_the_database_nothing(measured: 
     assert seen == []
 
 
-def test_each_of_several_tokens_is_taken(open_shop: OpenShop) -> None:
-    shop = measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=[TOKEN, TOKEN[::-1]]))
-    assert scrapes(shop, TOKEN) == scrapes(shop, TOKEN[::-1])
-
-
 def test_the_order_of_the_calls_is_told(open_shop: OpenShop) -> None:
     app = make_app()
     with pytest.raises(ConfigurationError, match=r"paycheckout\.init_app\(app, db\) first"):
@@ -245,14 +240,6 @@ def test_accounts_beyond_the_bound_share_a_label_and_nothing_is_lost(open_shop: 
     labels = {name.split('"')[1] for name in checkouts}
     assert labels == {"", metrics.OTHERS, "ada"}, "the first in alphabetical order: they stay the same"
     assert sum(checkouts.values()) == 6
-
-
-def test_named_accounts_have_their_label_without_any_row(open_shop: OpenShop) -> None:
-    shop = measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN), accounts=["ada", metrics.OTHERS])
-    shop.starts()
-    told = scrapes(shop)
-    assert told['paycheckout_checkouts{account="ada",status="held"}'] == 0
-    assert told[f'paycheckout_checkouts{{account="{metrics.OTHERS}",status="created"}}'] == 1
 
 
 # Cost

@@ -10,12 +10,8 @@ from pathlib import Path
 from types import FunctionType
 
 import pytest
-from flask_sqlalchemy import SQLAlchemy
 
 import flask_paycheckout
-from flask_paycheckout import PayCheckout
-from flask_paycheckout.runtime import runtime
-from tests.scripted import make_app
 
 NAMES = {
     "Amount",
@@ -160,10 +156,3 @@ def test_a_web_process_loads_neither_commands_nor_what_works_in_rounds() -> None
     root = Path(flask_paycheckout.__file__).parent.parent
     ran = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert ran.stdout.split() == []
-
-
-def test_what_works_in_rounds_is_made_once() -> None:
-    app = make_app()
-    PayCheckout(app, SQLAlchemy(app))
-    with app.app_context():
-        assert runtime().payout_sender is runtime().payout_sender

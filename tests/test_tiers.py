@@ -6,46 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import pytest_cmdline_main
-
 ROOT = Path(__file__).parent.parent
-
-SKIPS = """
-import pytest
-from tests import optional_parts
-
-@pytest.mark.parametrize("number", range(20))
-def test_browser(number, monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
-    optional_parts.chromium()
-"""
-
-
-@pytest.mark.slow("runs of pytest")
-@pytest.mark.parametrize(("required", "outcome"), [("", "skipped"), ("1", "failed")])
-def test_a_missing_part_is_named_in_one_line_or_fails_where_all_are_required(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, required: str, outcome: str
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("REQUIRE_OPTIONAL_PARTS", required)
-    pytester.makeconftest("from tests.conftest import pytest_terminal_summary")
-    pytester.makepyfile(SKIPS)
-    told = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider", "-n", "2", timeout=300)
-    told.assert_outcomes(**{outcome: 20})
-    line = "20 tests left out: Chromium is not on this machine; install Debian's package chromium"
-    assert told.outlines.count(line) == (outcome == "skipped")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "processes"),
-    [([], "auto"), (["-k", "x"], "auto"), (["-n", "0"], 0), (["-n", "3"], 3), (["test_one.py"], None)],
-)
-def test_a_whole_run_uses_all_cores(pytester: pytest.Pytester, arguments: list[str], processes: object) -> None:
-    pytester.makepyfile(test_one="")
-    config = pytester.parseconfig(*arguments)
-    pytest_cmdline_main(config)
-    assert config.option.numprocesses == processes
-
 
 TIERS = {
     "tests/crash/test_death.py": "def test_crash(): pass",

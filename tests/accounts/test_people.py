@@ -118,19 +118,6 @@ def an_outage(market: Sellers, service: SigningService) -> None:
     service.refused = set()
 
 
-def test_starts_of_one_account_that_fail_are_told_while_another_one_sells(
-    market: Sellers, service: SigningService
-) -> None:
-    service.refused = {"id-ada"}
-    for place in range(8):
-        with pytest.raises(Exception, match="Unknown client"):
-            market.shop.starts("o-1")
-        market.add("bo", f"b-{place}")
-        market.shop.starts(f"b-{place}")
-        market.shop.clock.advance(minutes=1)
-    assert "refused-keys:ada" in urgent(market.shop)
-
-
 def test_a_read_that_is_answered_ends_the_alarm_that_nobody_can_start_a_payment(
     market: Sellers, service: SigningService
 ) -> None:
@@ -231,17 +218,6 @@ def test_default_keys_that_no_payment_uses_are_a_warning_only(well: Sellers, ser
     well.shop.starts("o-3")
     service.refused = {"shop-1"}
     assert level() == "failure"
-
-
-def test_of_very_many_accounts_a_hundred_are_checked_and_it_is_told(market: Sellers, service: SigningService) -> None:
-    for place in range(102):
-        market.client_ids[f"s-{place:03}"] = f"id-{place}"
-        pays_out(market.shop, f"of-{place}", account=f"s-{place:03}")
-    _, [more, accepted] = examined(market.shop)
-    assert more["level"] == "warning"
-    assert "more than 100" in more["found"]
-    assert accepted["found"].endswith("100 of 100")
-    assert len({client_id for client_id, _ in service.signed} - {"shop-1"}) == 100
 
 
 # The owner's pages

@@ -116,12 +116,8 @@ def test_programs_are_told_the_same(well: Shop) -> None:
 # The database
 
 TABLE_FAULTS = [
-    pytest.param("DROP TABLE paycheckout_event", "no such table: paycheckout_event", id="no table"),
-    pytest.param(
-        "ALTER TABLE paycheckout_checkout DROP COLUMN found_by",
-        "no such column: paycheckout_checkout.found_by",
-        id="a column is missing",
-    ),
+    pytest.param("DROP TABLE paycheckout_event", "paycheckout_event", id="no table"),
+    pytest.param("ALTER TABLE paycheckout_checkout DROP COLUMN found_by", "found_by", id="a column is missing"),
     pytest.param(
         "DROP INDEX ix_paycheckout_checkout_state",
         "paycheckout_checkout lacks the index of status and moved_at",
@@ -141,7 +137,7 @@ def test_tables_that_are_not_as_the_models_say(well: Shop, statement: str, found
     checks = [check for check in about(well, "tables") if check.remedy]
     assert [found is not None and found in check.found for check in checks] == [True] * (found is not None)
     # An index that is missing only makes things slow.
-    assert doctor(well).exit_code == ("no such" in str(found))
+    assert doctor(well).exit_code == (found in ("paycheckout_event", "found_by"))
 
 
 POSTGRES_FAULTS = [

@@ -58,13 +58,6 @@ def shows(open_shop: OpenShop, total: Pay | Receive) -> Shop:
     return shop
 
 
-def test_the_total_is_shown_in_the_customers_way_of_writing(open_shop: OpenShop) -> None:
-    shop = shows(open_shop, Pay("1234.50", "EUR"))
-    assert "To pay: €1,234.50<" in opens(shop, language="en-US").text
-    assert f"Zu zahlen: 1.234,50{NBSP}€<" in opens(shop, language="de-DE").text
-    assert "お支払い金額：€1,234.50<" in opens(shop, language="ja").text
-
-
 def test_where_the_shop_fixes_what_it_receives_the_fee_is_named(open_shop: OpenShop) -> None:
     shop = shows(open_shop, Receive("12.50", "USD", pay_in="USD"))
     assert "To pay: $12.50, and the fee of your payment method<" in opens(shop).text

@@ -322,14 +322,6 @@ def test_a_form_that_is_sent_twice_makes_one_refund(desk: Shop) -> None:
     assert len(payouts(desk)) == 2
 
 
-def test_a_form_that_is_sent_again_after_its_refund_was_cancelled_makes_none(desk: Shop) -> None:
-    page = opens(desk, "/refund", checkout=desk.has_paid())
-    sends(desk, page, amount="2", why="one jar broke")
-    decides(desk, payouts(desk)[0].reference, "cancel")
-    assert sends(desk, page, amount="2", why="one jar broke").status_code == 409
-    assert len(payouts(desk)) == 1
-
-
 @pytest.mark.on_each_database
 def test_a_form_that_is_sent_by_many_at_once_makes_one_refund(desk: Shop) -> None:
     page = opens(desk, "/refund", checkout=desk.has_paid())
@@ -377,14 +369,6 @@ def test_an_amount_may_have_the_decimal_mark_of_the_persons_language(desk: Shop)
     assert sends(desk, page, amount="1,234", why="no thousands").status_code == 400
     assert sends(desk, page, amount="2,50", why="one jar broke").status_code == 303
     assert [one.amount for one in payouts(desk)] == [Decimal("2.50")]
-
-
-def test_a_held_payment_that_is_refunded_is_rejected(desk: Shop) -> None:
-    checkout_id = desk.has_held()
-    page = opens(desk, "/refund", checkout=checkout_id)
-    assert "A refund rejects it" in page.text
-    assert sends(desk, page, why="sent back").status_code == 303
-    assert desk.attempt(checkout_id).status == "rejected"
 
 
 def test_what_cannot_be_refunded_has_no_form(desk: Shop) -> None:
