@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import Any
 
 import httpx
 import pytest
@@ -12,19 +11,8 @@ from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import ConfigurationError, Pay, PayCheckout
-from flask_paycheckout.runtime import KEY, runtime
-from tests.conftest import OpenShop
+from flask_paycheckout.runtime import runtime
 from tests.scripted import Clock, Service, Shop, make_app
-
-
-def test_two_apps_in_one_process_keep_apart(open_shop: OpenShop) -> None:
-    one, two = open_shop("one"), open_shop("two", PAYCHECKOUT_URL_PREFIX="/pay")
-    one.totals["o-1"] = Pay("1", "USD")
-    two.totals["o-1"] = Pay("2", "EUR")
-    assert str(one.attempt(one.starts()).total) == "1.00 USD"
-    assert str(two.attempt(two.starts()).total) == "2.00 EUR"
-    assert [len(one.attempts()), len(two.attempts())] == [1, 1]
-    assert one.runtime.client is not two.runtime.client
 
 
 def test_one_extension_object_serves_two_apps_with_two_databases(clock: Clock, service: Service) -> None:
@@ -87,14 +75,3 @@ def test_a_wrong_use_is_an_error_with_the_remedy(
 def test_an_app_without_the_extension_is_named() -> None:
     with make_app().app_context(), pytest.raises(ConfigurationError, match=r"not set up on 'shop'.*init_app"):
         runtime()
-
-
-def test_a_transport_with_a_clock_brings_it_along(shop: Shop) -> None:
-    class Timed(httpx.MockTransport):
-        clock = staticmethod(Clock())
-
-    for given, expected in ((None, Timed.clock), (shop.clock, shop.clock)):
-        app = make_app()
-        PayCheckout().init_app(app, SQLAlchemy(app), transport=Timed(shop.service), clock=given)
-        moment: Any = app.extensions[KEY].clock()
-        assert moment == expected()

@@ -24,15 +24,6 @@ class Checkout(CheckoutMixin, db.Model):
 class Event(EventMixin, db.Model):
     exported_at = db.Column(db.DateTime(timezone=True))
 """
-SECOND_BIND = """
-from flask_paycheckout import CheckoutMixin, EventMixin
-
-class Checkout(CheckoutMixin, db.Model):
-    __bind_key__ = "payments"
-
-class Event(EventMixin, db.Model):
-    __bind_key__ = "payments"
-"""
 PAY = """
 from shop import Order, app, db, paycheckout, sandbox
 
@@ -103,16 +94,3 @@ def test_own_columns_come_by_a_later_migration(tmp_path: Path) -> None:
     assert merchant.runs("python pay.py").endswith("paid\n")
     assert "campaign" in columns(database)["paycheckout_checkout"]
     assert "exported_at" in columns(database)["paycheckout_event"]
-
-
-def test_tables_in_a_second_database_come_by_migrations_too(tmp_path: Path) -> None:
-    payments = f"sqlite:///{tmp_path / 'payments.db'}"
-    binds = f'{{"payments": "{payments}"}}'
-    shop = f"sqlite:///{tmp_path / 'shop.db'}"
-    merchant = MigratingMerchant(tmp_path, shop, SQLALCHEMY_BINDS=binds, PAYCHECKOUT_SEPARATE_DATABASE="true")
-    merchant.writes_shop(SECOND_BIND)
-    merchant.follows_the_recipe(init="--multidb")
-    assert merchant.is_clean()
-    (tmp_path / "pay.py").write_text(PAY)
-    assert merchant.runs("python pay.py").endswith("paid\n")
-    assert all(columns(payments).values())

@@ -25,7 +25,6 @@ from flask_paycheckout.client import (
 )
 from flask_paycheckout.sandbox.world.clock import machine_time
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.testing import Sandbox, SandboxAccount, SandboxControl, Signals
 from tests.conftest import OpenShop
 from tests.serving import served
@@ -84,21 +83,6 @@ def test_the_signals_are_kept_with_what_they_passed(
     assert (paycheckout_signals[0].name, paycheckout_signals[0].order_id) == ("checkout_created", "o-1")
     assert paycheckout_signals[0].checkout_id == checkout.checkout_id
     assert len({told.event_id for told in paycheckout_signals}) == len(paycheckout_signals)
-
-
-def test_signals_of_payouts_are_kept_with_their_references(
-    app: Flask, paycheckout: PayCheckout, paycheckout_signals: Signals
-) -> None:
-    checkout_id = paycheckout.start("o-1").checkout_id
-    for name, order_id, refund_of in (("payout_sent", None, None), ("refund_claimed", "o-1", checkout_id)):
-        payout = SimpleNamespace(reference=f"ref-{name}", refund_of=refund_of)
-        BY_NAME[name].send(app, order_id=order_id, payout=payout, event_id=f"e-{name}")
-    told = [(one.name, one.order_id, one.checkout_id, one.reference, one.event_id) for one in paycheckout_signals]
-    assert told[1:] == [
-        ("payout_sent", None, None, "ref-payout_sent", "e-payout_sent"),
-        ("refund_claimed", "o-1", checkout_id, "ref-refund_claimed", "e-refund_claimed"),
-    ]
-    assert (told[0][0], told[0][3]) == ("checkout_created", None)
 
 
 def test_after_the_test_nothing_listens_any_more(pytester: pytest.Pytester) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,8 +10,8 @@ from sqlalchemy import select
 
 from example_shop.database import db
 from example_shop.payments import paycheckout
-from example_shop.receipts import Letter, payment_lines
-from flask_paycheckout import Pay, Payment
+from example_shop.receipts import Letter
+from flask_paycheckout import Pay
 from tests.example_shop.conftest import Owner, Payments, Shopper, stored
 
 if TYPE_CHECKING:
@@ -105,10 +104,3 @@ def test_a_mail_server_that_is_away_gets_the_letter_later(
     assert (letter["To"], letter["Subject"]) == ("ada@example.com", f"Your receipt for order {order_id}")
     assert letter["Message-ID"].strip() == f"<{event_id}@receipts.fair-and-foul.example>"
     assert letters(shop) == [("ada@example.com", True)]
-
-
-def test_a_banks_name_keeps_to_its_line_of_the_receipt() -> None:
-    name, when = "A Bank\r\n\r\nPay again " + "x" * 200, datetime(2026, 1, 2, tzinfo=UTC)
-    line = payment_lines(Payment(None, None, None, None, name, None, when))[0]
-    assert line.startswith("By:          A Bank Pay again")
-    assert len(line) < 80

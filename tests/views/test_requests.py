@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import Pay, Person
+from flask_paycheckout import Pay
 from flask_paycheckout.security.signed_links import REQUEST, STATUS
 from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import OpenShop
@@ -156,13 +156,3 @@ def test_a_fault_is_told_and_what_was_typed_stays(desk: Shop, typed: dict[str, s
     answer = sends(desk, "", None, **NEW | typed)
     assert (answer.status_code, said in text_of(answer)) == (400, True)
     assert 'value="12,50"' in answer.text or "amount" in typed
-
-
-def test_who_may_not_decide_sees_requests_and_makes_none(shop: Shop) -> None:
-    opens_view(shop, lambda: Person("Bo", may=frozenset({"look"})))
-    asks(shop)
-    page = opens_requests(shop)
-    assert "Logo, two drafts" in page.text
-    assert "<form" not in page.text
-    for path in ("x", "x/withdraw"):
-        assert shop.browser.post(f"{ROOT}/requests/{path}", headers=SAME_SITE).status_code == 403
