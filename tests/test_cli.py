@@ -128,13 +128,8 @@ def test_show_tells_the_story_to_people_and_programs(shop: Shop) -> None:
 @pytest.mark.parametrize(("flag", "status"), [("--accept", "paid"), ("--reject", "rejected")])
 def test_resolve_decides_and_tells_what_came_of_it(shop: Shop, flag: str, status: str) -> None:
     shop.has_held("o-1")
-    shop.has_held("o-2")
-    said = ["--by", "Ada", "--why", "the customer called"]
-    ran = runs(shop, "resolve", "chk-1", flag, *said)
+    ran = runs(shop, "resolve", "chk-1", flag, "--by", "Ada", "--why", "the customer called")
     assert (ran.exit_code, ran.output) == (0, f"checkout chk-1 of order o-1 is {status}\n")
-    ran = runs(shop, "resolve", "chk-2", flag, *said, "--json")
-    told = {"checkout_id": "chk-2", "order_id": "o-2", "status": status, "reason": "amount_mismatch"}
-    assert json.loads(ran.stdout) == told
 
 
 @pytest.mark.parametrize(
@@ -166,13 +161,8 @@ def test_payback_says_what_became_of_the_money(shop: Shop) -> None:
     assert runs(shop, "payback", "chk-1", *said).exit_code == 2
     ran = runs(shop, "payback", "chk-1", "--kept", *said)
     assert (ran.exit_code, ran.output) == (0, "the money of checkout chk-1 of order o-1 is marked as kept\n")
-    ran = runs(shop, "payback", "chk-1", "--done", *said, "--json")
-    assert json.loads(ran.stdout) == {
-        "checkout_id": "chk-1",
-        "order_id": "o-1",
-        "status": "rejected",
-        "payback": "paid_back",
-    }
+    ran = runs(shop, "payback", "chk-1", "--done", *said)
+    assert ran.output == "the money of checkout chk-1 of order o-1 is marked as paid back\n"
     again = runs(shop, "payback", "chk-1", "--done", *said)
     assert (again.exit_code, "is marked as paid back already" in again.output) == (1, True)
     assert "Nothing needs a person." in runs(shop, "report").output

@@ -124,6 +124,7 @@ def _deed_line(deed: Deed) -> str:
 @click.argument("order_id")
 @click.option("--dry-run", is_flag=True, help="Only tell what would be erased.")
 @decision_options
+@json_option
 def erase(order_id: str, by: str, why: str, dry_run: bool, as_json: bool) -> None:
     """Erase names, masked destinations, notes and reasons of an order; the money and the books stay as they are.
 

@@ -14,7 +14,6 @@ import click
 from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.explain import explain
 from flask_paycheckout.books.report import report as find_report, report_lines
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     account_option,
@@ -33,7 +32,7 @@ from flask_paycheckout.cli.options import (
 from flask_paycheckout.database.database_errors import trouble_of
 from flask_paycheckout.rounds.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import moment_text
+from flask_paycheckout.text import moment_text, visible
 from flask_paycheckout.views.order_urls import webhook_address
 
 Round = Callable[[int | None, Progress | None], ReconcileReport]
@@ -139,7 +138,6 @@ def resolve(
     refund_excess: bool,
     by: str,
     why: str,
-    as_json: bool,
 ) -> None:
     """Decide a held payment, and record the person and the reason.
 
@@ -161,8 +159,7 @@ def resolve(
     with usable(by="--by", why="--why", as_part="--as-part"):
         resolve_payment = runtime().for_writing(f"resolve({checkout_id!r})").resolutions.resolve
         checkout = resolve_payment(checkout_id, accept, by, why, as_part=as_part, refund_excess=refund_excess)
-    said = f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}"
-    tell(as_json, _facts(checkout, "reason"), said)
+    click.echo(visible(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}"))
 
 
 @paycheckout.command(short_help="Record that money was paid back, or is kept.")
@@ -170,7 +167,7 @@ def resolve(
 @click.option("--done", is_flag=True, help="The money was paid back.")
 @click.option("--kept", is_flag=True, help="The money is kept.")
 @decision_options
-def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str, as_json: bool) -> None:
+def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str) -> None:
     """Record that the money of a rejected payment, or of an accepted second one, was paid back or is kept.
 
     This moves no money; it removes the payment from the list in `flask paycheckout report`.
@@ -183,11 +180,7 @@ def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str, as_json
         shop = runtime().for_writing(f"mark_paid_back({checkout_id!r})")
         checkout = shop.paybacks.mark(checkout_id, by, why, kept)
     money = f"the money of checkout {checkout.checkout_id} of order {checkout.order_id}"
-    tell(as_json, _facts(checkout, "payback"), f"{money} is marked as {'kept' if kept else 'paid back'}")
-
-
-def _facts(checkout: CheckoutMixin, decided: str) -> dict[str, Any]:
-    return {name: getattr(checkout, name) for name in ("checkout_id", "order_id", "status", decided)}
+    click.echo(visible(f"{money} is marked as {'kept' if kept else 'paid back'}"))
 
 
 @paycheckout.command(short_help="Report the state of all payments, and what needs a person.")

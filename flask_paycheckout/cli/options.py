@@ -38,7 +38,7 @@ limit_option = click.option(
 
 def decision_options(command: F) -> F:
     """Give a command the options of a person's decision."""
-    return by_option(why_option(json_option(command)))
+    return by_option(why_option(command))
 
 
 def time_options(command: F) -> F:

@@ -58,6 +58,7 @@ from flask_paycheckout.views.order_urls import claim_url
     help="Pay out this instead, such as 12.40 usdc-polygon; --amount is what it counts.",
 )
 @decision_options
+@json_option
 def refund(
     checkout_id: str, amount: str | None, send: tuple[str, str] | None, by: str, why: str, as_json: bool
 ) -> None:
@@ -149,38 +150,37 @@ def send(login: bool, as_json: bool) -> None:
 @by_option
 @click.option("--why", metavar="TEXT", help="A remark, for the record.")
 @click.option("--over-limit", is_flag=True, help="Let it exceed the daily limit.")
-@json_option
-def approve(reference: str, seen: int, by: str, why: str | None, over_limit: bool, as_json: bool) -> None:
+def approve(reference: str, seen: int, by: str, why: str | None, over_limit: bool) -> None:
     """Release a payout or refund to the destination that you saw.
 
     A destination that has changed since is refused: look at it again, and approve what you see then.
 
     Exit code 0: approved. 1: not stored, does not wait, or has changed. 2: an argument cannot be used.
     """
-    _decide(as_json, lambda: _decisions("approve").approve(reference, by, why, seen, over_limit=over_limit))
+    _decide(lambda: _decisions("approve").approve(reference, by, why, seen, over_limit=over_limit))
 
 
 @payouts.command(short_help="Cancel a payout of which nothing was sent.")
 @click.argument("reference")
 @decision_options
-def cancel(reference: str, by: str, why: str, as_json: bool) -> None:
+def cancel(reference: str, by: str, why: str) -> None:
     """Cancel a payout or refund of which nothing was sent.
 
     Exit code 0: cancelled. 1: not stored, or sent already. 2: an argument cannot be used.
     """
-    _decide(as_json, lambda: _decisions("cancel").cancel(reference, by, why))
+    _decide(lambda: _decisions("cancel").cancel(reference, by, why))
 
 
 @payouts.command(short_help="Have a payout that failed sent again.")
 @click.argument("reference")
 @decision_options
-def retry(reference: str, by: str, why: str, as_json: bool) -> None:
+def retry(reference: str, by: str, why: str) -> None:
     """Have a payout or refund that failed sent again, to the same destination.
 
     Exit code 0: it is ready. 1: not stored, has not failed, or its money is refunded otherwise. 2: an argument cannot
     be used.
     """
-    _decide(as_json, lambda: _decisions("retry").retry(reference, by, why))
+    _decide(lambda: _decisions("retry").retry(reference, by, why))
 
 
 @payouts.command(short_help="Record whether a payout was sent, or came back.")
@@ -188,7 +188,7 @@ def retry(reference: str, by: str, why: str, as_json: bool) -> None:
 @click.option("--sent", is_flag=True, help="It was sent; with the amount that the service reports.")
 @click.option("--not-sent", is_flag=True, help="It was not sent, and is sent (again); one that was sent came back.")
 @decision_options
-def resolve(reference: str, sent: bool, not_sent: bool, by: str, why: str, as_json: bool) -> None:
+def resolve(reference: str, sent: bool, not_sent: bool, by: str, why: str) -> None:
     """Record whether a payout was sent, as you found out in the service's dashboard or on the chain.
 
     --not-sent sends an unknown one, so look first: what was sent before would be paid twice. One that is sent or
@@ -197,7 +197,7 @@ def resolve(reference: str, sent: bool, not_sent: bool, by: str, why: str, as_js
     Exit code 0: recorded. 1: not stored, or its state does not allow it. 2: the command is incomplete.
     """
     require_one(sent, not_sent, "--sent or --not-sent")
-    _decide(as_json, lambda: _decisions("resolve").resolve(reference, sent, by, why))
+    _decide(lambda: _decisions("resolve").resolve(reference, sent, by, why))
 
 
 @payouts.command(short_help="Save the transfer proof of a completed bank transfer.")
@@ -221,10 +221,10 @@ def _decisions(call: str) -> PayoutDecisions:
     return runtime().for_writing(f"{call}_payout()").payout_decisions
 
 
-def _decide(as_json: bool, decision: Callable[[], PayoutMixin]) -> None:
+def _decide(decision: Callable[[], PayoutMixin]) -> None:
     with usable(by="--by", why="--why"):
         payout = decision()
-    tell(as_json, _facts(payout), f"{payout.kind} {payout.reference} is {payout.status}")
+    click.echo(visible(f"{payout.kind} {payout.reference} is {payout.status}"))
 
 
 def _facts(payout: PayoutMixin) -> dict[str, Any]:

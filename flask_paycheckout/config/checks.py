@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode
 from collections.abc import Callable, Mapping
 from datetime import UTC, timedelta, tzinfo
 from decimal import Decimal
@@ -37,7 +36,6 @@ class PayoutFees(StrEnum):
 
 PREFIX = "PAYCHECKOUT_"
 PENDING_FOR = timedelta(hours=24)
-_FERNET_BYTES = 32
 _SHORTEST_TOKEN = 16
 
 
@@ -285,17 +283,18 @@ def check_amounts(key: str, value: object) -> Mapping[str, Decimal]:
 
 
 def check_seal_key(key: str, value: object) -> str:
+    # Imported with the first key, so that shops without one do not load `cryptography` at their start.
+    from cryptography.fernet import Fernet
+
     text = check_text(key, value)
     try:
-        usable = text.isascii() and len(urlsafe_b64decode(text)) == _FERNET_BYTES
+        Fernet(text)
     except ValueError:
-        usable = False
-    if not usable:
         raise fault_of(
             key,
             "is no Fernet key",
             "Make one with: python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'.",
-        )
+        ) from None
     return text
 
 
