@@ -50,8 +50,8 @@ from flask_paycheckout.parts import Callbacks, Parts
 from flask_paycheckout.payouts.claims import RefundClaims
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.paybacks import Paybacks, RefundLimits
-from flask_paycheckout.payouts.payout_queue import PayoutHints
-from flask_paycheckout.payouts.requests import PayoutRequests, Refunds
+from flask_paycheckout.payouts.payout_queue import PayoutQueue
+from flask_paycheckout.payouts.requests import PayoutRequests
 from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.payouts.stored import PayoutMoves, Payouts
 from flask_paycheckout.security.signed_links import SignedLinks
@@ -71,8 +71,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.books.erasing import Erasing
     from flask_paycheckout.books.export import Books
     from flask_paycheckout.books.pruning import Pruning
-    from flask_paycheckout.payouts.calls import PayoutCalls, TransferProofs
-    from flask_paycheckout.payouts.payout_queue import PayoutQueue
+    from flask_paycheckout.payouts.calls import PayoutCalls
     from flask_paycheckout.payouts.sending import PayoutSender
     from flask_paycheckout.rounds.reconcile import Reconciler
     from flask_paycheckout.rounds.reminders import Reminders
@@ -377,47 +376,30 @@ class Runtime:
         return PayoutDecisions(self.parts, self.payout_moves, self.outbox)
 
     @made_once
-    def payout_hints(self) -> PayoutHints:
-        return PayoutHints(self.parts, self.payouts)
-
-    @made_once
     def refund_claims(self) -> RefundClaims:
         decisions = self.payout_decisions
         return RefundClaims(self.parts, self.payouts, decisions, self.service, self.record, self.sealing)
 
     @made_once
-    def refunds(self) -> Refunds:
-        return Refunds(self.parts, self.checkouts, self.payouts, self.payout_requests)
-
-    @made_once
     def payout_queue(self) -> PayoutQueue:
-        from flask_paycheckout.payouts.payout_queue import PayoutQueue
-
         return PayoutQueue(self.parts, self.payouts)
 
     @made_once
     def payout_calls(self) -> PayoutCalls:
         from flask_paycheckout.payouts.calls import PayoutCalls
 
-        return PayoutCalls(self.parts, self.accounts, self.payouts, self.sealing, self.record)
-
-    @made_once
-    def transfer_proofs(self) -> TransferProofs:
-        from flask_paycheckout.payouts.calls import TransferProofs
-
-        return TransferProofs(self.payouts, self.service)
+        return PayoutCalls(self.parts, self.accounts, self.payouts, self.sealing, self.record, self.service)
 
     @made_once
     def payout_sender(self) -> PayoutSender:
         from flask_paycheckout.payouts.following import Following
-        from flask_paycheckout.payouts.sending import PayoutSender, Sending
+        from flask_paycheckout.payouts.sending import PayoutSender
 
         # Elapsed time goes by the app's clock where a test has given it one.
         database_clock = DatabaseClock(self.engine, None if self.parts.elapsed is time.monotonic else self.clock)
         queue, calls = self.payout_queue, self.payout_calls
         following = Following(self.parts, queue, calls, database_clock)
-        sending = Sending(self.parts, queue, calls, following, self.record)
-        return PayoutSender(self.parts, sending, self.payout_moves, self.outbox)
+        return PayoutSender(self.parts, queue, calls, following, self.record, self.payout_moves, self.outbox)
 
 
 def runtime() -> Runtime:

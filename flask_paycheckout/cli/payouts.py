@@ -70,7 +70,8 @@ def refund(
     Exit code 0: stored. 1: there is no such money, or less of it is left. 2: an argument cannot be used.
     """
     with usable(amount="--amount", send="--send", currency="--send", checkout_id="CHECKOUT_ID", by="--by", why="--why"):
-        made = runtime().for_writing(f"refund({checkout_id!r})").refunds.make(checkout_id, amount, by, why, send=send)
+        requests = runtime().for_writing(f"refund({checkout_id!r})").payout_requests
+        made = requests.refund_now(checkout_id, amount, by, why, send=send)
     if made is None:
         raise click.ClickException("Nothing was stored. Try again.")
     url = claim_url(made.reference)
@@ -210,7 +211,7 @@ def proof(reference: str, file: Path) -> None:
     """
     try:
         shop = runtime().for_reading("the transfer proof")
-        file.write_bytes(shop.transfer_proofs.read(reference))
+        file.write_bytes(shop.payout_calls.proof(reference))
     except (PaymentsError, OSError) as error:
         raise click.ClickException(visible(str(error))) from None
     shop.looked(system_user(), reference)

@@ -117,6 +117,7 @@ class PayoutCalls:
     payouts: Payouts
     sealing: Sealing
     record: ServiceRecord
+    service: Service
 
     def payer_of(self, account: str) -> str:
         """The account that pays an account's payouts: itself, or that of the settings where the shop says so.
@@ -208,6 +209,21 @@ class PayoutCalls:
         after = None if sent.disbursement_id else self._known_before(payout.account, sent, payout.created_at)
         return self._signed(keys, lambda client: _read(keys, client, sent, after))
 
+    def proof(self, reference: str) -> bytes:
+        """The transfer proof of a completed bank transfer, as a PDF.
+
+        :raises UnknownPayout: no such payout is stored.
+        :raises PayoutRefused: it is not completed, or was paid in a token.
+        :raises flask_paycheckout.client.PaymentsError: there was no usable answer.
+        """
+        payout = self.payouts.require(reference)
+        disbursement_id = payout.disbursement_id
+        if payout.is_token or payout.status != PayoutStatus.COMPLETED or not disbursement_id:
+            remedy = "Only a completed bank transfer has one."
+            raise PayoutRefused(reference, payout.status, "give the transfer proof", remedy)
+        with self.service.permit(PROOF, payout.payer) as permit:
+            return permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id))
+
     def _known_before(self, account: str, sent: Try, at: datetime) -> str | None:
         """The service reference of a transfer that the service certainly had before it could be given this one."""
         return self.payouts.sent_before(account, sent.client_id, as_utc(at) - CLOCKS_DIFFER)
@@ -257,29 +273,6 @@ def _read(keys: _Keys, client: PaymentsClient, sent: Try, after: str | None) -> 
 def keys_gone_text(client_id: str | None) -> str:
     """The reason why nobody can find out about a payout, for people."""
     return f"it was sent with the client id {client_id!r}, and no account has its keys now"
-
-
-@dataclass(frozen=True)
-class TransferProofs:
-    """Gets the transfer proofs of one app's payouts from the service."""
-
-    payouts: Payouts
-    service: Service
-
-    def read(self, reference: str) -> bytes:
-        """The transfer proof of a completed bank transfer, as a PDF.
-
-        :raises UnknownPayout: no such payout is stored.
-        :raises PayoutRefused: it is not completed, or was paid in a token.
-        :raises flask_paycheckout.client.PaymentsError: there was no usable answer.
-        """
-        payout = self.payouts.require(reference)
-        disbursement_id = payout.disbursement_id
-        if payout.is_token or payout.status != PayoutStatus.COMPLETED or not disbursement_id:
-            remedy = "Only a completed bank transfer has one."
-            raise PayoutRefused(reference, payout.status, "give the transfer proof", remedy)
-        with self.service.permit(PROOF, payout.account if payout.paid_by is None else payout.paid_by) as permit:
-            return permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id))
 
 
 def is_refusal(error: Exception) -> bool:

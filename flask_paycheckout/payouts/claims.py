@@ -6,13 +6,17 @@ claim is counted before the call, so that a link can make a limited number of re
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import update
+
 from flask_paycheckout.client import PaymentsError, TransportFailed
 from flask_paycheckout.client.resources.recipients import BankDetails
-from flask_paycheckout.errors import PayoutRefused, UnknownPayout
+from flask_paycheckout.database.connections import begin_limited
+from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.destinations import Destination, ToRecipient, iban_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -32,8 +36,6 @@ if TYPE_CHECKING:
 MAX_CLAIMS = 20
 """The most times that the link of a refund can be used to say where the money goes."""
 
-# Simultaneous changes by customers and people that a claim is counted anew for.
-_MAX_ROUNDS = 60
 # After a call that was not carried out, and costs the link no use.
 _REFUSED = timedelta(seconds=5)
 
@@ -78,12 +80,13 @@ class RefundClaims:
         :raises ReceiverFailed: an atomic receiver of `refund_claimed` raised; nothing was stored.
         :raises flask_paycheckout.client.PaymentsError: the service refused the bank account, or could not be reached.
         """
+        refund = self._require_claimable(self.payouts.require(reference))
         to: Destination | None = form.wallet
         try:
             if to is None:
-                to = self._make_recipient(reference, form)
+                to = self._make_recipient(refund, form)
             else:
-                self._count(self._require(reference))
+                self._count(refund)
         finally:
             self.record.write()
         columns = destination_columns(to, self.sealing) | {"destination": form.masked}
@@ -97,47 +100,35 @@ class RefundClaims:
 
         return self.decisions.move(reference, plan)
 
-    def _count(self, payout: PayoutMixin, change: int = 1) -> PayoutMixin:
-        """Count one more claim, or one less, before anything else is done; returns the refund as stored then."""
-        for _ in range(_MAX_ROUNDS):
-            if payout.claims + change > MAX_CLAIMS:
+    def _count(self, payout: PayoutMixin, change: int = 1) -> None:
+        """Count one more claim, or one less, in a transaction of its own before anything else is done."""
+        table = self.payouts.table
+        counted = table.c.claims + change
+        changed = update(table).where(table.c.id == payout.id, counted <= MAX_CLAIMS).values(claims=counted)
+        with begin_limited(self.payouts.engine()) as connection:
+            if connection.execute(changed).rowcount != 1:
                 raise TooManyClaims(payout.reference)
-            counted = self.decisions.moves.note(payout, claims=payout.claims + change)
-            if counted is not None:
-                return counted
-            payout = self._require(payout.reference)
-        raise PayoutRefused(payout.reference, payout.status, PayoutEvidence.CLAIMED, "It keeps changing; try again.")
 
-    def _make_recipient(self, reference: str, form: RefundForm) -> ToRecipient:
-        refund = self._require(reference)
-        wait = self._refused_lately.left(reference, self.parts.clock())
+    def _make_recipient(self, refund: PayoutMixin, form: RefundForm) -> ToRecipient:
+        wait = self._refused_lately.left(refund.reference, self.parts.clock())
         if wait:
             raise NotAsked(RECIPIENT, "the service refused this claim a moment ago", wait)
         # The permit comes first: a call that the limits do not allow must not count as a claim.
         with self.service.permit(RECIPIENT, refund.account) as permit, self.record.call(CLAIM, refund.account):
-            counted = self._count(refund)
-            wanted = _recipient(form.values, counted)
+            self._count(refund)
+            wanted = _recipient(form.values, refund)
             try:
                 recipient = permit.ask(lambda client: client.recipients.create(**wanted))
             except PaymentsError as error:
                 if error.carried_out == "no":
                     # Otherwise a customer would use up the link without any recipient.
-                    self._count(counted, -1)
-                    self._refused_lately.begin(reference, self.parts.clock())
+                    self._count(refund, -1)
+                    self._refused_lately.begin(refund.reference, self.parts.clock())
                 raise
-        try:
-            to = ToRecipient(recipient.id)
-        except ValueError:
-            to = None
-        if to is None or to.recipient_id != recipient.id:
-            raise TransportFailed(RECIPIENT, "the answer's id cannot be stored")
-        return to
-
-    def _require(self, reference: str) -> PayoutMixin:
-        payout = self.find(reference)
-        if payout is None:
-            raise UnknownPayout(reference)
-        return self._require_claimable(payout)
+        with suppress(ValueError):
+            if (to := ToRecipient(recipient.id)).recipient_id == recipient.id:
+                return to
+        raise TransportFailed(RECIPIENT, "the answer's id cannot be stored")
 
     def _require_claimable(self, payout: PayoutMixin) -> PayoutMixin:
         if not can_be_claimed(payout) or is_expired(payout, self.parts.clock()):

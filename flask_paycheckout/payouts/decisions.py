@@ -136,7 +136,7 @@ class PayoutDecisions:
             return HEALED | {"problem": evidence.value, "problem_since": now} | never
         if evidence is PayoutEvidence.SEEN_UNSENT:
             # Under its own reference: what the person overlooked, the service then refuses.
-            return HEALED | {"missed_at": None, "doubted": False} | at_once
+            return HEALED | dict.fromkeys(("missed_at", "disbursement_id", "fee")) | {"doubted": False} | at_once
         if evidence is PayoutEvidence.SEEN_SENT:
             # A bank transfer is followed once its id is known.
             return HEALED | (never if payout.is_token else at_once)

@@ -222,12 +222,8 @@ def _set_text(to: object, name: str) -> None:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, not {type(value).__name__}")
     text = trimmed(value)
-    if not text:
-        raise ValueError(f"{name} must not be empty")
-    if len(text) > MAX_TEXT:
-        raise ValueError(f"{name} must have {MAX_TEXT} characters at most, not {len(text)}")
-    if not is_one_line(text):
-        raise ValueError(f"{name} must not contain control characters or line breaks; write it in one line")
+    if not text or len(text) > MAX_TEXT or not is_one_line(text):
+        raise ValueError(f"{name} must have 1 to {MAX_TEXT} characters, in one line without control characters")
     object.__setattr__(to, name, text)
 
 

@@ -18,7 +18,7 @@ from flask_paycheckout.payouts.calls import PayoutCalls, error_text, is_refusal,
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_queue import PayoutQueue
 from flask_paycheckout.payouts.payout_schedule import next_read
-from flask_paycheckout.payouts.payout_states import PayoutEvidence
+from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import tries_of, tries_text
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.service.logs import about, about_payout
@@ -60,7 +60,7 @@ class Following:
     def look_up_due(self, results: PayoutResults) -> None:
         """Look up all that is due; an account's look-ups end when one gets no answer, and all when none does."""
         ended: set[str] = set()
-        while claimed := self.queue.take_look_ups(results.started, self.parts.clock(), _LOOK_UPS, ended):
+        while claimed := self.queue.take_due(PayoutStatus.SENDING.value, results.started, _LOOK_UPS, ended):
             asked = list(self._to_be_asked(claimed, results))
             # One account whose service or keys fail leaves the look-ups of the others alone.
             failed = {
@@ -146,7 +146,7 @@ class Following:
         ended: set[str] = set()
         with ThreadPoolExecutor(_READERS, "paycheckout-payout") as readers:
             while not stopped():
-                claimed = self.queue.take_reads(results.started, self.parts.clock(), _READS, ended)
+                claimed = self.queue.take_due(PayoutStatus.SENT.value, results.started, _READS, ended)
                 if not claimed:
                     return
                 # Only the calls run in threads; they use no database.

@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import Connection, Select, Table, func, select, text, update
+from sqlalchemy import Connection, RowMapping, Select, Table, func, select, text, update
 
 from flask_paycheckout.checkouts.checkout_model import MONEY_TO_PAY_BACK, CheckoutMixin
 from flask_paycheckout.checkouts.decisions import who_and_why, yes_or_no
@@ -95,9 +95,9 @@ class RefundLimits:
             # All checkouts of the order, in their order: what is left of the order depends on each of them.
             order_id = select(c.order_id).where(c.checkout_id == checkout_id).scalar_subquery()
             connection.execute(select(c.id).where(c.order_id == order_id).order_by(c.id).with_for_update())
-        if not locked(connection, self.table, checkout_id):
+        row = locked(connection, self.table, checkout_id)
+        if row is None:
             raise UnknownCheckout(checkout_id)
-        row = connection.execute(select(self.table).filter_by(checkout_id=checkout_id)).mappings().one()
         payment = payment_of(row)
         if payment is None or payment.paid is None:
             raise NothingToRefund(checkout_id, row["status"])
@@ -135,12 +135,12 @@ class RefundLimits:
         connection.execute(update(self.table).where(*paid).values(values))
 
 
-def locked(connection: Connection, checkouts: Table, checkout_id: str) -> bool:
-    """Lock a checkout until the transaction ends; False when there is none."""
+def locked(connection: Connection, checkouts: Table, checkout_id: str) -> RowMapping | None:
+    """Lock a checkout until the transaction ends, and read its row; None when there is none."""
     # An update also where the database has row locks: a read would begin a transaction on SQLite that could not write
     # any more once another process has written.
     lock = update(checkouts).filter_by(checkout_id=checkout_id).values(revision=checkouts.c.revision)
-    return connection.execute(lock).rowcount > 0
+    return connection.execute(lock.returning(*checkouts.c)).mappings().one_or_none()
 
 
 def rest_of(arrived: Decimal, refunded: str | None) -> Decimal:
@@ -206,48 +206,34 @@ class Paybacks:
         """
         by, why = who_and_why(by, why)
         to = KEPT if yes_or_no("kept", kept) else PAID_BACK
-        table = self.parts.models.checkouts
-        entry = line(self.parts.clock(), Entry.PAYBACK, to=to, by=by, why=why)
-        before = table.c.payback.is_(None) if kept else table.c.payback.is_(None) | (table.c.payback == KEPT)
-        decided = table.c.status.in_(["paid", "rejected"]) & table.c.paid_order_id.is_(None)
-        if kept:
-            # The money of an order with parts: given back, also by hand, it counts as a refund.
-            decided |= (table.c.reason == Reason.EXCESS.value) | (table.c.status == Status.PART.value)
-        marked = (
-            update(table)
-            .where(table.c.checkout_id == checkout_id, decided, before)
-            .values(payback=to, history=appended(table.c.history, entry, always=True))
-            .returning(*table.c)
-        )
+        now, models = self.parts.clock(), self.parts.models
+        c, entry = models.checkouts.c, line(now, Entry.PAYBACK, to=to, by=by, why=why)
         with begin_limited(self.parts.engine()) as connection:
-            if not kept:
-                self._require_no_open_refund(connection, checkout_id)
-            row = connection.execute(marked).mappings().one_or_none()
+            row = locked(connection, models.checkouts, checkout_id)
             if row is None:
-                self._refuse(connection, checkout_id)
-            deeds = self.parts.models.deeds
-            record_deed(connection, deeds, self.parts.clock(), by, to, checkout_id, why, row["order_id"])
-        return self.parts.models.of_row(self.parts.models.Checkout, row)
+                raise UnknownCheckout(checkout_id)
+            pays_order = row["paid_order_id"] is not None
+            is_free = row["payback"] is None or (row["payback"] == KEPT and not kept)
+            decided = row["status"] in (Status.PAID, Status.REJECTED) and not pays_order
+            # The money of an order with parts: given back, also by hand, it counts as a refund.
+            of_parts = kept and (row["reason"] == Reason.EXCESS or row["status"] == Status.PART)
+            refund = None if kept else self._open_refund(connection, checkout_id)
+            if refund is not None or not (is_free and (decided or of_parts)):
+                raise PaybackRefused(checkout_id, row["status"], row["payback"], pays_order=pays_order, refund=refund)
+            values = {"payback": to, "history": appended(c.history, entry, always=True)}
+            marked = update(models.checkouts).where(c.id == row["id"]).values(values).returning(*c)
+            row = connection.execute(marked).mappings().one()
+            record_deed(connection, models.deeds, now, by, to, checkout_id, why, row["order_id"])
+        return models.of_row(models.Checkout, row)
 
-    def _require_no_open_refund(self, connection: Connection, checkout_id: str) -> None:
-        """Lock the checkout, as a new refund does, and refuse while a refund could still pay its money back."""
-        checkouts, c = self.parts.models.checkouts, self.parts.models.payouts.c
-        locked(connection, checkouts, checkout_id)
+    def _open_refund(self, connection: Connection, checkout_id: str) -> str | None:
+        """The reference of a refund that could still pay the money of a checkout back, whose row is locked."""
+        c = self.parts.models.payouts.c
         ended = *(status.value for status in RELEASING), PayoutStatus.COMPLETED.value
         # A refund in tokens is at its end once it was sent.
         is_sent_token = (c.status == PayoutStatus.SENT.value) & c.to_kind.is_not_distinct_from("wallet")
         still = select(c.reference).where(c.refund_of == checkout_id, c.status.not_in(ended), ~is_sent_token)
-        if (refund := connection.execute(still.order_by(c.id).limit(1)).scalar_one_or_none()) is not None:
-            self._refuse(connection, checkout_id, refund)
-
-    def _refuse(self, connection: Connection, checkout_id: str, refund: str | None = None) -> NoReturn:
-        c = self.parts.models.checkouts.c
-        columns = select(c.status, c.payback, c.paid_order_id).where(c.checkout_id == checkout_id)
-        found = connection.execute(columns).one_or_none()
-        if found is None:
-            raise UnknownCheckout(checkout_id)
-        pays_order = found.paid_order_id is not None
-        raise PaybackRefused(checkout_id, found.status, found.payback, pays_order=pays_order, refund=refund)
+        return connection.execute(still.order_by(c.id).limit(1)).scalar_one_or_none()
 
 
 def select_to_pay_back(models: Models, account: str | None) -> Select[Any]:

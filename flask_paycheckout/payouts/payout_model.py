@@ -171,6 +171,11 @@ class PayoutMixin(PaymentTable):
         return None if self.exact_fee is None else Decimal(self.exact_fee)
 
     @property
+    def payer(self) -> str:
+        """The merchant account whose money pays, or may have paid; before it is sent, the one that asks for it."""
+        return self.account if self.paid_by is None else self.paid_by
+
+    @property
     def is_claimed(self) -> bool:
         """Whether its receiver says, or has said, where the money goes."""
         return self.to_kind is None or self.revision > 0

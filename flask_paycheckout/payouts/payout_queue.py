@@ -10,12 +10,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from sqlalchemy import (
     ColumnElement,
+    and_,
     case,
     exists,
     func,
@@ -25,10 +27,11 @@ from sqlalchemy import (
     update,
 )
 
+from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.state_table import lost_races_ignored
-from flask_paycheckout.payouts.daily_limit import DailySum, day_of, next_day
+from flask_paycheckout.payouts.daily_limit import locked_sum
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import QUESTIONS
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
@@ -119,7 +122,7 @@ class PayoutQueue:
         return ReadyPayout(*found[0]) if found else None
 
     def take(
-        self, first: ReadyPayout, due_by: datetime, now: datetime, *, paid_by: str, client_id: str | None
+        self, first: ReadyPayout, due_by: datetime, *, paid_by: str, client_id: str | None
     ) -> Sequence[PayoutMixin]:
         """Claim a ready payout to be sent, with others that can go in the same call.
 
@@ -130,7 +133,7 @@ class PayoutQueue:
 
         :returns: the payouts, now sending, with one lease; empty when other processes have claimed them.
         """
-        c = self.payouts.table.c
+        now, c = self.parts.clock(), self.payouts.table.c
         if first.alone or is_token(first.currency) or first.paid_by is not None:
             those = [c.id == first.id]
         else:
@@ -152,18 +155,21 @@ class PayoutQueue:
         client_id: str | None,
     ) -> Sequence[PayoutMixin]:
         """Claim those of these payouts that the account may still send today; the others wait for the next day."""
-        table, day = self.payouts.table, day_of(now)
+        table, days, day = self.payouts.table, self.parts.models.days, now.date().isoformat()
+        key = {"account": paid_by, "currency": currency, "day": day}
         columns = (table.c[name] for name in ("id", "amount", "counted_on", "over_limit"))
+        admitted, beyond = list[int](), list[int]()
         with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
-            sent = DailySum(connection, self.parts.models.days, paid_by, currency, day)
-            ready = connection.execute(ids.with_only_columns(*columns).with_for_update(skip_locked=True)).all()
-            admitted = [
-                one.id
-                for one in ready
-                if sent.admit(Decimal(one.amount), limit, counted_on=one.counted_on, over_limit=one.over_limit)
-            ]
-            sent.write()
-            beyond = [one.id for one in ready if one.id not in admitted]
+            sent = locked_sum(connection, days, key)
+            for one in connection.execute(ids.with_only_columns(*columns).with_for_update(skip_locked=True)).all():
+                # A payout counts once a day, however often it is tried.
+                counted, total = one.counted_on == day, EXACT.add(sent, Decimal(one.amount))
+                if counted or one.over_limit or total <= limit:
+                    admitted.append(one.id)
+                    sent = sent if counted else total
+                else:
+                    beyond.append(one.id)
+            connection.execute(update(days).filter_by(**key).values(amount=f"{sent:f}"))
             if beyond:
                 connection.execute(self._beyond(beyond, limit, currency, now))
             taking = self._taking(select(table.c.id).where(table.c.id.in_(admitted)), due_by, now, paid_by, client_id)
@@ -182,7 +188,7 @@ class PayoutQueue:
             .values(
                 status=_WAITING,
                 moved_at=now,
-                next_attempt_at=next_day(now),
+                next_attempt_at=now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1),
                 problem=problem,
                 problem_since=now,
                 changes=c.changes + 1,
@@ -206,34 +212,28 @@ class PayoutQueue:
             history=appended(c.history, entry, always=False),
         )
 
-    def take_look_ups(
-        self, due_by: datetime, now: datetime, limit: int, without: Collection[str] = ()
+    def take_due(
+        self, status: str, due_by: datetime, limit: int, without: Collection[str] = ()
     ) -> Sequence[PayoutMixin]:
-        """Claim payouts in sending whose claim has ended, or whose next look-up is due.
+        """Claim payouts to be looked up, or sent ones to be read.
 
-        They are marked as doubted, unless they were refused: whoever sent them never stored an answer.
+        Those in sending are marked as doubted, unless they were refused: whoever sent them never stored an answer.
 
+        :param status: sending, whose claim has ended or whose next look-up is due; or sent.
         :param without: merchant accounts that are not asked now.
         """
         c = self.payouts.table.c
-        ids = self._oldest(_SENDING, due_by, limit, c.account.not_in(without))
-        claiming = self._claiming(ids, now, c.status == _SENDING)
-        return self.payouts.claimed(claiming.values(doubted=or_(c.doubted, not_(c.refused))))
+        ids = self._oldest(status, due_by, limit, c.account.not_in(without))
+        claiming = self._claiming(ids, self.parts.clock(), c.status == status)
+        doubted = or_(c.doubted, and_(c.status == _SENDING, not_(c.refused)))
+        return self.payouts.claimed(claiming.values(doubted=doubted))
 
-    def take_reads(
-        self, due_by: datetime, now: datetime, limit: int, without: Collection[str] = ()
-    ) -> Sequence[PayoutMixin]:
-        """Claim sent payouts whose read is due; otherwise like `take_look_ups`."""
-        c = self.payouts.table.c
-        ids = self._oldest(_SENT, due_by, limit, c.account.not_in(without))
-        return self.payouts.claimed(self._claiming(ids, now, c.status == _SENT))
-
-    def renew(self, lease_token: str, now: datetime) -> Sequence[PayoutMixin]:
+    def renew(self, lease_token: str) -> Sequence[PayoutMixin]:
         """Prolong the claim of payouts in sending, right before the call.
 
         :returns: the payouts that are still held, and only these may be sent; none once the lease has ended.
         """
-        c = self.payouts.table.c
+        now, c = self.parts.clock(), self.payouts.table.c
         mine = c.lease_token == lease_token, c.status == _SENDING, c.next_attempt_at > now
         return self.payouts.claimed(self._claiming(select(c.id).where(*mine), now, *mine, lease_token=lease_token))
 
@@ -250,28 +250,18 @@ class PayoutQueue:
         claiming = update(self.payouts.table).where(self.payouts.unlocked(ids), *still)
         return claiming.values(lease | {"changes": c.changes + 1}).returning(*c)
 
+    @cached_property
+    def _hinted_lately(self) -> Cooldown:
+        return Cooldown(max(self.parts.settings.webhook_cooldown, _BETWEEN_HINTS))
 
-@dataclass(frozen=True, eq=False)
-class PayoutHints:
-    """Receives the webhooks about payouts of one app: hints without any content.
+    def receive_hint(self) -> None:
+        """Make the next planned reads of sent payouts due, unless a webhook about payouts did so a moment ago.
 
-    Nobody proves who posted them, so that they cost little: a few reads a minute, however many come.
-    """
-
-    parts: Parts
-    payouts: Payouts
-    lately: Cooldown = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lately", Cooldown(max(self.parts.settings.webhook_cooldown, _BETWEEN_HINTS)))
-
-    def receive(self) -> None:
-        """Make the next planned reads of sent payouts due, unless a hint did so within the cool-down.
-
-        Payouts that are being read, or could not be read, keep their time.
+        Nobody proves who posted it, so that it costs little: a few reads a minute, however many come. Payouts that are
+        being read, or could not be read, keep their time.
         """
         now, c = self.parts.clock(), self.payouts.table.c
-        if not self.lately.begin("", now):
+        if not self._hinted_lately.begin("", now):
             return
         waits = c.status == _SENT, c.next_attempt_at > now, c.lease_token.is_(None), c.failures == 0
         waiting = select(c.id).where(*waits).order_by(c.next_attempt_at, c.id).limit(_MOST)

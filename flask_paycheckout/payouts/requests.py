@@ -16,7 +16,6 @@ from flask_paycheckout.checkouts.decisions import stored_name, who_and_why
 from flask_paycheckout.checkouts.moves import Decision, Move, Moves
 from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.states import OPEN, Evidence, Status
-from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import moment_after
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
@@ -30,7 +29,7 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import installation_key, refund_reference, service_reference
 from flask_paycheckout.payouts.sealing import Sealing
-from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves, Payouts
+from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves
 from flask_paycheckout.text import one_line
 from flask_paycheckout.totals import positive_amount
 
@@ -41,6 +40,23 @@ if TYPE_CHECKING:
 Number = Decimal | int | str
 
 _MAX_NOTE = 255
+
+
+class RefundablePayment(msgspec.Struct, frozen=True):
+    """A payment of which a part, or all, can be refunded."""
+
+    checkout: CheckoutMixin
+    arrived: Amount
+    left: Amount
+    """The part that refunds have not taken."""
+
+    refunds: tuple[PayoutMixin, ...]
+    """The refunds so far, oldest first."""
+
+    @property
+    def seen(self) -> str:
+        """The number of refunds so far, which any further refund changes, and no cancelled one."""
+        return str(len(self.refunds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +165,46 @@ class PayoutRequests:
             self.payout_moves.move_in(transaction, stored, move, now)
             session.refresh(stored)
         return stored
+
+    def refundable(self, checkout_id: str) -> RefundablePayment | None:
+        """The payment of a checkout with its refunds; None when it is unknown, or has no money to refund."""
+        checkout = self.moves.checkouts.find(checkout_id)
+        if checkout is None or checkout.status in OPEN or checkout.payback == PAID_BACK:
+            return None
+        paid = checkout.payment and checkout.payment.paid
+        if not paid or paid.amount <= 0:
+            return None
+        left = Amount(rest_of(paid.amount, checkout.refunded_amount), paid.currency)
+        return RefundablePayment(checkout, paid, left, tuple(self.payout_moves.payouts.of_checkout(checkout_id)))
+
+    def refund_now(
+        self,
+        checkout_id: str,
+        amount: Number | None,
+        by: str,
+        why: str,
+        seen: str | None = None,
+        send: tuple[Number, str] | None = None,
+    ) -> PayoutMixin | None:
+        """Make a refund and commit it, once; arguments and errors as for `PayCheckout.refund`.
+
+        :param seen: `RefundablePayment.seen` as the person saw it.
+        :returns: None when there were other refunds since then; nothing is stored.
+        """
+        with self.parts.sessions.own() as session:
+            try:
+                reference = self.refund(checkout_id, amount, by, why, send=send).reference
+                # The checkout's row is locked by now, so nobody else can add a refund before the commit.
+                connection = session.connection(bind_arguments={"clause": self.parts.models.payouts})
+                refunds = self.payout_moves.payouts.of_checkout(checkout_id, connection)
+                if seen not in (None, str(len(refunds) - 1)):
+                    session.rollback()
+                    return None
+                session.commit()
+            except BaseException:
+                session.rollback()
+                raise
+        return self.payout_moves.payouts.find(reference)
 
     def _record(
         self, connection: Connection, stored: PayoutMixin, deed: str, subject: str | None = None, why: str = ""
@@ -264,74 +320,3 @@ def _sum_to_send(send: Any, paid_in: str) -> Amount:
     if currency == paid_in:
         raise ValueError(f"send must be in another currency than {paid_in}, which was paid; else leave it out")
     return Amount(exact, currency)
-
-
-class RefundablePayment(msgspec.Struct, frozen=True):
-    """A payment of which a part, or all, can be refunded."""
-
-    checkout: CheckoutMixin
-    arrived: Amount
-    left: Amount
-    """The part that refunds have not taken."""
-
-    refunds: tuple[PayoutMixin, ...]
-    """The refunds so far, oldest first."""
-
-    @property
-    def seen(self) -> str:
-        """The number of refunds so far, which any further refund changes, and no cancelled one."""
-        return str(len(self.refunds))
-
-
-@dataclass(frozen=True, eq=False)
-class Refunds:
-    """Makes the refunds of one app that a person asks for on a page or by a command: committed at once, and once."""
-
-    parts: Parts
-    checkouts: Checkouts
-    payouts: Payouts
-    requests: PayoutRequests
-
-    def of(self, checkout_id: str) -> RefundablePayment | None:
-        """The payment of a checkout with its refunds; None when it is unknown, or has no money to refund."""
-        checkout = self.checkouts.find(checkout_id)
-        if checkout is None or checkout.status in OPEN or checkout.payback == PAID_BACK:
-            return None
-        paid = checkout.payment and checkout.payment.paid
-        if not paid or paid.amount <= 0:
-            return None
-        left = Amount(rest_of(paid.amount, checkout.refunded_amount), paid.currency)
-        return RefundablePayment(checkout, paid, left, tuple(self.payouts.of_checkout(checkout_id)))
-
-    def make(
-        self,
-        checkout_id: str,
-        amount: Number | None,
-        by: str,
-        why: str,
-        seen: str | None = None,
-        send: tuple[Number, str] | None = None,
-    ) -> PayoutMixin | None:
-        """Make a refund and commit it; arguments and errors as for `PayCheckout.refund`.
-
-        :param seen: `RefundablePayment.seen` as the person saw it.
-        :returns: None when there were other refunds since then; nothing is stored.
-        """
-        with self.parts.sessions.own() as session:
-            try:
-                made = self.requests.refund(checkout_id, amount, by, why, send=send)
-                # The checkout's row is locked by now, so nobody else can add a refund before the commit.
-                if seen is not None and self._seen_before(session, made) != seen:
-                    session.rollback()
-                    return None
-                reference = made.reference
-                session.commit()
-            except BaseException:
-                session.rollback()
-                raise
-        return self.payouts.find(reference)
-
-    def _seen_before(self, session: Session, made: PayoutMixin) -> str:
-        payout: Any = self.parts.models.Payout
-        count = session.scalars(select(func.count()).where(payout.refund_of == made.refund_of)).one()
-        return str(count - 1)

@@ -125,10 +125,7 @@ class PayoutResults:
 
         :param differing: in what the service has another payout under its reference; a person decides then.
         """
-        if differing is None:
-            self._answered(payout, self._sent(payout, evidence, **_reported(made)))
-        else:
-            self.differs(payout, made, f"the service has it with another {differing}")
+        self._answered(payout, self._compared(payout, differing, evidence, _reported(made)))
 
     def sent_earlier(self, payout: PayoutMixin, columns: dict[str, Any], made: Made, differing: str | None) -> None:
         """Store that the service carried out an earlier try, which takes the place of the present one.
@@ -136,12 +133,7 @@ class PayoutResults:
         :param columns: what names the earlier try.
         :param differing: as for `found`.
         """
-        values = {**columns, **_reported(made)}
-        if differing is None:
-            self.move(payout, self._sent(payout, PayoutEvidence.FOUND, **values))
-        else:
-            problem = f"the service has an earlier try with another {differing}"
-            self.move(payout, self._failing(payout, PayoutEvidence.DIFFERS, problem, **values))
+        self.move(payout, self._compared(payout, differing, PayoutEvidence.FOUND, columns | _reported(made)))
 
     def sent_before(self, payout: PayoutMixin) -> None:
         """Store that the service has a payout whose answer was noted, but could not be stored as a move."""
@@ -149,8 +141,7 @@ class PayoutResults:
 
     def differs(self, payout: PayoutMixin, made: Made, problem: str) -> None:
         """Store that the service has another payout under this reference; a person decides."""
-        noted = {"disbursement_id": made.disbursement_id}
-        self._answered(payout, self._failing(payout, PayoutEvidence.DIFFERS, problem, **noted))
+        self._answered(payout, self._failing(payout, PayoutEvidence.DIFFERS, problem, **_reported(made)))
 
     def not_carried_out(self, payout: PayoutMixin, problem: str, retry_after: float | None = None) -> None:
         """Store that the service certainly paid nothing; it is sent again later, under the same reference."""
@@ -253,6 +244,15 @@ class PayoutResults:
         columns = {**HEALED, "missed_at": None, "next_attempt_at": read_at, **values}
         return PayoutMove(evidence, columns, {"disbursement_id": values["disbursement_id"]})
 
+    def _compared(
+        self, payout: PayoutMixin, differing: str | None, evidence: PayoutEvidence, values: dict[str, Any]
+    ) -> PayoutMove:
+        """The move of a payout that the service has, or has with another amount, currency or destination."""
+        if differing is None:
+            return self._sent(payout, evidence, **values)
+        problem = f"the service has it with another {differing}"
+        return self._failing(payout, PayoutEvidence.DIFFERS, problem, **values)
+
     def _failing(self, payout: PayoutMixin, evidence: PayoutEvidence, problem: str, **values: Any) -> PayoutMove:
         facts = {"disbursement_id": values.get("disbursement_id"), "problem": problem}
         return PayoutMove(evidence, {**self._failure(payout, problem), **_UNPLANNED, **values}, facts)
@@ -288,17 +288,15 @@ class PayoutResults:
         """Store a move that the service's own record proves; the claim may be lost."""
         current: PayoutMixin | None = payout
         for _ in range(_MAX_ROUNDS):
-            if current is None or not _waits_for(current, payout):
-                break
+            if current is None:
+                return
             try:
-                if self._move(current, move):
+                if self._move(current, move) if _waits_for(current, payout) else self._keep_as_history(current, move):
                     return
             except Exception as error:
                 self._keep_for_later(current, move, self._not_stored(current, error))
                 return
-            current = self._again(payout)
-        if current is not None:
-            self._keep_as_history(current, move)
+            current = self.moves.payouts.find(payout.reference)
 
     def _keep_for_later(self, payout: PayoutMixin, move: PayoutMove, problem: str) -> None:
         """Keep the service's id of a payout, so that the move is stored later without asking again."""
@@ -307,29 +305,23 @@ class PayoutResults:
             values["disbursement_id"] = move.values["disbursement_id"]
         self.note(payout, self._not_applied(move), **values)
 
-    def _keep_as_history(self, payout: PayoutMixin, move: PayoutMove) -> None:
-        """Keep an answer that moves nothing any more, in the history, and where a person who decides sees it."""
+    def _keep_as_history(self, payout: PayoutMixin, move: PayoutMove) -> bool:
+        """Keep an answer that moves nothing any more, in the history, and where a person who decides sees it.
+
+        :returns: False when the payout has changed meanwhile.
+        """
         disbursement_id = move.values["disbursement_id"]
         if payout.disbursement_id == disbursement_id:
-            return
+            return True
         problem = f"an answer of the service came late: {move.evidence}, as {disbursement_id}"
         told = payout.reference, payout.status, problem
         self.parts.log.warning("late answers about payouts", "payout %s is %s: %s", *told, extra=about_payout(payout))
-        found: PayoutMixin | None = payout
-        for _ in range(_MAX_ROUNDS):
-            if found is None:
-                return
-            # A person who has said since then that it was not sent may have been wrong.
-            values = self._failure(found, problem) | {"doubted": True} if found.status in _UNDECIDED else {}
-            if self.note(found, self._not_applied(move), **values) is not None:
-                return
-            found = self._again(payout)
+        # A person who has said since then that it was not sent may have been wrong.
+        values = self._failure(payout, problem) | {"doubted": True} if payout.status in _UNDECIDED else {}
+        return self.note(payout, self._not_applied(move), **values) is not None
 
     def _not_applied(self, move: PayoutMove) -> str:
         return line(self._now(), Entry.NOT_APPLIED, rule=move.evidence, **move.facts)
-
-    def _again(self, payout: PayoutMixin) -> PayoutMixin | None:
-        return self.moves.payouts.find(payout.reference)
 
 
 def _reported(made: Made) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from flask_paycheckout.payouts.calls import (
     is_refusal,
     keys_gone_text,
 )
-from flask_paycheckout.payouts.following import Following
+from flask_paycheckout.payouts.following import Following, Missing
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_queue import PayoutQueue, ReadyPayout
 from flask_paycheckout.payouts.payout_schedule import Pauses
@@ -41,14 +41,16 @@ _SENDS = "sends of payouts"
 
 
 @dataclass(frozen=True, eq=False)
-class Sending:
-    """Sends the payouts that are ready, one batch after the other."""
+class PayoutSender:
+    """Runs rounds for one app, in any number of processes and threads at once."""
 
     parts: Parts
     queue: PayoutQueue
     calls: PayoutCalls
     following: Following
     record: ServiceRecord
+    moves: PayoutMoves
+    outbox: Outbox
 
     @cached_property
     def _pauses(self) -> Pauses:
@@ -56,19 +58,85 @@ class Sending:
 
     def run(
         self,
+        access_token: AccessToken | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+        *,
+        at_once: bool = True,
+    ) -> tuple[PayoutReport, Delivery]:
+        """Run a round over all that is due at its beginning; returns its counts, and how many events were delivered.
+
+        :param access_token: used in place of the setting. Without either nothing is sent; look-ups and reads go on.
+        :param stopped: whether to end before the next call.
+        :param at_once: whether to send also for accounts whose last sends failed; reconcile pauses instead.
+        :raises ValueError: the access token cannot stand in a header.
+        """
+        if isinstance(access_token, str):
+            # Before anything is claimed.
+            self.calls.authorized(access_token)
+        results = PayoutResults(self.parts, self.moves, self.outbox)
+        before = self.queue.backlog(results.started)
+        if not before.due:
+            return results.report(before.ready), results.delivery
+        token = self._setting if access_token is None else access_token
+        try:
+            self._step(results, lambda: self._let_time_pass(results))
+            self._step(results, lambda: self.following.look_up_due(results))
+            self._step(results, lambda: self._send_ready(token, results, stopped, at_once=at_once))
+            self._step(results, lambda: self.following.read_due(results, stopped))
+        finally:
+            self.record.write()
+            results.deliver()
+        left = self._step(results, lambda: self.queue.backlog(results.started)) or before
+        return results.report(left.ready), results.delivery
+
+    def _let_time_pass(self, results: PayoutResults) -> None:
+        """Cancel payouts that nobody claimed in time, and make those ready that waited for the next day."""
+        for payout in self.queue.overdue(results.started):
+            results.move(payout, due_move(payout, results.started))
+
+    def _step(self, results: PayoutResults, step: Callable[[], T]) -> T | None:
+        """Run a step of a round; None when it failed, which must not keep the round from the next one."""
+        try:
+            return step()
+        except Exception:
+            results.failed_calls += 1
+            text = "a step of the round of payouts failed; the next round tries it again"
+            self.parts.log.exception("rounds of payouts", text, extra=about())
+            return None
+
+    def idle(self) -> PayoutReport | None:
+        """The report of a round that finds nothing due; None when something is."""
+        backlog = self.queue.backlog(self.parts.clock())
+        return None if backlog.due else PayoutReport(left=backlog.ready)
+
+    @property
+    def _setting(self) -> AccessToken | None:
+        """The access token of the settings; a function is called in a context of its own, as threads have none."""
+        given = self.parts.settings.access_token
+        if not callable(given):
+            return given
+
+        def ask() -> str:
+            with self.parts.sessions.own():
+                return given()
+
+        return ask
+
+    # Sends
+
+    def _send_ready(
+        self,
         access_token: AccessToken | None,
         results: PayoutResults,
         stopped: Callable[[], bool],
         *,
-        at_once: bool = False,
+        at_once: bool,
     ) -> None:
-        """Send all that is ready.
+        """Send all that is ready, one batch after the other.
 
         An account's sends end at the first call that the service does not answer, or refuses altogether.
 
         :param access_token: for accounts without one of their own; asked for before each call if it is a function.
-        :param stopped: whether to end before the next call.
-        :param at_once: whether to send also for accounts that pause after failures.
         """
         ended = set() if at_once else self._pauses.accounts()
         locked: set[int] = set()
@@ -78,8 +146,7 @@ class Sending:
                 ended.add(first.account)
                 continue
             payer, client = paying
-            now, client_id = self.parts.clock(), client.client_id
-            taken = self.queue.take(first, results.started, now, paid_by=payer, client_id=client_id)
+            taken = self.queue.take(first, results.started, paid_by=payer, client_id=client.client_id)
             if not taken:
                 # Another transaction holds it, and may do so for long.
                 locked.add(first.id)
@@ -113,8 +180,10 @@ class Sending:
 
     def _send(self, client: PaymentsClient, taken: Sequence[PayoutMixin], results: PayoutResults) -> bool:
         """Send claimed payouts in one call; False when further calls would fail as well."""
-        asked = [payout for payout in taken if self._may_be_sent(client, payout, results)]
-        batch = self._held(self._addressed(asked, results))
+        asked = {payout.id for payout in taken if self._may_be_sent(client, payout, results)}
+        # Right before the call: a sender that slept past its claim sends nothing.
+        held = self.queue.renew(str(taken[0].lease_token)) if asked else []
+        batch = self._addressed([payout for payout in held if payout.id in asked], results)
         if not batch:
             return True
         try:
@@ -143,14 +212,6 @@ class Sending:
                 results.failed_calls += 1
                 results.not_carried_out(payout, str(error))
         return batch
-
-    def _held(self, batch: Sequence[Addressed]) -> list[Addressed]:
-        """The payouts whose claim still holds, prolonged; a sender that slept past its claim sends nothing."""
-        if not batch:
-            return []
-        to = {one.payout.id: one.to for one in batch}
-        held = self.queue.renew(str(batch[0].payout.lease_token), self.parts.clock())
-        return [Addressed(payout, to[payout.id]) for payout in held if payout.id in to]
 
     # Results
 
@@ -195,7 +256,8 @@ class Sending:
         self.parts.log.warning(_SENDS, *told, extra=fields, error=error)
         if error.carried_out == "unknown":
             # A service that fails with its own words may do so because of one of them.
-            self._lost(batch, problem, results, alone=isinstance(error, ServiceFault) and several)
+            apart = {"alone": True} if isinstance(error, ServiceFault) and several else {}
+            self._lost(batch, problem, results, **apart)
             return False
         if is_refusal(error):
             self._refused(batch, problem, results)
@@ -209,100 +271,22 @@ class Sending:
         if batch[0].payout.is_token:
             for one in batch:
                 (results.in_doubt if one.payout.doubted else results.refused)(one.payout, problem)
-            return
-        several = len(batch) > 1
-        held = self._noted(batch, problem, results, **({"alone": True} if several else {"refused": True}))
-        again = (lambda payout, *times: results.send_alone(payout, problem)) if several else results.missed
-        self.following.look_up(held, results, again)
+        elif len(batch) > 1:
+            self._look_up(batch, problem, results, lambda payout, *_: results.send_alone(payout, problem), alone=True)
+        else:
+            self._look_up(batch, problem, results, results.missed, refused=True)
 
-    def _lost(self, batch: Sequence[Addressed], problem: str, results: PayoutResults, *, alone: bool = False) -> None:
+    def _lost(self, batch: Sequence[Addressed], problem: str, results: PayoutResults, **noted: bool) -> None:
         """Store that an answer was lost, and look the bank transfers up."""
         if batch[0].payout.is_token:
             for one in batch:
                 results.in_doubt(one.payout, problem)
-            return
-        held = self._noted(batch, problem, results, doubted=True, **({"alone": True} if alone else {}))
-        self.following.look_up(held, results, results.missed)
+        else:
+            self._look_up(batch, problem, results, results.missed, doubted=True, **noted)
 
-    @staticmethod
-    def _noted(batch: Sequence[Addressed], problem: str, results: PayoutResults, **values: bool) -> list[PayoutMixin]:
-        """Store that a call failed, with further columns; the payouts whose claim still holds."""
-        held = [results.failed(one.payout, problem, **values) for one in batch]
-        return [payout for payout in held if payout is not None]
-
-
-@dataclass(frozen=True, eq=False)
-class PayoutSender:
-    """Runs rounds for one app, in any number of processes and threads at once."""
-
-    parts: Parts
-    sending: Sending
-    moves: PayoutMoves
-    outbox: Outbox
-
-    def run(
-        self,
-        access_token: AccessToken | None = None,
-        stopped: Callable[[], bool] = lambda: False,
-        *,
-        at_once: bool = True,
-    ) -> tuple[PayoutReport, Delivery]:
-        """Run a round over all that is due at its beginning; returns its counts, and how many events were delivered.
-
-        :param access_token: used in place of the setting. Without either nothing is sent; look-ups and reads go on.
-        :param stopped: whether to end before the next call.
-        :param at_once: whether to send also for accounts whose last sends failed; reconcile pauses instead.
-        :raises ValueError: the access token cannot stand in a header.
-        """
-        sending = self.sending
-        if isinstance(access_token, str):
-            # Before anything is claimed.
-            sending.calls.authorized(access_token)
-        results = PayoutResults(self.parts, self.moves, self.outbox)
-        before = sending.queue.backlog(results.started)
-        if not before.due:
-            return results.report(before.ready), results.delivery
-        token = self._setting if access_token is None else access_token
-        try:
-            self._step(results, lambda: self._let_time_pass(results))
-            self._step(results, lambda: sending.following.look_up_due(results))
-            self._step(results, lambda: sending.run(token, results, stopped, at_once=at_once))
-            self._step(results, lambda: sending.following.read_due(results, stopped))
-        finally:
-            sending.record.write()
-            results.deliver()
-        left = self._step(results, lambda: sending.queue.backlog(results.started)) or before
-        return results.report(left.ready), results.delivery
-
-    def _let_time_pass(self, results: PayoutResults) -> None:
-        """Cancel payouts that nobody claimed in time, and make those ready that waited for the next day."""
-        for payout in self.sending.queue.overdue(results.started):
-            results.move(payout, due_move(payout, results.started))
-
-    def _step(self, results: PayoutResults, step: Callable[[], T]) -> T | None:
-        """Run a step of a round; None when it failed, which must not keep the round from the next one."""
-        try:
-            return step()
-        except Exception:
-            results.failed_calls += 1
-            text = "a step of the round of payouts failed; the next round tries it again"
-            self.parts.log.exception("rounds of payouts", text, extra=about())
-            return None
-
-    def idle(self) -> PayoutReport | None:
-        """The report of a round that finds nothing due; None when something is."""
-        backlog = self.sending.queue.backlog(self.parts.clock())
-        return None if backlog.due else PayoutReport(left=backlog.ready)
-
-    @property
-    def _setting(self) -> AccessToken | None:
-        """The access token of the settings; a function is called in a context of its own, as threads have none."""
-        given = self.parts.settings.access_token
-        if not callable(given):
-            return given
-
-        def ask() -> str:
-            with self.parts.sessions.own():
-                return given()
-
-        return ask
+    def _look_up(
+        self, batch: Sequence[Addressed], problem: str, results: PayoutResults, missing: Missing, **noted: bool
+    ) -> None:
+        """Store that a call failed, with further columns, and look up the payouts whose claim still holds."""
+        held = [results.failed(one.payout, problem, **noted) for one in batch]
+        self.following.look_up([payout for payout in held if payout is not None], results, missing)

@@ -93,9 +93,9 @@ class Payouts(StateTable[PayoutMixin]):
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
         return super().planned(columns) | {"changes": self.table.c.changes + 1}
 
-    def of_checkout(self, checkout_id: str) -> Sequence[PayoutMixin]:
-        """The refunds of a checkout, oldest first."""
-        return self.of("refund_of", checkout_id)
+    def of_checkout(self, checkout_id: str, connection: Connection | None = None) -> Sequence[PayoutMixin]:
+        """The refunds of a checkout, oldest first; `connection` as for `find`."""
+        return self.of("refund_of", checkout_id, connection)
 
     def refund_states(self, order_id: str) -> Sequence[RefundState]:
         """The states of an order's refunds, each once for each payment and amount; without cancelled ones.

@@ -148,7 +148,7 @@ def give_proof() -> _Page:
     """Give the service's transfer proof of a completed bank transfer, as a PDF to save."""
     payout = _require_payout(request.args.get("reference", ""))
     try:
-        document = runtime().transfer_proofs.read(payout.reference)
+        document = runtime().payout_calls.proof(payout.reference)
     except PayoutRefused:
         return _shown(payout, "There is no transfer proof: only a completed bank transfer has one.", 409)
     except PaymentsError as error:
@@ -179,8 +179,8 @@ def refund(token: str) -> _Page:
         amount = number_given("amount")
         if not why:
             return _refund_form(payment, "Say why, for the record.", 400, "why")
-        refunds, seen = runtime().for_writing(f"refund({checkout_id!r})").refunds, request.form.get("seen", "")
-        made = refunds.make(checkout_id, amount, owner(), why, seen, send)
+        requests = runtime().for_writing(f"refund({checkout_id!r})").payout_requests
+        made = requests.refund_now(checkout_id, amount, owner(), why, request.form.get("seen", ""), send)
     except ValueError as error:
         return _refund_form(payment, fault_text(error), 400, wrong)
     except RefundTooLarge as refused:
@@ -294,7 +294,7 @@ def _require_payout(reference: str) -> PayoutMixin:
 
 
 def _require_refundable(checkout_id: str) -> RefundablePayment:
-    payment = runtime().refunds.of(checkout_id)
+    payment = runtime().payout_requests.refundable(checkout_id)
     if payment is None:
         abort(404, "No money of such a payment can be refunded.")
     return payment

@@ -75,8 +75,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "webhooks about no checkout make payouts due as often as they come": (
-            "payouts/test_hints.py::test_webhooks_hurry_a_bounded_number_of_reads_a_minute_and_call_nobody",
-            Swap("payouts.payout_queue:PayoutHints.receive", 'self.lately.begin("", now)', "True"),
+            "payouts/test_hints.py::test_webhooks_hurry_a_bounded_number_of_reads_a_minute_and_call_nobody[sqlite]",
+            Swap("payouts.payout_queue:PayoutQueue.receive_hint", 'self._hinted_lately.begin("", now)', "True"),
         ),
         "the page of an order whose payment was not accepted asks for a payment as if nothing had come": (
             "views/test_order.py::test_money_that_was_not_accepted_is_told_with_what_becomes_of_it",
@@ -1052,8 +1052,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a proof is read with the settings' keys": (
             "accounts/test_payouts.py::test_a_transfer_proof_is_read_with_the_keys_that_can_read_it",
             Swap(
-                "payouts.calls:TransferProofs.read",
-                "payout.account if payout.paid_by is None else payout.paid_by",
+                "payouts.calls:PayoutCalls.proof",
+                "payout.payer",
                 "''",
             ),
         ),
@@ -1094,17 +1094,13 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "money that refunds cover is marked as paid back by hand": (
             "payouts/test_paybacks.py::test_money_that_was_refunded_by_hand_is_neither_paid_back_again_nor_kept",
-            Swap(
-                "payouts.paybacks:Paybacks.mark",
-                "table.c.payback.is_(None) | (table.c.payback == KEPT)",
-                "table.c.payback.is_distinct_from(PAID_BACK)",
-            ),
+            Swap("payouts.paybacks:Paybacks.mark", "row['payback'] == KEPT", "row['payback'] != PAID_BACK"),
         ),
     },
     "People decide on payouts once, on what they saw; what waits for them is told.": {
         "a refund's form that is sent twice makes two": (
             f"{_DESK}::test_a_form_that_is_sent_twice_makes_one_refund",
-            Swap("payouts.requests:Refunds.make", "self._seen_before(session, made) != seen", "False"),
+            Swap("payouts.requests:PayoutRequests.refund_now", "seen not in (None, str(len(refunds) - 1))", "False"),
         ),
         "an approval on the owner's page is of whatever is stored": (
             f"{_DESK}::test_an_approval_without_the_revision_approves_nothing",
@@ -1233,7 +1229,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an answer that comes too late to move a payout is not kept": (
             f"{_TRIES}::test_an_answer_that_comes_after_a_person_resolved_it_is_kept_for_people",
-            Drop("payouts.results:PayoutResults._answered", "_keep_as_history"),
+            Swap("payouts.results:PayoutResults._answered", "self._keep_as_history(current, move)", "True"),
         ),
         "the installation's key is made with the first payout, which an earlier backup does not have": (
             f"{_TRIES}::test_a_restored_database_asks_for_the_same_reference_again[sqlite]",
@@ -1249,7 +1245,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a retry is sent before the earlier try is read": (
             f"{_TRIES}::test_a_retry_takes_an_earlier_try_that_was_carried_out_after_all",
-            Swap("payouts.sending:Sending._may_be_sent", "self.following.ask_earlier(payout, results)", "True"),
+            Swap("payouts.sending:PayoutSender._may_be_sent", "self.following.ask_earlier(payout, results)", "True"),
         ),
         "a retry is sent while the earlier try cannot be read": (
             f"{_TRIES}::test_a_retry_waits_while_an_earlier_try_cannot_be_read",
@@ -1261,7 +1257,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a payout in doubt is sent again with other keys": (
             f"{_SELLERS}::test_one_that_may_have_been_sent_is_sent_again_with_the_same_keys_only",
-            Never("payouts.sending:Sending._may_be_sent", "client_id"),
+            Never("payouts.sending:PayoutSender._may_be_sent", "client_id"),
         ),
         "a refusal after doubt fails the payout": (
             f"{_TRIES}::test_a_refusal_after_doubt_is_looked_up_again_and_then_unknown",
@@ -1362,7 +1358,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "money is marked as paid back by hand while a refund of it is open": (
             "payouts/test_paybacks.py::test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_say_otherwise[sqlite]",
-            Drop("payouts.paybacks:Paybacks.mark", "_require_no_open_refund"),
+            Swap("payouts.paybacks:Paybacks.mark", "self._open_refund(connection, checkout_id)", "None"),
         ),
     },
     "Nothing is paid out twice, and nothing that was committed is forgotten.": {
@@ -1377,7 +1373,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a payout is claimed after the call": (
             f"{_ONCE}::test_a_payout_is_claimed_and_committed_before_the_call[sqlite]",
             Before(
-                "payouts.sending:Sending.run",
+                "payouts.sending:PayoutSender._send_ready",
                 "take",
                 "from sqlalchemy import select\n"
                 "table = self.queue.payouts.table\n"
@@ -1390,11 +1386,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a sender does not look whether its claim still holds": (
             f"{_LATE}::test_a_sender_that_sleeps_past_its_lease_makes_no_call[sqlite-bank]",
-            Swap(
-                "payouts.sending:Sending._send",
-                "self._held(self._addressed(asked, results))",
-                "self._addressed(asked, results)",
-            ),
+            Swap("payouts.sending:PayoutSender._send", "self.queue.renew(str(taken[0].lease_token))", "taken"),
         ),
         "a result is stored although the payout has changed since it was claimed": (
             f"{_LATE}::test_a_refusal_that_comes_after_the_lease_sends_nothing_again[sqlite-429-bank]",
@@ -1427,7 +1419,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a token is sent again when its answer was lost": (
             f"{_ONCE}::test_a_token_whose_answer_was_lost_is_never_sent_again_by_itself",
             Swap(
-                "payouts.sending:Sending._lost",
+                "payouts.sending:PayoutSender._lost",
                 "results.in_doubt(one.payout, problem)",
                 "results.not_carried_out(one.payout, problem)",
             ),
@@ -1439,11 +1431,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "results.in_doubt(payout, _IN_DOUBT)",
                 "results.not_carried_out(payout, _IN_DOUBT)",
             ),
-            Swap(
-                "payouts.sending:Sending._send",
-                "self._held(self._addressed(asked, results))",
-                "self._addressed(asked, results)",
-            ),
+            Swap("payouts.sending:PayoutSender._send", "self.queue.renew(str(taken[0].lease_token))", "taken"),
         ),
         "a move of a payout stores two events": (
             f"{_ONCE}::test_of_each_move_one_event_is_stored[bank]",
@@ -1460,8 +1448,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_REFUNDS}::test_refunds_at_once_are_together_never_more_than_what_arrived[sqlite]",
             Swap(
                 "payouts.paybacks:RefundLimits._locked",
-                "not locked(connection, self.table, checkout_id)",
-                "False",
+                "locked(connection, self.table, checkout_id)",
+                "connection.execute(select(self.table).filter_by(checkout_id=checkout_id)).mappings().one()",
             ),
             Swap(
                 "payouts.paybacks:RefundLimits._set",
@@ -1488,7 +1476,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "where a payout goes is logged when it is sent": (
             f"{_ONCE}::test_no_account_number_is_logged_or_told_when_the_service_repeats_it",
             Before(
-                "payouts.sending:Sending._send",
+                "payouts.sending:PayoutSender._send",
                 "send",
                 "__import__('logging').getLogger().info('%s', [one.to_details for one in taken])",
             ),
@@ -1542,7 +1530,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Before("checkouts.moves:Moves._store_move", "book_checkout", "connection.commit()"),
         ),
         "a booking of a payout is stored in a second transaction": (
-            "payouts/test_bookings.py::test_an_atomic_receiver_that_raises_takes_the_booking_back",
+            "payouts/test_answers.py::test_an_atomic_receiver_that_raises_takes_the_booking_back",
             Before("payouts.stored:PayoutMoves._store", "book_payout", "connection.commit()"),
         ),
         "held money is booked as a payment": (
@@ -1635,7 +1623,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a payout that nobody claims in time stays claimable": (
             f"{_DUTIES}::test_what_nobody_claims_in_time_is_cancelled_and_what_was_claimed_stays",
-            Swap("payouts.sending:PayoutSender._let_time_pass", "self.sending.queue.overdue(results.started)", "()"),
+            Swap("payouts.sending:PayoutSender._let_time_pass", "self.queue.overdue(results.started)", "()"),
         ),
         "a page changes the destination that the shop gave": (
             f"{_DUTIES}::test_nobody_says_on_a_page_where_a_payout_goes_that_has_a_destination",
@@ -1651,11 +1639,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a payout exceeds the daily limit": (
             f"{_DAILY}::test_what_would_exceed_it_waits_for_the_next_day",
-            Swap("payouts.daily_limit:DailySum.admit", "total > limit", "False"),
+            Swap("payouts.payout_queue:PayoutQueue._take_within", "total <= limit", "True"),
         ),
         "each try of a payout counts against the daily limit": (
             f"{_DAILY}::test_retries_of_one_day_count_once",
-            Never("payouts.daily_limit:DailySum.admit", "counted_on"),
+            Swap("payouts.payout_queue:PayoutQueue._take_within", "one.counted_on == day", "False"),
         ),
         "what waits for the next day can still get another destination": (
             f"{_DAILY}::test_the_claim_page_changes_nothing_of_what_was_approved_and_waits_for_the_day",

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of payouts: a shop that pays out at the sandbox."""
+"""Fixtures of the tests of payouts: shops that pay out at the sandbox, or at a service with books of its own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import pytest
 
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
+from tests.payouts.books import Books, Pages, PayingService
 from tests.payouts.paying import Payer
+from tests.scripted import Clock, Service, Shop
 
 OpenPayer = Callable[..., Payer]
+#: Of a shop that pays out at a service with `books`.
+CONFIG: dict[str, Any] = {"PAYCHECKOUT_ACCESS_TOKEN": "unit-token"}
 
 
 @pytest.fixture
@@ -27,3 +31,20 @@ def open_payer(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> OpenPayer:
 @pytest.fixture
 def payer(open_payer: OpenPayer) -> Payer:
     return open_payer()
+
+
+@pytest.fixture
+def books(clock: Clock) -> Books:
+    """The service pays whatever it is asked to, so that a call made twice pays twice; its pages have one payout."""
+    return Books(Pages(), page_size=1, unique=False, clock=clock)
+
+
+@pytest.fixture
+def service(request: pytest.FixtureRequest) -> Service:
+    """The scripted service, which pays out where the test looks into its books."""
+    return PayingService(request.getfixturevalue("books")) if "books" in request.fixturenames else Service()
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop, request: pytest.FixtureRequest) -> Shop:
+    return open_shop(**(CONFIG if "books" in request.fixturenames else {}))

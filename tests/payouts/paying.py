@@ -70,6 +70,13 @@ class Payer:
         with self.shop.app.app_context():
             getattr(self.shop.paycheckout, decision)(reference, *arguments, by="Ada", why="looked")
 
+    @property
+    def booked(self) -> list[tuple[str, str]]:
+        """The kind and the gross of each line of the books, oldest first."""
+        table = self.shop.runtime.models.bookings
+        with self.shop.runtime.engine().connect() as connection:
+            return [(row.kind, row.gross) for row in connection.execute(table.select().order_by(table.c.id))]
+
     # The service
 
     def meanwhile(self, operation: str, act: Callable[[], object]) -> None:

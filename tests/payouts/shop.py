@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import event
-from sqlalchemy.exc import OperationalError
-
 from flask_paycheckout import ToRecipient, ToWallet, TransitionRefused
 from tests.payouts.books import Books
 from tests.scripted import Shop
@@ -64,27 +61,6 @@ def stands(shop: Shop, reference: str, **columns: Any) -> None:
     """Puts a payout into a state that only the sender reaches."""
     table = shop.runtime.models.payouts
     shop.executes(table.update().where(table.c.reference == reference).values(columns))
-
-
-class _Conflict(Exception):
-    """As PostgreSQL's driver reports a transaction that another one got ahead of."""
-
-    sqlstate = "40001"
-
-
-@contextmanager
-def one_conflict(shop: Shop, before: int = 0) -> Iterator[None]:
-    """A change of payouts, after so many others, is rolled back because of another transaction."""
-    conflicts = iter([*[None] * before, _Conflict()])
-
-    def conflict(connection: object, cursor: object, statement: str, *rest: object) -> None:
-        if "UPDATE paycheckout_payout" in statement and (fault := next(conflicts, None)) is not None:
-            raise OperationalError(statement, None, fault)
-
-    event.listen(shop.runtime.engine(), "before_cursor_execute", conflict)
-    yield
-    event.remove(shop.runtime.engine(), "before_cursor_execute", conflict)
-    assert next(conflicts, None) is None
 
 
 def sends(shop: Shop) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from flask_paycheckout import PayoutReport
+from flask_paycheckout import PayoutReport, payout_sent
 from flask_paycheckout.client import FiatBank, FiatRecipient
 from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.payouts.calls import Made
@@ -74,6 +74,18 @@ def test_an_answer_is_compared_as_far_as_it_shows_the_payout_and_another_one_is_
         assert payout.next_attempt_at is None
 
 
+def test_what_a_person_says_was_not_sent_is_not_taken_for_sent_when_its_next_sender_dies(
+    payer: Payer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payer.owes(to=WALLET)
+    answers(payer, monkeypatch, each(amount=Decimal("80.01")))
+    payer.sends()
+    payer.decides("resolve_payout", False)
+    payer.stands(status="sending", next_attempt_at=payer.sandbox.now)
+    payer.sends()
+    assert (payer.status(), payer.booked) == ("unknown", [])
+
+
 def test_an_error_that_nobody_expects_is_a_lost_answer_and_shows_no_words(
     payer: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,3 +111,20 @@ def test_a_batch_that_the_service_fails_at_is_sent_one_by_one_later(payer: Payer
     calls = payer.counts_calls()
     assert payer.sends().sent == 2
     assert calls[FIAT] == 2
+
+
+def test_an_atomic_receiver_that_raises_takes_the_booking_back(payer: Payer) -> None:
+    @payer.shop.paycheckout.atomic
+    def refuse(app: object, **facts: object) -> None:
+        raise ValueError("not now")
+
+    payer.owes()
+    with payout_sent.connected_to(refuse, sender=payer.shop.app):
+        payer.sends()
+    payout = payer.payout()
+    assert (payout.status, payout.disbursement_id) == ("sending", payer.at_service[0].disbursement_id)
+    assert payer.booked == []
+    assert "refuse of payout_sent failed: ValueError: not now" in payout.problem
+    payer.sandbox.advance(minutes=10)
+    payer.sends()
+    assert (payer.status(), payer.booked) == ("sent", [("payout", "-80.00")])

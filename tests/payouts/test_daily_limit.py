@@ -10,7 +10,6 @@ from tests.payouts.claiming import Customer
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import TOKEN, WALLET, Payer
 from tests.payouts.shop import refunds
-from tests.races.crowds import crowd
 from tests.scripted import SAME_SITE
 from tests.views.test_owner import opens_view
 from tests.views.test_owner_payouts import opens, sends
@@ -26,22 +25,6 @@ def limited(open_payer: OpenPayer) -> Payer:
 
 def sent(payer: Payer) -> Decimal:
     return sum((one.amount for one in payer.at_service), Decimal(0))
-
-
-@pytest.mark.on_each_database
-def test_many_senders_together_keep_the_limit(open_payer: OpenPayer) -> None:
-    payer = open_payer(PAYCHECKOUT_DAILY_LIMIT=LIMIT, PAYCHECKOUT_PAYOUT_BATCH=2)
-    for number in range(12):
-        payer.owes(f"p-{number}", "30.00")
-    with crowd(6) as senders:
-        senders.does([payer.sends] * 6)
-    for _ in range(3):
-        payer.sends()
-    assert sent(payer) == 180
-    assert payer.statuses == {"sent": 6, "waiting": 6}
-    assert all(
-        "daily limit of 200" in payer.payout(f"p-{n}").problem for n in range(12) if payer.status(f"p-{n}") == "waiting"
-    )
 
 
 def test_what_would_exceed_it_waits_for_the_next_day(limited: Payer) -> None:

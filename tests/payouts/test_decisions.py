@@ -71,7 +71,7 @@ def test_a_transfer_that_the_service_reports_with_another_amount_is_completed_wi
     payer.decides("resolve_payout", True)
     stored = payer.payout()
     assert (stored.status, stored.amount, stored.problem) == ("completed", Decimal(80), None)
-    assert booked(payer.shop) == [("payout", "-80.00"), ("payout_returned", "81.00"), ("payout", "-80.00")]
+    assert payer.booked == [("payout", "-80.00"), ("payout_returned", "81.00"), ("payout", "-80.00")]
 
 
 def test_a_completed_transfer_that_came_back_is_booked_as_returned_and_asked_about_before_a_retry(payer: Payer) -> None:
@@ -82,11 +82,11 @@ def test_a_completed_transfer_that_came_back_is_booked_as_returned_and_asked_abo
     payer.sends()
     payer.decides("resolve_payout", False)
     assert payer.status() == "failed"
-    assert booked(payer.shop) == [("payout", "-80.00"), ("payout_returned", "80.00")]
+    assert payer.booked == [("payout", "-80.00"), ("payout_returned", "80.00")]
     payer.decides("retry_payout")
     payer.sends()
     assert (payer.status(), len(payer.at_service)) == ("sent", 1), "the service still says that it was carried out"
-    assert booked(payer.shop)[2:] == [("payout", "-80.00")]
+    assert payer.booked[2:] == [("payout", "-80.00")]
 
 
 def test_a_payout_whose_account_number_was_wiped_is_not_tried_again(payer: Payer) -> None:
@@ -96,13 +96,6 @@ def test_a_payout_whose_account_number_was_wiped_is_not_tried_again(payer: Payer
         payer.stands(status="failed", to_kind=kind, to_details=None)
         with pytest.raises(TransitionRefused, match="was wiped"):
             payer.decides("retry_payout")
-
-
-def booked(shop: Shop) -> list[tuple[str, str]]:
-    """The kind and the gross of each line of the books, oldest first."""
-    table = shop.runtime.models.bookings
-    with shop.runtime.engine().connect() as connection:
-        return [(row.kind, row.gross) for row in connection.execute(table.select().order_by(table.c.id))]
 
 
 def test_name_and_reason_are_needed(shop: Shop) -> None:

@@ -19,9 +19,9 @@ EVM, STELLAR = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "G" + "A" * 55
 @pytest.mark.parametrize(
     ("changed", "fault"),
     [
-        ({"account_name": " "}, "account_name must not be empty"),
-        ({"bank_name": "a\nb"}, "bank_name must not contain control characters"),
-        ({"bank_code": "x" * 256}, "bank_code must have 255 characters at most"),
+        ({"account_name": " "}, "account_name must have 1 to 255 characters"),
+        ({"bank_name": "a\nb"}, "bank_name must have 1 to 255 characters"),
+        ({"bank_code": "x" * 256}, "bank_code must have 1 to 255 characters"),
         ({"email": "nobody"}, "email is no e-mail address"),
         ({"account_number": ""}, "account_number must be"),
         ({"account_number": "1" * 65}, "account_number must be"),
@@ -71,12 +71,3 @@ def test_details_are_sealed_by_the_first_key_and_opened_by_each() -> None:
     for keys, remedy in (([new], "add that key"), ([], "PAYCHECKOUT_SEAL_KEY is not set")):
         with pytest.raises(Unreadable, match=remedy):
             Sealing(keys, lambda: [b"k"]).open("bank", stored)
-
-
-def test_a_fingerprint_is_found_by_each_key_that_is_left() -> None:
-    to, other = ToRecipient("rec_1"), ToRecipient("rec_2")
-    stored = Sealing([], lambda: [b"old"]).fingerprint(to)
-    rotated = Sealing([], lambda: [b"old", b"new"])
-    assert rotated.is_fingerprint_of(stored, to) is True
-    assert rotated.is_fingerprint_of(stored, other) is False
-    assert Sealing([], lambda: [b"new"]).is_fingerprint_of(stored, to) is None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from flask_paycheckout import PayoutReport
 from tests.payouts.conftest import OpenPayer
-from tests.payouts.paying import WALLET, Payer
+from tests.payouts.paying import Payer
 
 
 def posts(payer: Payer) -> int:
@@ -18,19 +17,6 @@ def next_read(payer: Payer, reference: str = "p-1") -> float:
 
 
 @pytest.mark.on_each_database
-def test_a_webhook_makes_the_reads_of_sent_payouts_due(open_payer: OpenPayer) -> None:
-    payer = open_payer()
-    payer.owes()
-    payer.owes("token", to=WALLET)
-    payer.sends()
-    payer.sandbox.change_unknowns(disbursement_progress_webhook="sent")
-    payer.sandbox.deliver_to(payer.shop.browser)
-    payer.sandbox.finish(payer.payout(), "completed")
-    assert next_read(payer) <= 0
-    assert payer.payout("token").next_attempt_at is None
-    assert payer.sends() == PayoutReport(completed=1)
-
-
 def test_webhooks_hurry_a_bounded_number_of_reads_a_minute_and_call_nobody(open_payer: OpenPayer) -> None:
     payer = open_payer(PAYCHECKOUT_PAYOUT_BATCH=200)
     for number in range(13):

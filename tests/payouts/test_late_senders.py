@@ -14,8 +14,7 @@ import pytest
 from sqlalchemy import event
 
 from flask_paycheckout import ToWallet
-from tests.conftest import OpenShop
-from tests.payouts.books import Books, Pages, PayingService
+from tests.payouts.books import Books
 from tests.payouts.shop import MAKER, TOKEN, WALLET, comes_to_rest, decides, payout, pays_out, sends
 from tests.scripted import Clock, Shop, refusal
 
@@ -48,21 +47,6 @@ class SleepyClock(Clock):
 @pytest.fixture
 def clock() -> SleepyClock:
     return SleepyClock()
-
-
-@pytest.fixture
-def books() -> Books:
-    return Books(Pages(), unique=False)
-
-
-@pytest.fixture
-def service(books: Books) -> PayingService:
-    return PayingService(books)
-
-
-@pytest.fixture
-def shop(open_shop: OpenShop) -> Shop:
-    return open_shop(PAYCHECKOUT_ACCESS_TOKEN="late-token")
 
 
 def owes(shop: Shop, to: Any) -> None:

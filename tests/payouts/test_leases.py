@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -10,14 +12,17 @@ from flask_paycheckout import PayoutReport
 from flask_paycheckout.database.history import lines
 from tests.locks import with_patience
 from tests.payouts.conftest import OpenPayer
-from tests.payouts.paying import CRYPTO, FIAT, WALLET, Payer
-from tests.payouts.shop import decides, one_conflict
+from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
+from tests.payouts.shop import decides
 
 
-def test_a_sender_whose_renewal_a_conflict_rolled_back_sends_nothing(payer: Payer) -> None:
+def test_a_sender_whose_renewal_a_conflict_rolled_back_sends_nothing(
+    payer: Payer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     payer.owes()
     calls = payer.counts_calls()
-    with one_conflict(payer.shop, before=2):
+    with monkeypatch.context() as patch:
+        patch.setattr(type(payer.shop.runtime.payout_queue), "renew", lambda *renewed: [])
         payer.sends()
     assert (calls[FIAT], payer.status()) == (0, "sending")
     for _ in range(2):
@@ -29,46 +34,30 @@ def test_a_sender_whose_renewal_a_conflict_rolled_back_sends_nothing(payer: Paye
 def test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting(
     open_payer: OpenPayer, postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Before its claim is renewed it is left alone; before it is claimed, the round passes it over."""
     payer = open_payer(SQLALCHEMY_DATABASE_URI=with_patience(postgres_database, 2))
-    queue, table = payer.shop.runtime.payout_queue, payer.shop.runtime.models.payouts
+    shop, table = payer.shop, payer.shop.runtime.models.payouts
+    renew = shop.runtime.payout_queue.renew
 
-    def while_locked(act: Any) -> Any:
-        def acts(queue: Any, *arguments: Any, **more: Any) -> Any:
-            with payer.shop.runtime.engine().connect() as other:
-                other.execute(table.select().where(table.c.reference.startswith("locked")).with_for_update())
-                return act(*arguments, **more)
+    @contextmanager
+    def locked(reference: str) -> Iterator[None]:
+        with shop.runtime.engine().connect() as other:
+            other.execute(table.select().where(table.c.reference.startswith(reference)).with_for_update())
+            yield
 
-        return acts
+    def renews(queue: Any, *arguments: Any) -> Any:
+        with locked("claimed"):
+            return renew(*arguments)
 
-    payer.owes("locked")
-    payer.owes("free")
-    payer.owes("locked token", to=WALLET)
-    monkeypatch.setattr(type(queue), "renew", while_locked(queue.renew))
-    payer.sends()
-    assert [payer.status(one) for one in ("locked", "free", "locked token")] == ["sending", "sent", "sending"]
-
-
-def test_a_locked_payout_is_passed_over_by_the_round(
-    open_payer: OpenPayer, postgres_database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    payer = open_payer(SQLALCHEMY_DATABASE_URI=with_patience(postgres_database, 2))
-    queue, table = payer.shop.runtime.payout_queue, payer.shop.runtime.models.payouts
-    payer.owes("locked", to=WALLET)
-    payer.owes("free", to=WALLET)
-    calls = payer.counts_calls()
-    take = type(queue).take
-
-    def takes(queue: Any, *arguments: Any, **more: Any) -> Any:
-        calls["take"] += 1
-        if calls["take"] > 10:
-            pytest.fail("the round claims one payout again and again")
-        return take(queue, *arguments, **more)
-
-    monkeypatch.setattr(type(queue), "take", takes)
-    with payer.shop.runtime.engine().connect() as other:
-        other.execute(table.select().where(table.c.reference == "locked").with_for_update())
-        payer.sends()
-    assert [payer.status(one) for one in ("locked", "free")] == ["ready", "sent"]
+    for reference in ("claimed", "free", "held token", "claimed token"):
+        payer.owes(reference, to=WALLET if "token" in reference else ADA)
+    monkeypatch.setattr(type(shop.runtime.payout_queue), "renew", renews)
+    looks = iter(range(10))
+    with locked("held"), shop.app.app_context():
+        shop.runtime.payout_sender.run(stopped=lambda: next(looks, None) is None)
+    ends = {"claimed": "sending", "free": "sent", "held token": "ready", "claimed token": "sending"}
+    assert {reference: payer.status(reference) for reference in ends} == ends
+    assert next(looks, None) is not None, "the round claims one payout again and again"
 
 
 def test_payouts_that_are_tried_again_are_sent_however_long_the_questions_about_their_earlier_tries_take(
@@ -95,7 +84,7 @@ def test_a_late_answer_of_a_sender_that_lost_its_claim_counts_while_it_is_still_
 
     def another_process_looks() -> None:
         payer.sandbox.advance(minutes=5)
-        payer.shop.runtime.payout_queue.take_look_ups(payer.sandbox.now, payer.sandbox.now, 10)
+        payer.shop.runtime.payout_queue.take_due("sending", payer.sandbox.now, 10)
 
     payer.meanwhile(FIAT, another_process_looks)
     assert payer.sends() == PayoutReport(sent=1)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from threading import Event
-from typing import Any
 
 import pytest
 
-from flask_paycheckout import PayoutReport, ReconcileReport, ToRecipient, order_paid
+from flask_paycheckout import PayoutReport, ReconcileReport, ToRecipient
 from flask_paycheckout.service.record import failing_calls
 from tests.payouts.conftest import OpenPayer
-from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
+from tests.payouts.paying import CRYPTO, FIAT, WALLET, Payer
 from tests.races.crowds import PATIENCE
 
 DEPOSIT = "GET /v1/deposit/{id}"
@@ -46,15 +45,6 @@ def test_reconcile_on_one_connection_pays_out_after_the_deposits(open_payer: Ope
     payer.owes()
     report = reconciles(payer)
     assert (report.changed, report.payouts) == (1, PayoutReport(sent=1))
-
-
-def test_what_a_receiver_pays_out_is_sent_in_the_same_round(payer: Payer) -> None:
-    def earn(app: Any, *, order_id: str, **extra: Any) -> None:
-        payer.shop.paycheckout.pay_out(f"maker-{order_id}", "80.00", "USD", ToRecipient(ADA.recipient_id))
-
-    with order_paid.connected_to(earn):
-        is_paid_for(payer)
-        assert reconciles(payer).payouts == PayoutReport(sent=1)
 
 
 @pytest.mark.parametrize("status_code", [401, 500])

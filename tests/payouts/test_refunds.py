@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -25,7 +26,7 @@ from flask_paycheckout.payouts.payout_states import PayoutEvidence
 from flask_paycheckout.payouts.stored import PayoutMove
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
-from tests.payouts.shop import ADA, MAKER, TOKEN, WALLET, committing, payout, payouts, refunds, stands
+from tests.payouts.shop import ADA, MAKER, TOKEN, WALLET, payout, payouts, refunds, stands
 from tests.races.crowds import crowd
 from tests.scripted import Shop
 from tests.test_cli import runs
@@ -172,25 +173,26 @@ def test_a_cancelled_refund_leaves_room_and_a_retry_asks_for_it_again(shop: Shop
     assert shop.attempt(checkout_id).refunded_amount == "10.00"
 
 
+def tries(act: Callable[[], object]) -> str:
+    """The end of an act, which is tried again while another transaction holds SQLite's one lock."""
+    for _ in range(200):
+        try:
+            act()
+            return "done"
+        except (RefundTooLarge, TransitionRefused):
+            return "refused"
+        except OperationalError:
+            continue
+    return "locked"
+
+
 @pytest.mark.on_each_database
 def test_refunds_at_once_are_together_never_more_than_what_arrived(shop: Shop) -> None:
     checkout_id = shop.has_paid()
 
-    def ask() -> str:
-        for _ in range(200):
-            try:
-                with committing(shop) as paycheckout:
-                    paycheckout.refund(checkout_id, "1.00", **ADA)
-                return "refunded"
-            except RefundTooLarge:
-                return "too large"
-            except OperationalError:
-                # Another transaction holds SQLite's one lock: nothing was stored, and the shop tries again.
-                continue
-        return "locked"
-
     with crowd(32) as threads:
-        assert Counter(threads.does([ask] * 32)) == {"refunded": 12, "too large": 20}
+        refunded = Counter(threads.does([lambda: tries(lambda: refunds(shop, checkout_id, "1.00"))] * 32))
+    assert refunded == {"done": 12, "refused": 20}
     assert len(payouts(shop)) == 12
     assert shop.attempt(checkout_id).refunded_amount == "12.00"
 
@@ -198,18 +200,6 @@ def test_refunds_at_once_are_together_never_more_than_what_arrived(shop: Shop) -
 @pytest.mark.on_each_database
 def test_refunding_and_accepting_a_held_payment_at_once_does_one_of_them(shop: Shop) -> None:
     """An accepted payment may be refunded as well, but never a refunded one accepted."""
-
-    def tries(act: Any) -> str:
-        for _ in range(200):
-            try:
-                act()
-                return "done"
-            except TransitionRefused:
-                return "refused"
-            except OperationalError:
-                continue
-        return "locked"
-
     checkout_id = shop.has_held()
     acts = [
         lambda: tries(lambda: refunds(shop, checkout_id)),

@@ -191,12 +191,6 @@ def waiting(shop: Shop, *calls: tuple[str, str]) -> Iterator[None]:
         yield
 
 
-def test_a_service_that_answers_may_have_any_number_of_customers_waiting(shop: Shop) -> None:
-    with waiting(shop, *[(CREATE, "")] * 200):
-        shop.clock.advance(seconds=2)
-        assert presses_pay(shop).status_code == 303
-
-
 def test_while_calls_are_slow_few_requests_wait_for_that_operation_and_status_pages_sooner(shop: Shop) -> None:
     shop.starts("o-2")
     with waiting(shop, (CREATE, ""), (CREATE, ""), (READ, ""), (READ, "")):

@@ -10,12 +10,11 @@ from flask import Flask
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import order_paid, payout_sent
-from flask_paycheckout.service.logs import FIELDS, LOGGER, FailureLog, about, prepare_logger
+from flask_paycheckout.service.logs import LOGGER, FailureLog, about, prepare_logger
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
-from tests.payouts.paying import FIAT, Payer
-from tests.scripted import CLIENT_SECRET, Clock, Shop, refusal
-from tests.views.pages import presses_pay
+from tests.payouts.paying import Payer
+from tests.scripted import Clock, Shop, refusal
 
 FORGED = "closed\r\nWARNING all is well\x1b[2J"
 
@@ -87,41 +86,17 @@ def breaks(app: Flask, **facts: Any) -> None:
     raise RuntimeError("the warehouse is closed")
 
 
-def test_each_line_of_a_journey_has_its_ids_as_fields(
+def test_an_event_of_a_payout_and_its_reference_are_fields(
     open_shop: OpenShop, paycheckout_sandbox: Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Every id in a line's text is a field of the record too, so that a handler need not parse our sentences."""
-    sandbox = paycheckout_sandbox
-    payer = Payer(open_shop(sandbox=sandbox), sandbox)
-    shop = payer.shop
-    sandbox.fault("POST /v1/checkout", "error", statusCode=500, times=3)
-    presses_pay(shop)
-    checkout_id = shop.starts()
-    sandbox.fault("GET /v1/deposit/{id}", "error", statusCode=500, times=6)
-    shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})
-    sandbox.advance(minutes=5)
-    shop.reconciles()
-    sandbox.pay(checkout_id)
-    with order_paid.connected_to(breaks, sender=shop.app), payout_sent.connected_to(breaks, sender=shop.app):
-        sandbox.advance(minutes=10)
-        shop.reconciles()
-        [event] = shop.events("order_paid")
-        payer.owes("wages-1")
-        sandbox.fault(FIAT, "lose_response")
+    payer = Payer(open_shop(sandbox=paycheckout_sandbox), paycheckout_sandbox)
+    payer.owes("wages-1")
+    with payout_sent.connected_to(breaks, sender=payer.shop.app):
         payer.sends()
-        sandbox.advance(minutes=5)
-        payer.sends()
-    written = [{name: vars(record)[name] for name in FIELDS} for record in caplog.records if record.name == LOGGER]
-    told = [text for _, text, _ in lines(caplog)]
-    ids = {"order_id": "o-1", "checkout_id": checkout_id, "reference": "wages-1", "event_id": event.event_id}
-    for text, fields in zip(told, written, strict=True):
-        assert {name: value for name, value in ids.items() if value in text}.items() <= fields.items(), text
-    for kind in ("no checkout for order", "webhook for checkout", "could not be read", "receiver", "payout"):
-        assert any(kind in text for text in told), (kind, told)
-    assert "wages-1" in [fields["reference"] for fields in written if fields["event_id"]]
-    for secret in (CLIENT_SECRET, sandbox.config["PAYCHECKOUT_CLIENT_SECRET"], "sandbox-access-token"):
-        assert secret not in caplog.text
-    assert shop.attempt(checkout_id).url not in caplog.text
+    [event] = payer.shop.events("payout_sent")
+    [record] = [vars(record) for record in caplog.records if record.name == LOGGER]
+    assert (record["reference"], record["event_id"], record["account"]) == ("wages-1", event.event_id, "")
 
 
 def test_a_format_may_name_the_fields_whichever_module_writes(
@@ -191,14 +166,3 @@ def test_a_clock_that_is_set_back_silences_nothing(
     clock.advance(hours=-1)
     fails(failures)
     assert counts(caplog) == [None, None]
-
-
-def test_lines_that_the_shop_does_not_want_are_not_counted(
-    failures: FailureLog, clock: Clock, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.ERROR, LOGGER):
-        fails(failures)
-        fails(failures)
-    with caplog.at_level(logging.WARNING, LOGGER):
-        fails(failures)
-    assert counts(caplog) == [None]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from threading import Barrier
-
 import pytest
 
 from flask_paycheckout.security.signed_links import STATUS
 from flask_paycheckout.service.limits import SingleFlight
-from tests.races.crowds import crowd
 from tests.scripted import Shop
 
 
@@ -18,21 +15,6 @@ def test_a_read_that_fails_is_over() -> None:
         raise ZeroDivisionError
     with calls.of("a") as again:
         assert again
-
-
-def test_of_many_at_once_one_may() -> None:
-    calls, together, taken = SingleFlight(), Barrier(8), list[bool]()
-
-    def tries() -> None:
-        for number in range(200):
-            together.wait(60)
-            with calls.of(str(number)) as mine:
-                taken.append(mine)
-                together.wait(60)
-
-    with crowd(8) as threads:
-        threads.does([tries] * 8)
-    assert taken.count(True) == 200
 
 
 # A service that is slower than the cool-downs

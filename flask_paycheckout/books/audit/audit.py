@@ -185,4 +185,4 @@ class Listing:
 
 def paying_account(payout: PayoutMixin) -> str:
     """The merchant account whose money pays a payout."""
-    return payout.account if payout.paid_by is None else payout.paid_by
+    return payout.payer
