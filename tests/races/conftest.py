@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
+from tests.payouts.books import Books, Pages, PayingService
 from tests.races.effects import add_effects
 from tests.scripted import Shop
 
@@ -19,23 +18,26 @@ def accounts(database_kind: str) -> int:
 
 
 @pytest.fixture
-def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
-    """A shop with the table of effects that waits for its locks as long as a crowd may take.
-
-    Its reconcile starts no threads: the crowd's own are those whose statements are put in order.
-    """
-    return open_shop(prepare=add_effects, **for_a_crowd(new_database))
+def books() -> Books:
+    """Of a service that pays whatever it is asked to: a call that is made twice pays twice."""
+    return Books(Pages(), unique=False)
 
 
 @pytest.fixture
-def paying_shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
-    """The crowded shop with an access token, so that it sends payouts."""
-    return open_shop(prepare=add_effects, PAYCHECKOUT_ACCESS_TOKEN="races-token", **for_a_crowd(new_database))
+def service(books: Books) -> PayingService:
+    return PayingService(books)
 
 
-def for_a_crowd(new_database: NewDatabase) -> dict[str, Any]:
-    return {
-        "PAYCHECKOUT_RECONCILE_READERS": 1,
-        "SQLALCHEMY_DATABASE_URI": with_patience(new_database("crowded"), 60),
-        "SQLALCHEMY_ENGINE_OPTIONS": {"pool_size": 40},
-    }
+@pytest.fixture
+def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
+    """A shop with the table of effects that waits for its locks as long as a crowd may take, and sends payouts.
+
+    Its reconcile starts no threads: the crowd's own are those whose statements are put in order.
+    """
+    return open_shop(
+        prepare=add_effects,
+        PAYCHECKOUT_ACCESS_TOKEN="races-token",
+        PAYCHECKOUT_RECONCILE_READERS=1,
+        SQLALCHEMY_DATABASE_URI=with_patience(new_database("crowded"), 60),
+        SQLALCHEMY_ENGINE_OPTIONS={"pool_size": 40},
+    )

@@ -1,4 +1,4 @@
-"""A process of `tests.shop_app` that decides what it is told to, and sends payouts: `python -m tests.races.payers`.
+"""A process of `tests.shop_app` whose threads decide about payouts and send them: `python -m tests.races.payers`.
 
 Its last argument says in how many processes, which begin together.
 """
@@ -7,24 +7,34 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
+from itertools import cycle, islice
 
-from flask_paycheckout import TransitionRefused
-from tests.races.crowds import in_processes
+from tests.payouts.shop import decides, sends
+from tests.races.crowds import crowd, in_processes
 from tests.shop_app import create_shop
 
-ROUNDS = 5
+THREADS, DECISIONS = 32, 2
+LIMIT = {"USD": "1000.00"}
 
 
 def main(decisions: list[str], waits_for_others: Callable[[], object]) -> None:
-    shop = create_shop(PAYCHECKOUT_ACCESS_TOKEN="races-token", PAYCHECKOUT_PAYOUT_BATCH=4)
+    shop = create_shop(
+        PAYCHECKOUT_ACCESS_TOKEN="races-token",
+        PAYCHECKOUT_PAYOUT_BATCH=4,
+        PAYCHECKOUT_DAILY_LIMIT=LIMIT,
+        # A server of PostgreSQL takes a hundred connections.
+        SQLALCHEMY_ENGINE_OPTIONS={"pool_size": 8, "max_overflow": 0, "pool_timeout": 120},
+    )
+
+    def acts(number: int) -> None:
+        for told in islice(cycle(decisions), number, number + DECISIONS):
+            decides(shop, *told.split())
+        sends(shop)
+
     waits_for_others()
-    with shop.app.app_context():
-        for decision, reference in (told.split() for told in decisions):
-            with suppress(TransitionRefused):
-                getattr(shop.paycheckout, f"{decision}_payout")(reference, by="Ada", why="at once")
-        for _ in range(ROUNDS):
-            shop.paycheckout.send_payouts()
+    with crowd(THREADS) as threads:
+        threads.does([partial(acts, number) for number in range(THREADS)])
 
 
 if __name__ == "__main__":

@@ -82,5 +82,4 @@ def test_a_cart_that_is_settled_twice_and_changed(carts: Carts) -> None:
         carts.fill()
         return {"one": carts.settle, "other": carts.settle, "changes": lambda: carts.change(total="198.00")}
 
-    engine = carts.shop.runtime.engine()
-    assert every_interleaving(engine, begin, carts.nothing_is_shipped_unpaid, preemptions=1) > 2
+    assert every_interleaving(carts.shop.runtime.engine(), begin, carts.nothing_is_shipped_unpaid, preemptions=1) > 2

@@ -28,8 +28,12 @@ def strict_shop(open_shop: OpenShop, request: pytest.FixtureRequest) -> Shop:
 
 def test_settled_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
     pages = TwoPages(strict_shop)
-    engine = strict_shop.runtime.engine()
-    assert every_interleaving(engine, pages.settled_at_once, pages.one_is_paid_and_one_held, preemptions=1) > 5
+    assert (
+        every_interleaving(
+            strict_shop.runtime.engine(), pages.settled_at_once, pages.one_is_paid_and_one_held, preemptions=1
+        )
+        > 5
+    )
 
 
 def test_started_and_settled_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:

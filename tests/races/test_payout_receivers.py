@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from flask_paycheckout import payout_completed, payout_failed, payout_sent, payout_unknown
 from flask_paycheckout.signals import Signal
-from tests.payouts.books import Books, Pages, PayingService
+from tests.payouts.books import Books
 from tests.payouts.shop import TOKEN, WALLET, comes_to_rest, payout, pays_out, sends
 from tests.races.crowds import crowd
 from tests.races.effects import writes
@@ -26,21 +26,6 @@ pytestmark = pytest.mark.on_each_database
 
 SIGNALS = (payout_sent, payout_completed, payout_failed, payout_unknown)
 DELIVERERS, ROUNDS = 4, 14
-
-
-@pytest.fixture
-def books() -> Books:
-    return Books(Pages())
-
-
-@pytest.fixture
-def service(books: Books) -> PayingService:
-    return PayingService(books)
-
-
-@pytest.fixture
-def shop(paying_shop: Shop) -> Shop:
-    return paying_shop
 
 
 class Receivers:

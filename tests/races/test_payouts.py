@@ -8,15 +8,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
+from sqlalchemy import select
 
 from flask_paycheckout import ToRecipient, ToWallet
 from tests.conftest import NewDatabase
 from tests.locks import with_patience
-from tests.payouts.books import Books, Pages, PayingService
-from tests.payouts.shop import TOKEN, comes_to_rest, decides, payout, pays_out, sends
+from tests.payouts.books import Books
+from tests.payouts.shop import TOKEN, comes_to_rest, decides, payout, payouts, pays_out, sends
 from tests.races.crowds import crowd, run_together
+from tests.races.payers import LIMIT
 from tests.scripted import Shop
 from tests.socket_service import Call, SocketService
 
@@ -24,21 +27,6 @@ pytestmark = pytest.mark.on_each_database
 
 THREADS, ROUNDS = 32, 4
 PROCESSES = 8
-
-
-@pytest.fixture
-def books() -> Books:
-    return Books(Pages(), unique=False)
-
-
-@pytest.fixture
-def service(books: Books) -> PayingService:
-    return PayingService(books)
-
-
-@pytest.fixture
-def shop(paying_shop: Shop) -> Shop:
-    return paying_shop
 
 
 def owes(shop: Shop, payee: str, *, waits: bool = False) -> str:
@@ -114,20 +102,47 @@ class SocketBooks(SocketService):
         return answer if isinstance(answer, bytes) else getattr(answer, "content", b"")
 
 
-def test_processes_that_send_and_decide_the_same_pay_each_once(
-    shop: Shop, books: Books, new_database: NewDatabase, accounts: int, host: str
-) -> None:
-    # The processes tell the time by themselves.
+@pytest.fixture
+def payers(shop: Shop, books: Books, new_database: NewDatabase, accounts: int, host: str) -> Callable[..., None]:
+    """Processes full of threads that make these decisions and send."""
+    # They tell the time by themselves.
     shop.clock.now = datetime.now(UTC)
+
+    def act(decisions: list[str]) -> None:
+        service = SocketBooks(books)
+        address = with_patience(new_database("crowded"), 120)
+        with service.running():
+            command = ["-m", "tests.races.payers", *decisions]
+            assert run_together(command, address, service.url, PROCESSES, host, accounts) == 0
+
+    return act
+
+
+def test_processes_that_send_and_decide_the_same_pay_each_once(
+    shop: Shop, books: Books, payers: Callable[..., None]
+) -> None:
     decisions = debts(shop, books, 0)
     for place in range(40):
         owes(shop, f"bank-more-{place}")
-    asked = [f"{decision} {reference}" for decision, references in decisions.items() for reference in references]
-    service = SocketBooks(books)
-    command = ["-m", "tests.races.payers", *asked]
-    with service.running():
-        address = with_patience(new_database("crowded"), 60)
-        assert run_together(command, address, service.url, PROCESSES, host, accounts) == 0
+    payers([f"{decision} {reference}" for decision, references in decisions.items() for reference in references])
     comes_to_rest(shop, books)
     assert set(books.payees.values()) == {1}
     assert_paid_as_stored(shop, books)
+
+
+def test_processes_that_approve_at_the_daily_limit_send_what_fits_and_never_more(
+    shop: Shop, books: Books, payers: Callable[..., None]
+) -> None:
+    most, amount, references = Decimal(LIMIT["USD"]), Decimal(150), [f"p-{number}" for number in range(24)]
+    for reference in references:
+        pays_out(shop, reference, amount, approve=True, account="")
+    payers([f"approve {reference}" for reference in references])
+    table = shop.runtime.models.days
+    with shop.app.app_context(), shop.db.engine.connect() as connection:
+        days = [Decimal(day.amount) for day in connection.execute(select(table).order_by(table.c.day))]
+    sent = sum(one.amount for one in books.paid)
+    # A run that goes on past midnight has two days.
+    assert (days[0], max(days) <= most, sent) == (most // amount * amount, True, sum(days))
+    left = [one for one in payouts(shop) if one.status == "waiting"]
+    assert len(left) == len(references) - sent / amount
+    assert all("daily limit" in one.problem for one in left)

@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from flask_paycheckout import Pay, TransitionRefused
-from tests.payouts.books import Books, Pages, Paid, PayingService
+from tests.payouts.books import Books, Paid
 from tests.payouts.claiming import Customer
 from tests.payouts.shop import decides, payout, refunds, sends
 from tests.races.interleaving import every_interleaving
@@ -18,16 +18,6 @@ pytestmark = pytest.mark.on_each_database
 
 #: Account numbers, of which a person sees the last four digits.
 FIRST, SECOND, THIRD = "400012341111", "400012342222", "400012343333"
-
-
-@pytest.fixture
-def books() -> Books:
-    return Books(Pages())
-
-
-@pytest.fixture
-def service(books: Books) -> PayingService:
-    return PayingService(books)
 
 
 class Refund:
@@ -129,22 +119,20 @@ ACTS: dict[str, tuple[list[Act], int, set[str]]] = {
 
 @pytest.mark.parametrize("acts", ACTS.values(), ids=ACTS)
 def test_a_refund_goes_only_where_the_approver_saw_it_going(
-    paying_shop: Shop, books: Books, acts: tuple[list[Act], int, set[str]]
+    shop: Shop, books: Books, acts: tuple[list[Act], int, set[str]]
 ) -> None:
     """Each act is led through the statements of the others; a soak leaves an act once more often."""
     doing, preemptions, ends = acts
-    assert try_all(Refund(paying_shop, books), doing, preemptions) >= ends, (
-        "both orders of what matters were among them"
-    )
+    assert try_all(Refund(shop, books), doing, preemptions) >= ends, "both orders of what matters were among them"
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("acts", ACTS.values(), ids=ACTS)
 def test_a_refund_goes_only_where_the_approver_saw_it_going_in_many_more_orders(
-    paying_shop: Shop, books: Books, acts: tuple[list[Act], int, set[str]]
+    shop: Shop, books: Books, acts: tuple[list[Act], int, set[str]]
 ) -> None:
     doing, preemptions, ends = acts
-    assert try_all(Refund(paying_shop, books), doing, preemptions + 1) >= ends
+    assert try_all(Refund(shop, books), doing, preemptions + 1) >= ends
 
 
 def try_all(refund: Refund, acts: list[Act], preemptions: int) -> set[str]:
@@ -154,6 +142,5 @@ def try_all(refund: Refund, acts: list[Act], preemptions: int) -> set[str]:
         refund.ask_anew()
         return {f"{place}": lambda act=act: act(refund) for place, act in enumerate(acts)}  # type: ignore[misc]
 
-    engine = refund.shop.runtime.engine()
-    assert every_interleaving(engine, begin, refund.check, preemptions=preemptions) > 5
+    assert every_interleaving(refund.shop.runtime.engine(), begin, refund.check, preemptions=preemptions) > 5
     return refund.ends
