@@ -19,9 +19,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from flask import Flask
-from jinja2.ext import Extension
-from jinja2.lexer import Token, TokenStream
+from jinja2 import Environment, FileSystemLoader
 
 PACKAGE = "flask_paycheckout"
 _DEFINED = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -163,7 +161,7 @@ class Said(Edit):
 
 @dataclass(frozen=True)
 class InTemplate(Edit):
-    """Another piece of a template, without the white space, takes the place of one; the scope is its file."""
+    """Another piece of a template takes the place of one; the scope is its file."""
 
     old: str
     new: str
@@ -258,9 +256,7 @@ def plant(edits: Sequence[Edit]) -> None:
     for edit in edits:
         if edit.module:
             import_module(edit.module)
-    of_templates = [edit for edit in edits if isinstance(edit, InTemplate)]
-    if of_templates:
-        Flask.jinja_options = {"extensions": [_in_templates(of_templates)]}
+    _plant_in_templates([edit for edit in edits if isinstance(edit, InTemplate)])
 
 
 Functions = dict[tuple[str, str, int], list[FunctionType]]
@@ -324,23 +320,16 @@ def _without_inner(code: CodeType) -> CodeType:
     return code.replace(co_consts=tuple(one for one in code.co_consts if not isinstance(one, CodeType)))
 
 
-def _in_templates(edits: Sequence[InTemplate]) -> type[Extension]:
-    class Planted(Extension):
-        def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
-            tokens = list(stream)
-            for edit in edits:
-                if (stream.name or "").endswith(edit.scope):
-                    tokens = self._spliced(tokens, self._read(edit.old), self._read(edit.new))
-            yield from tokens
+def _plant_in_templates(edits: Sequence[InTemplate]) -> None:
+    read = FileSystemLoader.get_source
 
-        def _read(self, text: str) -> list[Token]:
-            return list(self.environment.lexer.tokenize(f"{{{{ {text} }}}}"))[1:-1]
+    def planted(loader: FileSystemLoader, environment: Environment, template: str) -> Any:
+        source, *rest = read(loader, environment, template)
+        for edit in edits:
+            if template.endswith(edit.scope):
+                if edit.old not in source:
+                    raise NotPlanted(f"nothing to change for {edit}")
+                source = source.replace(edit.old, edit.new)
+        return source, *rest
 
-        def _spliced(self, tokens: list[Token], old: list[Token], new: list[Token]) -> list[Token]:
-            told = [token[1:] for token in tokens]
-            for at in range(len(tokens)):
-                if told[at : at + len(old)] == [token[1:] for token in old]:
-                    return [*tokens[:at], *new, *tokens[at + len(old) :]]
-            raise NotPlanted(f"the template has no {old}")
-
-    return Planted
+    FileSystemLoader.get_source = planted  # type: ignore[assignment,method-assign]
