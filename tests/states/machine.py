@@ -5,7 +5,8 @@ After every step the databases are asked what is true: of the shop's attempts, a
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from decimal import Decimal
 from typing import Any
 
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from flask_paycheckout import Pay, Receive
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import TransitionRefused
 from tests.states.model import LEGAL
-from tests.states.world import ORDERS, Deposit, Stored, World
+from tests.states.world import ORDERS, Row, World
 
 READ, CREATE = "GET /v1/deposit/{reference}", "POST /v1/checkout"
 # A watched attempt is read for seven days; money that comes later than that is beyond the promise.
@@ -91,8 +92,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def reconcile(self) -> None:
-        with self.world.app.app_context():
-            self.world.paycheckout.reconcile()
+        self.world.reconciles()
 
     @rule(order_id=orders)
     def open_status(self, order_id: str) -> None:
@@ -102,24 +102,20 @@ class Machine(RuleBasedStateMachine):
     def settle(self, number: int) -> None:
         if not self.locations:
             return
-        with self.world.app.app_context():
-            try:
-                self.world.paycheckout.settle(self.one_of_all(number))
-            except PaymentsError:
-                return
+        with suppress(PaymentsError):
+            self.world.settles(self.one_of_all(number))
 
     @rule(number=choice, accept=st.booleans())
     def resolve(self, number: int, accept: bool) -> None:
         if not self.locations:
             return
-        held = [one.checkout_id for one in self.world.attempts().values() if one.status == "held"]
+        held = [name for name, row in self.world.stored().items() if row["status"] == "held"]
         checkout_id = held[number % len(held)] if held else self.one_of_all(number)
-        with self.world.app.app_context():
-            try:
-                self.world.paycheckout.resolve(checkout_id, accept, "Ada", "seen on the statement")
-            except TransitionRefused:
-                assert not held
-                return
+        try:
+            self.world.resolves(checkout_id, accept)
+        except TransitionRefused:
+            assert not held
+            return
         self.decided.add(checkout_id)
 
     @rule(times=st.integers(1, 2))
@@ -165,11 +161,8 @@ class Machine(RuleBasedStateMachine):
     def move_deposit(self, number: int, status: str) -> None:
         if not self.locations:
             return
-        with self.world.app.app_context():
-            try:
-                self.world.paycheckout.client.deposits.sandbox_update(self.one_of_all(number), status)
-            except PaymentsError:
-                return
+        with self.world.app.app_context(), suppress(PaymentsError):
+            self.world.paycheckout.client.deposits.sandbox_update(self.one_of_all(number), status)
 
     @rule(fault=faults, times=st.integers(1, 6), code=st.sampled_from([500, 503, 404, 401, 429]))
     def arm(self, fault: tuple[str, str], times: int, code: int) -> None:
@@ -186,7 +179,7 @@ class Machine(RuleBasedStateMachine):
     @rule(number=choice, known=st.booleans())
     def post_stray_webhook(self, number: int, known: bool) -> None:
         checkout_id = self.one_of_all(number) if known and self.locations else f"unknown-{number}"
-        answer = self.world.app.test_client().post("/paycheckout/webhook", json={"orderId": checkout_id})
+        answer = self.world.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})
         assert answer.status_code == 200
 
     @rule(by=minutes)
@@ -213,38 +206,36 @@ class Machine(RuleBasedStateMachine):
         moves = self.world.moves()
         if len(moves) == self.judged:
             return
-        attempts, deposits = self.world.attempts(), self.world.deposits()
+        stored, deposits = self.world.stored(), self.world.deposits()
         for checkout_id, before, after in moves[self.judged :]:
             assert (before, after) in LEGAL, (checkout_id, before, after)
             if after in ("paid", "held") and before != "held":
-                self.judge(attempts[checkout_id], deposits[checkout_id], after)
+                self.judge(stored[checkout_id], deposits[checkout_id], after)
             elif before == "held":
                 assert checkout_id in self.decided
             if after == "paid":
-                self.paid_orders.add(attempts[checkout_id].order_id)
+                self.paid_orders.add(stored[checkout_id]["order_id"])
         self.judged = len(moves)
 
-    def judge(self, attempt: Stored, deposit: Deposit, verdict: str) -> None:
+    def judge(self, checkout: Row, deposit: Row, verdict: str) -> None:
         """A completed deposit decides: paid when everything agrees, else held for the reason that comes first."""
-        assert deposit.status == "completed"
-        side, wanted = attempt.side, self.world.totals[attempt.order_id]
-        if (deposit.amount[side], deposit.currency[side]) != (attempt.amount, attempt.currency):
+        assert deposit["status"] == "completed"
+        side = {"pay": "input", "receive": "output"}[checkout["total_kind"]]
+        wanted = self.world.totals[checkout["order_id"]]
+        asked = Decimal(checkout["total_amount"]), checkout["total_currency"]
+        if (Decimal(deposit[f"{side}_amount"]), deposit[f"{side}_currency"]) != asked:
             expected: tuple[str, str | None] = ("held", "amount_mismatch")
-        elif attempt.order_id in self.paid_orders:
+        elif checkout["order_id"] in self.paid_orders:
             expected = ("held", "duplicate")
         elif wanted is None:
             expected = ("held", "order_not_payable")
-        elif (isinstance(wanted, Pay), wanted.amount, wanted.currency) != (
-            side == "input",
-            attempt.amount,
-            attempt.currency,
-        ):
+        elif (isinstance(wanted, Pay), wanted.amount, wanted.currency) != (side == "input", *asked):
             expected = ("held", "order_changed")
         else:
             expected = ("paid", None)
-        if attempt.checkout_id not in self.decided:
-            assert attempt.reason == expected[1], attempt
-        assert verdict == expected[0], attempt
+        if checkout["checkout_id"] not in self.decided:
+            assert checkout["reason"] == expected[1], checkout
+        assert verdict == expected[0], checkout
 
     def an_order_is_paid_once(self) -> None:
         events = self.world.paid_events()
@@ -253,7 +244,7 @@ class Machine(RuleBasedStateMachine):
         assert set(self.world.told) <= set(events)
 
     def every_page_handed_out_is_known(self) -> None:
-        stored = {checkout_id: attempt.url for checkout_id, attempt in self.world.attempts().items()}
+        stored = {checkout_id: row["url"] for checkout_id, row in self.world.stored().items()}
         assert self.locations.items() <= stored.items()
 
     def teardown(self) -> None:
@@ -270,12 +261,11 @@ class Machine(RuleBasedStateMachine):
         self.world.receiver_failures = 0
         for _ in range(2):
             self.world.sandbox.advance(minutes=13 * 60)
-            with self.world.app.app_context():
-                self.world.paycheckout.reconcile()
+            self.world.reconciles()
         self.all_is_well()
-        attempts = self.world.attempts()
-        completed = [found for found, deposit in self.world.deposits().items() if deposit.status == "completed"]
-        unseen = [found for found in completed if found in attempts and attempts[found].status not in SEEN]
+        stored = self.world.stored()
+        completed = [found for found, deposit in self.world.deposits().items() if deposit["status"] == "completed"]
+        unseen = [found for found in completed if found in stored and stored[found]["status"] not in SEEN]
         assert unseen == []
         assert self.world.undelivered() == 0
         assert set(self.world.paid_events()) == set(self.world.told)

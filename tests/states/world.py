@@ -4,54 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 import httpx
 import msgspec
 from flask import Flask
 
-from flask_paycheckout import Pay, PayCheckout, Receive, order_paid
+from flask_paycheckout import Pay, PayCheckout, order_paid
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.client.retries import Pace
-from flask_paycheckout.runtime import KEY
 from flask_paycheckout.sandbox.world.database import db as service_db
 from flask_paycheckout.testing import Sandbox
 from tests.hosts import arguments_of, database_on
-from tests.scripted import SAME_SITE, make_app
+from tests.scripted import SAME_SITE, Clock, Service, Shop, make_app
 from tests.states.watching import MOVES, driver_of, watch_moves
 
 ORDERS = ("o-1", "o-2")
-Total = Pay | Receive
-
-
-@dataclass(frozen=True)
-class Stored:
-    """An attempt as it stands in the shop's database."""
-
-    checkout_id: str
-    order_id: str
-    status: str
-    reason: str | None
-    side: str
-    digits: str
-    currency: str
-    url: str
-
-    @property
-    def amount(self) -> Decimal:
-        return Decimal(self.digits)
-
-
-@dataclass(frozen=True)
-class Deposit:
-    """A deposit as it stands in the service's database."""
-
-    status: str
-    amount: dict[str, Decimal]
-    currency: dict[str, str]
+Row = dict[str, Any]
 
 
 class Line(httpx.BaseTransport):
@@ -67,7 +37,7 @@ class Line(httpx.BaseTransport):
         return now
 
 
-class World:
+class World(Shop):
     """Made once; `begins` makes it new for a run at the cost of a few milliseconds."""
 
     sandbox: Sandbox
@@ -75,26 +45,24 @@ class World:
     def __init__(self, host: str) -> None:
         self.line = Line()
         self.line.sandbox = Sandbox()
-        self.totals: dict[str, Total | None] = {}
+        app = make_app(**self.line.sandbox.config)
+        super().__init__(app, database_on(host, app), PayCheckout(), Service(), Clock())
         #: Who was told of `order_paid`: order id and event id.
         self.told: list[tuple[str, str]] = []
         self.receiver_failures = 0
-        self.app: Flask = make_app(**self.line.sandbox.config)
-        self.db = database_on(host, self.app)
-        self.paycheckout = PayCheckout()
-        self.paycheckout.init_app(self.app, **arguments_of(self.db), transport=self.line)
+        self.paycheckout.init_app(app, **arguments_of(self.db), transport=self.line)
         self.paycheckout.order_total(lambda order_id: self.totals.get(order_id))
-        with self.app.app_context():
+        with app.app_context():
             self.db.create_all()
             watch_moves(self.db.engine)
             self._raw = driver_of(self.db.engine)
         self._empty = self._raw.serialize()
-        _wait_for_nothing(self.app.extensions[KEY].client)
+        _wait_for_nothing(self.runtime.client)
 
     def begins(self, **unknowns: str) -> None:
         self._raw.deserialize(self._empty)
         self.sandbox = self.line.sandbox = Sandbox(seed="machine", unknowns=unknowns)
-        self.sandbox.deliver_to(self.app.test_client())
+        self.sandbox.deliver_to(self.browser)
         self.totals = dict.fromkeys(ORDERS, Pay("12.50", "USD"))
         self.told = []
         self.receiver_failures = 0
@@ -117,7 +85,7 @@ class World:
         """The button is pressed; gives where the browser is sent to pay, if it is."""
         with self.app.test_request_context():
             path = self.paycheckout.pay_url(order_id)
-        answer = self.app.test_client().post(path, headers=SAME_SITE)
+        answer = self.browser.post(path, headers=SAME_SITE)
         assert answer.status_code in (303, 404, 503), answer.status
         there = answer.location or ""
         return httpx.URL(there) if answer.status_code == 303 and "/checkout/" in there else None
@@ -125,7 +93,7 @@ class World:
     def opens_status(self, order_id: str) -> None:
         with self.app.test_request_context():
             path = self.paycheckout.status_url(order_id)
-        answer = self.app.test_client().get(path + "/status")
+        answer = self.browser.get(path + "/status")
         assert answer.status_code == 200
 
     def control(self, path: str, **body: Any) -> None:
@@ -141,12 +109,11 @@ class World:
     def moves(self) -> list[tuple[str, str | None, str]]:
         return list(self._raw.execute(MOVES))
 
-    def attempts(self) -> dict[str, Stored]:
-        rows = self._raw.execute(
-            "SELECT checkout_id, order_id, status, reason, CASE total_kind WHEN 'pay' THEN 'input' ELSE 'output' END,"
-            " total_amount, total_currency, url FROM paycheckout_checkout ORDER BY id"
-        )
-        return {row[0]: Stored(*row) for row in rows}
+    def stored(self) -> dict[str, Row]:
+        """The checkouts as they stand in the shop's database, by their ids."""
+        rows = self._raw.execute("SELECT * FROM paycheckout_checkout ORDER BY id")
+        names = [column[0] for column in rows.description]
+        return {row["checkout_id"]: row for row in (dict(zip(names, values, strict=True)) for values in rows)}
 
     def paid_events(self) -> list[tuple[str, str]]:
         return list(
@@ -156,19 +123,11 @@ class World:
     def undelivered(self) -> int:
         return int(self._raw.execute("SELECT count(*) FROM paycheckout_event WHERE delivered_at IS NULL").fetchone()[0])
 
-    def deposits(self) -> dict[str, Deposit]:
+    def deposits(self) -> dict[str, Row]:
+        """The deposits as they stand in the service's database, by their ids."""
         with self.sandbox.app.app_context(), service_db.engine.connect() as connection:
-            rows = connection.exec_driver_sql(
-                "SELECT id, status, input_amount, output_amount, input_currency, output_currency FROM deposit"
-            ).all()
-        return {
-            row[0]: Deposit(
-                row[1],
-                {"input": Decimal(row[2]), "output": Decimal(row[3])},
-                {"input": row[4], "output": row[5]},
-            )
-            for row in rows
-        }
+            rows = connection.exec_driver_sql("SELECT * FROM deposit").mappings()
+            return {row["id"]: dict(row) for row in rows}
 
 
 def _wait_for_nothing(client: PaymentsClient) -> None:
