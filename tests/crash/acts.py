@@ -13,6 +13,7 @@ from flask_paycheckout import ReceiverFailed
 from flask_paycheckout.client import PaymentsError
 from tests.crash.world import IN_PARTS, REMINDED_AFTER, REQUESTED, SOLD_FOR_OTHERS, World
 from tests.payouts.books import NO_ANSWER
+from tests.payouts.shop import decides, sends
 
 
 @dataclass(frozen=True)
@@ -280,25 +281,25 @@ def answers_that_were_lost(world: World) -> None:
 def a_request_that_was_dropped(world: World) -> None:
     debts(world)
     world.service.books.instead = [NO_ANSWER] * 2
-    world.sends()
+    sends(world)
     world.clock.advance(minutes=6)
-    world.sends()
+    sends(world)
     world.clock.advance(minutes=6)
 
 
 def what_the_bank_finished(world: World) -> None:
     debts(world)
-    world.sends()
+    sends(world)
     world.service.books.finish()
     world.clock.advance(hours=1)
 
 
 def what_the_bank_gave_back(world: World) -> None:
     world.pays_out(_MAKER)
-    world.sends()
+    sends(world)
     world.service.books.finish("failed")
     world.clock.advance(hours=1)
-    world.sends()
+    sends(world)
 
 
 def a_refund(world: World) -> None:
@@ -308,24 +309,24 @@ def a_refund(world: World) -> None:
 
 def loses_both_answers(world: World) -> object:
     world.service.books.lost = 2
-    return world.sends()
+    return sends(world)
 
 
 def has_a_batch_refused(world: World) -> object:
     world.service.books.refused = {f"for-{_CLOSED}"[:9]}
-    return world.sends()
+    return sends(world)
 
 
 ACTS["earn"] = Act(a_sale_for_others, settle, {SOLD_FOR_OTHERS: "paid"})
 ACTS["refund"] = Act(a_paid_order, lambda world: world.refunds("chk-1", "rec_customer"), PAID)
-ACTS["send a refund in a token"] = Act(a_refund, World.sends, PAID)
-ACTS["send"] = Act(debts, World.sends, {})
+ACTS["send a refund in a token"] = Act(a_refund, sends, PAID)
+ACTS["send"] = Act(debts, sends, {})
 ACTS["send, and lose the answers"] = Act(debts, loses_both_answers, {})
 ACTS["send a batch that is refused"] = Act(
     lambda world: world.pays_out(_MAKER, _CLOSED, _BANK), has_a_batch_refused, {}
 )
-ACTS["look up what was sent"] = Act(answers_that_were_lost, World.sends, {})
-ACTS["look up what was not sent"] = Act(a_request_that_was_dropped, World.sends, {})
-ACTS["follow"] = Act(what_the_bank_finished, World.sends, {})
-ACTS["retry"] = Act(what_the_bank_gave_back, lambda world: world.retries(f"for-{_MAKER}"), {})
+ACTS["look up what was sent"] = Act(answers_that_were_lost, sends, {})
+ACTS["look up what was not sent"] = Act(a_request_that_was_dropped, sends, {})
+ACTS["follow"] = Act(what_the_bank_finished, sends, {})
+ACTS["retry"] = Act(what_the_bank_gave_back, lambda world: decides(world, "retry", f"for-{_MAKER}"), {})
 MONEY_OUT = [name for name in ACTS if name not in MONEY_IN]

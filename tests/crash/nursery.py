@@ -33,12 +33,12 @@ from tests.crash.databases import Rows, database_at
 from tests.crash.points import DEAD, Death, Outage, Passes, watch_database, watch_instructions
 from tests.crash.world import World
 from tests.hosts import HOSTS
+from tests.payouts.shop import comes_to_rest
 
 # After a restart a claimed read is free again after 60 s, and so is an event whose deliverer died.
 _CLAIM, _LEASE = 61, 61
 _LONGEST_LIFE = 60
 _MOST_COMPLAINTS = 10
-_MOST_ROUNDS = 20
 _WRITTEN = "written{}"
 #: Of events, and in references of requests and refunds.
 _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|(?:[0-9a-f]{9}-)?[0-9a-f]{16}")
@@ -297,26 +297,12 @@ def _recover(world: World, act: Act, money: Callable[[], list[str]] = list) -> l
         world.webhook(checkout_id)
     for order_id in act.ends:
         world.looks_at_status(order_id)
-    _pays_out(world)
+    comes_to_rest(world, world.service.books)
     world.clock.advance(seconds=_CLAIM)
     last = world.reconciles()
     if last.changed or last.delivered or last.failed:
         wrong.append(f"the last round had no peace: {last}")
     return wrong
-
-
-def _pays_out(world: World) -> None:
-    """Time goes on until nothing waits: the bank completes what it has, and a person looks after what is unknown."""
-    for _ in range(_MOST_ROUNDS):
-        waiting = world.waiting_payouts()
-        if not waiting:
-            return
-        world.service.books.finish()
-        for reference, payee in waiting.items():
-            if payee is not None:
-                world.resolves(reference, sent=payee in {one.to for one in world.record.paid})
-        world.sends()
-        world.clock.advance(minutes=6)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from tests.payouts.books import Books, Paid, given, paid
+from tests.payouts.books import Books, Paid, PayingService, paid
 from tests.scripted import Answer, Clock, number, refusal, success
 from tests.two_accounts import signed_by
 
@@ -59,7 +59,7 @@ class Record:
         return [entry["url"] for entry in self.lines("location")]
 
 
-class Service:
+class Service(PayingService):
     """Answers creates and reads from the record, and pays out.
 
     :ivar passes: told of each call, before anything is done about it and before it is answered.
@@ -67,47 +67,46 @@ class Service:
     """
 
     def __init__(self, record: Record, clock: Clock) -> None:
-        self._record = record
         # It pays whatever it is asked to, however often; a look-up takes several pages.
-        self.books = Books(record, page_size=2, unique=False, clock=clock)
+        super().__init__(Books(record, page_size=2, unique=False, clock=clock))
+        self._record = record
         self.passes: Callable[[str], None] = lambda where: None
         self.lost_answers = 0
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         call = f"{request.method} {request.url.path}"
         self.passes(f"before the service took {call}")
-        answer = self._answer(request)
-        self.passes(f"after the service did {call}")
-        return given(answer)
+        if names := self._names(request):
+            self._record.add("signed", account=signed_by(request), names=names)
+        try:
+            return super().__call__(request)
+        finally:
+            self.passes(f"after the service did {call}")
 
-    def _answer(self, request: httpx.Request) -> Answer:
-        account, name = signed_by(request), request.url.path.rsplit("/", 1)[1]
-        if "/disbursement/" in request.url.path:
-            if request.method == "POST":
-                body = json.loads(request.content)
-                references = [item["reference"] for item in body.get("disburseData") or body["receivers"]]
-                self._record.add("signed", account=account, names=references)
-            elif name != "fiat":
-                self._record.add(
-                    "signed", account=account, names=[one.reference for one in self.books.paid if one.id == name]
-                )
-            return self.books.answers(request.method, str(request.url), request.content)
-        if request.method == "POST":
-            return self._create(account)
-        self._record.add("signed", account=account, names=[name])
-        return self._read(name)
+    def _names(self, request: httpx.Request) -> list[str]:
+        """The checkout or the payouts that a request is about."""
+        name, is_post = request.url.path.rsplit("/", 1)[1], request.method == "POST"
+        if "/disbursement/" not in request.url.path:
+            return [self._next_id() if is_post else name]
+        if is_post:
+            body = json.loads(request.content)
+            return [item["reference"] for item in body.get("disburseData") or body["receivers"]]
+        return [one.reference for one in self.books.paid if one.id == name]
 
-    def _create(self, account: str) -> Answer:
-        checkout_id = f"chk-{len(self._record.urls) + 1}"
-        url = f"https://pay.example/checkout/{checkout_id}"
+    def _next_id(self) -> str:
+        return f"chk-{len(self._record.urls) + 1}"
+
+    def _create(self, request: httpx.Request) -> Answer:
+        checkout_id = self._next_id()
+        url = self.page.format(id=checkout_id)
         self._record.add("created", id=checkout_id, url=url)
-        self._record.add("signed", account=account, names=[checkout_id])
         if self.lost_answers:
             self.lost_answers -= 1
             return httpx.ReadTimeout("no answer")
         return success({"id": checkout_id, "url": url}, 201)
 
-    def _read(self, checkout_id: str) -> Answer:
+    def _read(self, request: httpx.Request) -> Answer:
+        checkout_id = request.url.path.rsplit("/", 1)[1]
         deposit = self._record.deposits.get(checkout_id)
         self._record.add("read", id=checkout_id, status=deposit and deposit["status"])
         if deposit is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +16,6 @@ from werkzeug.test import TestResponse
 from flask_paycheckout import (
     Pay,
     PayCheckout,
-    ReconcileReport,
     ToBank,
     ToRecipient,
     ToWallet,
@@ -33,10 +33,10 @@ from flask_paycheckout import (
     payout_sent,
     payout_unknown,
 )
-from flask_paycheckout.runtime import KEY
 from tests.crash.record import Record, Service
 from tests.hosts import HOSTS, arguments_of, database_on
-from tests.scripted import SAME_SITE, Clock, make_app
+from tests.payouts.shop import ADA, TOKEN, committing
+from tests.scripted import SAME_SITE, Clock, Shop, make_app
 from tests.two_accounts import SECOND, gets_two_accounts, keys_of_second
 
 SOLD_FOR_OTHERS, IN_PARTS = "m-1", "p-1"
@@ -46,8 +46,8 @@ REQUESTED = f"request:{REQUEST}"
 
 REMINDED_AFTER = timedelta(days=7)
 ORDERS = ("o-1", "o-2", "o-3", "o-4", SOLD_FOR_OTHERS, IN_PARTS)
-RECEIVERS = ("stock", "books")
-"""The receivers that write to the shop's database. A third one, between them, tells somebody outside.
+OUTSIDE = "outside"
+"""The receiver that tells somebody outside. Two others, "stock" and "books", write to the shop's database.
 
 Of a payment, and of a completed payout, the stock is told in the transaction that records it.
 """
@@ -66,11 +66,11 @@ _SIGNALS = (
     payout_failed,
     payout_unknown,
 )
-_ATOMIC = (order_paid, payout_completed)
-TOKEN = "usdc-polygon"
+_EARNED = {"stock": "rec_maker", "books": "0x" + "a" * 40}
+"""Who is owed a part of an order that is sold for others, by the receiver that says so."""
 
 
-class World:
+class World(Shop):
     """A shop whose orders cost 12.50 USD each, priced from its own database.
 
     Its table `fulfilment` has no unique column: what is done twice is there twice. Its table `owed` has a row for each
@@ -82,27 +82,30 @@ class World:
     :param host: one of `HOSTS`, on which the shop is built.
     """
 
+    service: Service
+
     def __init__(self, address: str, record: Path, accounts: int = 1, host: str = HOSTS[0]) -> None:
         self.record = Record(record)
-        self.clock = Clock()
-        self.service = Service(self.record, self.clock)
-        self.receivers_fail = False
-        self.app = make_app(
+        clock = Clock()
+        service = Service(self.record, clock)
+        app = make_app(
             SQLALCHEMY_DATABASE_URI=address,
             PAYCHECKOUT_RECONCILE_READERS=1,
             PAYCHECKOUT_ACCESS_TOKEN="crash-token",
             PAYCHECKOUT_REMIND_AFTER=[REMINDED_AFTER],
         )
-        self.db = database_on(host, self.app)
+        super().__init__(app, database_on(host, app), PayCheckout(), service, clock)
+        self.receivers_fail = False
         self._add_tables()
-        self.paycheckout = PayCheckout()
-        transport = httpx.MockTransport(self.service)
-        self.paycheckout.init_app(self.app, **arguments_of(self.db), transport=transport, clock=lambda: self.clock())
+        transport = httpx.MockTransport(service)
+        self.paycheckout.init_app(app, **arguments_of(self.db), transport=transport, clock=lambda: clock())
         self.paycheckout.order_total(self._price)
-        self._accounts = accounts
         if accounts == 2:
-            gets_two_accounts(self.paycheckout, keys_of_second(None, self.app.config["PAYCHECKOUT_CLIENT_ID"]))
-        self._connect_receivers()
+            gets_two_accounts(self.paycheckout, keys_of_second(None, app.config["PAYCHECKOUT_CLIENT_ID"]))
+        self._accounts = accounts
+        for signal in _SIGNALS:
+            for who in ("stock", OUTSIDE, "books"):
+                signal.connect(self._receiver(who, signal.name), sender=app, weak=False)
 
     @property
     def engine(self) -> Engine:
@@ -114,11 +117,10 @@ class World:
         if self.engine.dialect.name == "sqlite":
             # A process dies here, never the machine: nobody needs to wait for the disk.
             event.listen(self.engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous = OFF"))
-        with self.app.app_context():
+        with committing(self):
             self.db.create_all()
             for order_id in ORDERS:
                 self._execute("INSERT INTO shop_order VALUES (:order_id, '12.50')", order_id=order_id)
-            self.db.session.commit()
 
     # What people and machines do
 
@@ -126,14 +128,10 @@ class World:
         """The customer presses the button and, when told to, goes to the payment page."""
         with self.app.app_context():
             url = self.paycheckout.pay_url(order_id)
-        answer = self.app.test_client().post(url, headers=SAME_SITE)
+        answer = self.browser.post(url, headers=SAME_SITE)
         if answer.status_code == 303 and not answer.location.startswith("/"):
             self.record.add("location", url=answer.location)
         return answer
-
-    def starts(self, order_id: str = "o-1") -> str:
-        with self.app.app_context():
-            return str(self.paycheckout.start(order_id).checkout_id)
 
     def pays(self, checkout_id: str, amount: str = "12.50") -> None:
         self.deposit(checkout_id, "completed", amount)
@@ -142,26 +140,21 @@ class World:
         self.record.add("deposit", id=checkout_id, status=status, amount=amount)
 
     def webhook(self, checkout_id: str) -> TestResponse:
-        answer = self.app.test_client().post("/paycheckout/webhook", json={"orderId": checkout_id})
+        answer = self.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})
         self.record.add("hinted", id=checkout_id, status=answer.status_code)
         return answer
 
     def looks_at_status(self, order_id: str = "o-1") -> TestResponse:
         with self.app.app_context():
             url = self.paycheckout.status_url(order_id)
-        return self.app.test_client().get(url)
-
-    def settles(self, checkout_id: str) -> Any:
-        with self.app.app_context():
-            return self.paycheckout.settle(checkout_id)
+        return self.browser.get(url)
 
     def costs(self, total: str, order_id: str) -> None:
         """The order costs something else from now on."""
-        with self.app.app_context():
+        with committing(self):
             self._execute(
                 "UPDATE shop_order SET total = :total WHERE order_id = :order_id", total=total, order_id=order_id
             )
-            self.db.session.commit()
 
     def gives_excess_back(self, checkout_id: str) -> None:
         """A person accepts a held payment, and gives back what came too much; once."""
@@ -172,57 +165,24 @@ class World:
         """The owner sends the form of a payment request, perhaps again."""
         with self.app.app_context():
             end = None if expires is None else self.clock() + expires
-            self.app.extensions[KEY].requests.make(Pay("12.50", "USD"), "Logo", None, end, "", "Ada", REQUEST)
+            self.runtime.requests.make(Pay("12.50", "USD"), "Logo", None, end, "", "Ada", REQUEST)
 
     def withdraws(self) -> None:
         with self.app.app_context(), suppress(TransitionRefused):
             self.paycheckout.withdraw_request(REQUEST, by="Ada", why="paid in cash")
 
-    def reconciles(self, limit: int | None = None) -> ReconcileReport:
-        with self.app.app_context():
-            return self.paycheckout.reconcile(limit)
-
     def pays_out(self, *payees: str) -> None:
         """The shop owes each of these 8.00, in the currency that such a payee takes, and commits that."""
-        with self.app.app_context():
+        with committing(self):
             for payee in payees:
                 self._owes(payee)
-            self.db.session.commit()
 
     def refunds(self, checkout_id: str, payee: str) -> None:
         """Refund 8.00 USD; to a wallet 8.00 of the token is sent instead."""
         to, send = (ToWallet(payee), ("8.00", TOKEN)) if payee.startswith("0x") else (ToRecipient(payee), None)
-        with self.app.app_context():
+        with committing(self) as paycheckout:
             self._notes_debt(payee, send[1] if send else "USD")
-            self.paycheckout.refund(checkout_id, "8.00", by="Ada", why="one jar broke", to=to, send=send)
-            self.db.session.commit()
-
-    def sends(self) -> object:
-        with self.app.app_context():
-            return self.paycheckout.send_payouts()
-
-    def retries(self, reference: str) -> object:
-        with self.app.app_context():
-            return self.paycheckout.retry_payout(reference, by="Ada", why="the account is open again")
-
-    def resolves(self, reference: str, sent: bool) -> object:
-        with self.app.app_context():
-            return self.paycheckout.resolve_payout(reference, sent, by="Ada", why="looked into the service's books")
-
-    def waiting_payouts(self) -> dict[str, str | None]:
-        """The references of payouts that are not at their end, with the payee of those that a person must look after.
-
-        A token's end is that it was sent. A refund that waits for the customer waits for nobody here.
-        """
-        asked = "SELECT reference, status, currency, destination FROM paycheckout_payout"
-        with self.app.app_context():
-            rows = self._execute(asked).all()
-            self.db.session.rollback()
-        return {
-            reference: destination.rpartition(" ")[2] if status == "unknown" else None
-            for reference, status, currency, destination in rows
-            if status not in ("completed", "failed", "claimable") and (status, currency) != ("sent", TOKEN)
-        }
+            paycheckout.refund(checkout_id, "8.00", **ADA, to=to, send=send)
 
     # The shop's own code
 
@@ -258,56 +218,22 @@ class World:
         total = self._execute(asked, order_id=order_id).scalar()
         return None if total is None else Pay(total, "USD", parts=order_id == IN_PARTS)
 
-    def _connect_receivers(self) -> None:
-        for signal in _SIGNALS:
-            stock = self._closing(signal.name) if signal in _ATOMIC else self._stock(signal.name)
-            for receive in (stock, self._outside(signal.name), self._books(signal.name)):
-                signal.connect(receive, sender=self.app, weak=False)
+    def _receiver(self, who: str, name: str) -> Callable[..., None]:
+        is_atomic = who == "stock" and name in ("order_paid", "payout_completed")
 
-    def _closing(self, name: str) -> Any:
-        @self.paycheckout.atomic
-        def stock(app: Flask, *, order_id: str | None, event_id: str, **facts: object) -> None:
-            self._insert("stock", name, order_id, event_id)
-            if name == "order_paid" and order_id == SOLD_FOR_OTHERS:
-                self._owes("rec_maker")
-
-        return stock
-
-    def _stock(self, name: str) -> Any:
-        def stock(app: Flask, *, order_id: str | None, event_id: str, **facts: object) -> None:
-            self._writes("stock", name, order_id, event_id)
-
-        return stock
-
-    def _outside(self, name: str) -> Any:
-        def outside(app: Flask, *, order_id: str | None, event_id: str, **facts: object) -> None:
-            if self.receivers_fail:
+        def receive(app: Flask, *, order_id: str | None, event_id: str, **facts: object) -> None:
+            if self.receivers_fail and not is_atomic:
                 raise RuntimeError("nobody answers")
-            self.record.add("told", name=name, order_id=order_id or "", event_id=event_id)
-
-        return outside
-
-    def _books(self, name: str) -> Any:
-        def books(app: Flask, *, order_id: str | None, event_id: str, **facts: object) -> None:
-            self._writes("books", name, order_id, event_id)
+            told = {"receiver": who, "name": name, "order_id": order_id or "", "event_id": event_id}
+            if who == OUTSIDE:
+                self.record.add("told", **told)
+                return
+            self._execute("INSERT INTO fulfilment VALUES (:receiver, :name, :order_id, :event_id)", **told)
             if name == "order_paid" and order_id == SOLD_FOR_OTHERS:
-                self._owes("0x" + "a" * 40)
+                self._owes(_EARNED[who])
 
-        return books
-
-    def _writes(self, receiver: str, name: str, order_id: str | None, event_id: str) -> None:
-        if self.receivers_fail:
-            raise RuntimeError("the shop is broken")
-        self._insert(receiver, name, order_id, event_id)
-
-    def _insert(self, receiver: str, name: str, order_id: str | None, event_id: str) -> None:
-        self._execute(
-            "INSERT INTO fulfilment VALUES (:receiver, :name, :order_id, :event_id)",
-            receiver=receiver,
-            name=name,
-            order_id=order_id or "",
-            event_id=event_id,
-        )
+        receive.__qualname__ = who
+        return self.paycheckout.atomic(receive) if is_atomic else receive
 
     def _execute(self, statement: str, **values: str) -> Any:
         return self.db.session.execute(text(statement), values)

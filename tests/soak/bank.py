@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 from typing import Any
 
 from tests.chance import stream
+from tests.soak.actor import Actor
 from tests.soak.calls import NoAnswer, call, pull
 from tests.soak.databases import Reader
 from tests.soak.processes import Sandbox
@@ -16,23 +16,18 @@ _FAILING = 8
 _PAUSE = 5.0
 
 
-class Bank:
+class Bank(Actor):
     """Completes what the service was asked to pay, or lets it fail, now and then."""
 
     def __init__(self, sandbox: Sandbox, service: Reader, seed: int) -> None:
+        super().__init__()
         self._sandbox = sandbox
         self._service = service
         self._chance = stream(seed, "bank")
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="bank", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(60)
+    def acts(self) -> None:
+        while not self.stopped.wait(_PAUSE):
+            self.works()
 
     def works(self) -> None:
         """Finish every bank transfer that is pending."""
@@ -40,10 +35,6 @@ class Bank:
             status = "failed" if self._chance.randrange(100) < _FAILING else "completed"
             with suppress(NoAnswer):
                 pull(self._sandbox, "POST", f"disbursements/{made['id']}/finish", {"status": status})
-
-    def _run(self) -> None:
-        while not self._stop.wait(_PAUSE):
-            self.works()
 
 
 class Bookkeeper:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from tests.soak.actor import Actor
+
 _CACHED = 0.05
 _STEP = 0.5
 _LONGEST = 1.0
@@ -41,42 +43,33 @@ def write_offset(path: Path, offset: timedelta) -> None:
     os.replace(beside, path)  # noqa: PTH105 - Path.replace says the same
 
 
-class Clockwork:
+class Clockwork(Actor):
     """Makes virtual time pass `speed` times as fast as the machine's, in steps.
 
     :param advance: moves the sandbox's clock on by so many seconds and gives its new offset in seconds.
     """
 
     def __init__(self, path: Path, advance: Callable[[float], float], speed: float) -> None:
+        super().__init__()
         self._path = path
         self._advance = advance
         self.speed = speed
         self.longest_step = 0.0
         self._offset = timedelta()
         self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="clockwork", daemon=True)
         write_offset(path, self._offset)
 
     def now(self) -> datetime:
         return datetime.now(UTC) + self._offset
-
-    def start(self) -> None:
-        self._thread.start()
 
     def jump(self, seconds: float) -> None:
         with self._lock:
             self._offset = max(self._offset, timedelta(seconds=self._advance(seconds)))
             write_offset(self._path, self._offset)
 
-    def stop(self) -> None:
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(60)
-
-    def _run(self) -> None:
+    def acts(self) -> None:
         last = time.monotonic()
-        while not self._stop.wait(_STEP):
+        while not self.stopped.wait(_STEP):
             now = time.monotonic()
             # A machine that cannot keep up makes time pass more slowly, not in leaps.
             step = min(now - last, _LONGEST) * (self.speed - 1)

@@ -1,32 +1,36 @@
 """Customers, as they are: most pay, some dither, some pay twice, some come late, some never come back.
 
-A life is a generator of pauses in virtual seconds; every choice comes from the run's seed and the customer's number.
+Every choice comes from the run's seed and the customer's number.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
+from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import urlencode
 
 from requests import Response
 
 from tests.chance import stream
+from tests.soak.actor import Actor, Stopped
 from tests.soak.calls import NoAnswer, call, pull
+from tests.soak.clock import Clockwork
 from tests.soak.processes import WEB, Processes, Sandbox
 
-Pauses = Generator[float, None, Any]
 _FORM = re.compile(r'<form[^>]*action="([^"]+)"')
 _STATUS = re.compile(r"href='([^']+)'")
 # The shop's circuit breaker waits in seconds of the machine, of which each is many of a customer's.
 _MOST_TRIES = 400
 _MINUTE = 60.0
+# So many live at the same time, and so many of them are served at once.
+_INHABITANTS, _CALLS = 600, 24
 
 # What they set out to do, and how many in a hundred.
 PLANS = {
@@ -58,19 +62,53 @@ _CLAIM = {
 _TOTALS = (("pay", "USD", None), ("pay", "EUR", None), ("receive", "USD", "EUR"))
 
 
-@dataclass
-class Town:
-    """What all customers share, and what they wrote down."""
+class Town(Actor):
+    """Where all customers live: they come evenly over a span of time, each in a thread of its own.
 
-    processes: Processes
-    sandbox: Sandbox
-    seed: int
-    locations: list[dict[str, str]] = field(default_factory=list)
-    plans: dict[str, int] = field(default_factory=dict)
-    strange: list[str] = field(default_factory=list)
+    :param spread: machine seconds over which they come; on a busy machine those who find no room come later.
+    """
 
-    def lives(self, many: int) -> Iterator[Iterator[float]]:
-        return (Customer(self, number).life() for number in range(many))
+    def __init__(
+        self, processes: Processes, sandbox: Sandbox, clockwork: Clockwork, seed: int, many: int, spread: float
+    ) -> None:
+        super().__init__()
+        self.processes, self.sandbox, self._clockwork, self.seed = processes, sandbox, clockwork, seed
+        self._many, self._gap = many, spread / many
+        self.calls_at_once = BoundedSemaphore(_CALLS)
+        self.locations: list[dict[str, str]] = []
+        self.plans: list[str] = []
+        self.strange: list[str] = []
+        self._lives: list[Future[None]] = []
+
+    @property
+    def everybody_begun(self) -> bool:
+        return len(self.plans) >= self._many
+
+    @property
+    def done(self) -> bool:
+        return len(self._lives) >= self._many and all(life.done() for life in self._lives)
+
+    def failures(self) -> list[BaseException]:
+        ended = (life.exception() for life in self._lives if life.done() and not life.cancelled())
+        return [failure for failure in ended if failure is not None and not isinstance(failure, Stopped)]
+
+    def acts(self) -> None:
+        with ThreadPoolExecutor(_INHABITANTS, "customer") as houses:
+            for number in range(self._many):
+                if self.stopped.wait(self._gap):
+                    houses.shutdown(wait=False, cancel_futures=True)
+                    return
+                self._lives.append(houses.submit(Customer(self, number).lives))
+
+    def waits(self, seconds: float) -> None:
+        """Let so many virtual seconds pass.
+
+        :raises Stopped: the run is over.
+        """
+        due = self._clockwork.now() + timedelta(seconds=seconds)
+        while (left := (due - self._clockwork.now()).total_seconds()) > 0:
+            if self.stopped.wait(min(1.0, left / self._clockwork.speed)):
+                raise Stopped
 
 
 class Customer:
@@ -90,100 +128,101 @@ class Customer:
     def _price(self) -> str:
         return f"{self._chance.randint(500, 90_000) / 100:.2f}"
 
-    def life(self) -> Pauses:
-        self._town.plans[self._plan] = self._town.plans.get(self._plan, 0) + 1
-        if not (yield from self._places_the_order()):
+    def lives(self) -> None:
+        self._town.plans.append(self._plan)
+        self._waits(0, 5)
+        if not self._places_the_order():
             return
-        yield self._some(5, 40)
-        plan: Callable[[], Pauses] = getattr(self, f"_{self._plan}")
-        yield from plan()
+        self._waits(5, 40)
+        plan: Callable[[], None] = getattr(self, f"_{self._plan}")
+        plan()
 
     # Plans
 
-    def _pays(self) -> Pauses:
-        page = yield from self._presses_pay()
+    def _pays(self) -> None:
+        page = self._presses_pay()
         if self._chance.random() < 0.15:
-            yield self._some(1, 20)
-            page = (yield from self._presses_pay()) or page
-        yield self._some(5, 60)
-        yield from self._pays_on(page)
-        yield from self._looks(3)
+            self._waits(1, 20)
+            page = self._presses_pay() or page
+        self._waits(5, 60)
+        self._pays_on(page)
+        self._looks(3)
         if self._chance.random() < 0.1:
-            yield from self._presses_pay()
+            self._presses_pay()
 
-    def _wants_money_back(self) -> Pauses:
+    def _wants_money_back(self) -> None:
         """All of it or a part, at times twice at once; to where the merchant knows, or where the customer says."""
-        page = yield from self._presses_pay()
-        yield self._some(5, 60)
+        page = self._presses_pay()
+        self._waits(5, 60)
         short = self._chance.random() < 0.3
-        yield from self._pays_on(page, "2.50" if short else None)
-        yield from self._looks(6)
+        self._pays_on(page, "2.50" if short else None)
+        self._looks(6)
         wanted = {"amount": self._chance.choice([None, "1.00", "0.50"]), "claims": self._chance.random() < 0.5}
         ask = f"/orders/{self.order_id}/refund"
         if self._chance.random() < 0.3:
             self._together(*[lambda: self._tries_once("POST", ask, wanted)] * 2)
-        answer = yield from self._tries(lambda: self._asks("POST", ask, wanted))
+        answer = self._tries(lambda: self._asks("POST", ask, wanted))
         if answer is not None and answer.status_code == 200 and wanted["claims"]:
-            yield from self._claims(answer.json())
+            self._claims(answer.json())
 
-    def _claims(self, refund: dict[str, str]) -> Pauses:
+    def _claims(self, refund: dict[str, str]) -> None:
         """Says where the money goes, at times once more while somebody approves it."""
         path = "/" + refund["url"].split("/", 3)[3]
         approve = f"/payouts/{refund['reference']}/approve"
         for bank in self._chance.sample(_BANKS, self._chance.choice([1, 1, 2])):
-            yield self._some(1, 60)
+            self._waits(1, 60)
             claim = partial(self._tries_once, "POST", path, urlencode(_CLAIM | bank), **_SAME_SITE)
             self._together(claim, partial(self._tries_once, "POST", approve, {}))
-        yield self._some(1, 60)
-        yield from self._tries(lambda: self._asks("POST", approve, {}))
+        self._waits(1, 60)
+        self._tries(lambda: self._asks("POST", approve, {}))
 
-    def _pays_in_two_tabs(self) -> Pauses:
+    def _pays_in_two_tabs(self) -> None:
         pages = self._together(self._press, self._press)
-        page = next((page for page in pages if page), None) or (yield from self._presses_pay())
-        yield self._some(5, 60)
+        page = next((page for page in pages if page), None) or self._presses_pay()
+        self._waits(5, 60)
         self._together(*[lambda page=page: self._pay(page) for page in {*pages, page} if page])
-        yield from self._looks(2)
+        self._looks(2)
 
-    def _pays_less(self) -> Pauses:
-        page = yield from self._presses_pay()
-        yield self._some(5, 60)
+    def _pays_less(self) -> None:
+        page = self._presses_pay()
+        self._waits(5, 60)
         short = self._chance.choice(["0.01", "1.00", "2.50", f"{float(self._total['amount'] or 0) - 0.01:.2f}"])
-        yield from self._pays_on(page, short)
-        yield from self._looks(2)
+        self._pays_on(page, short)
+        self._looks(2)
 
-    def _pays_late(self) -> Pauses:
-        page = yield from self._presses_pay()
-        yield self._some(5, 14 * _MINUTE)
+    def _pays_late(self) -> None:
+        page = self._presses_pay()
+        self._waits(5, 14 * _MINUTE)
         self._pick(page)
-        yield self._some(16 * _MINUTE, 24 * _MINUTE)
+        self._waits(16 * _MINUTE, 24 * _MINUTE)
         self._pay(page)
-        yield from self._looks(1)
+        self._looks(1)
 
-    def _picks_and_leaves(self) -> Pauses:
-        page = yield from self._presses_pay()
-        yield self._some(5, 60)
+    def _picks_and_leaves(self) -> None:
+        page = self._presses_pay()
+        self._waits(5, 60)
         self._pick(page)
-        yield from self._looks(1)
+        self._looks(1)
 
-    def _leaves(self) -> Pauses:
-        yield from self._presses_pay()
+    def _leaves(self) -> None:
+        self._presses_pay()
 
-    def _changes_the_cart(self) -> Pauses:
-        old = yield from self._presses_pay()
-        yield self._some(5, 60)
+    def _changes_the_cart(self) -> None:
+        old = self._presses_pay()
+        self._waits(5, 60)
         if self._chance.random() < 0.5:
             self._pick(old)
-        yield from self._changes_amount(self._price())
-        yield self._some(5, 400)
+        self._changes_amount(self._price())
+        self._waits(5, 400)
         # The tab with the old page is still open, and looks the same.
-        page = old if self._chance.random() < 0.5 else (yield from self._presses_pay())
-        yield from self._pays_on(page)
-        yield from self._looks(1)
+        page = old if self._chance.random() < 0.5 else self._presses_pay()
+        self._pays_on(page)
+        self._looks(1)
 
-    def _changes_the_cart_while_it_is_paid(self) -> Pauses:
+    def _changes_the_cart_while_it_is_paid(self) -> None:
         """One device pays, the other one fills the cart or gives it up: before, in and after the settlement."""
-        page = yield from self._presses_pay()
-        yield self._some(5, 60)
+        page = self._presses_pay()
+        self._waits(5, 60)
         self._pick(page)
         change, body = self._chance.choice([("cart", {"amount": self._price()}), ("cancel", {})])
         self._together(
@@ -191,67 +230,67 @@ class Customer:
             lambda: self._tries_once("POST", f"/orders/{self.order_id}/{change}", body),
             lambda: self._tries_once("GET", f"{self._status}/status", None),
         )
-        yield from self._looks(1)
+        self._looks(1)
 
-    def _cancels(self) -> Pauses:
-        page = yield from self._presses_pay()
-        yield self._some(5, 60)
-        yield from self._tries(lambda: self._asks("POST", f"/orders/{self.order_id}/cancel", {}))
-        yield self._some(0, 300)
+    def _cancels(self) -> None:
+        page = self._presses_pay()
+        self._waits(5, 60)
+        self._tries(lambda: self._asks("POST", f"/orders/{self.order_id}/cancel", {}))
+        self._waits(0, 300)
         if self._chance.random() < 0.7:
-            yield from self._pays_on(page)
+            self._pays_on(page)
 
-    def _pays_an_old_and_a_new_page(self) -> Pauses:
-        old = yield from self._presses_pay()
-        yield self._some(5, 60)
+    def _pays_an_old_and_a_new_page(self) -> None:
+        old = self._presses_pay()
+        self._waits(5, 60)
         self._pick(old)
-        yield self._some(16 * _MINUTE, 20 * _MINUTE)
-        new = yield from self._presses_pay()
-        yield from self._pays_both(old, new)
+        self._waits(16 * _MINUTE, 20 * _MINUTE)
+        new = self._presses_pay()
+        self._pays_both(old, new)
 
-    def _pays_two_prices(self) -> Pauses:
+    def _pays_two_prices(self) -> None:
         first_price = self._total["amount"]
-        old = yield from self._presses_pay()
-        yield self._some(5, 60)
+        old = self._presses_pay()
+        self._waits(5, 60)
         self._pick(old)
-        yield from self._changes_amount(self._price())
-        new = yield from self._presses_pay()
+        self._changes_amount(self._price())
+        new = self._presses_pay()
         if self._chance.random() < 0.3 and first_price:
-            yield from self._changes_amount(first_price)
-        yield from self._pays_both(old, new)
+            self._changes_amount(first_price)
+        self._pays_both(old, new)
 
     # What they do
 
-    def _pays_both(self, old: str | None, new: str | None) -> Pauses:
-        yield self._some(5, 300)
+    def _pays_both(self, old: str | None, new: str | None) -> None:
+        self._waits(5, 300)
         if self._chance.random() < 0.5:
             self._together(lambda: self._pay(old), lambda: self._pay(new))
         else:
             pages = [old, new]
             self._chance.shuffle(pages)
-            yield from self._pays_on(pages[0])
-            yield self._some(1, 300)
-            yield from self._pays_on(pages[1])
-        yield from self._looks(1)
+            self._pays_on(pages[0])
+            self._waits(1, 300)
+            self._pays_on(pages[1])
+        self._looks(1)
 
-    def _places_the_order(self) -> Pauses:
-        page = yield from self._tries(lambda: self._asks("POST", "/orders", {"id": self.order_id, **self._total}))
+    def _places_the_order(self) -> bool:
+        page = self._tries(lambda: self._asks("POST", "/orders", {"id": self.order_id, **self._total}))
         if page is not None:
             self._form, self._status = (html.unescape(found.findall(page.text)[0]) for found in (_FORM, _STATUS))
             self._status = "/" + self._status.split("/", 3)[3]
         return page is not None
 
-    def _changes_amount(self, amount: str) -> Pauses:
-        yield from self._tries(lambda: self._asks("POST", f"/orders/{self.order_id}/cart", {"amount": amount}))
+    def _changes_amount(self, amount: str) -> None:
+        self._tries(lambda: self._asks("POST", f"/orders/{self.order_id}/cart", {"amount": amount}))
 
-    def _presses_pay(self) -> Pauses:
+    def _presses_pay(self) -> str | None:
         """The page that the browser was sent to; None when the shop sent it elsewhere."""
         for _ in range(_MOST_TRIES):
             answer = self._send_form()
             if answer is not None and answer.status_code in (303, 404):
                 return self._arrive(answer)
             # Nothing, or "please try again": a person waits a moment and does.
-            yield self._some(2, 15)
+            self._waits(2, 15)
         self._town.strange.append(f"{self.order_id}: nobody could press pay")
         return None
 
@@ -274,9 +313,9 @@ class Customer:
         self._town.locations.append({"order_id": self.order_id, "checkout_id": checkout_id, "url": location})
         return checkout_id
 
-    def _pays_on(self, page: str | None, amount: str | None = None) -> Pauses:
+    def _pays_on(self, page: str | None, amount: str | None = None) -> None:
         self._pick(page)
-        yield self._some(1, 30)
+        self._waits(1, 30)
         self._pay(page, amount)
 
     def _pick(self, page: str | None) -> None:
@@ -289,16 +328,17 @@ class Customer:
 
     def _at_the_service(self, lever: str, body: dict[str, Any]) -> None:
         try:
-            answer = pull(self._town.sandbox, "POST", lever, body)
+            with self._town.calls_at_once:
+                answer = pull(self._town.sandbox, "POST", lever, body)
         except NoAnswer:
             return  # whether it was done is written down at the service
         # 409: the page is gone, or it was paid from another tab.
         if answer.status_code not in (200, 409):
             self._town.strange.append(f"{self.order_id}: {lever} answered {answer.status_code} {answer.text[:200]}")
 
-    def _looks(self, times: int) -> Pauses:
+    def _looks(self, times: int) -> None:
         for _ in range(times):
-            yield self._some(2, 30)
+            self._waits(2, 30)
             try:
                 answer = self._asks("GET", f"{self._status}/status", None)
             except NoAnswer:
@@ -306,16 +346,16 @@ class Customer:
             if answer.status_code == 200 and answer.json()["final"]:
                 return
 
-    def _tries(self, once: Callable[[], Response]) -> Pauses:
+    def _tries(self, once: Callable[[], Response]) -> Response | None:
         for _ in range(_MOST_TRIES):
             try:
                 answer = once()
             except NoAnswer:
-                yield self._some(2, 15)
+                self._waits(2, 15)
                 continue
             if answer.status_code < 500:
                 return answer
-            yield self._some(2, 15)
+            self._waits(2, 15)
         self._town.strange.append(f"{self.order_id}: the shop never answered")
         return None
 
@@ -325,11 +365,12 @@ class Customer:
 
     def _asks(self, method: str, path: str, body: Any, **headers: str) -> Response:
         shop = self._town.processes.url(self._balancer.choice(WEB))
-        return call(method, shop + path, body, **headers)
+        with self._town.calls_at_once:
+            return call(method, shop + path, body, **headers)
 
     def _together(self, *deeds: Callable[[], Any]) -> list[Any]:
         with ThreadPoolExecutor(len(deeds) or 1) as threads:
             return [done.result() for done in [threads.submit(deed) for deed in deeds]]
 
-    def _some(self, least: float, most: float) -> float:
-        return self._chance.uniform(least, most)
+    def _waits(self, least: float, most: float) -> None:
+        self._town.waits(self._chance.uniform(least, most))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 from tests.chance import stream
+from tests.soak.actor import Actor
 from tests.soak.calls import NoAnswer, pull
 from tests.soak.processes import RECONCILE, WEB, Processes, Sandbox
 
 _LONGEST_GAP = 30.0
 
 
-class Killer:
+class Killer(Actor):
     """Kills so many processes over a span of time, however long it then takes.
 
     :param span: machine seconds over which the kills are spread.
@@ -22,16 +22,14 @@ class Killer:
     def __init__(
         self, processes: Processes, sandbox: Sandbox, kills: int, span: float, seed: int, webhook_path: str
     ) -> None:
+        super().__init__()
         self._processes = processes
         self._sandbox = sandbox
         self._kills = kills
         self._span = span
         self._chance = stream(seed, "killer")
         self._webhook_path = webhook_path
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="killer", daemon=True)
         self.killed: dict[str, int] = {}
-        self.failure: BaseException | None = None
 
     @property
     def count(self) -> int:
@@ -41,22 +39,10 @@ class Killer:
     def done(self) -> bool:
         return self.count >= self._kills
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """No more; whoever was killed last has been started again when this returns."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(60)
-
-    def _run(self) -> None:
-        try:
-            until = time.monotonic() + self._span
-            while not self.done and not self._stop.wait(self._gap(until)):
-                self._kill_one()
-        except Exception as failure:
-            self.failure = failure
+    def acts(self) -> None:
+        until = time.monotonic() + self._span
+        while not self.done and not self.stopped.wait(self._gap(until)):
+            self._kill_one()
 
     def _gap(self, until: float) -> float:
         """Exponential, as moments that know nothing of each other are, and late ones catch up."""

@@ -6,6 +6,7 @@ import json
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -14,11 +15,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tests.promises import Violation
+from tests.soak.actor import Actor
 from tests.soak.bank import Bank, Bookkeeper
 from tests.soak.calls import NoAnswer, call, pull
-from tests.soak.checker import Violation, check
+from tests.soak.checker import check
 from tests.soak.clock import Clockwork
-from tests.soak.crowd import Crowd
 from tests.soak.customers import Town
 from tests.soak.databases import Databases, Reader, databases
 from tests.soak.faults import end_faults, order_faults
@@ -30,7 +32,6 @@ from tests.soak.record import Record, collect
 #: Virtual seconds that are let pass at the end, one after the other, each until nothing is due any more: past the
 #: payment page and every lease; past the last retry of a webhook; past PAYCHECKOUT_PENDING_FOR; past WATCH_FOR.
 REST = (20 * 60, 7 * 3600, 26 * 3600, 9 * 86400)
-_THREADS = 24
 # Once every customer has come, the latecomers among them need not be waited for at the same pace.
 _HURRY = 2
 #: Machine seconds without any work that count as rest; `reconcile` looks every second.
@@ -110,14 +111,13 @@ class _Stage:
         self._processes, self._sandbox = processes, sandbox
         self._began = time.monotonic()
         self.clockwork = Clockwork(folder / "clock", self._advance, plan.speed)
-        self._town = Town(processes, sandbox, plan.seed)
+        self.town = Town(processes, sandbox, self.clockwork, plan.seed, plan.orders, plan.seconds * 0.9)
         self.killer = Killer(processes, sandbox, plan.kills, plan.seconds * 0.95, plan.seed, _WEBHOOK)
-        lives = self._town.lives(plan.orders)
-        self.crowd = Crowd(lives, plan.orders, plan.seconds * 0.9, self.clockwork.now, _THREADS)
         self._quiet_since = 0.0
         self._hung: list[str] = []
         self._shop, self._service = Reader(at.shop, at.options), Reader(at.sandbox)
         self.bank = Bank(sandbox, self._service, plan.seed)
+        self.actors: tuple[Actor, ...] = (self.killer, self.town, self.clockwork, self.bank)
         self._bookkeeper = Bookkeeper(processes.url(WEB[0]), self._shop, self._service)
 
     @classmethod
@@ -145,8 +145,8 @@ class _Stage:
         self.killer.point_webhooks(WEB[0])
 
     def _stop(self) -> None:
-        for part in (self.killer, self.crowd, self.clockwork, self.bank):
-            part.stop()
+        for actor in self.actors:
+            actor.stop()
         self._shop.close()
         self._service.close()
 
@@ -166,12 +166,12 @@ class _Stage:
     def _play(self, beside: Future[None]) -> Result:
         order_faults(self._sandbox)
         began = time.monotonic()
-        for part in (self.clockwork, self.crowd, self.killer, self.bank):
-            part.start()
+        for actor in self.actors:
+            actor.start()
         self._endure(lambda: self._is_over() and beside.done(), "customers and kills", self._plan.longest)
         rough = time.monotonic() - began
-        for part in (self.killer, self.crowd, self.clockwork, self.bank):
-            part.stop()
+        for actor in self.actors:
+            actor.stop()
         beside.result()
         struck = end_faults(self._sandbox)
         self._come_to_rest()
@@ -183,17 +183,18 @@ class _Stage:
             "kills": self.killer.count,
             "killed": self.killer.killed,
             "faults": struck,
-            "plans": self._town.plans,
+            "plans": Counter(self.town.plans),
             "tolerance": round(record["tolerance"]),
         }
         return Result(self._plan, figures(self._plan, record, violations, told), violations, record)
 
     def _is_over(self) -> bool:
-        if self.crowd.everybody_begun and self.killer.done:
+        if self.town.everybody_begun and self.killer.done:
             self.clockwork.speed = self._plan.speed * _HURRY
-        if self.killer.failure is not None:
-            raise self.killer.failure
-        return self.crowd.done and self.killer.done
+        for actor in self.actors:
+            if actor.failure is not None:
+                raise actor.failure
+        return self.town.done and self.killer.done
 
     def _come_to_rest(self) -> None:
         for seconds in REST:
@@ -233,11 +234,10 @@ class _Stage:
 
     def _collect(self) -> Record:
         tolerance = 4 * self._plan.speed + self.clockwork.longest_step
-        exported = self._folder / "export.jsonl"
-        self._processes.run(exported, "export", "--format", "jsonl")
+        self._processes.run(self._folder / "export.jsonl", "export", "--format", "jsonl")
         report = self._folder / "report"
         self._processes.run(report, "report", "--json", codes=(0, 1, 2))
-        record = collect(self._at, self._folder / "effects", exported, self._town.locations, tolerance)
+        record = collect(self._at, self._folder, self.town.locations, tolerance)
         record["alarms"] = json.loads(report.read_text())["alarms"]
         (self._folder / "record.json").write_text(json.dumps(record))
         return record
@@ -245,10 +245,10 @@ class _Stage:
     def _incidents(self, record: Record) -> list[Violation]:
         """What went wrong with the run itself, so that it proves less than it should."""
         found = [*self._hung]
-        if (len(record["orders"]), self.killer.count) != (self._plan.orders, self._plan.kills):
-            found.append(f"{len(record['orders'])} orders were placed, {self.killer.count} processes were killed")
-        found += [f"{type(failure).__name__}: {failure}" for failure in self.crowd.failures]
-        found += self._town.strange
+        if (len(record["shop_order"]), self.killer.count) != (self._plan.orders, self._plan.kills):
+            found.append(f"{len(record['shop_order'])} orders were placed, {self.killer.count} processes were killed")
+        found += [f"{type(failure).__name__}: {failure}" for failure in self.town.failures()]
+        found += self.town.strange
         found += [f"{name} ended by itself, code {code}" for name, code in self._processes.ended()]
         return [Violation("the_run_is_whole", what) for what in found]
 

@@ -59,12 +59,12 @@ def test_a_small_soak_loses_nothing_and_doubles_nothing(kind: str, tmp_path: Pat
 def finds_what_is_broken_in(record: Record) -> None:
     """A payment that is lost, one that is sent twice, and a wrong amount are found in a history that was right."""
     lost, doubled, wrong = (copy.deepcopy(record) for _ in range(3))
-    next(row for row in lost["checkouts"] if row["status"] == "paid")["status"] = "abandoned"
-    doubled["fulfilments"].append(doubled["fulfilments"][0])
-    next(row for row in wrong["service_disbursements"] if row["status"] == "completed")["amount"] = "0.01"
+    next(row for row in lost["paycheckout_checkout"] if row["status"] == "paid")["status"] = "abandoned"
+    doubled["shop_fulfilment"].append(doubled["shop_fulfilment"][0])
+    next(row for row in wrong["disbursement"] if row["status"] == "completed")["amount"] = "0.01"
     for broken, promise in (
         (lost, "no_payment_is_lost"),
-        (doubled, "paid_orders_are_fulfilled_once"),
+        (doubled, "nobody_is_told_twice_or_of_nothing"),
         (wrong, "both_books_are_equal"),
     ):
         assert promise in {violation.promise for violation in check(broken)}

@@ -1,0 +1,242 @@
+"""What must hold of a shop beside its payments service, whoever died when: told from rows and records alone.
+
+Nothing of the extension is used. `ALWAYS` holds at every moment, also right after a death; `AT_REST` once reconcile has
+come round and nothing is due. The crash tests and the soak each add what only they can know.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from tests.states.model import LEGAL
+
+Row = dict[str, Any]
+Violations = Iterator[str]
+Known = TypeVar("Known")
+
+#: The service had money for it.
+SETTLED = frozenset({"part", "paid", "held", "rejected"})
+#: Events that are no longer true when something else happened to the order, and are then told to nobody any more.
+_OVERTAKEN = {"order_pending", "order_abandoned"}
+# Written down here a second time, from what the documentation says about the states.
+_PAYOUT_MOVES = {
+    "new": {"claimable", "waiting", "ready", "sending", "cancelled"},
+    "claimable": {"waiting", "cancelled"},
+    "waiting": {"waiting", "ready", "cancelled"},
+    "ready": {"sending", "cancelled"},
+    "sending": {"sent", "ready", "failed", "unknown"},
+    "unknown": {"sent", "ready"},
+    "sent": {"completed", "failed"},
+    "failed": {"ready"},
+}
+_LEGAL_OF_PAYOUTS = {(before, after) for before, others in _PAYOUT_MOVES.items() for after in others}
+_PAID_OUT = {"sent", "completed"}
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken promise, with what shows it."""
+
+    promise: str
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What both sides wrote down.
+
+    :ivar rows: the shop's tables, by their names.
+    :ivar arrived: the ids of checkouts whose deposit is completed at the service.
+    :ivar said: those of which the service ever said so.
+    :ivar given_out: each page that a browser was sent to, as columns of its checkout.
+    :ivar closed: the orders that the shop closed in the transaction of their payment.
+    :ivar disbursements: what the service was asked to pay.
+    :ivar written: what receivers left in the shop's database: `receiver`, and columns of the event.
+    :ivar told: the same of what they told somebody outside, perhaps more than once.
+    :ivar listeners: the receivers that hear of an event of this name.
+    """
+
+    rows: Mapping[str, list[Row]]
+    arrived: Collection[str]
+    said: Collection[str]
+    given_out: list[Row]
+    closed: set[str]
+    disbursements: list[Row]
+    written: list[Row]
+    told: list[Row]
+    listeners: Callable[[str], set[str]]
+
+    @property
+    def checkouts(self) -> list[Row]:
+        return self.rows["paycheckout_checkout"]
+
+    @property
+    def payouts(self) -> list[Row]:
+        return self.rows["paycheckout_payout"]
+
+    @cached_property
+    def events(self) -> dict[str, Row]:
+        """By their ids."""
+        return {row["event_id"]: row for row in self.rows["paycheckout_event"]}
+
+    @cached_property
+    def paid(self) -> dict[str, list[Row]]:
+        """The paid checkouts of each order that has any."""
+        return grouped([row for row in self.checkouts if row["status"] == "paid"], "order_id")
+
+    @cached_property
+    def alive(self) -> dict[str, list[Row]]:
+        """The disbursements of each payout that did not fail, and under "" those of no payout."""
+        payout_of = {name: row["reference"] for row in self.payouts for name in _references(row)}
+        found: dict[str, list[Row]] = defaultdict(list)
+        for made in self.disbursements:
+            owner = payout_of.get(made["reference"], "")
+            if not owner or made["status"] != "failed":
+                found[owner].append(made)
+        return found
+
+
+def grouped(rows: list[Row], key: str) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row[key]].append(row)
+    return found
+
+
+def lines(row: Row) -> list[Row]:
+    """The history of a checkout or payout."""
+    return [json.loads(line) for line in row["history"].splitlines()]
+
+
+def moves(row: Row) -> list[str]:
+    """The states that a checkout or payout went to, after the first one."""
+    return [line["to"] for line in lines(row) if "to" in line]
+
+
+def _references(payout: Row) -> set[str]:
+    """Every reference that the service was ever given for it."""
+    return {payout["service_reference"], *(line["replaced"] for line in lines(payout) if "replaced" in line)}
+
+
+def every_page_is_stored(facts: Facts) -> Violations:
+    stored = {row["url"]: row for row in facts.checkouts}
+    for page in facts.given_out:
+        if not page.items() <= stored.get(page["url"], {}).items():
+            yield f"a browser was sent to {page}, which is not stored"
+
+
+def no_state_goes_backwards(facts: Facts) -> Violations:
+    """The moves in each history are ones that exist, one after the other, and end where it stands."""
+    for checkout in facts.checkouts:
+        yield from _wrong_moves(checkout["checkout_id"], checkout, ["created", *moves(checkout)], LEGAL)
+    for payout in facts.payouts:
+        states = ["new", *(moves(payout) or [payout["status"]])]
+        yield from _wrong_moves(payout["reference"], payout, states, _LEGAL_OF_PAYOUTS)
+
+
+def _wrong_moves(name: str, row: Row, states: list[str], legal: Collection[tuple[str | None, str]]) -> Violations:
+    if states[-1] != row["status"] or not all(move in legal for move in pairwise(states)):
+        yield f"{name} is {row['status']}, its history goes {states}"
+
+
+def an_order_is_paid_and_told_once(facts: Facts) -> Violations:
+    """The checkout's state, its mark, its event and what the shop did in the same transaction agree."""
+    told = Counter(row["order_id"] for row in facts.events.values() if row["name"] == "order_paid")
+    for order_id in {*facts.paid, *told, *facts.closed}:
+        found = len(facts.paid.get(order_id, ())), told[order_id], order_id in facts.closed
+        if found != (1, 1, True):
+            yield f"{order_id} is paid {found[0]} times, told {found[1]} times, and closed by the shop: {found[2]}"
+    for row in facts.checkouts:
+        if row["paid_order_id"] != (row["order_id"] if row["status"] == "paid" else None):
+            yield f"{row['checkout_id']} is {row['status']} with paid_order_id {row['paid_order_id']}"
+
+
+def nothing_is_made_up(facts: Facts) -> Violations:
+    for row in facts.checkouts:
+        if row["status"] in SETTLED and row["checkout_id"] not in facts.said:
+            yield f"{row['checkout_id']} is {row['status']}, which the service never said"
+
+
+def nobody_is_told_twice_or_of_nothing(facts: Facts) -> Violations:
+    """An effect in the database is there once; whoever was told was told of a stored event, by its id."""
+    for row in (*facts.written, *facts.told):
+        event = facts.events.get(row["event_id"], {})
+        told = row.items() - {("receiver", row["receiver"])}
+        if not told <= event.items() or row["receiver"] not in facts.listeners(event["name"]):
+            yield f"{row} is of no such event: {event}"
+    for (receiver, event_id), times in Counter((row["receiver"], row["event_id"]) for row in facts.written).items():
+        if times > 1:
+            yield f"{receiver} wrote {facts.events.get(event_id)} {times} times"
+
+
+def a_payouts_moves_have_their_events(facts: Facts) -> Violations:
+    names = {f"payout_{state}" for state in ("sent", "completed", "failed", "unknown")}
+    moved = Counter((row["reference"], f"payout_{state}") for row in facts.payouts for state in moves(row))
+    told = Counter((row["payout_reference"], row["name"]) for row in facts.events.values())
+    for reference, name in moved.keys() | told.keys():
+        if name in names and moved[reference, name] != told[reference, name]:
+            yield f"{reference}: {moved[reference, name]} moves, {told[reference, name]} events {name}"
+
+
+def nothing_is_paid_out_twice_or_made_up(facts: Facts) -> Violations:
+    for reference, made in facts.alive.items():
+        if not reference or len(made) > 1:
+            yield f"paid for {reference or 'no payout'}: {made}"
+
+
+def no_payment_is_lost(facts: Facts) -> Violations:
+    """A completed deposit of a stored checkout is counted, or visibly held."""
+    held = grouped([row for row in facts.events.values() if row["name"] == "payment_held"], "checkout_id")
+    for row in facts.checkouts:
+        key, status = row["checkout_id"], row["status"]
+        reasons = [event["reason"] for event in held.get(key, ())]
+        if key in facts.arrived and (status not in SETTLED or (status == "held" and reasons != [row["reason"]])):
+            yield f"the money of {key} arrived, but it is {status} for {row['reason']}, and told as held for {reasons}"
+
+
+def every_event_is_told(facts: Facts) -> Violations:
+    """Each event reached its receivers; of some that were no longer true, time took care."""
+    told = {(row["receiver"], row["event_id"]) for row in (*facts.written, *facts.told)}
+    of_order = grouped(list(facts.events.values()), "order_id")
+    for event in facts.events.values():
+        if event["superseded_at"] is not None:
+            later = (one for one in of_order[event["order_id"]] if one["id"] > event["id"])
+            if event["name"] not in _OVERTAKEN or all(one["name"] == event["name"] for one in later):
+                yield f"{event['name']} of {event['order_id']} was superseded by nothing"
+            continue
+        missing = {name for name in facts.listeners(event["name"]) if (name, event["event_id"]) not in told}
+        if missing or event["delivered_at"] is None:
+            yield f"{event['name']} {event['event_id']}: delivered {event['delivered_at']}, not to {missing}"
+
+
+def both_books_are_equal(facts: Facts) -> Violations:
+    """What the shop believes to be paid out is with the service, with its amount; and the reverse."""
+    for payout in facts.payouts:
+        believed = [(Decimal(payout["amount"]), payout["currency"])] if payout["status"] in _PAID_OUT else []
+        known = [(Decimal(made["amount"]), made["currency"]) for made in facts.alive.get(payout["reference"], ())]
+        if believed != known:
+            yield f"{payout['reference']} is {payout['status']}, {believed}; the service has {known}"
+
+
+ALWAYS: tuple[Callable[[Facts], Violations], ...] = (
+    every_page_is_stored,
+    no_state_goes_backwards,
+    an_order_is_paid_and_told_once,
+    nothing_is_made_up,
+    nobody_is_told_twice_or_of_nothing,
+    a_payouts_moves_have_their_events,
+    nothing_is_paid_out_twice_or_made_up,
+)
+AT_REST: tuple[Callable[[Facts], Violations], ...] = (no_payment_is_lost, every_event_is_told, both_books_are_equal)
+
+
+def broken(known: Known, *promises: Callable[[Known], Violations]) -> list[Violation]:
+    """Every promise that these facts break."""
+    return [Violation(promise.__name__, evidence) for promise in promises for evidence in promise(known)]
