@@ -1,12 +1,14 @@
-"""The pictures of pages in README and the documentation.
+"""Pictures of pages: those in README and the documentation, or one of every page for people to look at.
 
-    python -m tests.browser.pictures
+    python -m tests.browser.pictures [FOLDER]
 
-makes those in `.pictures/` anew; run it when one of the pages looks different.
+makes those in `.pictures/` anew; run it when one of the pages looks different. With a folder it writes there
+`<page>-<width>-<theme>.png` of every page in every state, and says which of them have a fault.
 """
 
 from __future__ import annotations
 
+import argparse
 from base64 import b64encode
 from io import BytesIO
 from pathlib import Path
@@ -16,7 +18,8 @@ from playwright.sync_api import Page, sync_playwright
 
 from example_shop.serving import Demo
 from tests.browser.chromium import opened
-from tests.browser.gallery import Gallery
+from tests.browser.gallery import Gallery, Scene
+from tests.browser.looking import faults, turned
 from tests.optional_parts import chromium
 
 _FOLDER = Path(__file__).parents[2] / ".pictures"
@@ -37,23 +40,44 @@ _COLOURS = 64
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description="Take pictures of pages.")
+    parser.add_argument("folder", type=Path, nargs="?", help="of every page; without one, those of the documentation")
+    folder = parser.parse_args().folder
     with Demo(reconciler=False) as demo, sync_playwright() as playwright, opened(playwright, chromium()) as browser:
         page = browser.new_context(device_scale_factor=1.5, reduced_motion="reduce").new_page()
-        scenes = {scene.name: scene for scene in Gallery(demo).scenes()}
-        # Only a browser that has seen the order is told which one it is.
-        scenes["shop/order-paid"].show(page)
-        for name, (shown, height) in _PICTURES.items():
-            shots = []
-            for scene, width in shown.items():
-                page.set_viewport_size({"width": width, "height": height})
-                if scene == "owner/payout-waiting":
-                    scenes["shop/owner"].show(page)  # logs in, after the customer's pages
-                scenes[scene].show(page)
-                shots.append(_image(page.screenshot(), width, height))
-            page.set_viewport_size({"width": sum(shown.values()) + 24 * (len(shown) + 1), "height": height + 48})
-            page.goto("about:blank")  # the last page's policy would forbid the styles
-            page.set_content(_FRAME.format("".join(shots)))
-            _save(page, _FOLDER / f"{name}.png")
+        scenes = Gallery(demo).scenes()
+        if folder is None:
+            _document(page, {scene.name: scene for scene in scenes})
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            for scene in scenes:
+                scene.show(page)
+                _take(page, scene, folder)
+
+
+def _take(page: Page, scene: Scene, folder: Path) -> None:
+    for width, theme in turned(page):
+        name = scene.name.replace("/", "-")
+        page.screenshot(path=folder / f"{name}-{width}-{theme}.png", full_page=True)
+    for fault in faults(page):
+        print(f"{scene.name}: {fault}")
+
+
+def _document(page: Page, scenes: dict[str, Scene]) -> None:
+    # Only a browser that has seen the order is told which one it is.
+    scenes["shop/order-paid"].show(page)
+    for name, (shown, height) in _PICTURES.items():
+        shots = []
+        for scene, width in shown.items():
+            page.set_viewport_size({"width": width, "height": height})
+            if scene == "owner/payout-waiting":
+                scenes["shop/owner"].show(page)  # logs in, after the customer's pages
+            scenes[scene].show(page)
+            shots.append(_image(page.screenshot(), width, height))
+        page.set_viewport_size({"width": sum(shown.values()) + 24 * (len(shown) + 1), "height": height + 48})
+        page.goto("about:blank")  # the last page's policy would forbid the styles
+        page.set_content(_FRAME.format("".join(shots)))
+        _save(page, _FOLDER / f"{name}.png")
 
 
 def _image(shot: bytes, width: int, height: int) -> str:
