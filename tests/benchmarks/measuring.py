@@ -13,7 +13,7 @@ from functools import partial
 
 from tests.benchmarks.databases import KINDS
 
-OURS, SAME_STACK = "ours", "same stack"
+OURS, SAME_STACK, PEER = "ours", "same stack", "django-payments"
 CPU_MS, MS, PER_SECOND = "CPU ms", "ms", "per second"
 
 Round = Mapping[str, float]
@@ -29,7 +29,6 @@ class Options:
     :ivar scale: the part of the full amount of work that each round does.
     :ivar databases: kinds of database, for the rows that use one.
     :ivar peers: the Python of an environment that has the peers; None to leave them out.
-    :ivar say: shows what is being done.
     :ivar tell: prints the figures of a round, when it is over.
     """
 
@@ -37,7 +36,6 @@ class Options:
     scale: float = 1.0
     databases: tuple[str, ...] = tuple(KINDS)
     peers: str | None = None
-    say: Callable[[str], None] = print
     tell: Callable[[str], None] = print
 
     def amount(self, full: int, least: int = 2) -> int:
@@ -89,7 +87,6 @@ def in_turns(
     for number in range(options.rounds):
         first = number % len(names)
         for name in names[first:] + names[:first]:
-            options.say(f"{row} {database or ''}: round {number + 1} of {options.rounds}, {name}")
             for figure, value in contenders[name]().items():
                 figures[name].setdefault(figure, []).append(value)
         told = "; ".join(f"{name} {_last(figures[name])}" for name in names)

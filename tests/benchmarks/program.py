@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TextIO
 
 from tests.benchmarks.databases import KINDS, database_kinds
 from tests.benchmarks.measuring import Options, Result
@@ -34,9 +33,8 @@ def _run(rows: Sequence[Row], argv: Sequence[str] | None) -> int:
         rounds=given.rounds or (_QUICK_ROUNDS if given.quick else 5),
         scale=given.scale or (_QUICK_SCALE if given.quick else 1.0),
         databases=tuple(given.database),
-        peers=None if given.peers is None else peers_python(given.peers, _say),
-        say=_say,
-        tell=partial(_tell, sys.stderr if given.markdown else sys.stdout),
+        peers=None if given.peers is None else peers_python(given.peers),
+        tell=partial(print, file=sys.stderr if given.markdown else sys.stdout, flush=True),
     )
     if given.markdown:
         print(TABLE_HEAD, flush=True)
@@ -61,18 +59,6 @@ def _measured(rows: Sequence[Row], options: Options) -> Iterator[tuple[Row, Resu
 
 def _kinds(rows: Sequence[Row], wanted: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(kind for kind in wanted if any(kind in row.databases for row in rows))
-
-
-def _say(what: str) -> None:
-    """Progress: one line that is written over on a terminal, and nothing elsewhere."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{what}", end="", file=sys.stderr, flush=True)
-
-
-def _tell(stream: TextIO, line: str) -> None:
-    # Instead of what _say left there.
-    _say("")
-    print(line, file=stream, flush=True)
 
 
 def _parser(rows: Sequence[Row]) -> argparse.ArgumentParser:

@@ -29,7 +29,7 @@ class Row:
 
     def measured(self, options: Options, kind: str | None, database: str | None) -> Result:
         with self.contenders(options, database) as contenders:
-            options.say(f"{self.name} {kind or ''}: warming up")
+            # The first round of each warms it up.
             for contender in contenders.values():
                 contender()
             return in_turns(self.name, contenders, self.shown, options, kind)

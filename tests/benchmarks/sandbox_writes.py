@@ -1,9 +1,8 @@
 """`POST /v1/checkout`, signed and stored, on the sandbox's own server in one process; and how soon it is ready.
 
-Its peers store what is sent to them as well, in memory. moto's server puts an item into a table of DynamoDB: of its
+Its peer stores what is sent to it as well, in memory. moto's server puts an item into a table of DynamoDB: of its
 services this was the fastest write that it keeps (processor time of each: DynamoDB 1.5 ms; a secret 1.6; a parameter of
-SSM 1.6; Kinesis 1.7; S3 1.8; a message in SQS 9, and more with each that waits). localstripe makes a payment intent. It
-saves everything that it holds with each write, so it is emptied before each round, and saves into no file.
+SSM 1.6; Kinesis 1.7; S3 1.8; a message in SQS 9, and more with each that waits).
 """
 
 from __future__ import annotations
@@ -30,12 +29,6 @@ _PATH = "/v1/checkout"
 _SIGNER = HmacSigner("sandbox-client", "sandbox-secret-0123456789abcdef")
 _CUSTOMERS = 2
 _NUMBERS = itertools.count()
-# Its own file is always the same one, which may be somebody's.
-_LOCALSTRIPE = """
-from localstripe import resources, server
-resources.open = lambda name, mode: open("/dev/null", mode)
-server.start()
-"""
 _PATIENCE = 30.0
 
 Exchange = Callable[[http.client.HTTPConnection], None]
@@ -74,18 +67,7 @@ def _moto(connection: http.client.HTTPConnection, operation: str, asked: Mapping
         "Content-Type": "application/x-amz-json-1.0",
         "X-Amz-Target": f"DynamoDB_20120810.{operation}",
     }
-    _asked(connection, "POST", "/", json.dumps(asked).encode(), headers)
-
-
-def _make_intent(connection: http.client.HTTPConnection) -> None:
-    headers = {"Authorization": "Bearer sk_test_bench", "Content-Type": "application/json"}
-    _asked(connection, "POST", "/v1/payment_intents", b'{"amount":1250,"currency":"usd"}', headers)
-
-
-def _asked(
-    connection: http.client.HTTPConnection, method: str, path: str, body: bytes, headers: dict[str, str]
-) -> None:
-    connection.request(method, path, body, headers)
+    connection.request("POST", "/", json.dumps(asked), headers)
     answer = connection.getresponse()
     said = answer.read()
     assert answer.status == 200, said
@@ -150,8 +132,8 @@ def _contenders(options: Options, database: str | None) -> Iterator[dict[str, Co
         if options.peers is None:
             yield {OURS: contender}
             return
-        with _moto_server(options.peers, times) as moto, _localstripe(options.peers, times) as localstripe:
-            yield {OURS: contender, "moto": moto, "localstripe": localstripe}
+        with _moto_server(options.peers, times) as moto:
+            yield {OURS: contender, "moto": moto}
 
 
 @contextmanager
@@ -164,26 +146,11 @@ def _moto_server(python: str, times: int) -> Iterator[Contender]:
         yield lambda: _written(process, port, _put_item, times) | {READY: ready}
 
 
-@contextmanager
-def _localstripe(python: str, times: int) -> Iterator[Contender]:
-    port = free_port()
-    command = [python, "-c", _LOCALSTRIPE, "--from-scratch", "--port", str(port)]
-    with _serving(command, port) as (process, ready):
-
-        def contender() -> dict[str, float]:
-            with closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
-                _asked(connection, "DELETE", "/_config/data", b"", {})
-            return _written(process, port, _make_intent, times) | {READY: ready}
-
-        yield contender
-
-
 ROW = Row(
     name="sandbox_writes",
     title="sandbox: `POST /v1/checkout` signed and stored, one process; ready after its start",
     shown=(
         Figure(PER_SECOND, over="moto"),
-        Figure(PER_SECOND, over="localstripe"),
         Figure(READY),
     ),
     contenders=_contenders,

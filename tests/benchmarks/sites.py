@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ from flask_paycheckout.checkouts.checkout_model import total_columns
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.benchmarks.databases import fresh_database, opened
-from tests.benchmarks.measuring import OURS, SAME_STACK, Contender, Options
+from tests.benchmarks.measuring import OURS, PEER, SAME_STACK, Contender, Options
 from tests.benchmarks.peers.sites import running_peer
 from tests.benchmarks.row import Contenders
 from tests.benchmarks.serving import Server, request_of, running_server
@@ -151,23 +151,19 @@ class Floor:
         return [request_of("GET", f"/orders/ord-paid-{n:09}/status") for n in range(first, first + count)]
 
 
-def web_contenders(requests: Requests, *, status: int, count: int, peers: Mapping[str, int]) -> Contenders:
+def web_contenders(requests: Requests, *, status: int, count: int, has_peer: bool) -> Contenders:
     """The contenders of a row whose work is to answer requests.
 
     :param requests: makes the requests of one round, and stores what they need, for that many numbers from `first`.
     :param status: every answer's.
     :param count: requests of a round.
-    :param peers: those that do this job, each with its requests of a round; a slow one has fewer.
+    :param has_peer: whether django-payments does this job.
     """
 
     @contextmanager
     def contenders(options: Options, database: str | None) -> Iterator[dict[str, Contender]]:
-        asked = tuple(peers) if options.peers else ()
-        with _running_sites(database, peers=asked, python=str(options.peers)) as sites:
-            yield {
-                name: _contender(site, requests, status, options.amount(peers.get(name, count)))
-                for name, site in sites.items()
-            }
+        with _running_sites(database, options.peers if has_peer else None) as sites:
+            yield {name: _contender(site, requests, status, options.amount(count)) for name, site in sites.items()}
 
     return contenders
 
@@ -178,16 +174,19 @@ def _contender(site: Site, requests: Requests, status: int, count: int) -> Conte
 
 
 @contextmanager
-def _running_sites(database: str | None, *, peers: tuple[str, ...], python: str) -> Iterator[dict[str, Site]]:
-    """The contenders' shops, all up at the same time, each with a database of its own."""
+def _running_sites(database: str | None, python: str | None) -> Iterator[dict[str, Site]]:
+    """The contenders' shops, all up at the same time, each with a database of its own.
+
+    :param python: of the environment that has the peer; None to leave it out.
+    """
     with ExitStack() as stack:
         service = stack.enter_context(running_stub(0))
         sites: dict[str, Site] = {
             OURS: stack.enter_context(running_ours(database, service)),
             SAME_STACK: stack.enter_context(_running_floor(database, service)),
         }
-        for peer in peers:
-            sites[peer] = stack.enter_context(running_peer(peer, database, service, python))
+        if python is not None:
+            sites[PEER] = stack.enter_context(running_peer(database, service, python))
         yield sites
 
 

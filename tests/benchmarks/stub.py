@@ -20,21 +20,6 @@ _DEPOSIT = (
     b'"createdAt":"2026-01-01T12:00:00.000Z","updatedAt":"2026-01-01T12:00:00.000Z"}}'
 )
 _CHECKOUT = b'{"statusCode":201,"message":"ok","data":{"id":"%(id)s","url":"https://pay.example/checkout/%(id)s"}}'
-# What dj-stripe is told of, and then reads again, by the service that it is made for.
-_COUPON = (
-    b'{"id":"%(id)s","object":"coupon","amount_off":1250,"currency":"usd","created":1767225600,"duration":"once",'
-    b'"livemode":false,"metadata":{},"name":"An order","percent_off":null,"times_redeemed":0,"valid":true}'
-)
-_EVENT = (
-    b'{"id":"%(id)s","object":"event","api_version":"2020-08-27","created":1767225600,"livemode":false,'
-    b'"pending_webhooks":0,"request":{"id":null,"idempotency_key":null},"type":"coupon.created",'
-    b'"data":{"object":%(coupon)s}}'
-)
-
-
-def event_of(event_id: bytes) -> bytes:
-    """An event of the service that dj-stripe is made for."""
-    return _EVENT % {b"id": event_id, b"coupon": _COUPON % {b"id": b"coupon_" + event_id}}
 
 
 @contextmanager
@@ -90,13 +75,9 @@ def _length(head: bytes) -> int:
 
 def _answer(method: bytes, target: bytes) -> bytes:
     name = target.partition(b"?")[0].rsplit(b"/", 1)[1]
-    if b"/coupons/" in target:
-        body = _COUPON % {b"id": name}
-    elif method == b"POST":
-        body = _CHECKOUT % {b"id": b"chk-made-%012d" % next(_Connection.numbers)}
-    else:
-        body = _DEPOSIT % name
-    return _response(body)
+    if method == b"POST":
+        return _response(_CHECKOUT % {b"id": b"chk-made-%012d" % next(_Connection.numbers)})
+    return _response(_DEPOSIT % name)
 
 
 def _response(body: bytes) -> bytes:

@@ -9,7 +9,7 @@ from tests.benchmarks.measuring import CPU_MS, MS, OURS, SAME_STACK, Options, in
 from tests.benchmarks.program import main
 
 BY_NAME = {row.name: row for row in ROWS}
-TINY = Options(rounds=1, scale=0.0, say=lambda what: None)
+TINY = Options(rounds=1, scale=0.0)
 # Each starts servers, which the default run has no time for; what they ask for is asked without a server below.
 _SERVED = {
     "first_webhook",
@@ -32,7 +32,7 @@ def test_a_program_measures_ours_and_its_floor(name: str) -> None:
 
 def test_rounds_are_told_when_they_are_over() -> None:
     told: list[str] = []
-    options = Options(rounds=2, say=lambda what: None, tell=told.append)
+    options = Options(rounds=2, tell=told.append)
     in_turns("row", {OURS: lambda: {MS: 1.0 + len(told)}, "floor": lambda: {MS: 1.0}}, (), options)
     assert told == [
         "row: round 1 of 2: ours 1 ms; floor 1 ms",

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import venv
-from collections.abc import Callable
 from pathlib import Path
 
 PACKAGES = (
     "django-payments>=4.1",
-    "dj-stripe>=2.11",
     "moto[server]>=5.2",
-    "localstripe>=1.15",
-    "stripe>=15",
     "requests>=2.32",
     "gunicorn>=23",
     "psycopg[binary]>=3.2",
 )
 
 
-def peers_python(folder: str, say: Callable[[str], None]) -> str:
+def peers_python(folder: str) -> str:
     """The Python of the environment in this folder, made and filled first when that is not done.
 
     :raises subprocess.CalledProcessError: a package could not be installed.
@@ -28,7 +25,7 @@ def peers_python(folder: str, say: Callable[[str], None]) -> str:
     python, finished = environment / "bin" / "python", environment / "finished"
     packages = "\n".join(PACKAGES)
     if not finished.exists() or finished.read_text() != packages:
-        say(f"installing the peers into {environment}")
+        print(f"installing the peers into {environment}", file=sys.stderr)
         venv.create(environment, with_pip=True, clear=True)
         subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True, timeout=600)
         finished.write_text(packages)
