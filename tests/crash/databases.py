@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import sqlalchemy as sa
 from psycopg import sql
-from psycopg.rows import dict_row
 
 TABLES = (
     *("paycheckout_checkout", "paycheckout_event", "paycheckout_payout", "paycheckout_booking"),
@@ -43,17 +41,6 @@ class _SQLite:
             if kept.exists():
                 shutil.copyfile(kept, file)
 
-    def rows(self) -> Rows:
-        connection = sqlite3.connect(self._path)
-        try:
-            connection.row_factory = sqlite3.Row
-            return {
-                table: [dict(row) for row in connection.execute(f"SELECT * FROM {table} ORDER BY rowid")]  # noqa: S608
-                for table in TABLES
-            }
-        finally:
-            connection.close()
-
 
 # What is known of the service's failures is no result, but decides which statements run.
 _KEPT = (*TABLES, "paycheckout_service")
@@ -80,16 +67,6 @@ class _PostgreSQL:
                 connection.execute(sql.SQL("DELETE FROM {}").format(table))
                 connection.execute(sql.SQL("INSERT INTO {1} SELECT * FROM {0}.{1}").format(schema, table))
 
-    def rows(self) -> Rows:
-        with psycopg.connect(self._address) as connection:
-            cursor = connection.cursor(row_factory=dict_row)
-            return {table: self._all(cursor, table) for table in TABLES}
-
-    def _all(self, cursor: psycopg.Cursor[dict[str, Any]], table: str) -> list[dict[str, Any]]:
-        found = cursor.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(table))).fetchall()
-        # By their own ids, or by what they hold; a table of a server has no order.
-        return sorted(found, key=lambda row: (row.get("id", 0), str(row)))
-
 
 Database = _SQLite | _PostgreSQL
 
@@ -97,3 +74,16 @@ Database = _SQLite | _PostgreSQL
 def database_at(address: str) -> Database:
     url = sa.make_url(address)
     return _SQLite(Path(str(url.database))) if url.get_backend_name() == "sqlite" else _PostgreSQL(url)
+
+
+def rows_at(address: str) -> Rows:
+    """All rows, in the order of their ids, or in that in which they came."""
+    engine = sa.create_engine(address, poolclass=sa.NullPool)
+    place = sa.text("rowid" if engine.dialect.name == "sqlite" else "ctid")
+    found: Rows = {}
+    with engine.connect() as connection:
+        for table in TABLES:
+            asked = sa.select(sa.text("*")).select_from(sa.text(table)).order_by(place)
+            all_rows = [dict(row) for row in connection.execute(asked).mappings()]
+            found[table] = sorted(all_rows, key=lambda row: row.get("id", 0))
+    return found

@@ -29,7 +29,7 @@ from pathlib import Path
 
 from tests.crash.acts import ACTS, Act, perform
 from tests.crash.checker import complaints, complaints_at_rest, money_without_an_order
-from tests.crash.databases import Rows, database_at
+from tests.crash.databases import Rows, database_at, rows_at
 from tests.crash.points import DEAD, Death, Outage, Passes, watch_database, watch_instructions
 from tests.crash.world import World
 from tests.hosts import HOSTS
@@ -158,7 +158,7 @@ class Nursery:
 
     def _looks(self, begun: _Begun, left_behind: set[str]) -> list[str]:
         """What is wrong with what is there now, and what comes of it unless that is known."""
-        rows = self._database.rows()
+        rows = rows_at(self._order.address)
         wrong = complaints(rows, self._world.record)
         left = self._left_behind(rows)
         if left not in left_behind:
@@ -239,14 +239,14 @@ class Nursery:
     def _recovers(self, begun: _Begun) -> list[str]:
         def live() -> None:
             wrong = _recover(self._world, begun.act, self._money)
-            self._write([*wrong, *complaints_at_rest(self._database.rows(), self._world.record, begun.act.ends)])
+            self._write([*wrong, *complaints_at_rest(rows_at(self._order.address), self._world.record, begun.act.ends)])
 
         code = self._child(begun, live)
         said = self._note.read_text()
         return [f"recovery left with {code}: {said}"] if code else list(json.loads(said))
 
     def _money(self) -> list[str]:
-        return list(money_without_an_order(self._database.rows(), self._world.record))
+        return list(money_without_an_order(rows_at(self._order.address), self._world.record))
 
     # Children
 

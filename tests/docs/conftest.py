@@ -60,7 +60,8 @@ def make_shop(
     """Makes README's shop, as a module with these additions, and the order "1" for 12.50 in it.
 
     Its sandbox is in this process. `above` goes above the line that makes the extension; `change` may edit the source.
-    Whatever database the shop uses is set up through the session that the extension gives.
+    The orders have these `columns` too. Whatever database the shop uses is set up through the session that the
+    extension gives.
     """
     monkeypatch.chdir(tmp_path)
     database = new_database("s")
@@ -71,9 +72,14 @@ def make_shop(
     with ExitStack() as opened:
 
         def make(
-            *additions: str, above: str = "", transport: Any = None, change: Callable[[str], str] = str, **order: Any
+            *additions: str,
+            above: str = "",
+            transport: Any = None,
+            change: Callable[[str], str] = str,
+            columns: tuple[str, ...] = (),
+            **order: Any,
         ) -> Any:
-            source = change("\n".join([shop_source(), *additions]))
+            source = change("\n".join([shop_source(*columns), *additions]))
             in_process = r"paycheckout = PayCheckout()\npaycheckout.init_app(\1, transport=TRANSPORT)\n"
             source, count = MAKES_EXTENSION.subn(above + in_process, source)
             assert count == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import sys
 from collections.abc import Sequence
@@ -10,7 +11,6 @@ from pathlib import Path
 from random import SystemRandom
 
 from tests.soak.databases import KINDS
-from tests.soak.figures import as_json
 from tests.soak.run import Hung, Plan, run
 
 
@@ -35,8 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("ended early; nothing was checked", file=sys.stderr)
         return 130
-    print(as_json(result))
-    return 1 if result.violations else 0
+    print(json.dumps(result, indent=2))
+    return 1 if result["violations"] else 0
 
 
 def _parser() -> argparse.ArgumentParser:

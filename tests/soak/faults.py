@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from tests.soak.calls import pull
@@ -20,59 +19,44 @@ WEBHOOK = "webhook"
 _NO_END = 1_000_000
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A fault and the share of everything that it is to strike."""
-
-    operation: str
-    kind: str
-    share: float
-    more: tuple[tuple[str, Any], ...] = ()
-
-
-def _of_calls(operation: str) -> tuple[Fault, ...]:
-    return (
-        Fault(operation, "error", 0.05, (("statusCode", 500),)),
-        Fault(operation, "error", 0.05, (("statusCode", 503),)),
-        Fault(operation, "lose_response", 0.05),
-        Fault(operation, "drop", 0.01),
-        Fault(operation, "garbage", 0.02, (("statusCode", 502),)),
-        Fault(operation, "garbage", 0.01, (("statusCode", 200),)),
-        Fault(operation, "delay", 0.01, (("seconds", 0.4),)),
-    )
-
-
-WEATHER = (
-    *_of_calls(CREATE),
-    *_of_calls(READ),
-    *(fault for operation in MONEY_OUT for fault in _of_calls(operation)),
-    Fault(WEBHOOK, "drop", 0.30),
-    Fault(WEBHOOK, "duplicate", 0.30),
-    Fault(WEBHOOK, "delay", 0.10, (("seconds", 120),)),
-    Fault(WEBHOOK, "reorder", 0.10),
-)
+# Of the calls of an operation: the kind of fault, the share that it is to strike, and more about it.
+Faults = list[tuple[str, float, dict[str, Any]]]
+_OF_CALLS: Faults = [
+    ("error", 0.05, {"statusCode": 500}),
+    ("error", 0.05, {"statusCode": 503}),
+    ("lose_response", 0.05, {}),
+    ("drop", 0.01, {}),
+    ("garbage", 0.02, {"statusCode": 502}),
+    ("garbage", 0.01, {"statusCode": 200}),
+    ("delay", 0.01, {"seconds": 0.4}),
+]
+_OF_WEBHOOKS: Faults = [
+    ("drop", 0.30, {}),
+    ("duplicate", 0.30, {}),
+    ("delay", 0.10, {"seconds": 120}),
+    ("reorder", 0.10, {}),
+]
 # Another chain: this one strikes checkouts, not webhooks. The money is there before the shop knows the checkout.
-OVERTAKING = Fault(WEBHOOK, "before_response", 0.05)
+_OVERTAKING: Faults = [("before_response", 0.05, {})]
 
 
 def order_faults(sandbox: Sandbox) -> None:
-    """Let the weather begin.
-
-    Each fault is asked only about what the earlier ones of its operation have left, so it takes a larger share of it.
-    """
-    left: dict[str, float] = {}
-    for fault in WEATHER:
-        before = left.get(fault.operation, 1.0)
-        _order(sandbox, fault, fault.share / before)
-        left[fault.operation] = before - fault.share
-    _order(sandbox, OVERTAKING, OVERTAKING.share)
+    """Let the weather begin."""
+    for operation in (CREATE, READ, *MONEY_OUT):
+        _order(sandbox, operation, _OF_CALLS)
+    _order(sandbox, WEBHOOK, _OF_WEBHOOKS)
+    _order(sandbox, WEBHOOK, _OVERTAKING)
 
 
-def _order(sandbox: Sandbox, fault: Fault, share: float) -> None:
-    order = {"operation": fault.operation, "kind": fault.kind, "times": _NO_END, "share": round(share, 6)}
-    answer = pull(sandbox, "POST", "faults", order | dict(fault.more))
-    if answer.status_code != 200:
-        raise RuntimeError(f"a fault was refused: {answer.text}")
+def _order(sandbox: Sandbox, operation: str, faults: Faults) -> None:
+    """Each fault is asked only about what the earlier ones have left, so it takes a larger share of it."""
+    left = 1.0
+    for kind, share, more in faults:
+        order = {"operation": operation, "kind": kind, "times": _NO_END, "share": round(share / left, 6)}
+        left -= share
+        answer = pull(sandbox, "POST", "faults", order | more)
+        if answer.status_code != 200:
+            raise RuntimeError(f"a fault was refused: {answer.text}")
 
 
 def end_faults(sandbox: Sandbox) -> dict[str, int]:

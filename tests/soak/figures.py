@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from tests.soak.books import sums_exported
 from tests.soak.record import Record, Soaked
 
 if TYPE_CHECKING:
-    from tests.soak.run import Plan, Result
+    from tests.soak.run import Plan
 
 # Which promises' violations are losses, and which are doubles.
 _LOSSES = ("no_payment_is_lost", "every_page_is_stored", "every_event_is_told", "each_paid_order_pays_its_maker_once")
@@ -48,9 +47,5 @@ def figures(plan: Plan, record: Record, violations: list[Violation], told: dict[
         "lost": sum(map(promises.count, _LOSSES)),
         "doubled": sum(map(promises.count, _DOUBLES)),
         "violations": len(violations),
+        "broken": [f"{one.promise}: {one.evidence}" for one in violations[:_MOST_SHOWN]],
     }
-
-
-def as_json(result: Result) -> str:
-    broken = [{"promise": one.promise, "evidence": one.evidence} for one in result.violations]
-    return json.dumps(result.figures | {"broken": broken[:_MOST_SHOWN]}, indent=2)

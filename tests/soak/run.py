@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -39,6 +39,7 @@ _QUIET = 1.5
 _MORE_REST = 6
 _WEBHOOK = "/paycheckout/webhook"
 Beside = Callable[[Processes], None]
+Figures = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -66,24 +67,14 @@ class Plan:
         return 2 * self.seconds + 120 + 0.1 * self.orders
 
 
-@dataclass
-class Result:
-    """What came of a run."""
-
-    plan: Plan
-    figures: dict[str, Any]
-    violations: list[Violation]
-    record: Record = field(repr=False)
-
-
 class Hung(Exception):
     """The watchdog's word: something that is bounded did not end."""
 
 
 def run(
     plan: Plan, keep: Path | None = None, at: Databases | None = None, beside: Beside = lambda processes: None
-) -> Result:
-    """Run it all, whatever happens stop it all, and have the record checked.
+) -> Figures:
+    """Run it all, whatever happens stop it all, and have the record checked; gives the figures.
 
     :param keep: a folder for the record and the logs of the processes.
     :param at: databases of the caller's own, instead of new ones.
@@ -158,12 +149,12 @@ class _Stage:
 
     # The play
 
-    def play(self, beside: Beside) -> Result:
+    def play(self, beside: Beside) -> Figures:
         """The rough part, the calm after it, and the accounts."""
         with ThreadPoolExecutor(1) as threads:
             return self._play(threads.submit(beside, self._processes))
 
-    def _play(self, beside: Future[None]) -> Result:
+    def _play(self, beside: Future[None]) -> Figures:
         order_faults(self._sandbox)
         began = time.monotonic()
         for actor in self.actors:
@@ -186,7 +177,7 @@ class _Stage:
             "plans": Counter(self.town.plans),
             "tolerance": round(record["tolerance"]),
         }
-        return Result(self._plan, figures(self._plan, record, violations, told), violations, record)
+        return figures(self._plan, record, violations, told)
 
     def _is_over(self) -> bool:
         if self.town.everybody_begun and self.killer.done:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask_paycheckout.testing import Sandbox
 from tests.docs.pages import Scene
-from tests.docs.scenarios.money_out import MAILS, TASKS, _runs, _with_email
+from tests.docs.scenarios.money_out import EMAIL, MAILS, TASKS, _runs
 from tests.docs.scenarios.recipes import MakeShop
 
 
@@ -26,12 +26,10 @@ def asks(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> Non
 
 
 def reminds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    settings = scene["settings.py"]
-
-    def set_first(source: str) -> str:
-        return _with_email(source).replace("db = SQLAlchemy(app)\n", f"{settings}db = SQLAlchemy(app)\n", 1)
-
-    shop = make_shop(MAILS, scene["remind.py"], change=set_first)
+    settings, opens = scene["settings.py"], "db = SQLAlchemy(app)\n"
+    shop = make_shop(
+        MAILS, scene["remind.py"], columns=(EMAIL,), change=lambda source: source.replace(opens, settings + opens, 1)
+    )
     shop.paycheckout.start("1")
     shop.db.session.rollback()
     for _ in range(2):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 import shlex
 import subprocess
 import sys
@@ -19,11 +18,7 @@ from tests.docs.pages import Scene, snippet
 from tests.docs.scenarios.recipes import MakeShop
 from tests.test_migrations import MigratingMerchant
 
-
-def _with_sellers(source: str) -> str:
-    source, columns = re.subn(r"(    paid = .*\n)", r"\1    seller = db.Column(db.String)\n", source)
-    assert columns == 1
-    return source
+_SELLER = "seller = db.Column(db.String)"
 
 
 def _sealing_key(scene: Scene) -> tuple[str, str]:
@@ -44,7 +39,7 @@ def several_merchants(
     importlib.invalidate_caches()
     monkeypatch.setenv(*_sealing_key(scene))
     blocks = ("sellers.py", "rotation.py", "payout.py", "reseal.py")
-    shop = make_shop(*(scene[name] for name in blocks), change=_with_sellers)
+    shop = make_shop(*(scene[name] for name in blocks), columns=(_SELLER,))
     names = ["anna", "bo"]
     accounts = {name: paycheckout_sandbox.account(name) for name in names}
     for name, keys in accounts.items():
@@ -80,7 +75,7 @@ def sealed_migration(scene: Scene, merchant: Merchant) -> None:
     several = partial(snippet, "docs/several-merchants.md", "several_merchants")
     migrating.writes("sealed.py", several("sealed.py"))
     migrate = snippet("docs/production.md", "migrations", "migrate.py")
-    migrating.writes("shop.py", "\n".join([_with_sellers(shop_source()), several("sellers.py"), migrate]))
+    migrating.writes("shop.py", "\n".join([shop_source(_SELLER), several("sellers.py"), migrate]))
     (imports,) = scene.commands()
     for line in ("flask --app shop db init", imports, "flask --app shop db migrate", "flask --app shop db upgrade"):
         migrating.runs(line)

@@ -17,16 +17,8 @@ from tests.example_shop.test_refunds import ACCOUNT
 RECIPIENT = "5a6d00000000000000000101"
 TASKS = "class Task(db.Model):\n    id = db.Column(db.String, primary_key=True)\n    text = db.Column(db.String)\n"
 
+EMAIL = 'email = db.Column(db.String, default="ada@example.com")'
 MAILS = "mails = []\ndef send_mail(**mail):\n    mails.append(mail)\n"
-
-
-def _with_email(source: str) -> str:
-    """README's shop, whose orders have an address."""
-    source, count = re.subn(
-        r"(    paid = .*\n)", r'\1    email = db.Column(db.String, default="ada@example.com")\n', source
-    )
-    assert count == 1
-    return source
 
 
 def _runs(shop: Any, line: str, *, typed: Any = None, code: int = 0, **words: str) -> Result:
@@ -95,7 +87,7 @@ def erased(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> N
 
 def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
     pages = [scene[name] for name in ("refunds.py", "heard.py", "claimed.py", "told.py", "by_hand.py", "wallet.py")]
-    shop = make_shop(TASKS, MAILS, *pages, change=_with_email, above=scene["unheard.py"])
+    shop = make_shop(TASKS, MAILS, *pages, columns=(EMAIL,), above=scene["unheard.py"])
     checkout_id = _pays(shop, paycheckout_sandbox)
     shop.record_cash(checkout_id, "1.00")
     assert list(_statuses(shop).values()) == ["completed"]
