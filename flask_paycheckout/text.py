@@ -11,8 +11,7 @@ from typing import Any
 
 from flask_paycheckout.clock import as_utc
 
-PRUNED_TEXT = "PRUNED: earlier entries of this history were removed, except for decisions of people"
-PRUNED_PAYOUT_TEXT = f"{PRUNED_TEXT} and moves of money"
+PRUNED_TEXT = "PRUNED: the earlier history was removed; flask paycheckout deeds tells who decided"
 PRUNED_EVENTS_TEXT = "PRUNED: earlier events were removed after their delivery"
 
 # Letters and fillers that are drawn as nothing, beside spaces and the format characters of Unicode.

@@ -25,7 +25,6 @@ from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, 
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.text import (
     PRUNED_EVENTS_TEXT,
-    PRUNED_PAYOUT_TEXT,
     PRUNED_TEXT,
     account_text,
     moment_text,
@@ -139,11 +138,6 @@ class AttemptStory:
     happenings: tuple[Happening, ...]
     pruned_at: datetime | None = None
     """The time when `flask paycheckout prune` removed its earlier history and events; None while they are whole."""
-
-    @property
-    def decision(self) -> Happening | None:
-        """The entry for a person's decision on this held payment; None when there was no decision."""
-        return next((one for one in reversed(self.happenings) if one.what == "resolved"), None)
 
 
 @dataclass(frozen=True)
@@ -280,10 +274,8 @@ class Explanation:
         """One sentence that says what the order's status means."""
         if self.status == "unpaid" and self.attempts:
             return "The order is not paid: each payment of it was rejected."
-        decision = next((attempt.decision for attempt in self.attempts if attempt.pays_order), None)
-        if self.status == "paid" and decision is not None:
-            by, why = decision.facts.get("by"), decision.facts.get("why")
-            return f"The order is paid: a payment was held, and {by} accepted it: {str(why).removesuffix('.')}."
+        if any(attempt.pays_order and attempt.reason not in (None, "excess") for attempt in self.attempts):
+            return "The order is paid: a payment was held, and a person accepted it."
         return _STATUS_TEXT[self.status]
 
     @property
@@ -470,7 +462,7 @@ def _attempt_lines(number: int, attempt: AttemptStory, *, order_is_paid: bool) -
     yield f"Attempt {number}: {checkout}, {attempt.total}: {attempt.status}{reason}"
     if attempt.payment is not None:
         yield f"  Money: {attempt.payment}; seen as completed {moment_text(attempt.payment.completed_at)}"
-    yield from _history_lines(attempt, PRUNED_TEXT)
+    yield from _history_lines(attempt)
     if attempt.problem is not None and attempt.problem_since is not None:
         yield f"  NOT SETTLED since {moment_text(attempt.problem_since)}: {attempt.problem}"
     if attempt.next_read_at is not None:
@@ -498,7 +490,7 @@ def _payout_lines(story: PayoutStory) -> Iterator[str]:
     yield f"  To: {story.destination or 'not said yet'}"
     if story.note:
         yield f"  Note: {story.note}"
-    yield from _history_lines(story, PRUNED_PAYOUT_TEXT)
+    yield from _history_lines(story)
     if story.problem is not None:
         since = "" if story.problem_since is None else f" since {moment_text(story.problem_since)}"
         yield f"  PROBLEM{since}: {story.problem}"
@@ -508,9 +500,9 @@ def _payout_lines(story: PayoutStory) -> Iterator[str]:
         yield "  " + _WHAT_TO_DO[story.status].format(story)
 
 
-def _history_lines(story: AttemptStory | PayoutStory, pruned_text: str) -> Iterator[str]:
+def _history_lines(story: AttemptStory | PayoutStory) -> Iterator[str]:
     if story.pruned_at is not None:
-        yield f"  {moment_text(story.pruned_at)}  {pruned_text}"
+        yield f"  {moment_text(story.pruned_at)}  {PRUNED_TEXT}"
     for happening in story.happenings:
         yield f"  {moment_text(happening.at)}  {happening.text}"
         yield from (f"{'':24}- {fact}" for fact in happening.facts.get("compared", []))

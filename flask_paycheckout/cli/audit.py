@@ -49,7 +49,7 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
         result = AuditResult(
             shop.clock(), period.start, until, period.account, {each: counts[each] for each in Verdict}
         )
-        store_audit(shop.engine(), shop.models.services, period, result)
+        store_audit(shop.engine(), shop.models.services, result)
     raise SystemExit(0 if done and set(counts) <= {Verdict.AGREED} else 1)
 
 

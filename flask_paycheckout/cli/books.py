@@ -154,7 +154,7 @@ def erase(order_id: str, by: str, why: str, dry_run: bool, as_json: bool) -> Non
 def prune(days: int | None, dry_run: bool, as_json: bool) -> None:
     """Remove what is decided, delivered and old; the books stay as they are.
 
-    Histories and delivered events go first; decisions of people stay in the histories. An abandoned checkout goes as a
+    Histories and delivered events go first; the deeds of people stay. An abandoned checkout goes as a
     whole when no payment method was ever picked, and no link to its order can be valid any more. Whatever has money, or
     could still get some, stays; so does every payout.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -48,12 +47,6 @@ def appended(column: Column[str], entry: str | ColumnElement[str], *, always: bo
 def lines(history: str) -> list[dict[str, Any]]:
     """Decode the entries, oldest first; an invalid line, written by another program, becomes an entry `unreadable`."""
     return [_read(entry) for entry in history.splitlines()]
-
-
-def without(history: str, is_kept: Callable[[dict[str, Any]], bool]) -> str:
-    """The history with only the entries that are kept, each exactly as it was."""
-    entries = ((entry, _read(entry)) for entry in history.splitlines())
-    return "".join(f"{entry}\n" for entry, read in entries if is_kept(read))
 
 
 def reduced(history: str, facts: frozenset[str]) -> str:

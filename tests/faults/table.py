@@ -148,9 +148,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a checkout whose money comes while it is pruned is removed": (
             f"{_PRUNING}::test_money_that_comes_between_count_and_removal_is_kept[sqlite]",
             Swap(
-                "books.pruning:_remove",
-                "delete(table).where(table.c.id.in_(ids), kind.condition)",
-                "delete(table).where(table.c.id.in_(ids))",
+                "books.pruning:Pruning._removed",
+                "kind.removal.where(kind.table.c.id.in_(free), kind.condition)",
+                "kind.removal.where(kind.table.c.id.in_(free))",
             ),
         ),
         "the event is stored in a second transaction": (

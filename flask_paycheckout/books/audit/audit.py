@@ -6,11 +6,10 @@ also shows those that no row here knows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property, partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.books.audit.books import books_findings
@@ -19,7 +18,7 @@ from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.books.audit.reading import Job, Reads, what_to_do
 from flask_paycheckout.books.audit.rechecks import ReadDeposit, Recheck, deposit_checks, payout_checks
 from flask_paycheckout.books.audit.rows import AuditRows
-from flask_paycheckout.books.periods import Period, earlier
+from flask_paycheckout.books.periods import Period
 from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsClient, Unauthorized
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
 
-_PAGE, _MOST_TRIES = 100, 100
+_PAGE = 100
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,11 @@ class Audit:
 
         :raises Stopped: it was asked to stop.
         """
-        rows, clock = self.rows, self.parts.clock
+        rows = self.rows
         # The other half of the readers is for reconcile, which runs beside it.
         reads = Reads(max(1, self.parts.settings.reconcile_readers // 2), self.stopped)
-        deposits = deposit_checks(rows, reads, clock, self.read_deposit)
-        payouts = payout_checks(rows, reads, clock, self.calls)
+        deposits = deposit_checks(rows, reads, self.read_deposit)
+        payouts = payout_checks(rows, reads, self.parts.clock, self.calls)
         for source in (rows.unpaid(), rows.paid()):
             for page in rows.pages(source):
                 checkouts = [rows.of_row(rows.models.checkouts, row) for row in page]
@@ -102,50 +101,44 @@ class Listing:
 
     def of(self, account: str) -> Iterator[Sequence[Finding]]:
         """The findings of an account's list, in pages."""
-        period = self.rows.period
-        for page in self._pages(account):
-            if isinstance(page, Exception):
-                remedy = what_to_do(page, account, "So long nobody knows what is missing here.")
-                yield [Finding(Verdict.UNREADABLE, Kind.DISBURSEMENT, account, remedy=remedy)]
-                return
-            yield self._compare(account, [made for made in page if period.contains(made.created_at, LOOK_BACK)])
-            times = [made.created_at for made in page if made.created_at is not None]
-            if period.start is not None and times and max(times) < earlier(period.start, LOOK_BACK):
-                return
-
-    def _pages(self, account: str) -> Iterator[Sequence[FiatDisbursement] | Exception]:
-        """The disbursements of an account in pages, newest first; or the error that ended the list, at last."""
-        listed: Iterator[FiatDisbursement] | None = None
-        passed = 0
-
-        def read(client: PaymentsClient) -> Sequence[FiatDisbursement]:
-            nonlocal listed
-            # After an error it is read from the beginning again. New ones have only pushed the others on.
-            going_on, listed = listed or islice(self._listed(account, client), passed, None), None
-            page = list(islice(going_on, _PAGE))
-            listed = going_on
-            return page
-
         # Until it answers, or the account is given up: without its list nobody knows what is missing.
-        job = Job((account, "list"), lambda: partial(read, self.accounts.client_of(account, PAYOUT)), tries=_MOST_TRIES)
-        while True:
-            [page] = self.reads.run([job])
-            if not isinstance(page, Exception) and not page:
-                return
-            yield page
-            passed += _PAGE
+        job = Job(
+            (account, "list"),
+            lambda: partial(self._listed, account, self.accounts.client_of(account, PAYOUT)),
+            tries=100,
+        )
+        [listed] = self.reads.run([job])
+        if isinstance(listed, Exception):
+            remedy = what_to_do(listed, account, "So long nobody knows what is missing here.")
+            yield [Finding(Verdict.UNREADABLE, Kind.DISBURSEMENT, account, remedy=remedy)]
+            return
+        for first in range(0, len(listed), _PAGE):
+            yield self._compare(account, listed[first : first + _PAGE])
 
-    def _listed(self, account: str, client: PaymentsClient) -> Iterator[FiatDisbursement]:
-        """An account's disbursements, newest first."""
+    def _listed(self, account: str, client: PaymentsClient) -> Sequence[FiatDisbursement]:
         try:
             try:
-                yield from client.fiat_disbursements.iterate(sort="-createdAt", limit=_PAGE)
+                return self._of_period(client.fiat_disbursements.iterate(sort="-createdAt", limit=_PAGE))
             except Invalid:
                 # How many records a page may have is not shown, nor that more are an error.
-                yield from client.fiat_disbursements.iterate(sort="-createdAt")
+                return self._of_period(client.fiat_disbursements.iterate(sort="-createdAt"))
         except Unauthorized:
             self.accounts.refused(account, client)
             raise
+
+    def _of_period(self, listed: Iterable[FiatDisbursement]) -> Sequence[FiatDisbursement]:
+        """The disbursements of the period from a list, newest first, which is left once it only has older ones."""
+        period, found, older = self.rows.period, list[FiatDisbursement](), 0
+        for made in listed:
+            self.reads.require_going_on()
+            if period.contains(made.created_at, LOOK_BACK):
+                found.append(made)
+                older = 0
+            elif period.start is not None and made.created_at is not None and made.created_at < period.start:
+                older += 1
+                if older > _PAGE:
+                    break
+        return found
 
     def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> Sequence[Finding]:
         rows, table = self.rows, self.rows.models.payouts

@@ -71,7 +71,7 @@ def judge_deposit(row: CheckoutMixin, deposit: Deposit | None) -> Finding:
     stored = {name: getattr(row, name) if row.payment_completed_at else None for name in _MONEY}
     here = {name: getattr(row, name) for name in ("status", "reason", "deposit_status")}
     here |= {"asked": total_text(row), **_money(stored)}
-    agreed = _agreed(Kind.DEPOSIT, row, deposit, here, checkout_id=row.checkout_id)
+    agreed = Finding(Verdict.AGREED, Kind.DEPOSIT, row.account, row.order_id, row.checkout_id, here=here)
     if deposit is None:
         known = had_money or row.status == Status.PENDING
         return agreed.says(Verdict.MISSING_THERE, (), f"{_GONE.format('made')} became of it.") if known else agreed
@@ -88,7 +88,7 @@ def judge_deposit(row: CheckoutMixin, deposit: Deposit | None) -> Finding:
     if arrived:
         # The method may be known from an earlier read.
         names = [name.removeprefix("payment_") for name in _MONEY] if settled else _PAID
-        differing += _differing(names, here, there, (), ("method",))
+        differing += _differing(names, here, there, ("method",))
     if arrived and row.status == Status.PAID and row.reason is None and row.excess is None:
         # Of an order with parts any amount that is left may come.
         differing += [] if _is_as_asked(row, deposit) else ["asked"]
@@ -111,8 +111,8 @@ def judge_disbursement(
     under_way = until is not None and until > now
     differing = [] if under_way or _SAID.get(payout.status) == _ended(made) else ["status"]
     # A record may leave fee and reference out, and fee and id are not known here before an answer named them.
-    unknown = ("fee_amount", "disbursement_id"), ("fee_amount", "service_reference")
-    differing += _differing(_COMPARED, agreed.here or {}, agreed.there or {}, *unknown)
+    unknown = "fee_amount", "disbursement_id", "service_reference"
+    differing += _differing(_COMPARED, agreed.here or {}, agreed.there or {}, unknown)
     if to is not None and goes_elsewhere(to, made):
         differing.append("destination")
     return agreed.says(Verdict.DIFFERS, differing, _remedy(payout, made, differing)) if differing else agreed
@@ -121,7 +121,7 @@ def judge_disbursement(
 def judge_replaced(payout: PayoutMixin, made: FiatDisbursement) -> Finding:
     """Compare an earlier disbursement of a payout that had failed and was tried again; it must have failed."""
     here = {**_here(payout), "status": "failed, and tried again"}
-    agreed = replace(_agreed_payout(payout, made), here=here, disbursement_id=made.disbursement_id, row=None)
+    agreed = replace(_agreed_payout(payout, made), here=here, disbursement_id=made.disbursement_id)
     remedy = (
         "It may be paid twice: the first transfer did not fail after all. Ask the service to stop one of them, and do"
         " not try this payout again."
@@ -145,40 +145,27 @@ def unknown_here(account: str, made: FiatDisbursement) -> Finding:
     )
 
 
-def _agreed(kind: Kind, row: Any, read: Any, here: Facts, **others: Any) -> Finding:
-    """The finding that both sides agree."""
-    changed_at = max(row.moved_at, read.updated_at) if read is not None and read.updated_at else row.moved_at
-    return Finding(
-        Verdict.AGREED, kind, row.account, row.order_id, here=here, row=row.id, changed_at=changed_at, **others
-    )
-
-
 def _agreed_payout(payout: PayoutMixin, made: FiatDisbursement | None) -> Finding:
-    return _agreed(
+    there = {} if made is None else _there(made)
+    return Finding(
+        Verdict.AGREED,
         Kind.DISBURSEMENT,
-        payout,
-        made,
+        *(payout.account, payout.order_id, payout.refund_of, payout.reference),
+        payout.disbursement_id or there.get("disbursement_id"),
         _here(payout),
-        there=None if made is None else _there(made),
-        checkout_id=payout.refund_of,
-        reference=payout.reference,
-        disbursement_id=payout.disbursement_id or (made and made.disbursement_id),
+        there or None,
     )
 
 
-def _differing(
-    names: Iterable[str], here: Facts, there: Facts, unknown_here: Collection[str], unknown_there: Collection[str]
-) -> list[str]:
+def _differing(names: Iterable[str], here: Facts, there: Facts, unknown: Collection[str]) -> list[str]:
     """The names of the values that differ.
 
-    :param unknown_here: values that may be missing here; `unknown_there` likewise.
+    :param unknown: values that one side may lack.
     """
     return [
         name
         for name in names
-        if not _is_same(here[name], there[name])
-        and not (here[name] is None and name in unknown_here)
-        and not (there[name] is None and name in unknown_there)
+        if not (name in unknown and None in (here[name], there[name])) and not _is_same(here[name], there[name])
     ]
 
 
@@ -218,13 +205,10 @@ def _deposit_remedy(row: CheckoutMixin, arrived: bool, settled: bool) -> str:
             "Ask the service which values are right. What is stored never changes by itself, and neither does the"
             " export: correct your books by hand."
         )
-    if row.problem is not None:
-        read = f"It could not be stored: {row.problem}. To see more: flask paycheckout show {row.order_id}"
-    elif row.next_read_at is None:
-        read = f"Reconcile does not read it any more; in flask shell, call paycheckout.settle({row.checkout_id!r})."
-    else:
-        read = _READ
-    return f"Money arrived that pays nothing here yet. {read}"
+    return (
+        "Money arrived that pays nothing here yet. Reconcile reads it, or paycheckout.settle("
+        f"{row.checkout_id!r}) in flask shell. To see what keeps it: flask paycheckout show {row.order_id}"
+    )
 
 
 # Disbursements

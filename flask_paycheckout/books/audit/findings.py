@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -71,12 +70,6 @@ class Finding:
     remedy: str | None = None
     """An instruction, in a sentence; None where both agree."""
 
-    row: int | None = None
-    """The id of the row here, for the audit itself."""
-
-    changed_at: datetime | None = None
-    """When either side last changed, as far as it is known."""
-
     def says(self, verdict: Verdict, differences: Sequence[str], remedy: str) -> Finding:
         """The finding that both sides do not agree, of which this one has the facts."""
         return replace(self, verdict=verdict, differences=tuple(differences), remedy=remedy)
@@ -88,7 +81,6 @@ class Finding:
     def as_dict(self) -> dict[str, Any]:
         """The finding as values for JSON."""
         values: dict[str, Any] = plain(asdict(self))
-        del values["row"], values["changed_at"]
         return values
 
     def __str__(self) -> str:

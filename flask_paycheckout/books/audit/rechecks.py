@@ -1,13 +1,12 @@
 """Looks at rows and at what the service says of them: a difference is named only when a second look finds it as well.
 
-That follows some moments later where something has changed only now, since a running shop may be about to store it.
+That follows some moments later, since a running shop may be about to store what has changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -27,8 +26,7 @@ ReadDeposit = Callable[[ServiceCheckout], Callable[[], Deposit | None]]
 
 # Looks at what differs, while the row moves each time.
 _MOST_LOOKS = 5
-_RECENT = timedelta(seconds=60)
-# Seconds until the second look at what has changed only now.
+# Seconds until the second look at what differs.
 _CALM = 2.0
 
 
@@ -43,7 +41,6 @@ class Recheck:
 
     rows: AuditRows
     reads: Reads
-    clock: Clock
     table: Table
     reading: Callable[[Any], Callable[[], Any]]
     compare: Callable[[Any, Any], Finding]
@@ -62,8 +59,7 @@ class Recheck:
         for _ in range(_MOST_LOOKS):
             if not doubtful:
                 break
-            if any(one.changed_at and one.changed_at > self.clock() - _RECENT for one in doubtful.values()):
-                self.reads.pause(_CALM)
+            self.reads.pause(_CALM)
             again = self.look(list(self.rows.find(self.table, "id", list(doubtful)).values()))
             # Rows that are not found any more were deleted meanwhile.
             judged = {number: one for number, one in judged.items() if number not in doubtful} | again
@@ -76,10 +72,9 @@ class Recheck:
         return self.compare(row, read)
 
 
-def deposit_checks(rows: AuditRows, reads: Reads, clock: Clock, read_deposit: ReadDeposit) -> Recheck:
+def deposit_checks(rows: AuditRows, reads: Reads, read_deposit: ReadDeposit) -> Recheck:
     """Compares checkouts with their deposits."""
-    table = rows.models.checkouts
-    return Recheck(rows, reads, clock, table, read_deposit, judge_deposit)
+    return Recheck(rows, reads, rows.models.checkouts, read_deposit, judge_deposit)
 
 
 def payout_checks(rows: AuditRows, reads: Reads, clock: Clock, calls: PayoutCalls) -> Recheck:
@@ -88,7 +83,7 @@ def payout_checks(rows: AuditRows, reads: Reads, clock: Clock, calls: PayoutCall
     def compare(row: PayoutMixin, read: FiatDisbursement | None) -> Finding:
         return judge_disbursement(row, calls.known_destination(row), read, clock())
 
-    return Recheck(rows, reads, clock, rows.models.payouts, lambda row: partial(_found, calls.reading(row)), compare)
+    return Recheck(rows, reads, rows.models.payouts, lambda row: partial(_found, calls.reading(row)), compare)
 
 
 def _found(read: Callable[[], FiatDisbursement | None]) -> FiatDisbursement | None:

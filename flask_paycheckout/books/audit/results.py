@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from hashlib import blake2s
+from uuid import uuid4
 
 import msgspec
 from sqlalchemy import Engine, Table, select
-from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.periods import Period
 
-# Rows of the table of failing calls, one for each period that was asked for: `words` holds the result as JSON.
+# Rows of the table of failing calls: `words` holds the result as JSON.
 _OPERATION = "audit "
 _KEPT_FOR = timedelta(days=400)
 
@@ -48,23 +47,17 @@ class AuditResult:
         return begins and self.until >= (period.end if period.end <= now else min(self.at, period.end))
 
 
-def store_audit(engine: Engine, services: Table, asked: Period, result: AuditResult) -> None:
-    """Keep a result instead of the one before of the same period; a database that takes no writes keeps none.
+def store_audit(engine: Engine, services: Table, result: AuditResult) -> None:
+    """Keep a result, for somewhat more than a year.
 
     :param services: the table of `database.service_table`.
-    :param asked: the period as it was asked for, with None for now.
     """
-    operation = _OPERATION + blake2s(msgspec.json.encode(asked), digest_size=12).hexdigest()
     c, words = services.c, msgspec.json.encode(result).decode()
-    old = c.operation.startswith(_OPERATION) & (c.last_answer_at <= result.at - _KEPT_FOR)
-    try:
-        with engine.begin() as connection:
-            connection.execute(services.delete().where(old | (c.operation == operation)))
-            row = {"account": "", "operation": operation, "last_answer_at": result.at, "words": words}
-            connection.execute(services.insert().values(row))
-    except SQLAlchemyError:
-        # Another audit of the same period stored its own, or the database is read-only.
-        return
+    row = {"account": "", "operation": f"{_OPERATION}{uuid4()}", "last_answer_at": result.at, "words": words}
+    with engine.begin() as connection:
+        old = c.operation.startswith(_OPERATION) & (c.last_answer_at <= result.at - _KEPT_FOR)
+        connection.execute(services.delete().where(old))
+        connection.execute(services.insert().values(row))
 
 
 def last_audit(engine: Engine, services: Table, period: Period, now: datetime) -> AuditResult | None:
