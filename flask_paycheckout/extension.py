@@ -403,7 +403,7 @@ class PayCheckout:
 
         books = runtime().for_reading("books()").books
         since, until = (None if at is None else moment_of(at, books.zone_of(None)) for at in (start, end))
-        return list(books.export(Period(since, until, account)).lines())
+        return list(books.lines(Period(since, until, account)))
 
     # Money out
 

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
 
-LISTED_ACCOUNTS = 1000
-"""The most accounts of a report."""
-
+_LISTED = 1000
 _OPEN_PAYOUTS = [
     status.value
     for status in PayoutStatus
@@ -84,7 +82,7 @@ class Merchants:
         return (self.parts.settings.access_token if token is SETTINGS else token) is None
 
 
-def stored_accounts(connection: Connection, models: Models, limit: int = LISTED_ACCOUNTS) -> list[str]:
+def stored_accounts(connection: Connection, models: Models, limit: int = _LISTED) -> list[str]:
     """The names that checkouts or payouts are stored with, sorted; `limit` at most."""
     return _names(connection, limit, _walk(models.checkouts), _walk(models.payouts))
 

@@ -385,9 +385,7 @@ def _happenings(stored: Any, texts: Texts) -> tuple[Happening, ...]:
     happenings = []
     for entry in lines(stored.history):
         facts = {name: value for name, value in entry.items() if name not in ("at", "what")}
-        if not isinstance(facts.get("compared", []), list):
-            facts["compared"] = [facts["compared"]]
-        what = str(entry["what"])
+        what = entry["what"]
         at = as_utc(datetime.fromisoformat(entry["at"])) if "at" in entry else stored.created_at
         try:
             form = texts[what]

@@ -105,8 +105,8 @@ class Sums:
     incomplete: int = 0
     """The number of lines without an amount or its currency, as the service reported none, or that cannot be read."""
 
-    def add(self, line: Line, times: int = 1) -> None:
-        """Count a line, or several that are equal but for what is not summed."""
+    def add(self, line: Line, times: int) -> None:
+        """Count so many lines that are equal but for what is not summed."""
         self.lines += times
         if line.gross is None or line.fee is None:
             self.incomplete += times
@@ -159,14 +159,32 @@ class Books:
     zone_of: Callable[[str | None], tzinfo]
     """Returns the time zone of a merchant account's days and months; of all accounts, the shop's."""
 
-    def pages(self, period: Period) -> Iterator[Sequence[Mapping[Any, Any]]]:
-        """The rows of a period, oldest first; of the same moment in the order in which they were stored."""
-        rows = select(self.parts.models.bookings).where(*self._within(replace(period, start=None)))
-        return pages(self._reading, rows, ["booked_at", "id"], PAGE, since=period.start)
+    def lines(self, period: Period) -> Iterator[Line]:
+        """The lines of a period, oldest first.
 
-    def export(self, period: Period) -> Export:
-        """An export of a period."""
-        return Export(self, period, self.parts.clock())
+        :raises UnreadableBookings: some bookings cannot be read; raised after all others.
+        """
+        for part in self._pages(period):
+            yield from part
+
+    def text(self, period: Period, form: Format, progress: Progress | None = None) -> Iterator[str]:
+        """An export of a period as text, in parts of some lines.
+
+        :param progress: called now and then with the number of lines that were read since its last call.
+        :raises UnreadableBookings: as for `lines`.
+        """
+        if form is Format.CSV:
+            yield _as_csv([[*COLUMNS]])
+        for part in self._pages(period):
+            yield _as_csv(list(map(csv_cells, part))) if form is Format.CSV else "".join(map(json_line, part))
+            if progress is not None:
+                progress(len(part))
+
+    def record_export(self, period: Period, by: str) -> None:
+        """Record the deed of the person who exports a period."""
+        parts, subject = self.parts, period.text + account_text(period.account or "")
+        with begin_limited(parts.engine()) as connection:
+            record_deed(connection, parts.models.deeds, parts.clock(), by, "exported", subject)
 
     def count(self, period: Period) -> int:
         """The number of lines of a period."""
@@ -225,6 +243,22 @@ class Books:
             seconds = connection.execute(_OLDEST_WRITE).scalar()
         return timedelta(seconds=float(seconds or 0))
 
+    def _pages(self, period: Period) -> Iterator[list[Line]]:
+        # Of the same moment in the order in which they were stored.
+        rows = select(self.parts.models.bookings).where(*self._within(replace(period, start=None)))
+        # A booking that cannot be read keeps no other one from being read.
+        unreadable: list[int] = []
+        for page in pages(self._reading, rows, ["booked_at", "id"], PAGE, since=period.start):
+            part = []
+            for row in page:
+                try:
+                    part.append(line_of(row))
+                except (ValueError, ArithmeticError):
+                    unreadable.append(row["id"])
+            yield part
+        if unreadable:
+            raise UnreadableBookings(unreadable)
+
     @cached_property
     def _reading(self) -> Engine:
         return self.parts.engine().execution_options(postgresql_readonly=True)
@@ -236,64 +270,6 @@ class Books:
     def _within(self, period: Period) -> list[ColumnElement[bool]]:
         table = self.parts.models.bookings
         return period.conditions(table, table.c.booked_at)
-
-
-@dataclass
-class Export:
-    """An export of one period. Read `lines` or `text` once; the sums cover what was read so far."""
-
-    books: Books
-    period: Period
-    asked_at: datetime
-    sums: Sums = field(default_factory=Sums)
-
-    def record(self, by: str) -> None:
-        """Record the deed of the person who exports the period."""
-        parts, subject = self.books.parts, self.period.text + account_text(self.period.account or "")
-        with begin_limited(parts.engine()) as connection:
-            record_deed(connection, parts.models.deeds, self.asked_at, by, "exported", subject)
-
-    def lines(self, progress: Progress | None = None) -> Iterator[Line]:
-        """The lines, oldest first.
-
-        :param progress: called now and then with the number of lines that were read since its last call.
-        :raises UnreadableBookings: some bookings cannot be read; raised after all others.
-        """
-        for part in self._parts(progress):
-            yield from part
-
-    def text(self, form: Format, progress: Progress | None = None) -> Iterator[str]:
-        """The export as text, in parts of some lines.
-
-        Arguments and errors as for `lines`.
-        """
-        if form is Format.CSV:
-            yield _as_csv([[*COLUMNS]])
-        for part in self._parts(progress):
-            yield _as_csv(list(map(csv_cells, part))) if form is Format.CSV else "".join(map(json_line, part))
-
-    def _parts(self, progress: Progress | None) -> Iterator[list[Line]]:
-        # A booking that cannot be read keeps no other one from being read.
-        unreadable: list[int] = []
-        for page in self.books.pages(self.period):
-            part = []
-            for row in page:
-                try:
-                    line = line_of(row)
-                except (ValueError, ArithmeticError):
-                    unreadable.append(row["id"])
-                else:
-                    self.sums.add(line)
-                    part.append(line)
-            yield part
-            if progress is not None:
-                progress(len(part))
-        if unreadable:
-            raise UnreadableBookings(unreadable)
-
-    def closed(self) -> bool:
-        """Whether no movement can be added to the period any more."""
-        return self.books.is_closed(self.period, self.asked_at)
 
 
 def line_of(row: Mapping[Any, Any]) -> Line:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -23,6 +23,7 @@ from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.deeds import Deed
 from flask_paycheckout.database.order_ids import is_order_id
+from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.stored import Payouts
 
@@ -196,45 +197,6 @@ def _attempts(checkouts: Checkouts, order_ids: Sequence[str]) -> dict[str, list[
 # Payouts
 
 
-@dataclass(frozen=True)
-class ListedPayout:
-    """A payout or refund as lists show it: without its history, and with its destination masked."""
-
-    id: int
-    """The number by which people name a refund."""
-
-    reference: str
-    service_reference: str
-    kind: str
-    status: str
-    amount: str
-    """The exact amount that is sent."""
-
-    currency: str
-    counts: str | None
-    """The exact amount that a refund takes of the payment; None for what is no refund."""
-
-    counts_currency: str | None
-    order_id: str | None
-    refund_of: str | None
-    """The id of the checkout whose money a refund pays back."""
-
-    account: str
-    destination: str | None
-    """The destination with a masked account number; None until a customer has said it."""
-
-    revision: int
-    """The number of changes of the destination, which an approval names."""
-
-    disbursement_id: str | None
-    problem: str | None
-    """The last error, until there is a success."""
-
-    created_at: datetime
-    moved_at: datetime
-    """The time when the state last changed."""
-
-
 def page_of_payouts(
     payouts: Payouts,
     status: PayoutStatus | None = None,
@@ -242,7 +204,7 @@ def page_of_payouts(
     place: str | None = None,
     limit: int = _PAGE,
     period: Period = ALWAYS,
-) -> Page[ListedPayout]:
+) -> Page[PayoutMixin]:
     """A page of payouts, newest first.
 
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
@@ -250,14 +212,9 @@ def page_of_payouts(
     """
     c, time = payouts.table.c, "created_at" if period.is_limited else None
     wanted = [c[name] == value for name, value in {"status": status, "kind": kind}.items() if value is not None]
-    columns = select(*(c[part.name] for part in fields(ListedPayout)))
-    columns = columns.where(*wanted, *period.conditions(payouts.table, c.created_at))
+    columns = select(payouts.table).where(*wanted, *period.conditions(payouts.table, c.created_at))
     rows = payouts.rows(_newest_first(columns, time, place, limit))
-    listed: Iterator[dict[str, Any]] = (
-        {name: as_utc(value) if isinstance(value, datetime) else value for name, value in row._mapping.items()}
-        for row in rows[:limit]
-    )
-    return Page(tuple(ListedPayout(**columns) for columns in listed), _next_place(rows, limit, time))
+    return Page(tuple(payouts.made(row) for row in rows[:limit]), _next_place(rows, limit, time))
 
 
 def has_payouts(connection: Connection, models: Models) -> bool:

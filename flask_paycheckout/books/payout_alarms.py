@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -40,34 +41,20 @@ def payouts_to_approve(look: Look) -> Iterator[Alarm]:
     )
 
 
-@alarm(Severity.NOTE)
-def claimable_refunds(look: Look) -> Iterator[Alarm]:
-    """Payouts and refunds of which the receiver has not said where the money goes."""
-    c = look.models.payouts.c
-    yield from _payouts(
+@alarm(Severity.TODAY)
+def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
+    """Payouts and refunds of which the receiver has not said where the money goes; a note in the first week."""
+    for found in _payouts(
         look,
-        [c.status == PayoutStatus.CLAIMABLE.value, c.moved_at > look.now - _WEEK],
+        [look.models.payouts.c.status == PayoutStatus.CLAIMABLE.value],
         (
             "payout or refund waits for its receiver to say where",
             "payouts or refunds wait for their receivers to say where",
         ),
-    )
-
-
-@alarm(Severity.TODAY)
-def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
-    """Payouts and refunds of which the receiver has not said for a week where the money goes."""
-    c = look.models.payouts.c
-    yield from _payouts(
-        look,
-        [c.status == PayoutStatus.CLAIMABLE.value, c.moved_at <= look.now - _WEEK],
-        (
-            "payout or refund waits for its receiver for a week",
-            "payouts or refunds wait for their receivers for a week",
-        ),
         "Send the receiver the link again; the owner's page of the payout or refund shows it.",
         f"Or cancel one: flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
-    )
+    ):
+        yield replace(found, is_note=found.since > look.now - _WEEK)
 
 
 @alarm(Severity.NOW)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from flask_paycheckout.books import payment_alarms, payout_alarms  # noqa: F401 - they register their alarms
-from flask_paycheckout.books.account_names import LISTED_ACCOUNTS, Counts, count_by_status, stored_accounts
+from flask_paycheckout.books.account_names import Counts, count_by_status, stored_accounts
 from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.errors import payout_status_text
@@ -53,10 +53,7 @@ class Report:
     """The number of payouts and refunds in each state, zeros included."""
 
     accounts: tuple[AccountCounts, ...]
-    """The counts of each account; empty for a shop that only uses the one of the settings. 1,000 at most."""
-
-    more_accounts: bool
-    """Whether there are more accounts than `accounts` has."""
+    """The counts of each account; empty for a shop that only uses the one of the settings."""
 
     @property
     def exit_code(self) -> int:
@@ -74,15 +71,15 @@ def report(look: Look, least: Severity = Severity.NOTE) -> Report:
 
     :param least: only alarms that are at least as urgent.
     """
-    models, account = look.models, look.account
+    account = look.account
     with look.engine.connect() as connection:
-        names = stored_accounts(connection, models, LISTED_ACCOUNTS + 1) if account is None else [account]
-        shown = names[:LISTED_ACCOUNTS] if account is not None or any(names) else []
-        checkouts, payouts = count_by_status(connection, models, shown, account)
+        names = stored_accounts(connection, look.models) if account is None else [account]
+        checkouts, payouts = count_by_status(connection, look.models, names, account)
+    shown = names if account is not None or any(names) else []
     accounts = tuple(AccountCounts(name, dict(checkouts[name]), dict(payouts[name])) for name in shown)
     alarms = tuple(alarm for alarm in find_alarms(look) if alarm.severity.rank <= least.rank)
     sums = _sums(checkouts, Status), _sums(payouts, PayoutStatus)
-    return Report(look.now, account, alarms, *sums, accounts, len(names) > LISTED_ACCOUNTS)
+    return Report(look.now, account, alarms, *sums, accounts)
 
 
 def _sums(counts: Counts, states: type[StrEnum]) -> dict[str, int]:
@@ -158,7 +155,7 @@ def _account_lines(report: Report) -> Iterator[str]:
         numbers = [one.checkouts[state] for state in states] + [one.payouts[state] for state in of_payouts]
         rows.append([one.account or "(settings)", *map(str, numbers)])
     yield from table_lines(rows, left=1)
-    if report.more_accounts or len(report.accounts) > _ACCOUNTS:
+    if len(report.accounts) > _ACCOUNTS:
         yield "... and more; see one with: flask paycheckout report --account NAME"
 
 

@@ -10,8 +10,9 @@ from decimal import Decimal
 
 import click
 
-from flask_paycheckout.books.export import Export, Format, Totals, UnreadableBookings
+from flask_paycheckout.books.export import Books, Format, Sums, Totals, UnreadableBookings
 from flask_paycheckout.books.lists import deeds_of
+from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     counted,
@@ -55,46 +56,47 @@ def export(start: str | None, end: str | None, account: str | None, form: str) -
     cannot be used.
     """
     period = read_period(start, end, account)
-    found = runtime().for_reading("the export").books.export(period)
-    found.record(system_user())
-    unreadable = ""
+    shop, unreadable = runtime().for_reading("the export"), ""
+    books, now = shop.books, shop.clock()
+    books.record_export(period, system_user())
     try:
-        _write(found, Format(form))
+        _write(books, period, Format(form))
     except UnreadableBookings as error:
         unreadable = f"UNREADABLE: {error}"
-    for line in (*_totals(found), *_notes(found), unreadable):
+    sums = books.sums(period)
+    for line in (*_totals(period, sums), *_notes(sums, books.is_closed(period, now)), unreadable):
         click.echo(visible(line), err=True, nl=bool(line))
     sys.exit(bool(unreadable))
 
 
-def _write(found: Export, form: Format) -> None:
+def _write(books: Books, period: Period, form: Format) -> None:
     """Write an export to standard output, with a progress bar when only that is not a terminal."""
     out = sys.stdout.buffer
-    count = (lambda: 0) if sys.stdout.isatty() else lambda: found.books.count(found.period)
+    count = (lambda: 0) if sys.stdout.isatty() else lambda: books.count(period)
     with progress_bar("Exporting", count) as bar:
-        for part in found.text(form, bar and bar.update):
+        for part in books.text(period, form, bar and bar.update):
             out.write(part.encode())
         # Now, so that a full disk or a closed pipe is noticed before any total is told.
         out.flush()
 
 
-def _totals(found: Export) -> Iterator[str]:
+def _totals(period: Period, found: Sums) -> Iterator[str]:
     """The table of totals."""
     names = [one.name for one in fields(Totals)]
     rows = [["account", "currency", *names]]
-    for (account, currency), sums in sorted(found.sums.totals.items()):
+    for (account, currency), sums in sorted(found.totals.items()):
         rows.append([account or "(settings)", currency, *(f"{Decimal(amount):f}" for amount in astuple(sums))])
-    count = found.sums.lines
+    count = found.lines
     lines = "1 line" if count == 1 else f"{count} lines"
-    yield f"{lines} from {found.period.text}"
+    yield f"{lines} from {period.text}"
     if len(rows) > 1:
         yield from (f"  {line}" for line in table_lines(rows, left=2))
 
 
-def _notes(found: Export) -> Iterator[str]:
-    if incomplete := found.sums.incomplete:
+def _notes(found: Sums, is_closed: bool) -> Iterator[str]:
+    if incomplete := found.incomplete:
         yield f"INCOMPLETE: {incomplete} of the lines lack an amount, fee or currency that the service left out."
-    if not found.closed():
+    if not is_closed:
         yield (
             "NOT CLOSED: movements may still be stored in this period. Export it again some minutes after its end,"
             " when no transaction of that time is open any more."

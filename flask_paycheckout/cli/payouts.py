@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 from flask.cli import with_appcontext
 
-from flask_paycheckout.books.lists import ListedPayout, page_of_payouts
+from flask_paycheckout.books.lists import page_of_payouts
 from flask_paycheckout.books.payout_alarms import missing_token_text
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli import paycheckout
@@ -44,6 +44,12 @@ from flask_paycheckout.text import (
     visible,
 )
 from flask_paycheckout.views.order_urls import claim_url
+
+_FACTS = (
+    *("id", "reference", "service_reference", "kind", "status", "amount", "currency", "counts", "counts_currency"),
+    *("order_id", "refund_of", "account", "destination", "revision", "disbursement_id", "problem"),
+    *("created_at", "moved_at"),
+)
 
 
 @paycheckout.command(short_help="Pay a customer's money back.")
@@ -103,10 +109,10 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
     page = page_of_payouts(shop.payouts, wanted, limit=limit, period=Period(account=known))
     shop.looked(system_user(), "payouts")
     none = f"There are no payouts of the state {status}." if status else "There are no payouts."
-    tell_page(as_json, page, limit, asdict, _table(page.rows) if page.rows else [none])
+    tell_page(as_json, page, limit, _facts, _table(page.rows) if page.rows else [none])
 
 
-def _table(listed: Sequence[ListedPayout]) -> Iterator[str]:
+def _table(listed: Sequence[PayoutMixin]) -> Iterator[str]:
     """A table of payouts; under each the problem that it has."""
     rows = [["REFERENCE", "KIND", "ORDER", "TO", "STATUS", "SINCE", "AMOUNT"]]
     for one in listed:
@@ -229,6 +235,5 @@ def _decide(decision: Callable[[], PayoutMixin]) -> None:
 
 
 def _facts(payout: PayoutMixin) -> dict[str, Any]:
-    """A payout as the list shows it, without its account number."""
-    values = {part.name: getattr(payout, part.name) for part in fields(ListedPayout)}
-    return values | {"amount": payout.exact_amount, "counts": payout.exact_counts}
+    """A payout for programs, without its account number."""
+    return {name: getattr(payout, name) for name in _FACTS}

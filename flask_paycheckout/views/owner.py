@@ -57,8 +57,7 @@ _LISTS_OF_ALARMS: dict[str, tuple[str, str | None, str]] = {
     "held-payments": ("list_orders", "held", "See what is held"),
     "money-to-pay-back": ("list_paybacks", None, "See what to pay back or keep"),
     "payouts-to-approve": ("list_payouts", "waiting", "See what to approve"),
-    "claimable-refunds": ("list_payouts", "claimable", "See what waits for its receiver"),
-    "unclaimed-refunds": ("list_payouts", "claimable", "See what receivers left"),
+    "unclaimed-refunds": ("list_payouts", "claimable", "See what waits for its receiver"),
     "unknown-payouts": ("list_payouts", "unknown", "See what is unknown"),
     "failed-payouts": ("list_payouts", "failed", "See what failed"),
 }

@@ -29,9 +29,9 @@ def download_month() -> AnyResponse | tuple[str, int]:
         period = month_period(month, runtime().books.zone_of(asked.account), asked.account)
     except ValueError:
         return _page(asked, "Choose a month, and CSV or JSON lines.", 400)
-    found = runtime().books.export(period)
-    found.record(owner())
-    response = Response(found.text(form), mimetype=_MIMETYPES[form])
+    books = runtime().books
+    books.record_export(period, owner())
+    response = Response(books.text(period, form), mimetype=_MIMETYPES[form])
     of_account = f"-{file_name(asked.account)}" if asked.account else ""
     response.headers["Content-Disposition"] = f'attachment; filename="books-{month}{of_account}.{form.value}"'
     return response

@@ -87,7 +87,7 @@ def list_payouts() -> str:
     return owner_page(
         "payouts",
         page=page,
-        listed=sums_of(Amount(Decimal(each.amount), each.currency) for each in page.rows),
+        listed=sums_of(Amount(each.amount, each.currency) for each in page.rows),
         sums=sums_of_days(asked),
         asked=asked,
         status=status,

@@ -78,8 +78,6 @@ AT = '{"at": "2026-01-01T12:00:00+00:00"'
 STRANGE: dict[str, tuple[dict[str, Any], str]] = {
     "no JSON": ({"history": "no JSON\n"}, 'unreadable: {"line": "no JSON"}'),
     "a newer word": ({"history": f'{AT}, "what": "refunded", "sum": 5}}\n'}, 'refunded: {"sum": 5}'),
-    "one comparison": ({"history": f'{AT}, "what": "webhook", "compared": 5}}\n'}, "- 5"),
-    "a list as the word": ({"history": f'{AT}, "what": []}}\n'}, "[]: {}"),
     "no amount": ({"total_amount": "12,5"}, "12,5 USD (no total)"),
     "a status of tomorrow": ({"status": "refunded"}, ": refunded"),
     "a reason of tomorrow": ({"status": "held", "reason": "asleep"}, "held (asleep)"),

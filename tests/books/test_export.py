@@ -248,7 +248,7 @@ def test_each_page_begins_in_the_index_where_the_one_before_ended(
     found = shop.runtime.books
     period = replace(month_period("2026-01"), account=account)
     with plans(shop.runtime.engine()) as seen:
-        assert len(list(found.export(period).lines())) == 4
+        assert len(list(found.lines(period))) == 4
     of_account = "time" if account is None else "account"
     assert len(seen) == 5
     for statement, plan in seen:

@@ -149,7 +149,7 @@ def test_a_refund_that_nobody_claims_is_listed_and_needs_a_person_after_a_week(w
     assert (told.exit_code, made in told.output) == (0, True)
     assert "  1 payout or refund waits for its receiver to say where\n" in told.output
     well.sandbox.advance(minutes=7 * 24 * 60)
-    named_by_both(shop, "waits for its receiver for a week", reference=made)
+    named_by_both(shop, "waits for its receiver", reference=made)
 
 
 def test_a_slow_transfer_is_told_after_a_week(well: Payer) -> None:

@@ -1269,7 +1269,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a booking that cannot be read ends the export": (
             f"{_EXPORT}::test_a_booking_that_cannot_be_read_is_named_and_stops_no_other",
-            Swap("books.export:Export._parts", "(ValueError, ArithmeticError)", "KeyError"),
+            Swap("books.export:Books._pages", "(ValueError, ArithmeticError)", "KeyError"),
         ),
         "a database error in one step of a round of payouts ends the round": (
             "payouts/test_sending.py::test_a_database_error_in_one_step_of_a_round_stops_no_other_step",
