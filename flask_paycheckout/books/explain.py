@@ -167,6 +167,9 @@ class PayoutStory:
     """The service's id, known once it was sent."""
 
     created_at: datetime
+    moved_at: datetime
+    """The time when the state last changed."""
+
     next_attempt_at: datetime | None
     """The time of the next step: a send, a look-up or a read; None when nothing is planned."""
 
@@ -320,7 +323,7 @@ def explain(checkouts: Checkouts, payouts: Payouts, order_id: str) -> Explanatio
         order_id,
         best_of({attempt.status for attempt in stored}),
         tuple(map(_attempt_story, stored)),
-        tuple(_payout_story(payout) for payout in payouts.of_order(order_id)),
+        tuple(payout_story(payout) for payout in payouts.of_order(order_id)),
         tuple(stories),
         asked_for,
     )
@@ -355,7 +358,8 @@ def _attempt_story(attempt: CheckoutMixin) -> AttemptStory:
     )
 
 
-def _payout_story(payout: PayoutMixin) -> PayoutStory:
+def payout_story(payout: PayoutMixin) -> PayoutStory:
+    """The story of a payout or refund, without its account number."""
     kind, status = PayoutKind(payout.kind), PayoutStatus(payout.status)
     return _story(PayoutStory, payout, kind=kind, status=status, happenings=payout_steps(payout))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, exists, select, tuple_, union_all
+from sqlalchemy import ColumnElement, Connection, Engine, Select, exists, select, tuple_
 from sqlalchemy.orm import Session, defer
 
 from flask_paycheckout.books.periods import ALWAYS, Period
@@ -133,19 +133,10 @@ def _newest_first(rows: Select[Any], time: str | None, place: str | None, limit:
     :param time: the name of the column of the time; None for the order of ids.
     :param limit: the most rows of a page; one more is selected when there is a next page.
     """
-    rows, c, after = rows.limit(limit + 1), rows.selected_columns, _read_place(place, by_time=time is not None)
-    if time is None:
-        newest = rows.order_by(c.id.desc())
-        return newest if after is None else newest.where(c.id < after[1])
-    newest = rows.order_by(c[time].desc(), c.id.desc())
-    if after is None:
-        return newest
-    # Two searches of the index, since SQLite would walk along all rows of the same time for a comparison of both.
-    at, row_id = after
-    same = newest.where(c[time] == at, c.id < row_id).subquery()
-    older = newest.where(c[time] < at).subquery()
-    found = union_all(select(same), select(older)).subquery()
-    return select(found).order_by(found.c[time].desc(), found.c.id.desc()).limit(limit + 1)
+    c, after = rows.selected_columns, _read_place(place, by_time=time is not None)
+    order: list[Any] = [c.id] if time is None else [c[time], c.id]
+    page = rows.order_by(*(column.desc() for column in order)).limit(limit + 1)
+    return page if after is None else page.where(tuple_(*order) < after)
 
 
 def _is_outranked(models: Models, status: Status) -> ColumnElement[bool]:
@@ -173,12 +164,13 @@ def _next_place(rows: Sequence[Any], limit: int, time: str | None) -> str | None
     return f"{at}{last.id}"
 
 
-def _read_place(place: str | None, *, by_time: bool) -> tuple[datetime, int] | None:
+def _read_place(place: str | None, *, by_time: bool) -> tuple[Any, ...] | None:
     """Parse a position that `_next_place` wrote; None for any other text."""
     match = _PLACE.fullmatch(place or "")
     if match is None or (match[1] is None) is by_time:
         return None
-    return EPOCH + timedelta(microseconds=int(match[1] or 0)), int(match[2])
+    at = [EPOCH + timedelta(microseconds=int(match[1]))] if by_time else []
+    return *at, int(match[2])
 
 
 def _attempts(checkouts: Checkouts, order_ids: Sequence[str]) -> dict[str, list[CheckoutMixin]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 from flask.cli import with_appcontext
 
+from flask_paycheckout.books.explain import payout_story
 from flask_paycheckout.books.lists import page_of_payouts
 from flask_paycheckout.books.payout_alarms import missing_token_text
 from flask_paycheckout.books.periods import Period
@@ -45,12 +45,6 @@ from flask_paycheckout.text import (
 )
 from flask_paycheckout.views.order_urls import claim_url
 
-_FACTS = (
-    *("id", "reference", "service_reference", "kind", "status", "amount", "currency", "counts", "counts_currency"),
-    *("order_id", "refund_of", "account", "destination", "revision", "disbursement_id", "problem"),
-    *("created_at", "moved_at"),
-)
-
 
 @paycheckout.command(short_help="Pay a customer's money back.")
 @click.argument("checkout_id")
@@ -83,7 +77,7 @@ def refund(
     url = claim_url(made.reference)
     tell(
         as_json,
-        _facts(made) | {"refund_url": url},
+        asdict(payout_story(made)) | {"refund_url": url},
         f"refund {made.reference} of {payout_sum_text(made)} {payout_status_text(made.status)}",
         f"Send the customer this link, to say where the money goes: {url}",
     )
@@ -109,7 +103,9 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
     page = page_of_payouts(shop.payouts, wanted, limit=limit, period=Period(account=known))
     shop.looked(system_user(), "payouts")
     none = f"There are no payouts of the state {status}." if status else "There are no payouts."
-    tell_page(as_json, page, limit, _facts, _table(page.rows) if page.rows else [none])
+    tell_page(
+        as_json, page, limit, lambda payout: asdict(payout_story(payout)), _table(page.rows) if page.rows else [none]
+    )
 
 
 def _table(listed: Sequence[PayoutMixin]) -> Iterator[str]:
@@ -232,8 +228,3 @@ def _decide(decision: Callable[[], PayoutMixin]) -> None:
     with usable(by="--by", why="--why"):
         payout = decision()
     click.echo(visible(f"{payout.kind} {payout.reference} is {payout.status}"))
-
-
-def _facts(payout: PayoutMixin) -> dict[str, Any]:
-    """A payout for programs, without its account number."""
-    return {name: getattr(payout, name) for name in _FACTS}

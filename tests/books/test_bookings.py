@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import event, update
+from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout import order_paid
@@ -108,18 +108,6 @@ def test_a_settlement_that_is_overtaken_by_a_noted_arrival_books_the_money_once(
     shop.service.meanwhile = overtake
     assert shop.settles(checkout_id).status == "paid"
     assert [line.split()[:2] for line in books(shop)] == [["held", "12.50"], ["held", "-12.50"], ["payment", "12.50"]]
-
-
-def test_money_whose_payment_is_taken_back_is_booked_as_returned(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-    models, clock = shop.runtime.models, shop.clock
-    table = models.checkouts
-    with shop.runtime.engine().begin() as connection:
-        before = models.row_of(shop.attempt(checkout_id))
-        changed = update(table).values(payment_completed_at=None, revision=table.c.revision + 1).returning(*table.c)
-        after = connection.execute(changed).mappings().one()
-        shop.runtime.bookings.book_checkout(connection, before, after, clock.now)
-    assert books(shop) == ["held 1 0 1 12.13", "payment_returned -1 0 -1 -12.13"]
 
 
 @pytest.mark.on_each_database

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from flask_paycheckout.books.export import COLUMNS, csv_cells, line_of
-from flask_paycheckout.books.ledger import Line, LineKind, arrival_lines, money_out, payout_line
+from flask_paycheckout.books.ledger import Line, LineKind, arrival_lines, payout_line
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.config.checks import PayoutFees
-from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS
 
 AT = datetime(2026, 1, 31, 23, 59, 59, 5, tzinfo=UTC)
 ROW: dict[str, Any] = dict.fromkeys(PAYMENT_COLUMNS) | {
@@ -109,17 +108,6 @@ def test_a_payout_with_its_fee(line: Line, expected: tuple[str, ...]) -> None:
 def test_a_refund_in_another_currency_tells_what_it_counts() -> None:
     line = sent(counts="12.50", counts_currency="EUR")
     assert (line.gross, line.received, line.received_currency) == (Decimal("-80.00"), Decimal("-12.50"), "EUR")
-
-
-def test_money_moves_where_it_leaves_or_comes_back() -> None:
-    """Each transition in or out of the two states in which the money is out, also of states that are added."""
-    moving = {
-        (before.value, after.value)
-        for (before, _), after in PAYOUT_TRANSITIONS.items()
-        if (money_out("refund", before) is None) is not (money_out("refund", after) is None)
-    }
-    assert moving >= {("sending", "sent"), ("unknown", "sent"), ("sent", "failed")}
-    assert not [pair for pair in moving if "sent" not in pair and "completed" not in pair]
 
 
 FORMULAS = [

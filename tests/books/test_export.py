@@ -186,13 +186,6 @@ def test_what_cannot_be_exported_is_refused_in_words(shop: Shop, arguments: list
     assert words in " ".join(refused.stderr.split())
 
 
-def test_times_are_utc_and_take_an_offset(shop: Shop) -> None:
-    shop.has_paid()
-    shop.clock.advance(days=31)
-    assert len(exported(shop, "--from", "2026-01-01T13:00+01:00")) == 1
-    assert exported(shop, "--from", "2026-01-01T12:00:01", "--to", "2026-02-01T01:00+09:00") == []
-
-
 def test_a_period_that_is_not_over_is_told(shop: Shop) -> None:
     for end, closed in (("2026-01-01T11:54:59", True), ("2026-01-01T11:56", False), ("2026-01-02", False)):
         assert ("NOT CLOSED" in runs(shop, "export", "--to", end).stderr) is not closed

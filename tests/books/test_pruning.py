@@ -293,18 +293,6 @@ def test_a_pruned_order_says_so_and_the_deeds_tell_who_decided(shop: Shop) -> No
     assert f"Ada decided {held} (call): seen on the statement" in runs(shop, "deeds").output
 
 
-def test_a_checkout_that_moved_after_it_was_pruned_is_pruned_again_when_that_is_old(shop: Shop) -> None:
-    checkout_id = abandons(shop, "o-1")
-    shop.changes(checkout_id, deposit_status="pending")
-    shop.clock.now += AGES
-    assert prunes(shop).checkout_histories == 1
-    assert shop.settles(checkout_id, says="completed").status == "paid"
-    assert prunes(shop).checkout_histories == 0
-    assert "moved" in shop.attempt(checkout_id).history
-    shop.clock.now += AGES
-    assert prunes(shop).checkout_histories == 1
-
-
 def test_the_command_counts_first_and_says_what_it_removed(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_PRUNE_AFTER=DAYS)
     order_paid.connect(lambda app, **extra: None, sender=shop.app)

@@ -168,25 +168,6 @@ def fails_to_start(shop: Shop, answer: httpx.Response | None = None) -> None:
         shop.starts(order_id)
 
 
-def test_starts_that_fail_are_told_until_one_succeeds(shop: Shop) -> None:
-    fails_to_start(shop)
-    shop.clock.advance(minutes=5)
-    assert urgent(shop) == set(), "one failure of one customer is an accident"
-    for _ in range(3):
-        fails_to_start(shop)
-        shop.clock.advance(seconds=10)
-    [failing] = told(shop).alarms
-    assert (failing.key, failing.severity, failing.since.minute) == ("failing-service", "now", 0)
-    assert "Nobody can start a payment: the service failed at least" in text_of(shop)
-    assert "closed for" in text_of(shop)
-    assert "\x1b" not in text_of(shop)
-    shop.starts()
-    assert urgent(shop) == set()
-    fails_to_start(shop)
-    fails_to_start(shop)
-    assert urgent(shop) == set(), "a new beginning"
-
-
 def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, open_shop: OpenShop) -> None:
     """A process clears only failures that it knows; checkouts of other processes prove that starts are answered."""
     other = open_shop(SQLALCHEMY_DATABASE_URI=shop.app.config["SQLALCHEMY_DATABASE_URI"])
