@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Table, or_, select, update
+from sqlalchemy import Connection, Table, select, update
 
 from flask_paycheckout.checkouts.decisions import who_and_why
 from flask_paycheckout.checkouts.requests import PaymentRequests
@@ -116,20 +116,11 @@ class Erasing:
                 found = connection.execute(select(table).where(*conditions).order_by(table.c.id)).mappings()
                 return [_plain(row) for row in found]
 
-            checkouts = rows(models.checkouts, models.checkouts.c.order_id == order_id)
-            payouts = rows(models.payouts, models.payouts.c.order_id == order_id)
-            c = models.bookings.c
-            of_checkouts = c.subject.in_([one["checkout_id"] for one in checkouts])
-            of_payouts = c.reference.in_([one["reference"] for one in payouts])
-            return {
-                "order_id": order_id,
-                "requests": rows(models.requests, models.requests.c.reference == request_of(order_id)),
-                "checkouts": checkouts,
-                "payouts": payouts,
-                "bookings": rows(models.bookings, or_(of_checkouts, of_payouts)),
-                "events": rows(models.events, models.events.c.order_id == order_id),
-                "deeds": rows(models.deeds, models.deeds.c.order_id == order_id),
-            }
+            names = "checkouts", "payouts", "bookings", "events", "deeds"
+            tables = {name: getattr(models, name) for name in names}
+            of_order = {name: rows(table, table.c.order_id == order_id) for name, table in tables.items()}
+            requests = rows(models.requests, models.requests.c.reference == request_of(order_id))
+            return {"order_id": order_id, "requests": requests, **of_order}
 
     # Recipients
 

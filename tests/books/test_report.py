@@ -36,20 +36,6 @@ def pays(shop: Shop, count: int, *, webhooks: bool = False) -> list[str]:
     return paid
 
 
-def test_checkouts_are_counted_by_state(shop: Shop) -> None:
-    shop.totals |= {name: Pay("12.50", "USD") for name in ("o-3", "o-4", "o-5", "o-6")}
-    shop.starts("o-1")
-    shop.has_paid("o-2")
-    shop.has_held("o-3")
-    shop.resolves(shop.has_held("o-4"), accept=False)
-    shop.service.says(shop.starts("o-5"), "pending")
-    shop.settles("chk-5")
-    shop.service.says(shop.starts("o-6"), "failed")
-    shop.settles("chk-6")
-    states = dict.fromkeys(("created", "pending", "paid", "held", "rejected", "abandoned"), 1)
-    assert told(shop).checkouts == states | {"part": 0}
-
-
 def has_second(order_id: str, shop: Shop) -> str:
     """Pay an order twice, and return the id of the second checkout, which is held."""
     first = shop.starts(order_id)

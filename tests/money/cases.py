@@ -26,12 +26,12 @@ class Case:
         return f"{self.asked}, {', '.join(self.oddities) or 'nothing odd'}: {self.body!r}"
 
 
-def draw(chance: Random, checkout_id: str = CHECKOUT_ID) -> Case:
+def draw(chance: Random) -> Case:
     """A case: two of five have nothing odd, and some two oddities at once."""
     currency = chance.choice(list(CURRENCIES))
     places = CURRENCIES[currency]
     units = chance.randint(1, 10 ** chance.choice([1, 3, 6, 12, 20, min(22 + places, 38)]))
-    asked = Asked(checkout_id, chance.choice(["input", "output"]), units, currency, places)
+    asked = Asked(CHECKOUT_ID, chance.choice(["input", "output"]), units, currency, places)
     draft = Draft(asked, chance, agreeing(asked, chance))
     names = chance.sample(list(DEFECTS), chance.choice([0, 0, 1, 1, 2]))
     for name in names:

@@ -1,14 +1,13 @@
 """Never paid for the wrong money, never refused for the right: our verdict against one that knows only integers.
 
-Each pair is what was asked, and the raw bytes that the service answers. All of them go through the real client, as it
-decodes and compares; some go through the whole extension with a database.
+Each pair is what was asked, and the raw bytes that the service answers. They go through the real client, as it decodes
+and compares.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import httpx
 import pytest
@@ -17,17 +16,15 @@ from flask_paycheckout import Pay, Receive
 from flask_paycheckout.checkouts.ruling import compare
 from flask_paycheckout.client import PaymentsClient, PaymentsError
 from tests.chance import seed_of, soak_count, stream
-from tests.conftest import OpenShop
 from tests.money.cases import Case, draw
 from tests.money.drafts import decimal_text
 from tests.money.oracle import Asked, Outcome, judge
-from tests.scripted import BASE_URL, NO_RETRY, Shop
+from tests.scripted import BASE_URL, NO_RETRY
 
 pytestmark = pytest.mark.slow("20,000 payments")
 
 EVERY_CHANGE = 20_000
 SOAK = 1_000_000
-WITH_DATABASE = 300
 
 
 def total_of(asked: Asked) -> Pay | Receive:
@@ -86,50 +83,3 @@ def test_no_wrong_money_is_accepted_and_no_right_money_refused(pytestconfig: pyt
 @pytest.mark.soak
 def test_no_wrong_money_is_accepted_in_a_long_run(pytestconfig: pytest.Config) -> None:
     hold_against_the_oracle(seed_of(pytestconfig), soak_count(SOAK))
-
-
-# Through the whole extension
-
-
-STATUSES = {
-    Outcome.PAID: {"paid"},
-    Outcome.HELD: {"held"},
-    Outcome.WAITS: {"created", "pending", "abandoned"},
-    Outcome.UNREAD: {"created"},
-}
-
-
-def answer(case: Case) -> httpx.Response:
-    return httpx.Response(200, content=case.body, headers=NO_RETRY)
-
-
-def settle(shop: Shop, case: Case, number: int) -> Any:
-    """Orders, starts, and settles with this answer; gives the attempt as it is stored afterwards."""
-    order_id = f"money-{number}"
-    shop.totals[order_id] = total_of(case.asked)
-    checkout_id = shop.starts(order_id)
-    assert checkout_id == case.asked.checkout_id
-    shop.service.deposits[checkout_id] = answer(case)
-    try:
-        shop.settles(checkout_id)
-    except PaymentsError:
-        assert judge(case.asked, case.body) is Outcome.UNREAD
-    return shop.attempt(checkout_id)
-
-
-def test_the_whole_extension_takes_only_the_right_money(
-    open_shop: OpenShop, each_database: str, pytestconfig: pytest.Config
-) -> None:
-    seed = seed_of(pytestconfig)
-    chance = stream(seed, "whole extension")
-    shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database)
-    expected_events: Counter[str] = Counter()
-    for number in range(1, WITH_DATABASE + 1):
-        case = draw(chance, f"chk-{number}")
-        attempt, expected = settle(shop, case, number), judge(case.asked, case.body)
-        assert attempt.status in STATUSES[expected], f"{expected}: {case} with --randomly-seed={seed}"
-        assert attempt.total == total_of(case.asked)
-        assert attempt.reason == {"held": "amount_mismatch", "abandoned": "deposit_closed"}.get(attempt.status)
-        expected_events[expected] += 1
-    assert len(shop.events("order_paid")) == expected_events[Outcome.PAID] > 0
-    assert len(shop.events("payment_held")) == expected_events[Outcome.HELD] > 0
