@@ -98,26 +98,14 @@ def test_payouts_are_listed_for_people_and_programs(shop: Shop) -> None:
         f"maker-1  payout  o-1  Bo, NatWest, •••• 6819  waits for approval (--seen 0)  {at}",
     ]
     [facts] = told(shop, "payouts", "--status", "waiting")
-    stored = payout(shop, "maker-1")
-    assert facts == {
-        "id": 1,
+    shown = {name: facts[name] for name in ("reference", "status", "amount", "destination", "revision", "order_id")}
+    assert shown == {
         "reference": "maker-1",
-        "service_reference": stored.service_reference,
-        "kind": "payout",
         "status": "waiting",
         "amount": "80.00",
-        "currency": "USD",
-        "counts": None,
-        "counts_currency": None,
-        "order_id": "o-1",
-        "refund_of": None,
-        "account": "",
         "destination": "Bo, NatWest, •••• 6819",
         "revision": 0,
-        "disbursement_id": None,
-        "problem": None,
-        "created_at": "2026-01-01T12:00:00+00:00",
-        "moved_at": "2026-01-01T12:00:00+00:00",
+        "order_id": "o-1",
     }
     assert runs(shop, "payouts", "--status", "sent").output == "There are no payouts of the state sent.\n"
     assert runs(shop, "payouts", "--status", "gone").exit_code == 2

@@ -206,7 +206,7 @@ def page_of_payouts(
     wanted = [c[name] == value for name, value in {"status": status, "kind": kind}.items() if value is not None]
     columns = select(payouts.table).where(*wanted, *period.conditions(payouts.table, c.created_at))
     rows = payouts.rows(_newest_first(columns, time, place, limit))
-    return Page(tuple(payouts.made(row) for row in rows[:limit]), _next_place(rows, limit, time))
+    return Page(tuple(payouts.made(row._mapping) for row in rows[:limit]), _next_place(rows, limit, time))
 
 
 def has_payouts(connection: Connection, models: Models) -> bool:
