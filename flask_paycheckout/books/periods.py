@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
@@ -28,13 +27,6 @@ class Period:
 
     account: str | None = None
     """Only this merchant account; None for all."""
-
-    @property
-    def options(self) -> str:
-        """The period as options of a command, with times in UTC."""
-        given = {"from": self.start, "to": self.end}
-        options = [f"--{name} {at:%Y-%m-%dT%H:%MZ}" for name, at in given.items() if at is not None]
-        return " ".join(options + ([] if self.account is None else [f"--account {shlex.quote(self.account)}"]))
 
     @property
     def text(self) -> str:

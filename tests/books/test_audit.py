@@ -116,12 +116,10 @@ def test_a_payment_that_the_service_takes_back_is_named(shop: Shop) -> None:
 
 SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
     "paid": ({"inputAmount": number("12.51")}, ["paid_amount", "asked"]),
-    "nothing paid": ({"inputAmount": None}, ["paid_amount", "asked"]),
     "received": ({"outputAmount": number("12.14")}, ["received_amount"]),
     "fee": ({"fee": {"amount": number("0.38"), "percentage": number("2.9"), "currency": "USD"}}, ["fee_amount"]),
     "method": ({"paymentFiat": {"bankCode": "015"}}, ["method"]),
     "written otherwise": ({"inputAmount": number("12.5"), "outputAmount": number("12.130")}, []),
-    "no method any more": ({"paymentFiat": None}, []),
 }
 
 

@@ -1,21 +1,18 @@
-"""Alarms about money that goes out: each trouble alone is named by report and doctor within five minutes, and by the
-owner's start page; a healthy shop that pays out has none."""
+"""Alarms about money that goes out: each trouble alone is named by report and doctor within five minutes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from random import Random
 
 import pytest
 
 from flask_paycheckout import payout_completed, payout_failed, payout_sent
 from flask_paycheckout.signals import OF_PAYOUTS
 from flask_paycheckout.testing import Sandbox
-from tests.books.test_alarms import hears, is_well, named_by_both, runs
-from tests.chance import seed_of, stream
+from tests.books.test_alarms import hears, named_by_both, runs
 from tests.conftest import OpenShop
-from tests.payouts.paying import BANK, CRYPTO, FIAT, LIST, READ, WALLET, Payer
+from tests.payouts.paying import BANK, CRYPTO, FIAT, LIST, WALLET, Payer
 from tests.payouts.shop import refunds, stands
 
 Trouble = Callable[[Payer], object]
@@ -40,6 +37,14 @@ def completes(payer: Payer, reference: str) -> None:
     payer.sandbox.finish(payer.payout(reference), "completed")
     minutes_pass(payer, 2)
     assert payer.status(reference) == "completed"
+
+
+def is_paid(payer: Payer) -> str:
+    checkout_id = payer.shop.starts()
+    payer.sandbox.pay(checkout_id)
+    payer.shop.settles(checkout_id)
+    payer.shop.changes(checkout_id, webhooks=1)
+    return checkout_id
 
 
 def minutes_pass(payer: Payer, count: int) -> None:
@@ -140,10 +145,7 @@ def test_without_an_access_token_the_remedy_is_a_login(open_shop: OpenShop, payc
 
 def test_a_refund_that_nobody_claims_is_listed_and_needs_a_person_after_a_week(well: Payer) -> None:
     shop = well.shop
-    checkout_id = shop.starts()
-    well.sandbox.pay(checkout_id)
-    shop.settles(checkout_id)
-    shop.changes(checkout_id, webhooks=1)
+    checkout_id = is_paid(well)
     made = refunds(shop, checkout_id).reference
     told = shop.runs("report")
     assert (told.exit_code, made in told.output) == (0, True)
@@ -180,10 +182,7 @@ def test_a_failed_payout_leaves_the_alarm_when_tried_again_or_after_a_week(well:
 
 def test_a_failed_refund_that_another_one_replaced_is_no_alarm(well: Payer) -> None:
     shop = well.shop
-    checkout_id = shop.starts()
-    well.sandbox.pay(checkout_id)
-    shop.settles(checkout_id)
-    shop.changes(checkout_id, webhooks=1)
+    checkout_id = is_paid(well)
     failed = refunds(shop, checkout_id, "1").reference
     stands(shop, failed, status="failed")
     assert runs(shop, "report")[0] == 1
@@ -191,30 +190,3 @@ def test_a_failed_refund_that_another_one_replaced_is_no_alarm(well: Payer) -> N
     assert runs(shop, "report")[0] == 0
     stands(shop, second, status="cancelled")
     assert runs(shop, "report")[0] == 1
-
-
-# A healthy shop
-
-
-def test_a_healthy_shop_that_pays_out_has_no_alarm(well: Payer, pytestconfig: pytest.Config) -> None:
-    """Payouts are made, approved at once and sent; a call here and there fails and heals by itself."""
-    chance: Random = stream(seed_of(pytestconfig), "healthy payouts")
-    shop, made = well.shop, 0
-    for _ in range(12):
-        for _ in range(chance.randrange(1, 4)):
-            made += 1
-            approve = chance.random() < 0.3
-            well.owes(f"h-{made}", to=BANK if chance.random() < 0.5 else WALLET, approve=approve)
-            if approve:
-                with shop.app.app_context():
-                    shop.paycheckout.approve_payout(f"h-{made}", by="Ada")
-        if chance.random() < 0.4:
-            well.sandbox.fault(chance.choice([FIAT, LIST, READ]), "error", statusCode=503)
-        if chance.random() < 0.2:
-            well.sandbox.fault(FIAT, "lose_response")
-        minutes_pass(well, chance.randrange(1, 4))
-        for one in well.at_service:
-            if one.status == "pending" and chance.random() < 0.5:
-                well.sandbox.finish(one, "completed")
-    minutes_pass(well, 3)
-    is_well(shop)

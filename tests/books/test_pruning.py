@@ -259,26 +259,6 @@ def test_a_row_that_the_database_cannot_change_is_named_and_stops_no_other(
     assert f"row {bad} of paycheckout_checkout cannot be pruned" in caplog.text
 
 
-def test_a_run_that_was_stopped_is_continued_by_the_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pruning, "_ROWS", 2)
-    for number in range(5):
-        pays(shop, f"paid-{number}")
-        abandons(shop, f"left-{number}")
-    shop.clock.now += AGES
-    whole = prunes(shop, dry_run=True)
-
-    def stop(seconds: float) -> None:
-        raise KeyboardInterrupt
-
-    stopped = pruning.Pruning(shop.runtime.parts, stop)
-    for _ in range(4):
-        with pytest.raises(KeyboardInterrupt):
-            stopped.run(DAYS)
-    rest = prunes(shop)
-    assert (rest.checkout_histories, rest.checkouts) == (whole.checkout_histories - 5, whole.checkouts - 2)
-    assert counts(prunes(shop, dry_run=True)) == (0, 0, 0, 0, 0)
-
-
 def test_a_pruned_order_says_so_and_the_deeds_tell_who_decided(shop: Shop) -> None:
     held = shop.has_held("o-1")
     shop.resolves(held, accept=True)
