@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import pickle
 from decimal import Decimal
 
 import pytest
 
-from flask_paycheckout.client import Invalid, OutcomeUnknown, TransportFailed
-from tests.client import samples
+from flask_paycheckout.client import Invalid, OutcomeUnknown
 from tests.client.access import access_of
-from tests.client.wire import Script, Shop, paged, refusal, success
+from tests.client.wire import Script, Shop, refusal, success
 
 
 def test_an_unknown_read_is_signed_repeated_and_exact() -> None:
@@ -57,11 +54,3 @@ def test_what_could_go_elsewhere_is_not_sent(call: tuple[str, str]) -> None:
 
 def test_a_success_without_data_is_none() -> None:
     assert Shop(Script(b'{"statusCode":200}')).call("PUT", "/x") is None
-
-
-def test_a_page_that_was_stored_cannot_be_followed() -> None:
-    page = Shop(Script(success(paged(samples.RECIPIENT, total_pages=2)))).recipients.list()
-    twin = pickle.loads(pickle.dumps(copy.copy(page)))  # noqa: S301
-    assert twin == page
-    with pytest.raises(ValueError, match="not read by a client"):
-        Shop(Script(TransportFailed("GET /x"))).next_page(twin)

@@ -39,8 +39,6 @@ def test_a_total_names_exactly_one_amount(total: Total, body: bytes) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        pytest.param({"id": "chk_1"}, id="no-url"),
-        pytest.param({**LINK, "id": ""}, id="empty-id"),
         pytest.param({**LINK, "id": "x" * 501}, id="long-id"),
         pytest.param({**LINK, "url": ""}, id="empty-url"),
     ],

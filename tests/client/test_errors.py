@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 import pickle
 from collections.abc import Callable
 
@@ -49,10 +48,8 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-@pytest.mark.parametrize("again", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy], ids=["pickle", "copy"])  # noqa: S301
-def test_errors_survive_a_queue(error: PaymentsError, again: object) -> None:
-    assert callable(again)
-    twin = again(error)
+def test_errors_survive_a_queue(error: PaymentsError) -> None:
+    twin = pickle.loads(pickle.dumps(error))  # noqa: S301
     assert type(twin) is type(error)
     assert vars(twin) == vars(error)
     assert str(twin) == str(error)

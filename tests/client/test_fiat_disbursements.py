@@ -30,11 +30,6 @@ def item(**changed: Any) -> FiatItem:
         (item(amount="1.005"), ValueError, r"items\[1\]\.amount 1.005 has more decimals than USD has \(2\)"),
         (item(recipient_id=None), ValueError, r"items\[1\]\.recipient_id or items\[1\]\.recipient must be given"),
         (item(recipient=NewRecipient(bank=BANK)), ValueError, r"and not both"),
-        (
-            item(recipient_id=None, recipient=NewRecipient(bank={})),  # type: ignore[arg-type]
-            TypeError,
-            r"items\[1\]\.recipient\.bank must be a PayoutBank",
-        ),
         ({"amount": 1}, TypeError, r"items\[1\] must be a FiatItem, not dict"),
     ],
 )
@@ -44,26 +39,6 @@ def test_a_wrong_item_is_named_and_nothing_is_sent(wrong: Any, kind: type[Except
         Shop(script).fiat_disbursements.create("USD", [item(), wrong])
     assert script.requests == []
     assert "canary" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("items", "kind", "fault"),
-    [
-        ([], ValueError, "items is empty"),
-        (item(), TypeError, "items must be a list of FiatItem, not FiatItem"),
-    ],
-)
-def test_a_batch_is_a_list_of_items(items: Any, kind: type[Exception], fault: str) -> None:
-    with pytest.raises(kind, match=fault):
-        Shop(Script(success(BATCH))).fiat_disbursements.create("USD", items)
-
-
-def test_a_lost_batch_names_its_references() -> None:
-    items = [item(reference=f"ref-{number}") for number in range(7)] + [item()]
-    with pytest.raises(OutcomeUnknown) as caught:
-        Shop(Script(httpx.ReadTimeout(""))).fiat_disbursements.create("USD", items)
-    assert caught.value.references == tuple(f"ref-{number}" for number in range(7))
-    assert "(references: 'ref-0', 'ref-1', 'ref-2', 'ref-3', 'ref-4' and 2 more)" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -108,14 +108,3 @@ def test_data_without_any_field_is_no_payout_that_is_missing() -> None:
 
     with pytest.raises(TransportFailed, match="does not say whether there are records"):
         Shop(service, count=0).fiat_disbursements.find(["ref-5"])
-
-
-def test_references_that_cannot_be_are_named() -> None:
-    books = Books(10)
-    payouts = Shop(books).fiat_disbursements
-    with pytest.raises(TypeError, match="references must be several strings, not one"):
-        payouts.find("ref-1")
-    with pytest.raises(TypeError, match=r"references\[1\] must be a string, not int"):
-        payouts.find(["ref-1", 2])  # type: ignore[list-item]
-    assert payouts.find([]) == {}
-    assert books.read == []

@@ -45,7 +45,6 @@ BATCH_V1 = {
 }
 CRYPTO_BATCH = {"totalReceiver": 1, "disburseData": [samples.CRYPTO_DISBURSEMENT], "sumFees": 0.5, "sumAmount": 1}
 PERSON: dict[str, Any] = {"name": "Bo", "email": "b@c.d", "address": "1 Rue", "city": "Lyon", "post_code": "69001"}
-DETAILS = BankDetails(account_name="Bo", currency="USD", country="US")
 EVERYTHING = BankDetails(
     account_name="Bo",
     currency="USD",

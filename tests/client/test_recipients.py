@@ -9,7 +9,6 @@ from tests.client.samples import RECIPIENT
 from tests.client.wire import Script, Shop, success
 
 PERSON: dict[str, Any] = {"name": "Bo", "email": "b@c.d", "address": "1 Rue", "city": "Lyon", "post_code": "69001"}
-BANK = BankDetails(account_name="Bo", currency="USD", country="US", account_number="canary-12", iban_number="canary-3")
 
 
 @pytest.mark.parametrize(("wire", "read"), [(1234567890, "1234567890"), ("0012", "0012"), (1.5, None), (True, None)])
@@ -21,20 +20,8 @@ def test_an_account_number_is_a_string_whatever_it_was(wire: object, read: str |
     assert repr(recipient).count("1234567890") == 0
 
 
-@pytest.mark.parametrize(
-    ("changed", "kind", "fault"),
-    [
-        ({"name": None}, TypeError, "name must be a string"),
-        ({"bank": BankDetails(account_name="Bo", country="US")}, ValueError, r"bank\.currency is missing"),
-        (
-            {"bank": BankDetails(account_name="Bo", currency="USD", country="US", account_number=5)},  # type: ignore[arg-type]
-            TypeError,
-            r"bank\.account_number must be a string",
-        ),
-    ],
-)
-def test_what_cannot_be_sent_is_named(changed: dict[str, Any], kind: type[Exception], fault: str) -> None:
+def test_what_cannot_be_sent_is_named() -> None:
     script = Script(success(RECIPIENT))
-    with pytest.raises(kind, match=fault):
-        Shop(script).recipients.create(**{**PERSON, "bank": BANK, **changed})
+    with pytest.raises(ValueError, match=r"bank\.currency is missing"):
+        Shop(script).recipients.create(**PERSON, bank=BankDetails(account_name="Bo", country="US"))
     assert script.requests == []

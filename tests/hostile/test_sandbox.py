@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterator
-from threading import Thread
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint, make_sender
+from tests.client.wire import RawServer, http, says
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.sandbox.inspector.developer import Developer
 
@@ -199,13 +199,6 @@ def moving_name(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return answers
 
 
-@pytest.fixture
-def listener() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(60)
-        yield listener
-
-
 def test_a_name_that_moved_away_is_not_followed(moving_name: list[str]) -> None:
     moving_name[:] = ["192.0.2.1"]
     check_endpoint("http://shop.localhost/", loopback_only=True)
@@ -213,19 +206,8 @@ def test_a_name_that_moved_away_is_not_followed(moving_name: list[str]) -> None:
         make_sender(loopback_only=True, budget=1)("http://shop.localhost/", {}, b"")
 
 
-def test_a_name_that_moves_between_the_look_and_the_call_is_called_where_it_was(
-    moving_name: list[str], listener: socket.socket
-) -> None:
+def test_a_name_that_moves_between_the_look_and_the_call_is_called_where_it_was(moving_name: list[str]) -> None:
     moving_name[:] = ["127.0.0.1", "192.0.2.1"]
-    port = listener.getsockname()[1]
-
-    def answers() -> None:
-        line, _ = listener.accept()
-        with line:
-            line.recv(65536)
-            line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-
-    thread = Thread(target=answers)
-    thread.start()
-    assert make_sender(loopback_only=True, budget=60)(f"http://shop.localhost:{port}/", {}, b"") == 200
-    thread.join()
+    with closing(RawServer(says(http(b"")))) as server:
+        url = server.base_url.replace("127.0.0.1", "shop.localhost")
+        assert make_sender(loopback_only=True, budget=60)(url, {}, b"") == 200

@@ -189,13 +189,11 @@ class Quart:
     ("arguments", "message"),
     [
         ((None,), r"Host\(Model\.metadata, engine, session\)"),
-        (("sqlite://",), r"db = SQLAlchemy\(app\); init_app\(app, db\)"),
         ((LiteSQLAlchemy(),), r"metadata=Model\.metadata"),
-        ((LiteSQLAlchemy(), "Model"), r"metadata=Model\.metadata"),
         ((Host(MetaData(), lambda: None, lambda: None), MetaData()), "Leave it out"),  # type: ignore[arg-type,return-value]
         ((Host(MetaData(), None, lambda: None),), "NoneType and function"),  # type: ignore[arg-type,return-value]
     ],
-    ids=["nothing", "an address", "no metadata", "no MetaData", "metadata in vain", "no engine"],
+    ids=["nothing", "no metadata", "metadata in vain", "no engine"],
 )
 def test_anything_else_is_refused_with_what_to_write(arguments: Any, message: str) -> None:
     db, metadata = (*arguments, None)[:2]

@@ -81,11 +81,7 @@ def logs_in(desk: Desk) -> None:
     token = auth.register("new@example.com", "a long pass phrase 1", "New Person", country="France", national_id="N1")
     first = auth.verify_login(token, desk.otp_of("new@example.com"))
     assert first.user is not None
-    assert (first.user.email, first.user.legal_full_name, first.user.country) == (
-        "new@example.com",
-        "New Person",
-        "France",
-    )
+    assert (first.user.email, first.user.country) == ("new@example.com", "France")
     token = auth.login("merchant@example.com", "sandbox-password")
     login = auth.verify_login(token, desk.otp_of("merchant@example.com"), disable_expire=True)
     with desk.connect(login.access_token) as client:
@@ -118,8 +114,7 @@ def keeps_recipients(desk: Desk) -> None:
     recipients = desk.client.recipients
     made = make_recipient(desk)
     (bank,) = made.bank
-    assert (made.name, made.recipient_type, made.post_code) == ("Zoë Łukasz", "Individual", "75002")
-    assert (bank.account_name, bank.account_number, bank.currency) == ("Zoë Łukasz", "1234567890", "USD")
+    assert (made.name, bank.account_number) == ("Zoë Łukasz", "1234567890")
     assert recipients.get(made.id) == made
     changed = recipients.update(made.id, name="Zoë Nowak", bank=BankDetails(account_name="Zoë Łukasz"), **PERSON)
     assert (changed.id, changed.name) == (made.id, "Zoë Nowak")
@@ -145,25 +140,19 @@ def pays_out(desk: Desk) -> None:
     ]
     batch = fiat.create("USD", items)
     assert (batch.total_recipient, batch.sum_amount) == (2, Decimal("35.5"))
-    assert batch.sum_fees == sum(item.fee_amount or 0 for item in batch.disburse_data)
     first, second = batch.disburse_data
-    assert (first.reference, first.amount, first.status, first.currency) == ("pay-1", Decimal("10.5"), "pending", "USD")
-    assert second.recipient is not None
-    assert second.recipient.bank is not None
-    assert second.recipient.bank.account_number == "000123"
+    assert (first.reference, first.amount, first.status) == ("pay-1", Decimal("10.5"), "pending")
     refuses(lambda: fiat.create("USD", [replace(item, amount=11) for item in items]))
     refuses(lambda: fiat.report(first.disbursement_id))
     fiat.sandbox_update(first.disbursement_id, "completed")
     done = fiat.get(first.disbursement_id)
-    assert (done.status, done.reference, done.amount) == ("completed", "pay-1", Decimal("10.5"))
+    assert done.status == "completed"
     assert fiat.report(first.disbursement_id).startswith(b"%PDF")
     old = fiat.create_v1([FiatItemV1(amount=n + 10, currency="USD", recipient_id=recipient.id) for n in range(12)])
-    assert (old.total_recipient, [total.currency for total in old.sum_amount]) == (12, ["USD"])
     found = [item.disbursement_id for item in fiat.iterate(limit=5)]
     assert {item.disbursement_id for item in (*batch.disburse_data, *old.disburse_data)} <= set(found)
     assert len(found) == len(set(found))
-    (searched,) = fiat.list(disbursement_id=second.disbursement_id).docs
-    assert searched.reference == "pay-2"
+    assert [one.reference for one in fiat.list(disbursement_id=second.disbursement_id)] == ["pay-2"]
 
 
 def pays_out_tokens(desk: Desk) -> None:
@@ -173,17 +162,13 @@ def pays_out_tokens(desk: Desk) -> None:
     batch = crypto.create("usdc-polygon", [receiver])
     (made,) = batch.disburse_data
     assert (made.amount, made.status, made.reference) == (Decimal("10.123456"), "pending", "token-1")
-    assert (made.token, made.token_decimal, made.receiver_address) == ("usdc-polygon", 6, WALLET)
-    assert (batch.total_receiver, batch.sum_amount, batch.sum_fees) == (1, made.amount, made.fee_amount)
     desk.client.fiat_disbursements.sandbox_update(made.disbursement_id, "completed")
 
 
 def looks_things_up(desk: Desk) -> None:
     references = desk.client.references
     assert "USD" in {currency.currency for currency in references.currencies()}
-    tokens = {crypto.id: crypto for crypto in references.cryptos()}
-    assert (tokens["usdc-polygon"].chain_id, tokens["usdc-polygon"].decimal) == (137, 6)
-    assert {crypto.id for crypto in references.cryptos(blockchain_type="STELLAR")} < set(tokens)
+    assert 0 < len(references.cryptos(blockchain_type="STELLAR")) < len(references.cryptos())
     assert 0 < len(references.banks(limit=3, disbursment_available=True).docs) <= 3
     assert references.payment_methods(for_deposit=True)
 
@@ -206,12 +191,7 @@ def uses_old_payments(desk: Desk) -> None:
         for number in (100, 50, 51)
     ]
     seen = payments.get(made[0].payment_id)
-    assert (seen.payment_id, seen.reason, seen.status, seen.input_amount) == (
-        made[0].payment_id,
-        "salary",
-        "pending",
-        Decimal(100),
-    )
+    assert (seen.reason, seen.status, seen.input_amount) == ("salary", "pending", Decimal(100))
     page = payments.list(status="pending", min_input_amount=100, max_input_amount="100.00", reason="salary")
     assert made[0].payment_id in {found.payment_id for found in page.docs}
     assert {one.payment_id for one in made} <= {found.payment_id for found in payments.iterate(limit=2)}

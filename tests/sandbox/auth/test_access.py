@@ -87,7 +87,7 @@ def test_the_token_of_a_login_is_its_users(sandbox: Flask, visitor: Visitor) -> 
     assert whose(sandbox, f"Bearer {login['accessToken']}") == login["user"]["id"] != USER_ID
 
 
-@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Bearer wrong", "wrong", "Basic YTpi", "Bearer é"])
+@pytest.mark.parametrize("header", [None, "Bearer ", "Bearer wrong", "Basic YTpi", "Bearer é"])
 def test_without_a_valid_token_it_is_401(sandbox: Flask, header: str | None) -> None:
     assert whose(sandbox, header) == 401
 

@@ -58,15 +58,6 @@ def test_a_wrong_password_and_an_unknown_address_cost_the_same_work(
     assert hashed[0] == hashed[1]
 
 
-def test_the_otp_of_another_login_does_not_fit(visitor: Visitor) -> None:
-    first, first_otp = visitor.begins(), visitor.otp()
-    visitor.begins()
-    # One time in a million both are the same digits.
-    if visitor.otp() != first_otp:
-        assert visitor.confirms(first, visitor.otp()).code == 401
-    assert visitor.confirms(first, first_otp).body["status"] == 200
-
-
 def test_many_confirmations_at_once_give_one_access_token(sandbox: Flask, visitor: Visitor) -> None:
     token, otp = visitor.begins(), visitor.otp()
     answers = at_once(*[lambda: Visitor(sandbox).confirms(token, otp).http_status] * 4)

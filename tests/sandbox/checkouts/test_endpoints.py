@@ -63,14 +63,6 @@ def test_some_enabled_method_must_take_what_the_customer_pays(
     assert merchant.asks_checkout(inputCurrency="CHF", inputAmount=20).code == 400, "a currency nobody pays in"
 
 
-@pytest.mark.each_database
-def test_a_disabled_method_does_not_count(merchant: Merchant, tester: Tester) -> None:
-    body = {"inputCurrency": "USD", "inputAmount": 90_000}
-    assert merchant.asks_checkout(**body).code == 200
-    tester.does("POST", "account", {"paymentMethods": [{"code": "us_usdc_polygon", "enabled": False}]})
-    assert merchant.asks_checkout(**body).code == 400
-
-
 def test_an_account_without_checkout_is_told_so(merchant: Merchant, tester: Tester) -> None:
     tester.does("POST", "account", {"checkoutEnabled": False})
     refused = merchant.asks_checkout(inputCurrency="USD", inputAmount=5)

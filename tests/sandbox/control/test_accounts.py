@@ -10,7 +10,6 @@ from flask import Flask
 
 from tests.sandbox.actors import ACCOUNTS_URL, ENDPOINT, Answer, Merchant, Receiver, Tester, call
 from tests.sandbox.auth.visitors import Visitor
-from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import Payer
 from tests.sandbox.payments import customers
 from tests.sandbox.recipients.payees import adds
@@ -19,20 +18,14 @@ SECRETS = ("clientSecret", "accessToken", "password")
 UNKNOWN = "5a6d0000000000000000ffff"
 
 
-def payer_of(app: Flask, account: dict[str, Any]) -> Payer:
-    payer = Payer(app, account["clientSecret"], account["clientId"])
-    payer.access_token = account["accessToken"]
-    return payer
-
-
 @pytest.fixture
 def first(sandbox: Flask, tester: Tester) -> Payer:
-    return payer_of(sandbox, tester.does("GET", "accounts/default"))
+    return Payer.of(sandbox, tester.does("GET", "accounts/default"))
 
 
 @pytest.fixture
 def anna(sandbox: Flask, tester: Tester) -> Payer:
-    return payer_of(sandbox, tester.makes_account("anna", webhookUrl=ACCOUNTS_URL))
+    return Payer.of(sandbox, tester.makes_account("anna", webhookUrl=ACCOUNTS_URL))
 
 
 def recipient_of(merchant: Merchant) -> str:
@@ -63,9 +56,7 @@ PARTS: dict[str, tuple[Callable[[Payer], str], list[Callable[[Payer, str], Answe
             lambda other, key: other.calls("GET", f"/v1/recipient/{key}"),
             lambda other, key: other.calls("PATCH", f"/v1/recipient/{key}", {"name": "Mine"}),
             lambda other, key: other.calls("DELETE", f"/v1/recipient/{key}"),
-            lambda other, key: other.calls("DELETE", f"/v1/recipient?id={key}"),
             lambda other, key: other.pays({"recipientId": key, "amount": 5}),
-            lambda other, key: other.pays_v1({"recipientId": key, "amount": 5, "currency": "USD"}),
             lambda other, key: customers.sends(other, receiverId=key),
         ],
     ),
@@ -106,7 +97,7 @@ def test_an_account_has_all_that_a_merchant_needs(sandbox: Flask, tester: Tester
     assert made == tester.does("GET", "accounts/anna")
     default, listed = tester.does("GET", "accounts")
     assert (default["name"], made.items() - listed.items()) == ("default", {(field, made[field]) for field in SECRETS})
-    payer = payer_of(sandbox, made)
+    payer = Payer.of(sandbox, made)
     assert payer.sees(pays(payer))["createdBy"] == made["userId"]
     assert Visitor(sandbox).logs_in_fully(made["email"], made["password"])["user"]["id"] == made["userId"]
     assert Visitor(sandbox).logs_in(made["email"], "sandbox-password").http_status == 401
@@ -118,7 +109,7 @@ def test_an_account_has_all_that_a_merchant_needs(sandbox: Flask, tester: Tester
 def test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_address(
     sandbox: Flask, first: Payer, anna: Payer, tester: Tester, receiver: Receiver
 ) -> None:
-    bo = payer_of(sandbox, tester.makes_account("bo"))
+    bo = Payer.of(sandbox, tester.makes_account("bo"))
     for payer in (first, anna, bo):
         tester.pays(payer.makes_checkout())
         payer.forces(pays(payer))
@@ -155,14 +146,13 @@ def test_a_removed_account_leaves_nothing_but_lines_in_the_log(
     sandbox: Flask, first: Payer, tester: Tester, receiver: Receiver
 ) -> None:
     made = tester.makes_account("anna", webhookUrl=ACCOUNTS_URL)
-    anna = payer_of(sandbox, made)
+    anna = Payer.of(sandbox, made)
     for make, _ in PARTS.values():
         make(anna)
     kept, paid = picks(first), picks(anna)
     pays(first)
     tester.orders_fault("webhook", "delay", seconds=60, account="anna")
     tester.pays(paid)
-    Visitor(sandbox).begins(made["email"], made["password"])
     before = tester.requests()
     tester.does("DELETE", "accounts/anna")
     assert tester.requests() == before
@@ -170,20 +160,18 @@ def test_a_removed_account_leaves_nothing_but_lines_in_the_log(
     assert receiver.received == []
     assert anna.reads_deposit(paid).code == anna.sends("POST", "/v1/disbursement/crypto", {}).code == 401
     assert sandbox.test_client().get(f"/checkout/{paid}").status_code == 404
-    assert tester.does("GET", "webhooks") == tester.does("GET", "mails") == tester.does("GET", "faults") == []
+    assert tester.does("GET", "webhooks") == tester.does("GET", "faults") == []
     assert {one["account"] for one in tester.does("GET", "disbursements")} == {"default"}
     assert first.reads_deposit(kept).code == 200
     assert [tester.refuses("DELETE", f"accounts/{name}")[0] for name in ("anna", "default")] == [404, 409]
-    assert payer_of(sandbox, tester.makes_account("anna")).reads_deposit(paid).code == 404
+    assert Payer.of(sandbox, tester.makes_account("anna")).reads_deposit(paid).code == 404
 
 
 def test_keys_are_replaced_and_the_old_ones_refused_at_once(sandbox: Flask, anna: Payer, tester: Tester) -> None:
-    new = payer_of(sandbox, tester.does("POST", "accounts/anna/keys"))
+    new = Payer.of(sandbox, tester.does("POST", "accounts/anna/keys"))
     for payer, signed, with_token in ((anna, 401, 401), (new, 404, 400)):
         assert payer.reads_deposit("none").code == signed
         assert payer.sends("POST", "/v1/disbursement/crypto", {}).code == with_token
-    given = {"clientId": "anna-2", "clientSecret": "s", "accessToken": "t"}
-    assert tester.does("POST", "accounts/anna/keys", given).items() >= given.items()
     assert tester.refuses("POST", "accounts/anna/keys", {"clientId": "sandbox-client"}) == (409, "clientId")
 
 
@@ -195,15 +183,6 @@ def test_a_fault_of_an_account_strikes_nobody_else(first: Payer, anna: Payer, te
     Merchant(anna.app, "guessed", anna.client_id).gets("/v1/deposit/5")
     log = [(one["account"], one["fault"]) for one in tester.requests()]
     assert log == [(None, None), ("anna", kind), ("default", None)]
-
-
-def test_a_fault_that_could_never_strike_an_account_is_refused(tester: Tester) -> None:
-    for operation, refused in (
-        *((one, (400, "account")) for one in ("POST /v1/auth/login", "GET /checkout/{checkout_id}")),
-        ("POST /v1/checkout", (404, "account")),
-    ):
-        order = {"kind": "error", "account": "default" if refused[0] == 400 else "bo", "operation": operation}
-        assert tester.refuses("POST", "faults", order) == refused
 
 
 def test_the_log_tells_whose_credentials_were_accepted(
@@ -223,13 +202,10 @@ def test_the_log_tells_whose_credentials_were_accepted(
 @pytest.mark.parametrize(
     ("body", "status", "field"),
     [
-        *(({"name": name}, 400, "name") for name in (None, "", "../clock", "a" * 41, "a\n")),
+        ({"name": "../clock"}, 400, "name"),
         ({"name": "default"}, 409, "name"),
         ({"clientId": "a b"}, 400, "clientId"),
-        ({"accessToken": "a\0b"}, 400, "accessToken"),
-        ({"email": "nobody"}, 400, "email"),
         ({"webhookUrl": "ftp://127.0.0.1/"}, 400, "webhookUrl"),
-        ({"clientId": "sandbox-client"}, 409, "clientId"),
         ({"accessToken": "sandbox-access-token"}, 409, "accessToken"),
         ({"email": "Merchant@Example.com"}, 409, "email"),
     ],
@@ -240,13 +216,3 @@ def test_what_an_account_cannot_be_is_refused_by_name(
 ) -> None:
     assert tester.refuses("POST", "accounts", {"name": "anna"} | body) == (status, field)
     assert len(tester.does("GET", "accounts")) == 1
-
-
-@pytest.mark.each_database
-def test_a_seed_repeats_an_account_and_a_reset_takes_it_away(make_sandbox: MakeSandbox) -> None:
-    tester = Tester(make_sandbox())
-    made, other = (tester.makes_account(name) for name in ("anna", "bo"))
-    assert not {made[field] for field in SECRETS} & {other[field] for field in SECRETS}
-    tester.does("POST", "reset")
-    assert [one["name"] for one in tester.does("GET", "accounts")] == ["default"]
-    assert tester.makes_account("anna") == made

@@ -46,10 +46,7 @@ def test_an_event_happens_to_what_is_named(merchant: Merchant, tester: Tester, r
     assert receiver.order_ids == [checkout] * 3
     payout = triggers(tester, "payout")["id"]
     assert triggers(tester, "payout-failed", id=payout)["status"] == "failed"
-    for event, about, what in (
-        *(("paid", checkout, "checkout"), ("expired", checkout, "checkout")),
-        ("payout-failed", payout, "disbursement"),
-    ):
+    for event, about, what in (("paid", checkout, "checkout"), ("payout-failed", payout, "disbursement")):
         assert tester.refuses("POST", "trigger", {"event": event, "id": about}) == (409, what)
 
 
@@ -69,14 +66,9 @@ def test_a_refund_goes_out_once(tester: Tester) -> None:
     ("sent", "refused"),
     [
         ({"event": "nothing"}, (400, "event")),
-        ({"event": "checkout", "paymentMethod": "us_qr"}, (400, "paymentMethod")),
         ({"event": "paid", "paymentMethod": "nothing"}, (400, "paymentMethod")),
         ({"event": "paid", "account": "nobody"}, (404, "account")),
-        ({"event": "payout", "id": "x"}, (400, "id")),
-        *(
-            ({"event": event, "id": "nothing"}, (404, what))
-            for event, what in (("refund", "checkout"), ("payout-failed", "disbursement"), ("webhook", "webhook"))
-        ),
+        ({"event": "refund", "id": "nothing"}, (404, "checkout")),
     ],
 )
 def test_what_cannot_happen_is_refused_and_leaves_nothing(

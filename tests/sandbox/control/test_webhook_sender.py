@@ -56,18 +56,6 @@ class Slow(Receiver):
         self.reacts = lambda payload: self.goes_on.wait(PATIENCE)
 
 
-def test_a_call_does_not_wait_for_the_receiver_of_its_webhook() -> None:
-    receiver = Slow()
-    with made(receiver) as app:
-        checkout = Merchant(app).makes_checkout()
-        # It returns, although the receiver answers only after it.
-        Tester(app).pays(checkout)
-        eventually(lambda: receiver.order_ids == [checkout])
-        assert delivered(app) == []
-        receiver.goes_on.set()
-        eventually(lambda: delivered(app) == [checkout])
-
-
 def test_before_response_still_overtakes_the_answer() -> None:
     receiver = Receiver()
     with made(receiver) as app:

@@ -8,7 +8,6 @@ from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -25,17 +24,13 @@ from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Tester
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.databases import disconnect
 from tests.sandbox.disbursements.payers import Payer
+from tests.sandbox.world.test_databases import database
+
+__all__ = ["database"]
 
 NAMES = ("anna", "Bo.2", "c-i_3")
 LISTS = ("accounts", "mails", "webhooks", "disbursements", "requests", "faults", "events?last=200")
-PAGES = ("/", *(f"/inspector/{name}" for name in ("accounts", "requests", "mails", "webhooks", "control", "unknowns")))
-
-
-@pytest.fixture(params=["memory", "file", pytest.param("postgresql", marks=pytest.mark.slow("PostgreSQL"))])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgresql":
-        return str(request.getfixturevalue("postgres_database"))
-    return "sqlite://" if request.param == "memory" else f"sqlite:///{tmp_path / 'sandbox.db'}"
+PAGES = ("/", *(f"/inspector/{name}" for name in ("accounts", "requests", "mails", "webhooks", "control")))
 
 
 def opened(database: str, **options: Any) -> Flask:
@@ -75,9 +70,7 @@ class Inside:
 
     @property
     def payer(self) -> Payer:
-        payer = Payer(self.as_app, self.made["clientSecret"], self.made["clientId"])
-        payer.access_token = self.made["accessToken"]
-        return payer
+        return Payer.of(self.as_app, self.made)
 
     def page(self, path: str) -> str:
         password = b64encode(f"me:{self.made['controlToken']}".encode()).decode()
@@ -145,8 +138,7 @@ def test_a_token_opens_its_own_world_only(operated: Flask) -> None:
     for given, where in ((token, other.as_app), (CONTROL_TOKEN, other.as_app), (token, operated)):
         assert Tester(where, given).refuses("POST", "reset") == (401, "X-Sandbox-Control")
     assert anna.tester.refuses("POST", "worlds", {"name": "more"}) == (403, "worlds")
-    stranger = Payer(other.as_app, anna.made["clientSecret"], anna.made["clientId"])
-    stranger.access_token = anna.made["accessToken"]
+    stranger = Payer.of(other.as_app, anna.made)
     assert stranger.reads_deposit("none").code == stranger.sends_tokens({"amount": 5}).code == 401
     asked = other.open("/inspector/mails", method="GET")
     assert (asked.status_code, asked.headers["WWW-Authenticate"]) == (401, 'Basic realm="Payments sandbox, world bo"')
@@ -184,7 +176,7 @@ def test_worlds_are_listed_thrown_away_and_made_anew(operated: Flask) -> None:
     assert old.tester.refuses("GET", "clock")[0] == 401
 
 
-@pytest.mark.parametrize("name", ["", "..", "a/b", "a" * 41, 'a"b', 7, None])
+@pytest.mark.parametrize("name", ["", "..", "a/b", 'a"b', None])
 def test_a_name_that_could_be_something_else_is_refused(name: object) -> None:
     assert Tester(opened("sqlite://")).refuses("POST", "worlds", {"name": name}) == (400, "name")
 

@@ -64,11 +64,7 @@ def test_a_method_picked_in_minute_14_stays_payable_long_after_the_page(merchant
     assert tester.pays(checkout)["status"] == "completed"
 
 
-@pytest.mark.parametrize(
-    ("status", "late", "code"),
-    [("expired", "completes", 200), ("failed", "refused", 409)],
-    ids=["completes", "refused"],
-)
+@pytest.mark.parametrize(("status", "late", "code"), [("expired", "completes", 200), ("failed", "refused", 409)])
 def test_unknown_deposit_after_expiry(make_sandbox: MakeSandbox, status: str, late: str, code: int) -> None:
     app = make_sandbox(deposit_after_expiry=status, late_payment=late)
     merchant, tester = Merchant(app), Tester(app)
@@ -87,10 +83,7 @@ COMMON = {
 }
 
 
-@pytest.mark.parametrize(
-    ("method", "where"),
-    [("us_bank_transfer", "paymentFiat"), ("us_qr", "paymentFiat"), ("us_usdc_polygon", "paymentCrypto")],
-)
+@pytest.mark.parametrize(("method", "where"), [("us_qr", "paymentFiat"), ("us_usdc_polygon", "paymentCrypto")])
 def test_a_deposit_is_read_and_updated_with_every_field(
     merchant: Merchant, tester: Tester, receiver: Receiver, method: str, where: str
 ) -> None:

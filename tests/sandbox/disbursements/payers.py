@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flask import Flask
 from werkzeug.test import TestResponse
 
 from tests.sandbox.actors import Answer, Merchant, call
@@ -38,6 +39,13 @@ class Payer(Merchant):
     """Creates with the access token, reads with a signature."""
 
     access_token = ACCESS_TOKEN
+
+    @classmethod
+    def of(cls, app: Flask, account: dict[str, Any]) -> Payer:
+        """With the keys of a further account."""
+        payer = cls(app, account["clientSecret"], account["clientId"])
+        payer.access_token = account["accessToken"]
+        return payer
 
     def sends(self, method: str, path: str, body: Any = None) -> Answer:
         return call(self.app, method, path, body, {"Authorization": f"Bearer {self.access_token}"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flask_paycheckout.sandbox.disbursements.addresses import checksummed, fault_of, is_payable, sending_wallet
+from flask_paycheckout.sandbox.disbursements.addresses import checksummed, fault_of, is_payable
 from flask_paycheckout.sandbox.world.money import EVM, STELLAR
 
 # From EIP-55 itself.
@@ -59,10 +59,3 @@ def test_a_stellar_address_with_one_wrong_letter_is_refused() -> None:
 )
 def test_what_is_no_stellar_account_is_refused(address: str) -> None:
     assert "no Stellar account address" in str(fault_of(address, STELLAR))
-
-
-@pytest.mark.parametrize("blockchain_type", [EVM, STELLAR])
-def test_the_services_own_wallets_are_valid_and_one_for_each_account(blockchain_type: str) -> None:
-    one, other = sending_wallet("a", blockchain_type), sending_wallet("b", blockchain_type)
-    assert fault_of(one, blockchain_type) is None
-    assert one == sending_wallet("a", blockchain_type) != other

@@ -36,11 +36,11 @@ def test_every_token_can_be_sent_and_shows_its_network(payer: Payer) -> None:
         assert item.get("tokenAddress", "") == token.address
 
 
-@pytest.mark.parametrize("token", ["doge-moon", "usdt-tron", "USDC-polygon", "USD"])
-def test_an_unknown_token_is_not_found_as_the_interface_words_it(payer: Payer, token: str) -> None:
-    refused = payer.sends_tokens(SENT | {"reference": "r"}, token=token)
+def test_an_unknown_token_is_not_found_as_the_interface_words_it(payer: Payer) -> None:
+    for token in ("doge-moon", "USDC-polygon"):
+        refused = payer.sends_tokens(SENT | {"reference": "r"}, token=token)
+        assert refused.body == {"statusCode": 400, "error": "Not Found", "message": "Payment method not found"}
     assert payer.sends_tokens(SENT | {"reference": "r"}).code == 200, "nothing was sent"
-    assert refused.body == {"statusCode": 400, "error": "Not Found", "message": "Payment method not found"}
 
 
 @pytest.mark.parametrize(("token", "wallet"), [("usdc-polygon", WALLET), ("usdc-stellar", STELLAR_WALLET)])

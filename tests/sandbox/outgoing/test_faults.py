@@ -70,16 +70,6 @@ def test_a_fault_with_a_share_strikes_that_share_and_leaves_the_rest_to_the_next
     assert [one["times"] for one in tester.does("GET", "faults")] == [1000 - seen.count(code) for code in (501, 502)]
 
 
-def test_one_seed_draws_the_same_shares_again() -> None:
-    def drawn(seed: int | None) -> list[int]:
-        app = create_sandbox(control_token=CONTROL_TOKEN, seed=seed)
-        Tester(app).orders_fault(READ, "error", times=100, share=0.5)
-        return answers_to_reads(Merchant(app), 60)
-
-    assert drawn(1) == drawn(1) != drawn(2)
-    assert drawn(None) != drawn(None)
-
-
 def test_a_fault_can_be_meant_for_one_path_or_the_hosted_page(
     sandbox: Flask, merchant: Merchant, tester: Tester
 ) -> None:
@@ -93,13 +83,10 @@ def test_a_fault_can_be_meant_for_one_path_or_the_hosted_page(
 @pytest.mark.parametrize(
     ("field", "wrong"),
     [
-        *(("operation", {"operation": other}) for other in ("GET /v1/nothing", "DELETE /v1/checkout", None)),
-        *(
-            ("kind", {"operation": other, "kind": kind})
-            for other, kind in ((CREATE, "duplicate"), ("webhook", "garbage"))
-        ),
-        *(("share", {"share": share}) for share in (0, 1.01)),
-        *(("seconds", {"kind": "delay", "seconds": seconds}) for seconds in (None, 61)),
+        ("operation", {"operation": "DELETE /v1/checkout"}),
+        ("kind", {"operation": "webhook", "kind": "garbage"}),
+        ("share", {"share": 1.01}),
+        ("seconds", {"kind": "delay", "seconds": 61}),
     ],
 )
 def test_a_fault_that_could_never_strike_is_refused(tester: Tester, field: str, wrong: dict[str, Any]) -> None:

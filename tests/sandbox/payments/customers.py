@@ -6,11 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from tests.sandbox.actors import Answer, Merchant
-
-RECIPIENT = "5a6d00000000000000000101"
-OTHER_RECIPIENT = "5a6d00000000000000000102"
-WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
-STELLAR_WALLET = "GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN"
+from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET
 
 
 def order(**fields: Any) -> dict[str, Any]:
@@ -20,7 +16,7 @@ def order(**fields: Any) -> dict[str, Any]:
         "inputAmount": 100,
         "senderName": "Sam Sender",
         "senderEmail": "sam@example.com",
-        "receiverId": RECIPIENT,
+        "receiverId": RECIPIENTS["USD"],
         "inputCurrency": "usdc-polygon",
         "outputCurrency": "USD",
     } | fields

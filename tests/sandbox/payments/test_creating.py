@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-import pytest
-
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.payments.customers import details, lists, order, quotes, sends
 from tests.sandbox.recipients.payees import adds, bank
@@ -57,10 +55,9 @@ CONVERTED = [("Converted to", "completed"), ("Sent to receipient account", "pend
 ARRIVED = ("Received by recipient account", "completed")
 
 
-@pytest.mark.parametrize("network", ["ach", "wire"])
-def test_a_payment_is_processed_and_completed_once_each(merchant: Merchant, tester: Tester, network: str) -> None:
-    made = sends(merchant, usNetwork=network).data
-    assert made["activityHistory"][0]["description"].endswith(f"by {network}.")
+def test_a_payment_is_processed_and_completed_once_each(merchant: Merchant, tester: Tester) -> None:
+    made = sends(merchant, usNetwork="ach").data
+    assert made["activityHistory"][0]["description"].endswith("by ach.")
     tester.advances(minutes=4)
     assert details(merchant, made["id"]).data == made
     tester.advances(minutes=2)
@@ -68,10 +65,7 @@ def test_a_payment_is_processed_and_completed_once_each(merchant: Merchant, test
     assert (processed["status"], activities(processed)) == ("processed", [SIGNED, *CONVERTED])
     assert processed["transactionHash"].startswith("0x")
     assert len({entry["_id"] for entry in processed["activityHistory"]}) == 3
-    moved = ("status", "updatedAt", "activityHistory", "transactionHash")
-    assert processed | dict.fromkeys(moved) == made | dict.fromkeys(moved)
     for _ in range(3):
         tester.advances(hours=1)
     completed = details(merchant, made["id"]).data
     assert (completed["status"], activities(completed)) == ("completed", [SIGNED, *CONVERTED, ARRIVED])
-    assert completed["updatedAt"] > processed["updatedAt"]

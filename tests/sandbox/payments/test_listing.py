@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.sandbox.actors import Merchant, Tester
-from tests.sandbox.payments.customers import OTHER_RECIPIENT, STELLAR_WALLET, found, lists, makes
+from tests.sandbox.disbursements.payers import RECIPIENTS, STELLAR_WALLET
+from tests.sandbox.payments.customers import found, lists, makes
 
 # What a list asks for, and which of the two payments it shows.
 FILTERS: list[tuple[dict[str, str], str]] = [
@@ -37,7 +38,7 @@ def both(merchant: Merchant, tester: Tester) -> tuple[str, str]:
     tester.advances(minutes=6)
     second = makes(
         merchant,
-        **{"reason": "Wages", "inputAmount": 1500, "receiverId": OTHER_RECIPIENT, "outputCurrency": "EUR"},
+        **{"reason": "Wages", "inputAmount": 1500, "receiverId": RECIPIENTS["GBP"], "outputCurrency": "EUR"},
         **{"senderName": "Öz Müller", "senderEmail": "oz@example.org", "inputCurrency": "usdc-stellar"},
         walletAddress=STELLAR_WALLET,
     )

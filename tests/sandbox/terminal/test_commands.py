@@ -108,21 +108,15 @@ def test_a_file_of_triggers_and_calls_brings_a_sandbox_into_a_state(run: Run, tm
     order, picked, paid = run("run", str(file))
     assert picked["deposit"]["inputAmount"] == 40.1
     assert (paid["id"], paid["status"]) == (order["id"], "completed")
-    for text, told in (
-        ('[{"event": "paid"}, {"event": "paid", "id": "$nobody.id"}, {"event": "paid"}]', "Step 2: "),
-        ('[{"event": "paid"}, 5]', "objects"),
-        ("[[accounts]]", "no JSON"),
-    ):
-        file.write_text(text)
-        assert told in run("run", str(file), code=2)
+    file.write_text('[{"event": "paid"}, {"event": "paid", "id": "$nobody.id"}, {"event": "paid"}]')
+    assert "Step 2: " in run("run", str(file), code=2)
     assert len(run("webhooks")) == 2, "what comes after a refusal is not done"
 
 
-@pytest.mark.parametrize("command", ["--list-unknowns", "try-unknowns --only http_status -- true", "clock --help"])
-def test_a_command_imports_nothing_of_the_server(command: str) -> None:
+def test_a_command_imports_nothing_of_the_server() -> None:
     program = "import sys; from flask_paycheckout.sandbox.terminal.commands import main; main(sys.argv[1:])"
     program += "; print(*sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", program, *command.split()], capture_output=True, text=True, check=True)
+    ran = subprocess.run([sys.executable, "-c", program, "--list-unknowns"], capture_output=True, text=True, check=True)
     loaded = ran.stdout.splitlines()[-1].split()
     assert "click" in loaded
     assert not {"flask", "sqlalchemy", "werkzeug", "flask_paycheckout.sandbox.app"} & set(loaded)
@@ -133,13 +127,9 @@ def test_a_command_imports_nothing_of_the_server(command: str) -> None:
     [
         (["pay", "nothing?x"], 1, "checkout does not exist"),
         (["clock", "--control-token", "wrong"], 4, "SANDBOX_CONTROL_TOKEN"),
-        (["clock", "--control-token", "ö"], 2, "printable ASCII"),
         (["clock", "--url", "http://127.0.0.1:9"], 3, "No sandbox answers"),
-        (["clock", "--url", "127.0.0.1:8790"], 2, "no http or https address"),
-        (["fault", "webhook"], 1, "kind"),
         (["trigger", "paied"], 1, "Did you mean paid"),
         (["pay", "x", "--amount", "much"], 2, "is no amount"),
-        (["clock", "--field", "nothing"], 2, "no such field"),
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
@@ -150,19 +140,9 @@ def test_what_goes_wrong_is_one_sentence_and_an_exit_code(
     said = capsys.readouterr()
     assert told in said.err
     assert (said.out, said.err.count("\n"), CONTROL_TOKEN in said.err) == ("", 1, False)
-    if "--field" not in arguments:
-        assert main([*arguments, "--json"]) == code
-        problem = json.loads(capsys.readouterr().err)
-        assert (problem["exitCode"], told in problem["error"]) == (code, True)
-
-
-def test_another_server_is_no_sandbox(capsys: pytest.CaptureFixture[str]) -> None:
-    other = Flask("other")
-    other.add_url_rule("/_sandbox/clock", "clock", view_func=lambda: "now")
-    with served(other) as url:
-        for command in ("clock", "reset"):
-            assert main([command, "--url", url, "--control-token", "t"]) == 3
-            assert "is no sandbox" in capsys.readouterr().err
+    assert main([*arguments, "--json"]) == code
+    problem = json.loads(capsys.readouterr().err)
+    assert (problem["exitCode"], told in problem["error"]) == (code, True)
 
 
 def test_a_call_is_signed_by_an_account_and_its_answer_printed(
@@ -196,7 +176,6 @@ def test_tail_is_filtered(run: Run, tester: Tester, merchant: Merchant, capsys: 
     tester.pays(merchant.makes_checkout())
     for option, value, expected in (
         ("--kind", "deposit", ["pending", "completed"]),
-        ("--status", "4xx", ["404"]),
         ("--path", "/v1/deposit", ["404"]),
         ("--kind", "webhook", ["no_endpoint"]),
     ):

@@ -14,22 +14,22 @@ from tests.sandbox.actors import Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import Payer, given
 
-NAMES = {
-    "latin": "Zoë Łukasiewicz Ångström",
-    "greek-and-cyrillic": "Ξένη Παπαδοπούλου Ольга Їжакевич",
-    "chinese-and-japanese": "王小明 砂場ひらがなカタカナ",
-    "korean": "김철수 뷁",
-    "thai": "สมชาย ใจดี",
-    "georgian-armenian-ethiopic": "ქართული Հայերեն አማርኛ",
-}
+NAMES = (
+    "Zoë Łukasiewicz Ångström",
+    "Ξένη Παπαδοπούλου Ольга Їжакевич",
+    "王小明 砂場ひらがなカタカナ",
+    "김철수 뷁",
+    "สมชาย ใจดี",
+    "ქართული Հայերեն አማርኛ",
+)
 # Shaped and turned around on paper: what is read back is the letters, in the order of the page.
-SHAPED = {
-    "arabic": "محمد القاسم",
-    "hebrew": "שרה כהן",
-    "devanagari": "किरण श्रीवास्तव",
-    "south-asian": "தமிழ் తెలుగు ಕನ್ನಡ മലയാളം සිංහල বাংলা ગુજરાતી ਪੰਜਾਬੀ ଓଡ଼ିଆ",
-    "lao-and-thaana": "ລາວ ދިވެހި",
-}
+SHAPED = (
+    "محمد القاسم",
+    "שרה כהן",
+    "किरण श्रीवास्तव",
+    "தமிழ் తెలుగు ಕನ್ನಡ മലയാളം සිංහල বাংলা ગુજરાતી ਪੰਜਾਬੀ ଓଡ଼ିଆ",
+    "ລາວ ދިވެހި",
+)
 
 
 def proof_of(payer: Payer, name: str = "Ada", **more: Any) -> PdfReader:
@@ -68,16 +68,16 @@ def test_it_says_who_got_what_and_when(payer: Payer) -> None:
         assert expected in text
 
 
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
-def test_it_prints_names_in_any_script(payer: Payer, name: str) -> None:
-    assert name in text_of(proof_of(payer, name))
+def test_it_prints_names_in_any_script(payer: Payer) -> None:
+    for name in NAMES:
+        assert name in text_of(proof_of(payer, name))
 
 
-@pytest.mark.parametrize("name", SHAPED.values(), ids=SHAPED.keys())
-def test_it_prints_names_whose_letters_are_shaped(payer: Payer, name: str) -> None:
-    text = text_of(proof_of(payer, name))
-    assert set(name) <= set(text)
-    assert "U+" not in text
+def test_it_prints_names_whose_letters_are_shaped(payer: Payer) -> None:
+    for name in SHAPED:
+        text = text_of(proof_of(payer, name))
+        assert set(name) <= set(text)
+        assert "U+" not in text
 
 
 def test_an_unknown_disbursement_or_one_of_tokens_has_none(payer: Payer) -> None:

@@ -32,7 +32,6 @@ def test_unknown_address_checksum(make_sandbox: MakeSandbox) -> None:
         payer = Payer(make_sandbox(address_checksum=value))
         for token, wallet in wrong.items():
             assert payer.sends_tokens({"receiverWalletAddress": wallet, "amount": 5}, token=token).code == code
-            assert payer.sends_tokens({"receiverWalletAddress": wallet[:-1], "amount": 5}, token=token).code == 400
 
 
 def test_unknown_empty_strings(make_sandbox: MakeSandbox) -> None:
@@ -52,8 +51,6 @@ NOTE = "For the bridge:\n\t1 Arch\r\n\t2 Piers"
 def test_free_text_takes_line_breaks(payer: Payer) -> None:
     made = payer.pays_one(note=NOTE)
     assert payer.sees(made)["note"] == NOTE
-    assert payer.pays_v1({"recipientId": RECIPIENTS["USD"], "amount": 5, "currency": "USD", "note": NOTE}).code == 200
-    assert payer.sends_one(note=NOTE)
     assert creates(payer, reference=NOTE).data["reference"] == NOTE
     payment = sends(payer, reason=NOTE, description=NOTE).data
     assert (payment["reason"], payment["description"]) == (NOTE, NOTE)

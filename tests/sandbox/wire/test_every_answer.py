@@ -16,13 +16,11 @@ QUOTE = "/v2/payment/quote?amount=100&inputCurrency=usdc-polygon&outputCurrency=
     ("method", "target", "headers", "code"),
     [
         pytest.param("POST", "/v1//checkout", {}, 404, id="doubled-slash"),
-        pytest.param("POST", "/v1/checkout/", {}, 404, id="last-slash"),
         pytest.param("GET", "/%2Fv1/deposit/x", {}, 401, id="doubled-first-slash"),
         pytest.param("GET", "/v1/recipient/a%2Fb", {}, 404, id="encoded-slash"),
         pytest.param("POST", "/v1/checkout", {"Host": "a b"}, 400, id="no-host"),
         pytest.param("GET", "/v1/reference/banks", FROM_ELSEWHERE, 403, id="foreign-page"),
         pytest.param("OPTIONS", "/v1/checkout", {}, 405, id="options"),
-        pytest.param("BREW", "/v1/auth/login", {}, 405, id="no-method"),
     ],
 )
 def test_the_envelope_of_a_refusal_is_everywhere(
@@ -35,30 +33,17 @@ def test_the_envelope_of_a_refusal_is_everywhere(
     assert body["statusCode"] == code
 
 
-@pytest.mark.parametrize(
-    ("method", "target", "unknowns", "allowed"),
-    [
-        ("PUT", "/v1/recipient/x", {}, "DELETE, GET, HEAD, PATCH"),
-        ("DELETE", "/v1/recipient/x", {"recipient_delete": "query"}, "GET, HEAD, PATCH"),
-        ("PUT", "/v2/payment", {"payments_path": "payments"}, "POST"),
-    ],
-)
-def test_a_method_that_is_not_there_is_answered_with_those_that_are(
-    make_sandbox: MakeSandbox, method: str, target: str, unknowns: dict[str, str], allowed: str
-) -> None:
-    app = make_sandbox(**unknowns)
-    answer = app.test_client().open(target, method=method, headers=Tester(app)._headers)
-    assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
+def test_a_method_that_is_not_there_is_answered_with_those_that_are(make_sandbox: MakeSandbox) -> None:
+    answer = make_sandbox(recipient_delete="query").test_client().delete("/v1/recipient/x")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD, PATCH")
 
 
 @pytest.mark.parametrize(
     ("unknowns", "target", "method", "code"),
     [
         ({"payments_path": "payment"}, "/v2/payments", "GET", 404),
-        ({"payments_path": "payment"}, "/v2/payment", "GET", 200),
         ({"payments_path": "payments"}, "/v2/payments", "GET", 200),
         ({"recipient_delete": "path"}, "/v1/recipient?id=5a6d00000000000000000101", "DELETE", 405),
-        ({"recipient_delete": "path"}, "/v1/recipient/5a6d00000000000000000101", "DELETE", 200),
         ({"recipient_delete": "query"}, "/v1/recipient?id=5a6d00000000000000000101", "DELETE", 200),
     ],
 )

@@ -20,8 +20,8 @@ Call = Callable[..., Answer]
 ITEM = {"recipientId": RECIPIENTS["USD"], "amount": 12.5}
 SENT = {"receiverWalletAddress": WALLET, "amount": 5}
 # None is as good as nothing, `...` is nothing.
-NO_TEXT = [..., None, "", "  ", 5, ["x"], "a\nb", "x" * 300]
-NO_EMAIL = [..., 5, "nobody", "@example.com", "a b@example.com", "a@b@c"]
+NO_TEXT = [..., None, "", "  ", 5, "x" * 300]
+NO_EMAIL = [..., 5, "nobody", "a b@example.com"]
 
 
 def reads(path: str, **query: Any) -> Call:
@@ -43,7 +43,7 @@ def updates_deposit(app: Flask, **fields: Any) -> Answer:
 OPERATIONS: dict[str, tuple[Call, dict[str, Any], str]] = {
     "register": (
         lambda app, **fields: Visitor(app).registers(**fields),
-        {"email": NO_EMAIL, "password": [...], "fullName": [...], "country": [5], "countryCode": ["NOR", "N1"]},
+        {"email": NO_EMAIL, "password": [...], "fullName": [...], "countryCode": ["NOR"]},
         "",
     ),
     "login": (lambda app, **fields: Visitor(app).logs_in(**fields), {"email": [None], "password": [None]}, ""),
@@ -54,12 +54,12 @@ OPERATIONS: dict[str, tuple[Call, dict[str, Any], str]] = {
     ),
     "recipient": (
         lambda app, **fields: creates(Merchant(app), **fields),
-        {"name": NO_TEXT, "city": [...], "bank": [..., [bank()]], "recipientType": ["individual"]},
+        {"name": NO_TEXT, "city": [...], "bank": [...], "recipientType": ["individual"]},
         "",
     ),
     "bank": (
         lambda app, **fields: creates(Merchant(app), bank=bank(**fields)),
-        {"accountName": [...], "currency": [..., "eur"], "country": [...], "accountType": ["checking"]},
+        {"accountName": [...], "currency": ["eur"], "country": [...], "accountType": ["checking"]},
         "bank.",
     ),
     "update": (
@@ -75,13 +75,13 @@ OPERATIONS: dict[str, tuple[Call, dict[str, Any], str]] = {
             # Finer than the token, and so little that nothing would arrive.
             "inputAmount": [..., 0.0000001, 0.000002],
             **{"senderName": [...], "senderEmail": ["sam"], "receiverId": ["nobody"], "usNetwork": ["swift"]},
-            **{"inputCurrency": [..., "doge-moon"], "outputCurrency": [..., "ABC"], "reason": ["x" * 501]},
+            **{"inputCurrency": ["doge-moon"], "outputCurrency": [..., "ABC"]},
         },
         "",
     ),
     "quote": (
         lambda app, **query: quotes(Merchant(app), **query),
-        {"amount": [..., "0", "NaN"], "inputCurrency": ["USD"], "outputCurrency": [..., "XAU"], "withLimit": ["yes"]},
+        {"amount": [..., "0", "NaN"], "inputCurrency": ["USD"], "outputCurrency": ["XAU"], "withLimit": ["yes"]},
         "",
     ),
     "payments": (reads("/v2/payments"), {"status": ["done"], "minInputAmount": ["many"]}, ""),

@@ -14,26 +14,12 @@ from urllib.parse import quote
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.world.assumptions import AssumptionError
 from tests.sandbox.actors import CLIENT_ID, CLIENT_SECRET, Answer, Merchant, Tester, call, exact, machine_seconds
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
 from tests.sandbox.payments.customers import details, makes, quotes, sends as sends_payment
 from tests.sandbox.recipients.payees import bank, creates, found, reads
-
-
-@pytest.mark.parametrize(
-    ("unknowns", "told"),
-    [
-        ({"signatur": "off"}, "no unknown named 'signatur'.*signature"),
-        ({"signature": "maybe"}, "no value 'maybe'.*on, off"),
-    ],
-)
-def test_what_does_not_exist_is_refused_with_what_does(unknowns: dict[str, str], told: str) -> None:
-    with pytest.raises(AssumptionError, match=told):
-        create_sandbox(unknowns=unknowns)
 
 
 def test_http_status_always_200_leaves_the_code_to_the_body(make_sandbox: MakeSandbox) -> None:
@@ -52,6 +38,7 @@ FILTERED = (
     *("/v2/payments?blockchain=poly", "/v1/reference/banks?country=kingd&limit=100"),
 )
 NOBODY = "/v1/recipient?search=nobody&page=3"
+REPORT = "/v1/disbursement/fiat/{}/report"
 
 
 def registers_twice(app: Flask) -> Answer:
@@ -112,13 +99,6 @@ def forces_payout(app: Flask, *statuses: str) -> Answer:
     return [payer.forces(made, status) for status in statuses][-1]
 
 
-def report_of(app: Flask, status: str) -> Answer:
-    payer = Payer(app)
-    made = payer.pays_one()
-    payer.forces(made, status)
-    return payer.reads(f"/v1/disbursement/fiat/{made}/report")
-
-
 def payment_later(app: Flask) -> list[str]:
     """The status of a payment after an hour, and those of its history."""
     made = makes(Merchant(app))
@@ -152,7 +132,6 @@ def signed_two_minutes_ago(app: Flask) -> Answer:
 #: both value and answer.
 CHANGED: list[tuple[str, list[int] | dict[str, Any], Callable[[Flask], Any]]] = [
     ("absent_fields", {"null": None}, lambda app: bank_of(app)["ibanNumber"]),
-    ("absent_fields", {"null": None}, lambda app: picks(app, "us_bank_transfer")["paymentCrypto"]),
     ("access_token_error", [403], lambda app: call(app, "PATCH", "/v1/disbursement/x", {})),
     ("account_number_type", {"string": "4000123412"}, lambda app: bank_of(app)["accountNumber"]),
     (
@@ -164,14 +143,12 @@ CHANGED: list[tuple[str, list[int] | dict[str, Any], Callable[[Flask], Any]]] = 
     ("checkout_status_code", [201], lambda app: Merchant(app).asks_checkout(inputCurrency="USD", inputAmount=5)),
     ("conversion_refused", [422], lambda app: Merchant(app).asks_checkout(**TO_POUNDS)),
     ("conversion_refused", [422], lambda app: quotes(Merchant(app), outputCurrency="CHF")),
-    ("conversion_refused", [422], lambda app: sends_payment(Merchant(app), outputCurrency="JPY")),
     ("daily_limit", {"off": True}, lambda app: quotes(Merchant(app), amount=10**20, withLimit="true").data["status"]),
     ("deposit_fee", {"included": Decimal("98.70"), "billed": 100}, lambda app: picks(app)["outputAmount"]),
     ("deposit_lifetime", {"24h": 86_400, "15m": 900, "checkout_end": 300}, lifetime),
     ("deposit_type", {"checkout": "checkout", "method": "qr"}, lambda app: picks(app)["depositType"]),
     ("disbursement_not_found", [400], lambda app: Payer(app).reads("/v1/disbursement/fiat/none")),
     ("disbursement_status_code", [201], lambda app: Payer(app).pays(ADA)),
-    ("disbursement_status_code", [201], lambda app: Payer(app).pays_v1(ADA)),
     ("disbursement_status_code", [201], lambda app: Payer(app).sends_tokens(TOKENS)),
     ("earlier_verification_tokens", {"valid": 200, "revoked": 401}, lambda app: confirms(app, begins_again=True)),
     ("email_case", {"significant": 401}, lambda app: Visitor(app).logs_in("Merchant@example.com")),
@@ -184,8 +161,11 @@ CHANGED: list[tuple[str, list[int] | dict[str, Any], Callable[[Flask], Any]]] = 
     ),
     ("estimate_amount", {"decimal": Decimal("0.125")}, lambda app: lists(app, ESTIMATE)["fee"]),
     ("field_error", [422], lambda app: creates(Merchant(app), name=None)),
-    ("forced_disbursement_status", {"known": 400, "any": 200}, lambda app: forces_payout(app, "odd")),
-    ("forced_disbursement_status", {"known": 200, "completed": 400}, lambda app: forces_payout(app, "failed")),
+    (
+        "forced_disbursement_status",
+        {"known": 400, "any": 200, "completed": 400},
+        lambda app: forces_payout(app, "odd"),
+    ),
     ("forced_status", {"known": 400}, lambda app: forces_deposit(app, "in review")),
     (
         "forced_update_of_completed",
@@ -197,7 +177,6 @@ CHANGED: list[tuple[str, list[int] | dict[str, Any], Callable[[Flask], Any]]] = 
         {"accepted": 200, "refused": 400},
         lambda app: forces_payout(app, "failed", "completed"),
     ),
-    ("id_format", {"uuid": 36, "hex64": 64}, lambda app: len(Payer(app).pays_one())),
     ("id_format", {"uuid": 36, "hex64": 64}, lambda app: len(Tester(app).makes_account("anna")["userId"])),
     ("limit_above_maximum", {"refused": 400}, lambda app: Merchant(app).calls("GET", "/v1/recipient?limit=101")),
     (
@@ -206,13 +185,9 @@ CHANGED: list[tuple[str, list[int] | dict[str, Any], Callable[[Flask], Any]]] = 
         lambda app: lists(app, "/v1/recipient?limit=5000")["limit"],
     ),
     ("onramp_payments", {"refused": 400}, lambda app: sends_payment(Merchant(app), inputCurrency="EUR")),
-    ("otp_attempts", {"1": 401, "3": 200}, lambda app: confirms(app, wrong=1)),
-    ("otp_attempts", {"3": 401, "5": 200}, lambda app: confirms(app, wrong=3)),
-    ("otp_attempts", {"5": 401}, lambda app: confirms(app, wrong=5)),
-    ("otp_digits", {"4": 200, "8": 200}, confirms),
+    ("otp_attempts", {"1": 401, "3": 401, "5": 200}, lambda app: confirms(app, wrong=3)),
     ("otp_digits", {"4": 4, "8": 8}, lambda app: len(user_of(app)["otp_code"])),
-    ("otp_minutes", {"5": 401, "10": 200}, lambda app: confirms(app, minutes=9)),
-    ("otp_minutes", {"10": 401, "60": 200}, lambda app: confirms(app, minutes=11)),
+    ("otp_minutes", {"5": 401, "10": 200, "60": 200}, lambda app: confirms(app, minutes=9)),
     (
         "pages_of_nothing",
         {"0": (0, None)},
@@ -242,23 +217,20 @@ CHANGED: list[tuple[str, list[int] | dict[str, Any], Callable[[Flask], Any]]] = 
     ("recipient_search", {"prefix": [1, 1, 0, 1], "exact": [0, 1, 0, 1]}, searched),
     ("recipient_status_code", [201], lambda app: creates(Merchant(app))),
     ("register_status_code", [201], lambda app: Visitor(app).registers()),
-    ("report_of_unfinished", [400, 404, 409], lambda app: report_of(app, "pending")),
-    ("report_of_unfinished", [409], lambda app: report_of(app, "failed")),
+    ("report_of_unfinished", [400, 404, 409], lambda app: Payer(app).reads(REPORT.format(Payer(app).pays_one()))),
     ("signature_error", [403], lambda app: Merchant(app, secret="guessed").reads_deposit("x")),
     ("text_filters", {"whole": [0, 0, 0, 0, 0, 0], "part": [1, 1, 1, 1, 3, 1]}, filtered),
     ("text_maximum", {"100": 400, "1000": 200}, lambda app: creates(Merchant(app), name="x" * 101)),
     ("timestamp_window", {"60": 401, "900": 404, "off": 404}, signed_two_minutes_ago),
     ("transaction_hash", {"empty": "", "null": None}, lambda app: sends_payment(Merchant(app)).data["transactionHash"]),
     ("unspecified_messages", {"empty": ""}, lambda app: Merchant(app).forces_status("none").message),
-    ("unspecified_messages", {"empty": "Deposit not found"}, lambda app: Merchant(app).reads_deposit("none").message),
     (
         "user_credentials",
         {"client": {"clientId": CLIENT_ID, "clientSecret": CLIENT_SECRET}},
         lambda app: user_of(app)["credentials"],
     ),
     ("user_policy", {"id": 24, "uuid": 36, "name": 15}, lambda app: len(user_of(app)["policy"])),
-    ("user_role", {"owner": "owner", "member": "member"}, lambda app: user_of(app)["role"]),
-    ("user_role", {"id": 24}, lambda app: len(user_of(app)["role"])),
+    ("user_role", {"owner": 5, "member": 6, "id": 24}, lambda app: len(user_of(app)["role"])),
     ("verification_token_error", [400, 410], lambda app: Visitor(app).confirms("made up", "123456")),
     ("webhook_payload", {"full": Decimal("12.50")}, lambda app: told_by_webhook(app)["inputAmount"]),
     ("wrong_otp_error", [400, 403], lambda app: Visitor(app).confirms(Visitor(app).begins(), Visitor(app).wrong_otp())),

@@ -32,7 +32,7 @@ def world_on(database: str, receiver: Receiver | None = None, seed: int | None =
     )
 
 
-@pytest.fixture(params=["memory", "file", "postgresql"])
+@pytest.fixture(params=["memory", "file", pytest.param("postgresql", marks=pytest.mark.slow("PostgreSQL"))])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of an empty database of each kind."""
     if request.param == "memory":
@@ -49,8 +49,10 @@ def test_one_seed_gives_the_same_ids_and_another_does_not() -> None:
         merchant, tester = Merchant(app), Tester(app)
         made = [merchant.makes_checkout() for _ in range(3)]
         tester.pays(made[0])
+        tester.orders_fault("GET /v1/deposit/{id}", "error", times=100, share=0.5)
+        struck = str([merchant.reads_deposit("x").code for _ in range(30)])
         login = Visitor(app).logs_in_fully(EMAIL, PASSWORD)
-        return [*made, login["accessToken"], login["user"]["otp_code"], tester.webhooks()[0]["id"]]
+        return [*made, struck, login["accessToken"], login["user"]["otp_code"], tester.webhooks()[0]["id"]]
 
     assert ids(1) == ids(1)
     assert ids(1) != ids(2)
