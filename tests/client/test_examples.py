@@ -46,6 +46,8 @@ def names(address: str) -> Iterator[dict[str, Any]]:
     """What the examples know: what the package's own example has made."""
     made: dict[str, Any] = {}
     assert run(flask_paycheckout.client, made, address)
+    # A busy machine may take long for the first transfer proof.
+    made["client"] = made["client"].within(60)
     yield made
     made["client"].close()
     made["sandbox"].close()

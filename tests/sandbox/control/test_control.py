@@ -29,6 +29,7 @@ def test_reset_goes_back_to_the_start(sandbox: Flask, merchant: Merchant, tester
     tester.orders_fault("POST /v1/checkout", "error")
     tester.does("POST", "account", {"checkoutEnabled": False})
     tester.does("PUT", "webhook-endpoint", {"url": "http://127.0.0.1:7/other"})
+    tester.does("POST", "reset")
     made = tester.makes_account("anna")
     tester.does("POST", "reset")
     assert tester.makes_account("anna") == made
