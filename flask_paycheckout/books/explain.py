@@ -21,7 +21,7 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.history import lines
 from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.text import (
     PRUNED_EVENTS_TEXT,
@@ -148,8 +148,10 @@ class PayoutStory:
     service_reference: str
     """The reference that the service is given."""
 
-    kind: PayoutKind
-    status: PayoutStatus
+    kind: str
+    """`payout` or `refund`."""
+
+    status: str
     amount: Decimal
     currency: str
     destination: str | None
@@ -360,8 +362,7 @@ def _attempt_story(attempt: CheckoutMixin) -> AttemptStory:
 
 def payout_story(payout: PayoutMixin) -> PayoutStory:
     """The story of a payout or refund, without its account number."""
-    kind, status = PayoutKind(payout.kind), PayoutStatus(payout.status)
-    return _story(PayoutStory, payout, kind=kind, status=status, happenings=payout_steps(payout))
+    return _story(PayoutStory, payout, happenings=payout_steps(payout))
 
 
 def payout_steps(payout: PayoutMixin) -> tuple[Happening, ...]:

@@ -40,7 +40,7 @@ def money_of(story: Explanation) -> OrderMoney:
     """The sums of an order."""
     payments = [attempt.payment for attempt in story.attempts if attempt.payment]
     fees = [payment.fee for payment in payments if payment.fee]
-    refunds = [each for each in story.payouts if each.kind is PayoutKind.REFUND and each.status not in RELEASING]
+    refunds = [each for each in story.payouts if each.kind == PayoutKind.REFUND and each.status not in RELEASING]
     out = [each for each in story.payouts if each.status in MONEY_OUT]
     arrived = sums_of(payment.paid for payment in payments)
     by_hand = [rest for attempt in story.attempts if attempt.payback == PAID_BACK for rest in _rest(story, attempt)]

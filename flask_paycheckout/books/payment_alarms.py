@@ -22,12 +22,12 @@ from flask_paycheckout.books.alarms import (
     subject,
     waiting,
 )
-from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, arrived_of, payment_of, sums_of
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, arrived_of, payment_of
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.database_errors import READ_ONLY, takes_no_writes
 from flask_paycheckout.events.receivers import NOBODY_LISTENS
-from flask_paycheckout.payouts.paybacks import MoneyToPayBack, money_of, select_to_pay_back
+from flask_paycheckout.payouts.paybacks import money_of, select_to_pay_back
 from flask_paycheckout.service.record import (
     CLAIM,
     KEYS,
@@ -307,10 +307,9 @@ def _arrived(paid: Amount | None) -> str:
 @alarm(Severity.TODAY)
 def money_to_pay_back(look: Look) -> Iterator[Alarm]:
     """Payments that paid no order, until a person says what became of the money."""
-    listed: list[MoneyToPayBack] = []
 
     def example(row: Any) -> Example:
-        listed.append(money := money_of(row))
+        money = money_of(row)
         decided = "accepted as a second payment" if money.accepted else "rejected"
         left = f"; {money.left} of it are left, the rest is refunded" if money.left != money.paid else ""
         if money.reason == Reason.EXCESS:
@@ -319,7 +318,7 @@ def money_to_pay_back(look: Look) -> Iterator[Alarm]:
         name = f"Order {money.order_id}: {_arrived(money.paid)}, {decided}{left}"
         return Example(f"{subject(money)}: {arrived}", money.order_id, name=name)
 
-    for found in waiting(
+    yield from waiting(
         look,
         select_to_pay_back(look.models, look.account),
         "moved_at",
@@ -328,10 +327,7 @@ def money_to_pay_back(look: Look) -> Iterator[Alarm]:
         "Pay one back: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",
         "Say what became of one: flask paycheckout payback CHECKOUT_ID --done (or --kept; an excess: --kept)"
         " --by YOU --why REASON",
-    ):
-        sums = ", ".join(map(str, sums_of(money.left for money in listed)))
-        which = "together, of the oldest" if found.count > len(listed) else "together"
-        yield replace(found, what=f"{found.what} ({which}: {sums})") if sums else found
+    )
 
 
 @alarm(Severity.TODAY)
@@ -421,7 +417,7 @@ def _event_example(row: Any) -> Example:
 def silent_webhooks(look: Look) -> Iterator[Alarm]:
     """Webhooks that do not arrive: none of the last five paid orders, or of fewer when there are fewer, had one."""
     c = look.models.checkouts.c
-    columns = select(c.checkout_id, c.order_id, c.account, c.moved_at, c.found_by, c.webhooks)
+    columns = select(c.moved_at, c.webhooks)
     # Not those of the last five minutes, since their webhooks may still arrive.
     paid = (c.status == Status.PAID.value, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
     newest = look.rows(columns.where(*paid).order_by(c.moved_at.desc()).limit(_RECENT))
@@ -432,11 +428,7 @@ def silent_webhooks(look: Look) -> Iterator[Alarm]:
         f"Webhooks do not arrive: there was none for the newest {number(len(unheard), 'order', 'orders')} that were"
         " paid; the payments were found without, but later",
         *(as_utc(unheard[-1].moved_at), len(unheard), None),
-        tuple(
-            Example(f"{subject(row)}, paid {moment_text(row.moved_at)}, found by {row.found_by}", row.order_id)
-            for row in unheard[:10]
-        ),
-        (
+        remedies=(
             "Register the address that flask paycheckout doctor prints in the service's dashboard.",
             "If it is registered, check that the web server, firewall and any login let its POST requests through.",
         ),

@@ -13,10 +13,10 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.books.audit.books import books_findings
-from flask_paycheckout.books.audit.comparing import judge_replaced, unknown_here
+from flask_paycheckout.books.audit.comparing import judge_deposit, judge_replaced, unknown_here
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.books.audit.reading import Job, Reads, what_to_do
-from flask_paycheckout.books.audit.rechecks import ReadDeposit, Recheck, deposit_checks, payout_checks
+from flask_paycheckout.books.audit.rechecks import ReadDeposit, Recheck, payout_checks
 from flask_paycheckout.books.audit.rows import AuditRows
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsClient, Unauthorized
@@ -68,7 +68,7 @@ class Audit:
         rows = self.rows
         # The other half of the readers is for reconcile, which runs beside it.
         reads = Reads(max(1, self.parts.settings.reconcile_readers // 2), self.stopped)
-        deposits = deposit_checks(rows, reads, self.read_deposit)
+        deposits = Recheck(rows, reads, rows.models.checkouts, self.read_deposit, judge_deposit)
         payouts = payout_checks(rows, reads, self.parts.clock, self.calls)
         for source in (rows.unpaid(), rows.paid()):
             for page in rows.pages(source):

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Table
 
-from flask_paycheckout.books.audit.comparing import judge_deposit, judge_disbursement
+from flask_paycheckout.books.audit.comparing import judge_disbursement
 from flask_paycheckout.books.audit.findings import DOUBTFUL, Finding
 from flask_paycheckout.books.audit.reading import Job, Reads, what_to_do
 from flask_paycheckout.books.audit.rows import AuditRows
@@ -70,11 +70,6 @@ class Recheck:
         if isinstance(read, Exception):
             return self.compare(row, None).unreadable(what_to_do(read, row.account))
         return self.compare(row, read)
-
-
-def deposit_checks(rows: AuditRows, reads: Reads, read_deposit: ReadDeposit) -> Recheck:
-    """Compares checkouts with their deposits."""
-    return Recheck(rows, reads, rows.models.checkouts, read_deposit, judge_deposit)
 
 
 def payout_checks(rows: AuditRows, reads: Reads, clock: Clock, calls: PayoutCalls) -> Recheck:
