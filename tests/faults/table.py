@@ -1493,7 +1493,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "what was paid past the shop is not named": (
             f"{_AUDIT}::test_what_was_paid_past_the_shop_is_missing_here",
-            Drop("books.audit.audit:Listing._compare", "append"),
+            Drop("books.audit.audit:Audit._compare", "append"),
         ),
         "a difference of a cent agrees": (
             f"{_ALONE}[sqlite-a payment's booking changed by a cent]",

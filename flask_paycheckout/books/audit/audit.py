@@ -49,12 +49,25 @@ class Audit:
     calls: PayoutCalls
     read_deposit: ReadDeposit
 
+    # Payouts and other disbursements that are named already, since a list can show one twice.
+    _payouts: set[int] = field(default_factory=set, init=False)
+    _others: set[str] = field(default_factory=set, init=False)
+
     @cached_property
     def rows(self) -> AuditRows:
         """The rows that are compared."""
         # The end is not included, but this very moment is.
         now = self.parts.clock() + timedelta(microseconds=1)
         return AuditRows(self.parts, replace(self.asked, end=min(self.asked.end or now, now)))
+
+    @cached_property
+    def _reads(self) -> Reads:
+        # The other half of the readers is for reconcile, which runs beside it.
+        return Reads(max(1, self.parts.settings.reconcile_readers // 2), self.stopped)
+
+    @cached_property
+    def _checks(self) -> Recheck:
+        return payout_checks(self.rows, self._reads, self.parts.clock, self.calls)
 
     def count(self) -> int:
         """The number of checkouts and payouts that are compared with the service."""
@@ -66,40 +79,19 @@ class Audit:
         :raises Stopped: it was asked to stop.
         """
         rows = self.rows
-        # The other half of the readers is for reconcile, which runs beside it.
-        reads = Reads(max(1, self.parts.settings.reconcile_readers // 2), self.stopped)
-        deposits = Recheck(rows, reads, rows.models.checkouts, self.read_deposit, judge_deposit)
-        payouts = payout_checks(rows, reads, self.parts.clock, self.calls)
+        deposits = Recheck(rows, self._reads, rows.models.checkouts, self.read_deposit, judge_deposit)
         for source in (rows.unpaid(), rows.paid()):
             for page in rows.pages(source):
                 checkouts = [rows.of_row(rows.models.checkouts, row) for row in page]
                 yield deposits.certain(deposits.look(checkouts))
-        listing = Listing(rows, reads, payouts, self.accounts)
         for account in rows.accounts():
-            yield from listing.of(account)
+            yield from self._compare_list(account)
         for page in rows.pages(rows.payouts()):
-            yield listing.unlisted([rows.of_row(rows.models.payouts, row) for row in page])
-        yield from books_findings(rows, reads.require_going_on)
+            payouts = [rows.of_row(rows.models.payouts, row) for row in page if row["id"] not in self._payouts]
+            yield self._checks.certain(self._checks.look(payouts))
+        yield from books_findings(rows, self._reads.require_going_on)
 
-
-@dataclass(eq=False)
-class Listing:
-    """Goes through the lists of disbursements of one audit."""
-
-    rows: AuditRows
-    reads: Reads
-    checks: Recheck
-    accounts: Accounts
-
-    # Payouts and other disbursements that are named already, since a list can show one twice.
-    _payouts: set[int] = field(default_factory=set, init=False)
-    _others: set[str] = field(default_factory=set, init=False)
-
-    def unlisted(self, payouts: Sequence[PayoutMixin]) -> Sequence[Finding]:
-        """The findings about payouts that no list has shown."""
-        return self.checks.certain(self.checks.look([one for one in payouts if one.id not in self._payouts]))
-
-    def of(self, account: str) -> Iterator[Sequence[Finding]]:
+    def _compare_list(self, account: str) -> Iterator[Sequence[Finding]]:
         """The findings of an account's list, in pages."""
         # Until it answers, or the account is given up: without its list nobody knows what is missing.
         job = Job(
@@ -107,7 +99,7 @@ class Listing:
             lambda: partial(self._listed, account, self.accounts.client_of(account, PAYOUT)),
             tries=100,
         )
-        [listed] = self.reads.run([job])
+        [listed] = self._reads.run([job])
         if isinstance(listed, Exception):
             remedy = what_to_do(listed, account, "So long nobody knows what is missing here.")
             yield [Finding(Verdict.UNREADABLE, Kind.DISBURSEMENT, account, remedy=remedy)]
@@ -130,7 +122,7 @@ class Listing:
         """The disbursements of the period from a list, newest first, which is left once it only has older ones."""
         period, found, older = self.rows.period, list[FiatDisbursement](), 0
         for made in listed:
-            self.reads.require_going_on()
+            self._reads.require_going_on()
             if period.contains(made.created_at, LOOK_BACK):
                 found.append(made)
                 older = 0
@@ -152,10 +144,10 @@ class Listing:
             payout = known.get(str(made.reference)) or by_id.get(made.disbursement_id)
             if payout is None:
                 others.append(made)
-            elif paying_account(payout) == account and self._wants(payout, made):
+            elif payout.payer == account and self._wants(payout, made):
                 self._payouts.add(payout.id)
-                judged[payout.id] = self.checks.compare(payout, made)
-        return [*self.checks.certain(judged), *self._unknown_here(account, others)]
+                judged[payout.id] = self._checks.compare(payout, made)
+        return [*self._checks.certain(judged), *self._unknown_here(account, others)]
 
     def _wants(self, payout: PayoutMixin, made: FiatDisbursement) -> bool:
         if payout.id in self._payouts or self.rows.period.account not in (None, payout.account):
@@ -174,8 +166,3 @@ class Listing:
                 yield unknown_here(account, made)
             elif period.account in (None, payout.account):
                 yield judge_replaced(payout, made)
-
-
-def paying_account(payout: PayoutMixin) -> str:
-    """The merchant account whose money pays a payout."""
-    return payout.payer
