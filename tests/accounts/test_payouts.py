@@ -10,7 +10,6 @@ import pytest
 from flask_paycheckout import SETTINGS
 from flask_paycheckout.payouts.payout_schedule import Pauses
 from tests.accounts.conftest import Sellers, SigningService
-from tests.conftest import OpenShop
 from tests.payouts.claiming import Customer
 from tests.payouts.shop import payout, pays_out, refunds, stands
 from tests.scripted import Shop
@@ -51,22 +50,6 @@ def test_each_is_sent_with_the_token_of_its_account_and_read_with_its_keys(
 
 def payout_name(owing: Sellers) -> str:
     return str(payout(owing.shop, "of-").service_reference).split("-")[1]
-
-
-def test_one_is_read_with_the_accounts_new_keys_when_the_old_ones_are_refused(
-    open_shop: OpenShop, service: SigningService
-) -> None:
-    market = Sellers(open_shop(PAYCHECKOUT_ACCOUNT_CACHE=86_400))
-    pays_out(market.shop, "of-ada", account="ada")
-    assert sends(market.shop).sent == 1
-    market.client_ids["ada"], service.refused = "id-ada-2", {"id-ada"}
-    signers = []
-    for _ in range(2):
-        service.signed.clear()
-        market.shop.clock.advance(hours=1)
-        sends(market.shop)
-        signers.append([client_id for client_id, _ in service.signed])
-    assert signers == [["id-ada"], ["id-ada-2"]]
 
 
 def test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pay(
@@ -159,25 +142,6 @@ def test_a_customers_bank_account_becomes_a_recipient_of_the_account_that_was_pa
     service.signed.clear()
     assert Customer(market.shop, refund.reference).sends().status_code == 303
     assert service.signed == [("id-bo", "recipient")]
-
-
-def test_reads_that_fail_for_one_account_hold_up_no_other(market: Sellers, service: SigningService) -> None:
-    shop = market.shop
-    for number in range(12):
-        pays_out(shop, f"ada-{number}", account="ada")
-    pays_out(shop, "of-bo", account="bo")
-    sends(shop)
-    shop.clock.advance(hours=1)
-    service.refused = {"id-ada"}
-    service.signed.clear()
-    assert shop.reconciles().payouts.completed == 1
-    assert [client_id for client_id, _ in service.signed].count("id-ada") <= 12, "each once"
-    service.signed.clear()
-    shop.reconciles()
-    assert service.signed == [], "each comes later"
-    service.refused = set()
-    shop.clock.advance(hours=1)
-    assert shop.reconciles().payouts.completed == 12
 
 
 def test_look_ups_that_fail_for_one_account_hold_up_no_other(

@@ -14,7 +14,6 @@ from werkzeug.test import TestResponse
 from flask_paycheckout import Pay, order_paid
 from tests.accounts.conftest import SECRETS, Sellers, SigningService
 from tests.alarming import alarms_of, urgent
-from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, stands
 from tests.scripted import Shop, number, refusal
 from tests.views.test_owner import ROOT, opens_view
@@ -87,15 +86,6 @@ def test_every_alarm_of_another_account_is_left_out(market: Sellers, service: Si
         "money-to-pay-back": "ada",
     }
     assert (whole["alarms"], of_bo["alarms"]) == (of_ada["alarms"], [])
-
-
-def test_undelivered_events_are_those_of_their_account(open_shop: OpenShop) -> None:
-    market = Sellers(open_shop(PAYCHECKOUT_UNHEARD=[]))
-    for order_id in ("o-1", "o-2"):
-        market.shop.has_held(order_id)
-    of_both, of_bo = (alarms_of(market.shop, account)["unheard-events"] for account in (None, "bo"))
-    assert (of_both.account, of_both.count, of_bo.account, of_bo.count) == (None, 2, "bo", 1)
-    assert "payment_held of order o-2" in of_bo.examples[0].text
 
 
 @pytest.mark.parametrize("name", ["nobody", "a\nb", "x" * 300])

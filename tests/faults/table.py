@@ -727,7 +727,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Drop("config:_checked", "_require_public_address"),
         ),
         "redirects tidy paths up": (
-            f"{_HOSTS}::test_no_answer_repeats_a_host[unpaid]",
+            f"{_HOSTS}::test_no_answer_repeats_a_host",
             Swap("views:_make_blueprint", "False", "True"),
         ),
     },

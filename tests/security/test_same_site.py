@@ -103,9 +103,3 @@ def test_no_host_header_makes_another_site_the_shops_own(open_shop: OpenShop, na
         status = posts(shop, DEPLOYMENTS[name], Sec_Fetch_Site=site, Origin=origin, Host=host)
         assert status in {400, 403}, (host, origin, site)
     assert shop.service.created == []
-
-
-def test_what_a_proxy_would_say_is_not_believed_without_proxy_fix(open_shop: OpenShop) -> None:
-    deployment = DEPLOYMENTS["by its public address"]
-    forged = {"X_Forwarded_Host": "evil.example", "X_Forwarded_Proto": "https", "Forwarded": "host=evil.example"}
-    assert posts(opened(open_shop, deployment), deployment, Origin="https://evil.example", **forged) == 403

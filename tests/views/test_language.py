@@ -24,9 +24,6 @@ HEADINGS = {
     [
         ("de", "de"),
         ("fr-FR,ja;q=0.5,en;q=0.4", "ja"),
-        ("de;q=0, es", "es"),
-        ("en;q=0.1,id;q=0.2", "id"),
-        ("in-ID", "id"),
         (None, "en"),
         ("de;q=abc, es;q=2", "en"),
         ("../../de, <b>de</b>", "en"),
