@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import event
 
 from flask_paycheckout import Pay, TooManyAttempts
-from flask_paycheckout.client import Invalid, PaymentsError, TransportFailed
+from flask_paycheckout.client import Invalid
 from flask_paycheckout.security.signed_links import STATUS
 from flask_paycheckout.service.calls import NotAsked
-from tests.scripted import Shop, garbage, refusal
+from tests.scripted import Shop, refusal
 from tests.views.pages import presses_pay
 from tests.views.test_headless import pays
 
@@ -205,13 +205,3 @@ def test_sixteen_starts_of_one_order_make_one_checkout(shop: Shop) -> None:
     crowd = Crowd(shop, 15)
     crowd.run(shop.starts)
     assert (crowd.given, crowd.failed, len(shop.service.created)) == (["chk-1"] * 16, [], 1)
-
-
-def test_those_who_wait_get_the_error_of_the_one_who_asked(shop: Shop) -> None:
-    shop.service.instead_of_created = [garbage()]
-    crowd = Crowd(shop, 15)
-    crowd.run(shop.starts)
-    assert (crowd.given, len(shop.service.created)) == ([], 1)
-    assert len({id(error) for error in crowd.failed}) == 16, "each an error of its own"
-    assert {type(error) for error in crowd.failed} == {TransportFailed}
-    assert all(isinstance(error, PaymentsError) for error in crowd.failed)

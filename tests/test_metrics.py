@@ -159,9 +159,6 @@ def test_a_payment_is_counted_from_start_to_delivery(measured: Shop) -> None:
     ("answer", "outcome"),
     [
         (refusal(500), "failed"),
-        (refusal(401), "unauthorized"),
-        (refusal(429), "rate_limited"),
-        (refusal(400), "refused"),
         (refusal(404, "Deposit not found"), "not_found"),
         (garbage(), "no_answer"),
     ],

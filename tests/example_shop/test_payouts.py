@@ -12,7 +12,7 @@ from example_shop.database import db
 from example_shop.payments import paycheckout
 from example_shop.suppliers import SUPPLIERS
 from flask_paycheckout.testing import Sandbox
-from tests.example_shop.conftest import Payments, stored
+from tests.example_shop.conftest import Payments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,19 +66,3 @@ def test_suppliers_are_paid_their_shares_once_each_in_its_way_and_followed_to_th
         (EARNED["puddle"], "usdc-polygon", getattr(wallet, "address", None)),
     }
     assert len(paycheckout_sandbox.payouts) == 3
-
-
-def test_a_payout_that_failed_stands_in_the_diary_and_is_tried_again_by_a_person(
-    shop: Flask, payments: Payments, paycheckout_sandbox: Sandbox
-) -> None:
-    order_id = payments.buys(first_snow=2)
-    payments.passes(1)
-    paycheckout_sandbox.finish(payouts(shop)["highland"], "failed")
-    payments.passes(60)
-    assert states(shop) == {"highland": "failed"}
-    assert any("is failed" in line for line in stored(shop, order_id)["diary"])
-    with shop.app_context():
-        paycheckout.retry_payout(f"highland-{order_id}", by="the owner", why="their bank is open again")
-    payments.passes(60)
-    assert states(shop) == {"highland": "sent"}
-    assert [one.status for one in paycheckout_sandbox.payouts] == ["failed", "pending"]

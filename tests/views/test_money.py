@@ -25,13 +25,10 @@ NBSP = "\N{NO-BREAK SPACE}"
         ("1234.50", "USD", "en-GB", "US$1,234.50"),
         ("1234.50", "EUR", "de", f"1.234,50{NBSP}€"),
         ("1234.50", "CHF", "de-CH", f"CHF{NBSP}1’234.50"),
-        ("12.50", "EUR", "es", f"12,50{NBSP}€"),
         ("1234", "JPY", "ja", "￥1,234"),
         # Fewer decimals in Babel's tables than in the standard: never rounded away.
         ("1.234", "IQD", "de", f"1,234{NBSP}IQD"),
-        ("10.50", "AFN", "de", f"10,50{NBSP}AFN"),
         ("0.000000000000000001", "eth-ethereum", "de", f"0,000000000000000001{NBSP}eth-ethereum"),
-        ("12.5", "EUR", "de-ZZ", f"12,50{NBSP}€"),
         ("12.5", "EUR", "de-Qaaa-999", f"12,50{NBSP}€"),
     ],
 )
