@@ -31,7 +31,7 @@ from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
 from flask_paycheckout.events.events import HeldEvent
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.shop_transaction import ShopTransaction
-from flask_paycheckout.service.calls import READ, Permit, Service, ServiceCheckout
+from flask_paycheckout.service.calls import READ, Permit, Service
 from flask_paycheckout.service.logs import about_checkout
 from flask_paycheckout.service.observations import Observed
 from flask_paycheckout.service.record import READS
@@ -111,7 +111,7 @@ class Settlement:
             self.outbox.deliver(settled.events)
         return settled
 
-    def reading(self, checkout: ServiceCheckout) -> Callable[[], Deposit | None]:
+    def reading(self, checkout: CheckoutMixin) -> Callable[[], Deposit | None]:
         """A function that reads a deposit with the keys of its account; it may run in a thread of its own.
 
         It uses neither the database nor the shop's code, which is asked for the keys here.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -119,21 +120,21 @@ class PayoutCalls:
     record: ServiceRecord
     service: Service
 
-    def payer_of(self, account: str) -> str:
-        """The account that pays an account's payouts: itself, or that of the settings where the shop says so.
+    def paying(self, account: str, paid_by: str | None, given: AccessToken | None) -> tuple[str, PaymentsClient] | None:
+        """The account that pays an account's payouts, and its client with its access token; None without a token.
 
-        :raises PaymentsError: the shop gives no keys for the account.
-        """
-        return "" if self.accounts.access_token_of(account) is SETTINGS else account
-
-    def token_of(self, payer: str, given: AccessToken | None) -> str | None:
-        """The access token of an account that pays; None when there is none.
-
+        :param paid_by: the account that must pay, since its money may have paid already; None for the account itself,
+            or that of the settings where the shop says so.
         :param given: the token of the settings or of the round.
         :raises PaymentsError: the shop gives no keys for the account.
         """
+        payer = paid_by
+        if payer is None:
+            payer = "" if self.accounts.access_token_of(account) is SETTINGS else account
         token = self.accounts.access_token_of(payer) if payer else given
-        return None if token is SETTINGS else token() if callable(token) else token
+        if token is None or token is SETTINGS:
+            return None
+        return payer, self.authorized(token() if callable(token) else token, payer)
 
     def authorized(self, access_token: str, account: str = "") -> PaymentsClient:
         """The account's client that sends with this token.
@@ -305,18 +306,15 @@ def _secrets_of(to: Destination) -> list[str]:
 
 def _item(one: Addressed) -> FiatItem:
     payout, to = one.payout, one.to
-    recipient_id = recipient = None
+    item = partial(FiatItem, amount=payout.amount, reference=payout.service_reference, note=payout.note)
     if isinstance(to, ToRecipient):
-        recipient_id = to.recipient_id
-    elif isinstance(to, ToBank):
-        bank = PayoutBank(
-            **{name: getattr(to, name) for name in ("bank_name", "account_name", "account_number", "bank_code")}
-        )
-        recipient = NewRecipient(bank=bank, email=to.email, name=to.name)
-    else:
+        return item(recipient_id=to.recipient_id)
+    if not isinstance(to, ToBank):
         raise TypeError(f"{payout.currency} is paid to bank accounts, and this is a wallet")
-    named = {"reference": payout.service_reference, "note": payout.note}
-    return FiatItem(amount=payout.amount, recipient_id=recipient_id, recipient=recipient, **named)
+    bank = PayoutBank(
+        **{name: getattr(to, name) for name in ("bank_name", "account_name", "account_number", "bank_code")}
+    )
+    return item(recipient=NewRecipient(bank=bank, email=to.email, name=to.name))
 
 
 def _receiver(one: Addressed) -> CryptoReceiver:

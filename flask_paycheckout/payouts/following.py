@@ -150,7 +150,7 @@ class Following:
                 if not claimed:
                     return
                 # Only the calls run in threads; they use no database.
-                reads = list(readers.map(_run, map(self._reading, claimed)))
+                reads = list(readers.map(lambda read: read(), map(self._reading, claimed)))
                 failed = {payout.account for payout in claimed}
                 for payout, read in zip(claimed, reads, strict=True):
                     self._store(payout, read, results)
@@ -161,11 +161,12 @@ class Following:
                 if len(failed) > 1 and all(isinstance(read, Exception) for read in reads):
                     return
 
-    def _reading(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
+    def _reading(self, payout: PayoutMixin) -> Callable[[], Read]:
         try:
-            return self.calls.reading(payout)
+            return partial(_run, self.calls.reading(payout))
         except PaymentsError as error:
-            return partial(_raise, error)
+            failure = error
+        return lambda: failure
 
     def _store(self, payout: PayoutMixin, read: Read, results: PayoutResults) -> None:
         if isinstance(read, Exception):
@@ -205,10 +206,6 @@ def _other_amount(differing: str, read: FiatDisbursement) -> dict[str, Any]:
 def _is_failure(read: Read) -> bool:
     """Whether the account's other reads would fail as well."""
     return isinstance(read, Exception) and (isinstance(read, Unauthorized) or not is_refusal(read))
-
-
-def _raise(error: PaymentsError) -> FiatDisbursement | None:
-    raise error
 
 
 def _run(read: Callable[[], FiatDisbursement | None]) -> Read:

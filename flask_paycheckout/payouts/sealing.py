@@ -64,15 +64,12 @@ class Sealing:
         raise Unreadable(f"its stored destination cannot be read ({fault})")
 
     def _unsealed(self, sealed: str) -> str:
-        if not self.seal_keys:
-            raise Unreadable(
-                "its account number is sealed, but PAYCHECKOUT_SEAL_KEY is not set; set the key that sealed it"
-            )
         from cryptography.fernet import InvalidToken
 
         try:
             return self._sealer.decrypt(sealed.encode()).decode()
-        except InvalidToken:
+        except (InvalidToken, ValueError):
+            # Also without any key.
             raise Unreadable(
                 "its account number is sealed with a key that PAYCHECKOUT_SEAL_KEY does not list; add that key to the"
                 " end of the list"

@@ -165,9 +165,7 @@ class PayoutSender:
         """The account that pays and its client with its access token; None without one, and nothing is claimed."""
         account = first.account
         try:
-            payer = self.calls.payer_of(account) if first.paid_by is None else first.paid_by
-            token = self.calls.token_of(payer, given)
-            return None if token is None else (payer, self.calls.authorized(token, payer))
+            return self.calls.paying(account, first.paid_by, given)
         except PaymentsError as error:
             problem = error_text(error)
         except Exception as error:

@@ -259,24 +259,22 @@ class Accounts:
             raise AccountUnavailable(operation, name, str(error)) from error
 
     def _asked(self, name: str, operation: str) -> Account:
-        account, raised = None, ""
+        account: object = None
+        fault = "the shop knows no such account"
         try:
             account = self.ask(name)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raised = f"the shop's function raised {type(error).__name__}{_place_of(error)}"
-            if isinstance(error, ConfigurationError):
-                # Of an `Account`, whose messages never show a secret.
-                raised = str(error)
-        if raised:
-            # Outside of the handler and without its message, which could quote the keys.
-            raise AccountUnavailable(operation, name, raised)
-        if account is None:
-            raise AccountUnavailable(operation, name, "the shop knows no such account")
-        if not isinstance(account, Account):
-            raise AccountUnavailable(operation, name, f"the shop gave a {type(account).__name__} and no Account")
-        return account
+            # The messages of an `Account` never show a secret; others could quote the keys.
+            is_ours = isinstance(error, ConfigurationError)
+            fault = str(error) if is_ours else f"the shop's function raised {type(error).__name__}{_place_of(error)}"
+        if isinstance(account, Account):
+            return account
+        if account is not None:
+            fault = f"the shop gave a {type(account).__name__} and no Account"
+        # Outside of the handler, so that the error is not its context.
+        raise AccountUnavailable(operation, name, fault)
 
     def _keep(self, kept: _Kept, name: str, account: Account, now: float) -> _InUse:
         with kept.changing:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flask_paycheckout.client import (
     Deposit,
@@ -30,23 +30,11 @@ from flask_paycheckout.service.observations import Observed
 from flask_paycheckout.service.record import ServiceRecord
 
 if TYPE_CHECKING:
+    from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
     from flask_paycheckout.parts import Parts
 
 # The service's own message; a gateway's 404 for an unknown route has another one.
 _NOT_FOUND = "deposit not found"
-
-
-class ServiceCheckout(Protocol):
-    """The facts of a stored checkout that a read of its deposit needs."""
-
-    @property
-    def checkout_id(self) -> str: ...
-
-    @property
-    def account(self) -> str: ...
-
-    @property
-    def client_id(self) -> str | None: ...
 
 
 class NotMadeByThisClient(NotFound):
@@ -71,7 +59,7 @@ def says_absent(error: NotFound) -> bool:
     return (error.message or "").strip().rstrip(".").lower() == _NOT_FOUND
 
 
-def read_deposit(client: PaymentsClient, checkout: ServiceCheckout) -> Deposit | None:
+def read_deposit(client: PaymentsClient, checkout: CheckoutMixin) -> Deposit | None:
     """Read a checkout's deposit; None when the service itself tells the client id that made it that there is none.
 
     :raises NotMadeByThisClient: another client id does not find it.
@@ -141,7 +129,7 @@ class Service:
         """
         return self.accounts.client_of(account, CREATE).client_id
 
-    def reading(self, checkout: ServiceCheckout) -> Callable[[], Deposit | None]:
+    def reading(self, checkout: CheckoutMixin) -> Callable[[], Deposit | None]:
         """A function that reads a checkout's deposit with the client's own time limit only; for reconcile.
 
         It asks neither the shop nor the database, so that it may run in a thread of its own.
@@ -276,7 +264,7 @@ class Permit:
         """The calls that fail and recover together."""
         return self.account, self.operation
 
-    def read(self, checkout: ServiceCheckout) -> Deposit | None:
+    def read(self, checkout: CheckoutMixin) -> Deposit | None:
         """Read a checkout's deposit. See `read_deposit`."""
         return self.ask(lambda client: read_deposit(client, checkout))
 

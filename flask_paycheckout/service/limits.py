@@ -411,8 +411,7 @@ class AccountLimits:
         self._limits: dict[str, AdaptiveLimit] = {}
         self._under_way: Counter[str] = Counter()
         self._late: Counter[str] = Counter()
-        self._places = self._threads = 0
-        """The reads under way without those that are late, and all of them."""
+        """The reads under way whose answers are late; `_under_way` counts the others."""
 
         self._working: set[str] = set()
         """The accounts of this round that may have more to read."""
@@ -423,7 +422,6 @@ class AccountLimits:
             self._limits.clear()
         self._under_way.clear()
         self._late.clear()
-        self._places = self._threads = 0
         self._working.clear()
         self.add(accounts)
 
@@ -464,14 +462,11 @@ class AccountLimits:
     def begun(self, account: str) -> None:
         """Count a read as under way until its result is stored."""
         self._under_way[account] += 1
-        self._places += 1
-        self._threads += 1
 
     def late(self, account: str) -> None:
         """Count a read that is under way as one whose answer is late."""
         self._under_way[account] -= 1
         self._late[account] += 1
-        self._places -= 1
 
     def over(self, account: str, *, late: bool = False) -> None:
         """Count a read as over.
@@ -479,8 +474,6 @@ class AccountLimits:
         :param late: whether it was counted as late.
         """
         (self._late if late else self._under_way)[account] -= 1
-        self._places -= not late
-        self._threads -= 1
 
     def tell(self, account: str, *, answered: bool, late: bool = False) -> None:
         """Record whether a read got a reliable answer.
@@ -501,7 +494,8 @@ class AccountLimits:
 
     @property
     def _free(self) -> int:
-        return min(self.most - self._places, 2 * self.most - self._threads)
+        room = self.most - self._under_way.total()
+        return min(room, self.most + room - self._late.total())
 
     def _share_of(self, account: str) -> int:
         """An equal share of the reads, at least a quarter, among the accounts whose answers are not late."""

@@ -141,8 +141,6 @@ class FailureLog:
         extra: Mapping[str, Any],
         error: BaseException | None,
     ) -> None:
-        if level < _log.getEffectiveLevel():
-            return
         before = self._before(kind, extra.get("account") or "", type(error).__name__)
         if before is None:
             return

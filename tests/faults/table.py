@@ -1195,7 +1195,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "payouts are sent with the token of the settings": (
             "accounts/test_payouts.py::test_each_is_sent_with_the_token_of_its_account_and_read_with_its_keys",
             Swap(
-                "payouts.calls:PayoutCalls.token_of",
+                "payouts.calls:PayoutCalls.paying",
                 "self.accounts.access_token_of(payer) if payer else given",
                 "given",
             ),
@@ -1351,7 +1351,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "the token of the settings pays for an account without one": (
             f"{_SELLERS}::test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pay",
             Swap(
-                "payouts.calls:PayoutCalls.token_of",
+                "payouts.calls:PayoutCalls.paying",
                 "self.accounts.access_token_of(payer) if payer else given",
                 "(self.accounts.access_token_of(payer) if payer else given) or given",
             ),

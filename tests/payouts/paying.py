@@ -14,7 +14,7 @@ from flask_paycheckout import PayoutReport, ToBank, ToRecipient, ToWallet
 from flask_paycheckout.client import FiatItem
 from flask_paycheckout.payouts.destinations import Destination
 from flask_paycheckout.testing import RequestedPayout, Sandbox
-from tests.payouts.shop import stands
+from tests.payouts.shop import committing, payout, stands
 from tests.scripted import Shop
 
 # Of the sandbox's start state, with an account in USD.
@@ -37,9 +37,8 @@ class Payer:
     def owes(self, reference: str = "p-1", amount: str = "80.00", to: Destination = ADA, **more: Any) -> str:
         """Commits a payout, by default of US dollars or tokens as its destination takes them; gives its reference."""
         currency = more.pop("currency", TOKEN if isinstance(to, ToWallet) else "USD")
-        with self.shop.app.app_context():
-            self.shop.paycheckout.pay_out(reference, amount, currency, to, **more)
-            self.shop.db.session.commit()
+        with committing(self.shop) as paycheckout:
+            paycheckout.pay_out(reference, amount, currency, to, **more)
         return reference
 
     def sends(self, access_token: Any = None) -> PayoutReport:
@@ -47,9 +46,7 @@ class Payer:
             return self.shop.paycheckout.send_payouts(access_token)
 
     def payout(self, reference: str = "p-1") -> Any:
-        found = self.shop.runtime.payouts.find(reference)
-        assert found is not None
-        return found
+        return payout(self.shop, reference)
 
     def status(self, reference: str = "p-1") -> str:
         return str(self.payout(reference).status)
@@ -107,9 +104,9 @@ class Payer:
 
     def carried_out_unseen(self, reference: str, *, doubtful: bool = False, amount: str = "") -> None:
         """The service has a payout of this reference, though no answer of it was stored."""
-        payout = self.payout(reference)
-        names = {"recipient_id": ADA.recipient_id, "reference": payout.service_reference}
-        item = FiatItem(amount=amount or payout.amount, **names)
+        owed = self.payout(reference)
+        names = {"recipient_id": ADA.recipient_id, "reference": owed.service_reference}
+        item = FiatItem(amount=amount or owed.amount, **names)
         self.shop.runtime.client.fiat_disbursements.create("USD", [item])
         if doubtful:
             now = self.sandbox.now

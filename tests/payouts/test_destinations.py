@@ -68,6 +68,6 @@ def test_details_are_sealed_by_the_first_key_and_opened_by_each() -> None:
     stored = Sealing([old], lambda: [b"k"]).seal(to)
     assert NUMBER not in stored
     assert Sealing([new, old], lambda: [b"k"]).open("bank", stored) == to
-    for keys, remedy in (([new], "add that key"), ([], "PAYCHECKOUT_SEAL_KEY is not set")):
-        with pytest.raises(Unreadable, match=remedy):
+    for keys in ([new], list[str]()):
+        with pytest.raises(Unreadable, match="add that key"):
             Sealing(keys, lambda: [b"k"]).open("bank", stored)

@@ -71,14 +71,6 @@ def test_a_failure_that_heals_is_one_line_at_warning(caplog: pytest.LogCaptureFi
     assert text.endswith("gone away") or "all is well" in text
 
 
-def test_what_was_not_expected_keeps_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
-    try:
-        raise KeyError("jar")
-    except KeyError:
-        logging.getLogger(LOGGER).exception("order_total failed for order %s", "o-1")
-    assert lines(caplog) == [("ERROR", "order_total failed for order o-1", True)]
-
-
 # Fields
 
 

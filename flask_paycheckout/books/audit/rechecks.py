@@ -16,13 +16,13 @@ from flask_paycheckout.books.audit.comparing import judge_disbursement
 from flask_paycheckout.books.audit.findings import DOUBTFUL, Finding
 from flask_paycheckout.books.audit.reading import Job, Reads, what_to_do
 from flask_paycheckout.books.audit.rows import AuditRows
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.client import Deposit, FiatDisbursement, NotFound
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.service.calls import ServiceCheckout
 
-ReadDeposit = Callable[[ServiceCheckout], Callable[[], Deposit | None]]
+ReadDeposit = Callable[[CheckoutMixin], Callable[[], Deposit | None]]
 
 # Looks at what differs, while the row moves each time.
 _MOST_LOOKS = 5
