@@ -7,13 +7,10 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 import sqlalchemy as sa
 
-from flask_paycheckout import Pay
-from flask_paycheckout.checkouts.checkout_model import total_columns
-from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.benchmarks.databases import fresh_database, opened
 from tests.benchmarks.measuring import OURS, PEER, SAME_STACK, Contender, Options
@@ -80,10 +77,24 @@ class Ours:
         ]
 
     def stored(self, kind: str, first: int, count: int) -> None:
-        seen = {"webhooks": 1} if kind == "paid" else {}
-        with self._shop.runtime.engine().begin() as connection:
-            table = self._shop.runtime.models.checkouts
-            connection.execute(table.insert(), [row | seen for row in _rows(kind, first, count)])
+        is_paid = kind == "paid"
+        rows = []
+        for number in range(first, first + count):
+            checkout_id, order_id = f"chk-{kind}-{number:09}", f"ord-{kind}-{number:09}"
+            rows.append(
+                {
+                    "checkout_id": checkout_id,
+                    "order_id": order_id,
+                    "current_order_id": order_id,
+                    "paid_order_id": order_id if is_paid else None,
+                    "url": f"https://pay.example/checkout/{checkout_id}",
+                    "status": "paid" if is_paid else "created",
+                    "next_read_at": None if is_paid else NOW - timedelta(minutes=1),
+                    "revision": int(is_paid),
+                    "webhooks": int(is_paid),
+                }
+            )
+        self._shop.stores_like(self._shop.starts("like"), rows)
 
     def webhooks(self, kind: str, first: int, count: int) -> list[bytes]:
         return _webhooks("/paycheckout/webhook", kind, first, count)
@@ -96,32 +107,6 @@ class Ours:
 
     def _token(self, purpose: str, order_id: str) -> str:
         return self._shop.runtime.signed_links.sign(purpose, order_id)
-
-
-def _rows(kind: str, first: int, count: int) -> Iterator[dict[str, Any]]:
-    """Stored checkouts: `paid` long ago, or `due` now."""
-    total = Pay("12.50", "USD")
-    for number in range(first, first + count):
-        made = NOW - timedelta(seconds=count + first - number)
-        checkout_id, order_id = f"chk-{kind}-{number:09}", f"ord-{kind}-{number:09}"
-        read = line(made, Entry.READ, via="reconcile", deposit="not found")
-        yield {
-            "checkout_id": checkout_id,
-            "order_id": order_id,
-            "current_order_id": order_id,
-            "paid_order_id": order_id if kind == "paid" else None,
-            "url": f"https://pay.example/checkout/{checkout_id}",
-            "status": "paid" if kind == "paid" else "created",
-            "created_at": made,
-            "moved_at": made,
-            "next_read_at": None if kind == "paid" else NOW - timedelta(minutes=1),
-            "revision": int(kind == "paid"),
-            "reads": 4,
-            "failed_reads": 0,
-            "webhooks": 0,
-            "history": line(made, Entry.CREATED, total=total) + 3 * read,
-            **total_columns(total),
-        }
 
 
 class Floor:

@@ -262,38 +262,24 @@ class Gallery:
         scenes = [_opens(f"status/{state}", url, f"[data-status={told[state]}]") for state, url in urls.items()]
         scenes.append(_opens("status/failed", failed, "h1:text('did not go through')"))
         bad_link = self.demo.shop_url + "/paycheckout/orders/nothing"
-        scenes += [
-            _opens(f"status/missing-{language}", bad_link, f"html[lang={language}]", language) for language in LANGUAGES
-        ]
         scenes.append(_opens("status/missing", bad_link, "h1:text('This link does not work')"))
-        # The state with the most words, in every language.
-        scenes += [
-            _opens(f"status/abandoned-{language}", urls["abandoned"], f"html[lang={language}]", language)
-            for language in LANGUAGES
-        ]
         return [
             *scenes,
+            *_in_each_language("status/missing", bad_link),
+            *_in_each_language("status/abandoned", urls["abandoned"]),
             Scene("status/unavailable", lambda page: self._press_pay_in_vain(page, urls["unpaid"]), "[role=alert]"),
             Scene("status/too-late", self._press_pay_too_late, "h1:text('Nothing to pay here')"),
         ]
 
     def _refund_pages(self) -> list[Scene]:
         scenes = [_opens(f"refund/{state}", url, f"[data-status={state}]") for state, url in self.refund_urls.items()]
-        # The state with the most words, in every language.
-        scenes += [
-            _opens(f"refund/claimable-{language}", self.refund_urls["claimable"], f"html[lang={language}]", language)
-            for language in LANGUAGES
-        ]
+        scenes += _in_each_language("refund/claimable", self.refund_urls["claimable"])
         scenes.append(_opens("refund/payout", self.claim_url, "h1:text('Where should your money go?')"))
         return [*scenes, Scene("refund/refused", self._claim_without_an_account, "[role=alert]")]
 
     def _request_pages(self) -> list[Scene]:
         scenes = [_opens(f"request/{state}", url, "h1:text('Weather')") for state, url in self.request_urls.items()]
-        scenes += [
-            _opens(f"request/expired-{language}", self.request_urls["expired"], f"html[lang={language}]", language)
-            for language in LANGUAGES
-        ]
-        return scenes
+        return scenes + _in_each_language("request/expired", self.request_urls["expired"])
 
     def _claim_without_an_account(self, page: Page) -> None:
         page.set_extra_http_headers({"Accept-Language": "en"})
@@ -321,25 +307,30 @@ class Gallery:
 
     def _desk(self) -> list[Scene]:
         """What the shop's owner sees: the shop's own pages, and the extension's view."""
-        names = {"stock": "stock", "letters": "letters"}
-        view = "/owner/payments"
-        views = {"orders": view, "held": f"{view}?status=held", "not-found": f"{view}?search=nobody"}
-        views |= {"orders-days": f"{view}?from=2000-01-01", "payouts-days": f"{view}/payouts?to=2100-01-01"}
-        views |= {"paybacks": f"{view}/paybacks", "books": f"{view}/books", "books-refused": f"{view}/books/month"}
-        views |= {
-            "deeds": f"{view}/deeds",
-            "requests": f"{view}/requests",
-            "payouts": f"{view}/payouts",
-            "payouts-none": f"{view}/payouts?status=sending",
+        views = {
+            "orders": "",
+            "held": "?status=held",
+            "not-found": "?search=nobody",
+            "orders-days": "?from=2000-01-01",
+            "paybacks": "/paybacks",
+            "books": "/books",
+            "books-refused": "/books/month",
+            "deeds": "/deeds",
+            "requests": "/requests",
+            "payouts": "/payouts",
+            "payouts-none": "/payouts?status=sending",
+            "payouts-days": "/payouts?to=2100-01-01",
+            "refund": f"/refund?checkout={self.checkouts['refunded']}",
+            **{f"payout-{state}": f"/payout?reference={name}" for state, name in self.payouts.items()},
+            **{
+                f"order-{state}": f"/order?id={self.orders[state]}"
+                for state in ("refunded", "paid", "held", "rejected")
+            },
         }
-        views |= {f"payout-{state}": f"{view}/payout?reference={name}" for state, name in self.payouts.items()}
-        views["refund"] = f"{view}/refund?checkout={self.checkouts['refunded']}"
-        views["order-refunded"] = f"{view}/order?id={self.orders['refunded']}"
-        stories = {f"order-{state}": f"{view}/order?id={self.orders[state]}" for state in ("paid", "held", "rejected")}
         return [
             Scene("shop/owner", self._open_the_desk),
-            *(self._at_shop(f"owner-{name}", f"/owner/{path}/") for name, path in names.items()),
-            *(_opens(f"owner/{name}", self.demo.shop_url + path) for name, path in (views | stories).items()),
+            *(self._at_shop(f"owner-{name}", f"/owner/{name}/") for name in ("stock", "letters")),
+            *(_opens(f"owner/{name}", f"{self.demo.shop_url}/owner/payments{path}") for name, path in views.items()),
         ]
 
     def _open_the_desk(self, page: Page) -> None:
@@ -360,6 +351,11 @@ def _opens(name: str, url: str, holds: str = "h1", language: str = "en") -> Scen
         page.goto(url)
 
     return Scene(name, show, holds)
+
+
+def _in_each_language(name: str, url: str) -> list[Scene]:
+    """A page in the state with the most words."""
+    return [_opens(f"{name}-{language}", url, f"html[lang={language}]", language) for language in LANGUAGES]
 
 
 def pages_of(app: Flask) -> set[str]:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from playwright.sync_api import Page
 
-#: Pixels: a phone and a desk.
-WIDTHS = (360, 1280)
+#: Pixels: the narrowest phone and a desk.
+WIDTHS = (320, 1280)
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 

@@ -13,9 +13,7 @@ import pytest
 import requests
 from playwright.sync_api import Page, expect
 
-from flask_paycheckout import Pay
 from flask_paycheckout.security.signed_links import STATUS
-from flask_paycheckout.translations.catalogues import LANGUAGES
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.serving import served
@@ -129,26 +127,6 @@ def test_without_javascript_a_link_asks_and_the_page_renews_itself(site: Site, n
     page.get_by_role("link", name="Erneut nachsehen").click()
     heading(page, "Bezahlt, vielen Dank")
     assert page.locator("meta[http-equiv=refresh]").count() == 0
-
-
-def test_the_longest_words_of_every_language_fit_on_the_narrowest_phone(site: Site, new_page: NewPage) -> None:
-    shop = site.shop
-    shop.paycheckout.order_url(lambda order_id: "/")
-    shop.totals.update(pending=Pay("12.50", "USD"), abandoned=Pay("12.50", "USD"))
-    for status, said in (("pending", "pending"), ("abandoned", "failed")):
-        checkout_id = shop.starts(status)
-        shop.service.says(checkout_id, said)
-        shop.settles(checkout_id)
-    shop.has_held("o-2")
-    page = new_page(viewport={"width": 320, "height": 640}, java_script_enabled=False)
-    headings = set()
-    for language in LANGUAGES:
-        page.set_extra_http_headers({"Accept-Language": language})
-        for order_id in ("pending", "abandoned", "o-2"):
-            page.goto(site.url(order_id))
-            headings.add(page.get_by_role("heading", level=1).inner_text())
-            assert page.evaluate("document.documentElement.scrollWidth") <= 320, (language, order_id)
-    assert len(headings) == 3 * len(LANGUAGES)
 
 
 def test_a_browser_without_a_connection_is_told_so_until_it_has_one(site: Site, page: Page) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Column, String, Table, select
@@ -26,18 +25,26 @@ def writes(shop: Shop, who: str, order_id: str) -> None:
     shop.db.session.execute(_table(shop).insert().values(who=who, order_id=order_id))
 
 
-def writer(shop: Shop, who: str) -> Callable[..., object]:
-    """A receiver of this name that leaves its row."""
+class Writer:
+    """A receiver of this name that leaves its row, and then fails so many times for each event.
 
-    def receive(app: object, *, order_id: str, **facts: Any) -> None:
-        writes(shop, who, order_id)
+    :ivar runs: how often it ran for each event.
+    """
 
-    receive.__qualname__ = who
-    return receive
+    def __init__(self, shop: Shop, who: str, failures: int = 0) -> None:
+        self.runs: Counter[str] = Counter()
+        self.__qualname__ = who
+        self._shop, self._who, self._failures = shop, who, failures
+
+    def __call__(self, app: object, *, order_id: str, event_id: str, payout: Any = None, **facts: object) -> None:
+        writes(self._shop, self._who, order_id if payout is None else payout.reference)
+        self.runs[event_id] += 1
+        if self.runs[event_id] <= self._failures:
+            raise RuntimeError(f"{self._who} is down")
 
 
 def counts(shop: Shop, order_id: str) -> dict[str, int]:
-    """How many committed rows each receiver left for an order."""
+    """How many committed rows each receiver left for an order or a payout."""
     table = _table(shop)
     with shop.runtime.engine().connect() as connection:
         rows = connection.execute(select(table.c.who).where(table.c.order_id == order_id)).scalars()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,8 +11,7 @@ from tests.carts import Carts, add_carts
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
 from tests.races.interleaving import every_interleaving
-
-Acts = dict[str, Callable[[], object]]
+from tests.races.pages import Acts
 
 
 def open_carts(open_shop: OpenShop, new_database: NewDatabase, **engine_options: Any) -> Carts:

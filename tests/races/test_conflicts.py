@@ -14,7 +14,7 @@ from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_option
 from tests.races.crowds import PATIENCE
 from tests.races.interleaving import every_interleaving
-from tests.races.two_pages import Acts, TwoPages
+from tests.races.pages import Acts, Pages
 from tests.scripted import Shop
 
 pytestmark = pytest.mark.parametrize("database_kind", ["postgresql"])
@@ -27,26 +27,26 @@ def strict_shop(open_shop: OpenShop, request: pytest.FixtureRequest) -> Shop:
 
 
 def test_settled_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
-    pages = TwoPages(strict_shop)
-    assert (
-        every_interleaving(
-            strict_shop.runtime.engine(), pages.settled_at_once, pages.one_is_paid_and_one_held, preemptions=1
-        )
-        > 5
-    )
+    pages = Pages(strict_shop)
+
+    def begin() -> Acts:
+        pages.open_two("completed")
+        return pages.settled_at_once()
+
+    engine = strict_shop.runtime.engine()
+    assert every_interleaving(engine, begin, pages.one_is_paid_and_one_held, preemptions=1) > 5
 
 
 def test_started_and_settled_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
-    pages = TwoPages(strict_shop)
+    pages = Pages(strict_shop)
 
     def starts() -> None:
         with suppress(OrderSettled):
             strict_shop.starts(pages.order_id)
 
     def begin() -> Acts:
-        pages.open_anew("completed")
+        _, second = pages.open_two("completed")
         strict_shop.clock.advance(minutes=15)
-        second = pages.second
         return {"starts": starts, "settles": lambda: strict_shop.settles(second)}
 
     def check() -> None:
@@ -58,11 +58,10 @@ def test_started_and_settled_at_once_where_conflicts_are_errors(strict_shop: Sho
 
 def test_read_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
     """Both find that nothing has changed, and only count their read."""
-    pages = TwoPages(strict_shop)
+    pages = Pages(strict_shop)
 
     def begin() -> Acts:
-        pages.open_anew("pending")
-        first = pages.first
+        first, _ = pages.open_two("pending")
         strict_shop.settles(first)
         return {"one": lambda: strict_shop.settles(first), "other": lambda: strict_shop.settles(first)}
 
@@ -75,10 +74,10 @@ def test_read_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
 
 def test_reconciled_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
     """A round that loses a claim leaves it to the other one."""
-    pages = TwoPages(strict_shop)
+    pages = Pages(strict_shop)
 
     def begin() -> Acts:
-        pages.open_anew("completed")
+        pages.open_two("completed")
         return {"one": strict_shop.reconciles, "other": strict_shop.reconciles}
 
     def check() -> None:
@@ -98,18 +97,18 @@ def waits(looking: Connection) -> bool:
 def test_a_settle_that_a_deadlock_ended_is_done_anew(open_shop: OpenShop, new_database: NewDatabase) -> None:
     """The shop's own program locks both attempts of an order in the other order, with far more patience."""
     shop = open_shop(SQLALCHEMY_DATABASE_URI=with_option(new_database("deadlock"), "deadlock_timeout=2s"))
-    pages = TwoPages(shop)
-    pages.open_anew("failed")
+    pages = Pages(shop)
+    first, second = pages.open_two("failed")
     lock = text("SELECT id FROM paycheckout_checkout WHERE checkout_id = :checkout_id FOR UPDATE")
     engine = shop.runtime.engine()
     with engine.connect() as other, engine.connect() as looking, ThreadPoolExecutor(1) as pool:
         other.execute(text("SET deadlock_timeout = '60s'"))
-        other.execute(lock, {"checkout_id": pages.second})
-        settled = pool.submit(shop.settles, pages.first)
+        other.execute(lock, {"checkout_id": second})
+        settled = pool.submit(shop.settles, first)
         deadline = time.monotonic() + PATIENCE
         while not waits(looking):
             assert time.monotonic() < deadline
-        other.execute(lock, {"checkout_id": pages.first})
+        other.execute(lock, {"checkout_id": first})
         other.rollback()
         assert settled.result(PATIENCE).status == "abandoned"
     assert pages.told() == ["order_pending"], "the second page is still the order's hope"

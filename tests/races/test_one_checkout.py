@@ -8,7 +8,7 @@ import pytest
 
 from flask_paycheckout import Pay, order_paid
 from tests.races.crowds import crowd
-from tests.races.effects import counts, writer
+from tests.races.effects import Writer, counts
 from tests.scripted import Shop
 
 pytestmark = pytest.mark.on_each_database
@@ -18,7 +18,7 @@ THREADS, ROUNDS = 32, 100
 
 @pytest.fixture
 def shop(shop: Shop) -> Iterator[Shop]:
-    with order_paid.connected_to(writer(shop, "ship"), sender=shop.app):
+    with order_paid.connected_to(Writer(shop, "ship"), sender=shop.app):
         yield shop
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
 from functools import partial
-from itertools import count
 from typing import Any
 
 import pytest
@@ -15,31 +14,15 @@ from flask_paycheckout import Pay, TransitionRefused
 from tests.carts import Carts
 from tests.conftest import NewDatabase, OpenShop
 from tests.races.interleaving import every_interleaving
+from tests.races.pages import Acts, Pages
 from tests.races.test_changed_carts import open_carts
-from tests.races.two_pages import Acts
 from tests.scripted import Shop, number
 
 pytestmark = pytest.mark.on_each_database
 
 
-class PartPages:
-    """An order of 12.50 USD in parts with two open pages, each time a new one."""
-
-    def __init__(self, shop: Shop) -> None:
-        self.shop, self.pages = shop, list[str]()
-        self._numbers, self.order_id = count(1), ""
-
-    def open_anew(self, *sums: str) -> list[str]:
-        """Pages on which these sums have come, which nobody has read."""
-        self.order_id = f"parts-{next(self._numbers)}"
-        self.pages = []
-        for amount in sums:
-            # Another amount each time, so that it is another page.
-            self.shop.totals[self.order_id] = Pay("12.50", "USD", now=amount)
-            page = self.shop.starts(self.order_id)
-            self.shop.service.says(page, "completed", inputAmount=number(amount))
-            self.pages.append(page)
-        return self.pages
+class PartPages(Pages):
+    """What people do with payments of such an order."""
 
     def hold(self, page: str) -> None:
         """Its payment comes while the shop wants none."""
@@ -55,13 +38,6 @@ class PartPages:
         except TransitionRefused:
             return False
         return True
-
-    def states(self) -> list[str]:
-        return [self.shop.attempt(page).status for page in self.pages]
-
-    def told(self) -> list[str]:
-        names = [event.name for event in self.shop.events() if event.order_id == self.order_id]
-        return sorted(name for name in names if name != "checkout_created")
 
     def rest(self) -> tuple[Decimal, Decimal]:
         with self.shop.app.app_context():
@@ -79,8 +55,8 @@ def test_two_parts_that_reach_the_total_at_once(shop: Shop, pages: PartPages) ->
     ends = set()
 
     def begin() -> Acts:
-        first, second = pages.open_anew("7.50", "5.00")
-        return {"first": lambda: shop.settles(first), "second": lambda: shop.settles(second)}
+        pages.open_parts("7.50", "5.00")
+        return pages.settled_at_once()
 
     def check() -> None:
         ends.add(tuple(pages.states()))
@@ -93,8 +69,8 @@ def test_two_parts_that_reach_the_total_at_once(shop: Shop, pages: PartPages) ->
 
 def test_two_parts_that_are_together_too_much(shop: Shop, pages: PartPages) -> None:
     def begin() -> Acts:
-        first, second = pages.open_anew("7.50", "5.01")
-        return {"first": lambda: shop.settles(first), "second": lambda: shop.settles(second)}
+        pages.open_parts("7.50", "5.01")
+        return pages.settled_at_once()
 
     def check() -> None:
         assert sorted(pages.states()) == ["held", "part"]
@@ -113,7 +89,7 @@ def test_a_part_that_is_refunded_while_the_rest(shop: Shop, pages: PartPages, he
     ends = set()
 
     def begin() -> Acts:
-        first, second = pages.open_anew("7.50", "5.00")
+        first, second = pages.open_parts("7.50", "5.00")
         shop.settles(first)
         refunded = {"refunds": lambda: refunds(shop, first)}
         if held:
@@ -135,7 +111,7 @@ def test_two_payments_that_two_persons_accept_at_once(
     shop: Shop, pages: PartPages, second: str, end: list[str]
 ) -> None:
     def begin() -> Acts:
-        held = pages.open_anew("7.50", second)
+        held = pages.open_parts("7.50", second)
         for page in held:
             pages.hold(page)
         return {page: partial(pages.accepts, page) for page in held}
@@ -154,7 +130,7 @@ def test_a_part_that_a_person_accepts_while_another_comes(shop: Shop, pages: Par
         assert pages.accepts(page) or "paid" in pages.states()
 
     def begin() -> Acts:
-        held, late = pages.open_anew("7.50", "12.50")
+        held, late = pages.open_parts("7.50", "12.50")
         pages.hold(held)
         shop.totals[pages.order_id] = Pay("12.50", "USD")
         return {"accepts": lambda: accepts(held), "settles": lambda: shop.settles(late)}

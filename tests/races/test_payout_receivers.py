@@ -7,19 +7,16 @@ committed with the move, or neither is.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 
 from flask_paycheckout import payout_completed, payout_failed, payout_sent, payout_unknown
-from flask_paycheckout.signals import Signal
 from tests.payouts.books import Books
 from tests.payouts.shop import TOKEN, WALLET, comes_to_rest, payout, pays_out, sends
 from tests.races.crowds import crowd
-from tests.races.effects import writes
+from tests.races.effects import Writer, counts, writes
 from tests.scripted import Shop
 
 pytestmark = pytest.mark.on_each_database
@@ -28,66 +25,34 @@ SIGNALS = (payout_sent, payout_completed, payout_failed, payout_unknown)
 DELIVERERS, ROUNDS = 4, 14
 
 
-class Receivers:
-    """Receivers of each signal, of which two fail: one five times for each event, one for ever."""
+class Outside:
+    """A receiver that tells somebody outside, who is told again when the commit is not a fact."""
 
-    def __init__(self, shop: Shop) -> None:
-        self._shop = shop
-        self.runs: Counter[tuple[str, str]] = Counter()
-        #: The ids under which the one outside heard of each signal of each payout.
-        self.outside: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    __qualname__ = "outside"
 
-    def named(self, who: str, signal: Signal, failures: int = 0) -> Callable[..., object]:
-        """A receiver that leaves its row, and then fails so many times for each event."""
+    def __init__(self) -> None:
+        #: The ids under which somebody heard of each payout.
+        self.told: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-        def receive(app: object, *, payout: Any, event_id: str, **facts: object) -> None:
-            writes(self._shop, f"{who} {signal.name}", payout.reference)
-            self.runs[who, event_id] += 1
-            if self.runs[who, event_id] <= failures:
-                raise RuntimeError(f"{who} is down")
-
-        receive.__qualname__ = who
-        return receive
-
-    def tells(self, signal: Signal) -> Callable[..., object]:
-        """A receiver that tells somebody outside, who is told again when the commit is not a fact."""
-
-        def outside(app: object, *, payout: Any, event_id: str, **facts: object) -> None:
-            self.outside[signal.name, payout.reference][event_id] += 1
-            if self.outside[signal.name, payout.reference][event_id] == 1:
-                raise ConnectionError("told, and then the process died")
-
-        return outside
-
-    @contextmanager
-    def connected(self) -> Iterator[None]:
-        with ExitStack() as stack:
-            for signal in SIGNALS:
-                for receiver in (
-                    self.named("first", signal),
-                    self.named("five times", signal, 5),
-                    self.named("for ever", signal, 10**6),
-                    self.tells(signal),
-                    self.named("last", signal),
-                ):
-                    stack.enter_context(signal.connected_to(receiver, sender=self._shop.app))
-            yield
-
-
-def effects(shop: Shop) -> dict[str, Counter[str]]:
-    """How many committed rows each receiver left for each payout."""
-    table = shop.db.metadata.tables["effect"]
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    with shop.runtime.engine().connect() as connection:
-        for who, reference in connection.execute(select(table.c.who, table.c.order_id)):
-            found[reference][who] += 1
-    return dict(found)
+    def __call__(self, app: object, *, payout: Any, event_id: str, **facts: object) -> None:
+        self.told[payout.reference][event_id] += 1
+        if self.told[payout.reference][event_id] == 1:
+            raise ConnectionError("told, and then the process died")
 
 
 def test_effects_of_each_move_are_there_once_whoever_fails(shop: Shop, books: Books) -> None:
     """Several senders and reconcilers drive the deliveries at once."""
-    receivers = Receivers(shop)
-    with receivers.connected(), crowd(DELIVERERS) as deliverers:
+    outside, five_times = {signal.name: Outside() for signal in SIGNALS}, list[Writer]()
+    with ExitStack() as stack:
+        for signal in SIGNALS:
+            first, five, for_ever, last = (
+                Writer(shop, f"{who} {signal.name}", failures)
+                for who, failures in (("first", 0), ("five times", 5), ("for ever", 10**6), ("last", 0))
+            )
+            five_times.append(five)
+            for receiver in (first, five, for_ever, outside[signal.name], last):
+                stack.enter_context(signal.connected_to(receiver, sender=shop.app))
+        deliverers = stack.enter_context(crowd(DELIVERERS))
         pays_out(shop, "completed")
         pays_out(shop, "failed")
         pays_out(shop, "unknown", "8.00", to=WALLET, currency=TOKEN)
@@ -100,17 +65,14 @@ def test_effects_of_each_move_are_there_once_whoever_fails(shop: Shop, books: Bo
             deliverers.does([lambda: sends(shop), shop.reconciles] * (DELIVERERS // 2))
 
     ways = {"completed": ["sent", "completed"], "failed": ["sent", "failed"], "unknown": ["sent"]}
-    expected = {
-        reference: {f"{who} payout_{state}": 1 for who in ("first", "five times", "last") for state in states}
-        for reference, states in ways.items()
-    }
-    assert effects(shop) == expected
-    assert {runs for (who, _), runs in receivers.runs.items() if who == "five times"} == {6}
-    assert {len(ids) for ids in receivers.outside.values()} == {1}, "each event has one id, however often it is told"
-    assert {count for ids in receivers.outside.values() for count in ids.values()} == {2}
-    assert set(receivers.outside) == {
-        (f"payout_{state}", reference) for reference, states in ways.items() for state in states
-    }
+    for reference, states in ways.items():
+        expected = {f"{who} payout_{state}": 1 for who in ("first", "five times", "last") for state in states}
+        assert counts(shop, reference) == expected
+    assert {runs for receiver in five_times for runs in receiver.runs.values()} == {6}
+    told = {(name, reference): ids for name, one in outside.items() for reference, ids in one.told.items()}
+    assert {len(ids) for ids in told.values()} == {1}, "each event has one id, however often it is told"
+    assert {count for ids in told.values() for count in ids.values()} == {2}
+    assert set(told) == {(f"payout_{state}", reference) for reference, states in ways.items() for state in states}
 
 
 def test_an_atomic_receiver_is_committed_with_the_completion_or_not_at_all(shop: Shop, books: Books) -> None:
@@ -132,12 +94,12 @@ def test_an_atomic_receiver_is_committed_with_the_completion_or_not_at_all(shop:
             shop.clock.advance(hours=2)
             threads.does([lambda: sends(shop)] * DELIVERERS)
             assert payout(shop, "p-1").status == "sent"
-            assert effects(shop) == {}
+            assert counts(shop, "p-1") == {}
         down = False
         shop.clock.advance(hours=2)
         threads.does([lambda: sends(shop)] * DELIVERERS)
         assert payout(shop, "p-1").status == "completed"
-        assert effects(shop) == {"p-1": {"book": 1}}
+        assert counts(shop, "p-1") == {"book": 1}
         comes_to_rest(shop, books)
     (event,) = (event for event in shop.events() if event.name == "payout_completed")
     assert set(heard) == {event.event_id}, "in each try"

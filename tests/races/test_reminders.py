@@ -11,7 +11,7 @@ from flask_paycheckout import Pay, payment_reminder
 from tests.conftest import OpenShop
 from tests.races.crowds import crowd
 from tests.races.interleaving import every_interleaving
-from tests.races.two_pages import Acts
+from tests.races.pages import Acts
 from tests.scripted import Shop
 
 

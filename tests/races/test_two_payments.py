@@ -6,39 +6,42 @@ import pytest
 
 from flask_paycheckout import OrderSettled
 from tests.races.interleaving import every_interleaving
-from tests.races.two_pages import Acts, TwoPages
+from tests.races.pages import Acts, Pages
 from tests.scripted import Shop, number
 
 pytestmark = pytest.mark.on_each_database
 
 
 @pytest.fixture
-def pages(shop: Shop) -> TwoPages:
-    return TwoPages(shop)
+def pages(shop: Shop) -> Pages:
+    return Pages(shop)
 
 
 def posts_webhook(shop: Shop, checkout_id: str) -> None:
     assert shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code == 200
 
 
-def test_settled_at_once(shop: Shop, pages: TwoPages) -> None:
+def test_settled_at_once(shop: Shop, pages: Pages) -> None:
     winners = set()
+
+    def begin() -> Acts:
+        pages.open_two("completed")
+        return pages.settled_at_once()
 
     def check() -> None:
         pages.one_is_paid_and_one_held()
         winners.add(pages.winner())
 
-    assert every_interleaving(shop.runtime.engine(), pages.settled_at_once, check) > 5
-    assert winners == {"first", "second"}, "both orders of arrival were among them"
+    assert every_interleaving(shop.runtime.engine(), begin, check) > 5
+    assert winners == {0, 1}, "both orders of arrival were among them"
 
 
-def test_found_by_a_webhook_and_by_reconcile_at_once(shop: Shop, pages: TwoPages) -> None:
+def test_found_by_a_webhook_and_by_reconcile_at_once(shop: Shop, pages: Pages) -> None:
     """Reconcile reads both, so that the page that the webhook tells of is found twice."""
     winners = set()
 
     def begin() -> Acts:
-        pages.open_anew("completed")
-        second = pages.second
+        _, second = pages.open_two("completed")
         return {"webhook": lambda: posts_webhook(shop, second), "reconcile": lambda: shop.reconciles()}
 
     def check() -> None:
@@ -48,15 +51,14 @@ def test_found_by_a_webhook_and_by_reconcile_at_once(shop: Shop, pages: TwoPages
         winners.add(pages.winner())
 
     assert every_interleaving(shop.runtime.engine(), begin, check, preemptions=2) > 20
-    assert winners == {"first", "second"}, "both orders of arrival were among them"
+    assert winners == {0, 1}, "both orders of arrival were among them"
 
 
-def test_a_payment_that_is_accepted_while_another_arrives_pays_no_order_twice(shop: Shop, pages: TwoPages) -> None:
+def test_a_payment_that_is_accepted_while_another_arrives_pays_no_order_twice(shop: Shop, pages: Pages) -> None:
     """A person may accept both; the order is paid, and told to be, once."""
 
     def begin() -> Acts:
-        pages.open_anew("completed")
-        first, second = pages.first, pages.second
+        first, second = pages.open_two("completed")
         shop.service.says(first, "completed", inputAmount=number("1"))
         shop.settles(first)
         return {"accepts": lambda: shop.resolves(first, True), "settles": lambda: shop.settles(second)}
@@ -70,25 +72,23 @@ def test_a_payment_that_is_accepted_while_another_arrives_pays_no_order_twice(sh
     assert every_interleaving(shop.runtime.engine(), begin, check) > 5
 
 
-def test_the_last_two_hopes_that_end_at_once_are_told_of_once(shop: Shop, pages: TwoPages) -> None:
+def test_the_last_two_hopes_that_end_at_once_are_told_of_once(shop: Shop, pages: Pages) -> None:
     """Neither may take the other for a hope that is left, or nobody tells that the order is abandoned."""
 
     def begin() -> Acts:
-        pages.open_anew("pending")
-        first, second = pages.first, pages.second
-        for checkout_id in (first, second):
+        for checkout_id in pages.open_two("pending"):
             assert shop.settles(checkout_id).status == "pending"
             shop.service.says(checkout_id, "failed")
-        return {"first": lambda: shop.settles(first), "second": lambda: shop.settles(second)}
+        return pages.settled_at_once()
 
     def check() -> None:
-        assert [attempt.status for attempt in shop.attempts(pages.order_id)] == ["abandoned"] * 2
+        assert pages.states() == ["abandoned"] * 2
         assert pages.told() == ["order_abandoned", "order_pending", "order_pending"]
 
     assert every_interleaving(shop.runtime.engine(), begin, check) > 5
 
 
-def test_a_page_that_is_made_while_an_older_one_is_paid_never_stops_the_payment(shop: Shop, pages: TwoPages) -> None:
+def test_a_page_that_is_made_while_an_older_one_is_paid_never_stops_the_payment(shop: Shop, pages: Pages) -> None:
     refused = []
 
     def starts() -> None:
@@ -98,9 +98,8 @@ def test_a_page_that_is_made_while_an_older_one_is_paid_never_stops_the_payment(
             refused.append(pages.order_id)
 
     def begin() -> Acts:
-        pages.open_anew("completed")
+        first, _ = pages.open_two("completed")
         shop.clock.advance(minutes=15)
-        first = pages.first
         return {"starts": starts, "settles": lambda: shop.settles(first)}
 
     def check() -> None:

@@ -1,0 +1,74 @@
+"""An order with open pages, whose payments race."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from typing import Any
+
+from flask_paycheckout import Pay
+from flask_paycheckout.text import account_text
+from tests.scripted import Shop, number
+
+Acts = dict[str, Callable[[], object]]
+
+
+class Pages:
+    """An order of 12.50 USD whose pages are open, again and again, each time a new one."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop, self.ids = shop, list[str]()
+        self._numbers, self.order_id = count(1), ""
+
+    def open_two(self, status: str) -> list[str]:
+        """Two pages, and what the service says of both deposits by now."""
+        shop = self.shop
+        self.order_id = f"two-{next(self._numbers)}"
+        shop.totals[self.order_id] = Pay("12.50", "USD")
+        first = shop.starts(self.order_id)
+        shop.clock.advance(minutes=15)
+        self.ids = [first, shop.starts(self.order_id)]
+        for checkout_id in self.ids:
+            shop.service.says(checkout_id, status)
+        return self.ids
+
+    def open_parts(self, *sums: str) -> list[str]:
+        """Pages on which these sums have come, which nobody has read."""
+        self.order_id = f"parts-{next(self._numbers)}"
+        self.ids = []
+        for amount in sums:
+            # Another amount each time, so that it is another page.
+            self.shop.totals[self.order_id] = Pay("12.50", "USD", now=amount)
+            self.ids.append(self.shop.has_deposit("completed", self.order_id, inputAmount=number(amount)))
+        return self.ids
+
+    def settled_at_once(self) -> Acts:
+        """Each is settled by a thread of its own."""
+        return {page: partial(self.shop.settles, page) for page in self.ids}
+
+    def attempts(self) -> list[Any]:
+        return self.shop.attempts(self.order_id)
+
+    def states(self) -> list[str]:
+        return [self.shop.attempt(page).status for page in self.ids]
+
+    def told(self) -> list[str]:
+        names = [event.name for event in self.shop.events() if event.order_id == self.order_id]
+        return sorted(name for name in names if name != "checkout_created")
+
+    def winner(self) -> int:
+        """Which of the pages paid the order."""
+        (paid,) = [attempt.checkout_id for attempt in self.attempts() if attempt.paid_order_id]
+        return self.ids.index(paid)
+
+    def one_is_paid_and_one_held(self) -> None:
+        """As it must be in the end; and the order's story names both."""
+        found = sorted((attempt.status, attempt.reason, attempt.paid_order_id) for attempt in self.attempts())
+        assert found == [("held", "duplicate", None), ("paid", None, self.order_id)]
+        assert self.told() == ["order_paid", "payment_held"]
+        with self.shop.app.app_context():
+            story = str(self.shop.paycheckout.explain(self.order_id))
+        account = account_text(self.shop.account_of(self.order_id))
+        assert all(f"checkout {page}{account}, 12.50 USD: " in story for page in self.ids)
+        assert "another payment already paid this order" in story
