@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ import requests
 
 from tests.docs.pages import snippet
 from tests.ports import free_port
+from tests.waiting import eventually
 
 BIN = Path(sys.executable).parent
 #: Of a shop that uses the sandbox at the address that the pages show.
@@ -128,21 +128,17 @@ def _said_until(process: subprocess.Popen[str], words: str) -> list[str]:
     raise AssertionError("".join(said))
 
 
-def turns(otherwise: str) -> Iterator[None]:
-    """Goes on until its reader breaks off, and fails with these words after two minutes."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        yield
-        time.sleep(0.1)
-    raise AssertionError(otherwise)
-
-
 def visited(url: str, headers: dict[str, str] | None = None) -> requests.Response:
     """The answer, once the server takes connections."""
-    for _ in turns(f"nobody answers at {url}"):
+    answers = list[requests.Response]()
+
+    def is_answered() -> bool:
         with suppress(requests.ConnectionError):
-            return requests.get(url, headers=headers, timeout=60)
-    raise AssertionError
+            answers.append(requests.get(url, headers=headers, timeout=60))
+        return bool(answers)
+
+    eventually(is_answered, PATIENCE)
+    return answers[0]
 
 
 def pays_in_the_browser(order: str) -> None:

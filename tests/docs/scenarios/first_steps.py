@@ -11,8 +11,9 @@ import tomllib
 from functools import cache
 from importlib.util import find_spec
 
-from tests.docs.merchant import Merchant, pays_in_the_browser, turns, visited
+from tests.docs.merchant import PATIENCE, Merchant, pays_in_the_browser, visited
 from tests.docs.pages import ROOT, Scene, read
+from tests.waiting import eventually
 
 
 def first_commands(scene: Scene) -> None:
@@ -40,9 +41,7 @@ def quick_start(scene: Scene, merchant: Merchant) -> None:
         with merchant.running(lines[run], "Running on"):
             order = f"{merchant.shop}/orders/1"
             pays_in_the_browser(order)
-            for _ in turns("no webhook told of the payment"):
-                if "Paid: see your receipt" in visited(order).text:
-                    break
+            eventually(lambda: "Paid: see your receipt" in visited(order).text, PATIENCE)
             watch, show, doctor = lines[run + 1 :]
             with merchant.running(watch, None) as (watching, _):
                 assert "Order 1: paid" in merchant.runs(show)

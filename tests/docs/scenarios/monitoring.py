@@ -9,11 +9,12 @@ import pytest
 import requests
 
 from tests.docs.conftest import MakeShop
-from tests.docs.merchant import Merchant, turns, visited
+from tests.docs.merchant import PATIENCE, Merchant, visited
 from tests.docs.pages import Scene
 from tests.docs.scenarios.operation import MAKE_ORDER, SANDBOX
 from tests.scripted import Shop
 from tests.test_metrics import figures
+from tests.waiting import eventually
 
 TOKEN = "a-long-random-text-of-the-shop"
 DUE = "from shop import *; from datetime import UTC, datetime; app.app_context().push(); paycheckout.start('1'); db.session.query(paycheckout.Checkout).update({'next_read_at': datetime(2026, 1, 1, tzinfo=UTC)}); db.session.commit()"  # noqa: E501
@@ -51,10 +52,8 @@ def metrics_processes(scene: Scene, merchant_with_shop: Merchant) -> None:
             visited(address)
             for _ in range(20):
                 requests.post(f"{address}/webhook", data="no JSON", timeout=60)
-            for _ in turns("reconcile's read is not counted"):
-                told = _scraped(address)
-                if told['paycheckout_reads_total{outcome="unchanged",via="reconcile"}']:
-                    break
+            read = 'paycheckout_reads_total{outcome="unchanged",via="reconcile"}'
+            eventually(lambda: _scraped(address)[read], PATIENCE)
             scraped = [_scraped(address) for _ in range(10)]
             assert {one['paycheckout_webhooks_total{outcome="malformed"}'] for one in scraped} == {20}
             assert {one['paycheckout_checkouts{account="",status="created"}'] for one in scraped} == {1}

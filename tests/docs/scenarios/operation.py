@@ -18,10 +18,11 @@ from alembic.operations.ops import DropTableOp
 from sqlalchemy import MetaData, create_engine, make_url, text
 
 from tests.databases.servers import POOLED
-from tests.docs.merchant import BIN, Merchant, shop_source, turns, visited
+from tests.docs.merchant import BIN, PATIENCE, Merchant, shop_source, visited
 from tests.docs.pages import Scene
 from tests.scripted import Shop
 from tests.test_migrations import MigratingMerchant
+from tests.waiting import eventually
 
 MAKE_ORDER = "python -c \"from shop import *; app.app_context().push(); db.create_all(); db.session.add(Order(id='1', total='12.50')); db.session.commit()\""  # noqa: E501
 NGINX = {"$remote_addr": "203.0.113.7", "$scheme": "https", "$host": "shop.example"}
@@ -94,9 +95,7 @@ def _reconcile_finds_it(unit_file: str, merchant: Merchant, load: str, order: st
     assert program == f"{service['WorkingDirectory']}/.venv/bin/flask"
     reconcile = merchant.starts(f"{load}; exec {shlex.join([str(BIN / 'flask'), *arguments])}")
     try:
-        for _ in turns("reconcile did not find the payment"):
-            if "Paid" in visited(order, headers).text:
-                break
+        eventually(lambda: "Paid" in visited(order, headers).text, PATIENCE)
         reconcile.send_signal(signal.SIGTERM)
         assert reconcile.wait(60) == 0
     finally:
@@ -137,12 +136,12 @@ def _python(merchant: Merchant, code: str) -> str:
 
 
 def _becomes_paid(merchant: Merchant, order_id: str, found_by: str) -> None:
-    for _ in turns(f"order {order_id} was not paid"):
-        story = json.loads(merchant.runs(f"flask --app shop paycheckout show {order_id} --json"))
-        told = [event["name"] for event in story["events"] if event["delivered_at"]]
-        if told == ["checkout_created", "order_paid"]:
-            break
-    assert [attempt["found_by"] for attempt in story["attempts"]] == [found_by]
+    def story() -> Any:
+        return json.loads(merchant.runs(f"flask --app shop paycheckout show {order_id} --json"))
+
+    told = {"checkout_created", "order_paid"}
+    eventually(lambda: {one["name"] for one in story()["events"] if one["delivered_at"]} == told, PATIENCE)
+    assert [attempt["found_by"] for attempt in story()["attempts"]] == [found_by]
 
 
 def migrations(scene: Scene, merchant: Merchant) -> None:
