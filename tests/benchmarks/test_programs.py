@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.benchmarks.__main__ import ROWS
-from tests.benchmarks.measuring import CPU_MS, MS, OURS, SAME_STACK, Options, in_turns
+from tests.benchmarks.measuring import CPU_MS, OURS, SAME_STACK, Options
 from tests.benchmarks.program import main
 
 BY_NAME = {row.name: row for row in ROWS}
@@ -28,16 +28,6 @@ def test_a_program_measures_ours_and_its_floor(name: str) -> None:
     assert OURS in result.figures
     shown = [figure for figure in result.shown if figure.over in (None, SAME_STACK) and figure.name != CPU_MS]
     assert all(figure.in_rounds(result.figures) for figure in shown)
-
-
-def test_rounds_are_told_when_they_are_over() -> None:
-    told: list[str] = []
-    options = Options(rounds=2, tell=told.append)
-    in_turns("row", {OURS: lambda: {MS: 1.0 + len(told)}, "floor": lambda: {MS: 1.0}}, (), options)
-    assert told == [
-        "row: round 1 of 2: ours 1 ms; floor 1 ms",
-        "row: round 2 of 2: ours 2 ms; floor 1 ms",
-    ]
 
 
 @pytest.mark.soak

@@ -103,7 +103,6 @@ class Fulfilment(Model):
     id: Mapped[int] = mapped_column(primary_key=True)
     order_id: Mapped[str] = mapped_column(String(40), index=True)
     event_id: Mapped[str] = mapped_column(String(40))
-    checkout_id: Mapped[str] = mapped_column(String(40))
     #: What the order cost as the parcel was packed.
     amount: Mapped[str] = mapped_column(String(40))
 
@@ -116,8 +115,6 @@ class Note(Model):
     id: Mapped[int] = mapped_column(primary_key=True)
     event_id: Mapped[str] = mapped_column(String(40), index=True)
     order_id: Mapped[str] = mapped_column(String(40))
-    checkout_id: Mapped[str] = mapped_column(String(40))
-    reason: Mapped[str | None] = mapped_column(String(40))
 
 
 PAGE = "<h1>Order {{ order.id }}</h1>{{ paycheckout_button(order.id) }}<a href='{{ status }}'>Status</a>"
@@ -258,12 +255,12 @@ def close(app: Flask, *, order_id: str, **extra: Any) -> None:
 
 
 @order_paid.connect
-def ship(app: Flask, *, order_id: str, checkout: Any, event_id: str, **extra: Any) -> None:
+def ship(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
     """Send the parcel: an effect in the shop's database. Now and then nobody is there to pack it."""
     if _CHANCE.random() < WAREHOUSE_DOWN:
         raise WarehouseDown("nobody packs")
-    parcel = {"order_id": order_id, "checkout_id": checkout.checkout_id, "event_id": event_id}
-    db.session.add(Fulfilment(amount=db.session.get_one(Order, order_id).amount, **parcel))
+    amount = db.session.get_one(Order, order_id).amount
+    db.session.add(Fulfilment(order_id=order_id, event_id=event_id, amount=amount))
     db.session.flush()
     _now_and_then_breaks()
 
@@ -273,7 +270,7 @@ def tell_warehouse(app: Flask, *, order_id: str, event_id: str, **extra: Any) ->
     """An effect outside of the database, by somebody who is not always there."""
     if _CHANCE.random() < WAREHOUSE_DOWN:
         raise WarehouseDown("before it took the order")
-    told = json.dumps({"order_id": order_id, "event_id": event_id, "process": os.getpid()}) + "\n"
+    told = json.dumps({"order_id": order_id, "event_id": event_id}) + "\n"
     file = os.open(app.config["EFFECTS_FILE"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         os.write(file, told.encode())
@@ -289,22 +286,13 @@ def tell_warehouse(app: Flask, *, order_id: str, event_id: str, **extra: Any) ->
 @order_abandoned.connect
 @payment_held.connect
 @payment_resolved.connect
-def note_down(
-    app: Flask, *, order_id: str, checkout: Any, event_id: str, reason: str | None = None, **extra: Any
-) -> None:
-    """Keep every piece of news."""
-    db.session.add(Note(event_id=event_id, order_id=order_id, checkout_id=checkout.checkout_id, reason=reason))
-    db.session.flush()
-    _now_and_then_breaks()
-
-
 @refund_claimed.connect
 @payout_sent.connect
 @payout_completed.connect
 @payout_failed.connect
 @payout_unknown.connect
-def note_payout(app: Flask, *, order_id: str, payout: Any, event_id: str, **extra: Any) -> None:
-    """Keep every piece of news about money out."""
-    db.session.add(Note(event_id=event_id, order_id=order_id, checkout_id=payout.reference))
+def note_down(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
+    """Keep every piece of news."""
+    db.session.add(Note(event_id=event_id, order_id=order_id))
     db.session.flush()
     _now_and_then_breaks()
