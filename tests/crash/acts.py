@@ -32,9 +32,6 @@ class Act:
     after: Callable[[World], None] = lambda world: None
 
 
-ACTS: dict[str, Act] = {}
-
-
 def perform(act: Act, world: World) -> None:
     """Does the act and records what its caller was told."""
     try:
@@ -73,10 +70,6 @@ def loses_an_answer(world: World) -> object:
     return world.presses_pay()
 
 
-ACTS["start"] = Act(nothing, World.presses_pay, {"o-1": "paid"}, returns)
-ACTS["start beside an older page"] = Act(an_expired_page, World.presses_pay, {"o-1": "paid"}, returns)
-ACTS["start whose first answer is lost"] = Act(nothing, loses_an_answer, {"o-1": "paid"}, returns)
-
 # One payment, and everybody who may find it
 
 
@@ -103,11 +96,6 @@ def settle(world: World) -> object:
 
 
 PAID = {"o-1": "paid"}
-ACTS["webhook"] = Act(a_payment, webhook, PAID)
-ACTS["webhook in the cool-down"] = Act(a_payment_in_the_cool_down, webhook, PAID)
-ACTS["webhook of a stranger"] = Act(a_payment, lambda world: world.webhook("chk-404"), PAID)
-ACTS["status page"] = Act(a_payment, World.looks_at_status, PAID)
-ACTS["settle"] = Act(a_payment, settle, PAID)
 
 # Other things that a read may find
 
@@ -135,11 +123,6 @@ def a_deposit_that_failed(world: World) -> None:
     world.starts()
     world.deposit("chk-1", "failed")
 
-
-ACTS["settle: wrong amount"] = Act(the_wrong_amount, settle, {"o-1": "held"})
-ACTS["settle: second payment"] = Act(a_second_payment, lambda world: world.settles("chk-2"), PAID)
-ACTS["settle: nobody picked"] = Act(a_page_never_picked, settle, {"o-1": "abandoned"})
-ACTS["settle: deposit failed"] = Act(a_deposit_that_failed, settle, {"o-1": "abandoned"})
 
 # Parts, and what came too much
 
@@ -183,14 +166,6 @@ def gives_excess_back(world: World) -> None:
     world.gives_excess_back("chk-1")
 
 
-ACTS["settle: a part"] = Act(a_part, settle, {IN_PARTS: "part"})
-ACTS["start of the rest"] = Act(
-    a_settled_part, lambda world: world.presses_pay(IN_PARTS), {IN_PARTS: "paid"}, returns_for_the_rest
-)
-ACTS["settle: the last part"] = Act(the_rest, lambda world: world.settles("chk-2"), {IN_PARTS: "paid"})
-ACTS["settle: the total came down"] = Act(a_part_of_a_cheaper_order, settle, {IN_PARTS: "paid"})
-ACTS["resolve, and give the excess back"] = Act(too_much, gives_excess_back, PAID, gives_excess_back)
-
 # Requests and reminders
 
 
@@ -221,11 +196,6 @@ def a_page_of_last_week(world: World) -> None:
     world.clock.now += REMINDED_AFTER
 
 
-ACTS["request"] = Act(nothing, World.asks, {REQUESTED: "paid"}, is_paid)
-ACTS["withdraw"] = Act(a_request, World.withdraws, {REQUESTED: "held"}, is_withdrawn_and_paid)
-ACTS["settle: an expired request"] = Act(an_expired_request, settle, {REQUESTED: "held"})
-ACTS["remind"] = Act(a_page_of_last_week, lambda world: world.reconciles(limit=0), {"o-1": "abandoned"})
-
 # Deliver, and reconcile
 
 
@@ -245,13 +215,6 @@ def a_busy_shop(world: World) -> None:
     world.starts("o-4")
     world.deposit("chk-4", "pending")
 
-
-ACTS["deliver"] = Act(an_undelivered_payment, lambda world: world.reconciles(limit=0), PAID)
-ACTS["reconcile"] = Act(
-    a_busy_shop, World.reconciles, {"o-1": "paid", "o-2": "paid", "o-3": "abandoned", "o-4": "pending"}
-)
-
-MONEY_IN = list(ACTS)
 
 # Money out
 
@@ -317,16 +280,46 @@ def has_a_batch_refused(world: World) -> object:
     return sends(world)
 
 
-ACTS["earn"] = Act(a_sale_for_others, settle, {SOLD_FOR_OTHERS: "paid"})
-ACTS["refund"] = Act(a_paid_order, lambda world: world.refunds("chk-1", "rec_customer"), PAID)
-ACTS["send a refund in a token"] = Act(a_refund, sends, PAID)
-ACTS["send"] = Act(debts, sends, {})
-ACTS["send, and lose the answers"] = Act(debts, loses_both_answers, {})
-ACTS["send a batch that is refused"] = Act(
-    lambda world: world.pays_out(_MAKER, _CLOSED, _BANK), has_a_batch_refused, {}
-)
-ACTS["look up what was sent"] = Act(answers_that_were_lost, sends, {})
-ACTS["look up what was not sent"] = Act(a_request_that_was_dropped, sends, {})
-ACTS["follow"] = Act(what_the_bank_finished, sends, {})
-ACTS["retry"] = Act(what_the_bank_gave_back, lambda world: decides(world, "retry", f"for-{_MAKER}"), {})
-MONEY_OUT = [name for name in ACTS if name not in MONEY_IN]
+_OF_MONEY_IN = {
+    "start": Act(nothing, World.presses_pay, {"o-1": "paid"}, returns),
+    "start beside an older page": Act(an_expired_page, World.presses_pay, {"o-1": "paid"}, returns),
+    "start whose first answer is lost": Act(nothing, loses_an_answer, {"o-1": "paid"}, returns),
+    "webhook": Act(a_payment, webhook, PAID),
+    "webhook in the cool-down": Act(a_payment_in_the_cool_down, webhook, PAID),
+    "webhook of a stranger": Act(a_payment, lambda world: world.webhook("chk-404"), PAID),
+    "status page": Act(a_payment, World.looks_at_status, PAID),
+    "settle": Act(a_payment, settle, PAID),
+    "settle: wrong amount": Act(the_wrong_amount, settle, {"o-1": "held"}),
+    "settle: second payment": Act(a_second_payment, lambda world: world.settles("chk-2"), PAID),
+    "settle: nobody picked": Act(a_page_never_picked, settle, {"o-1": "abandoned"}),
+    "settle: deposit failed": Act(a_deposit_that_failed, settle, {"o-1": "abandoned"}),
+    "settle: a part": Act(a_part, settle, {IN_PARTS: "part"}),
+    "start of the rest": Act(
+        a_settled_part, lambda world: world.presses_pay(IN_PARTS), {IN_PARTS: "paid"}, returns_for_the_rest
+    ),
+    "settle: the last part": Act(the_rest, lambda world: world.settles("chk-2"), {IN_PARTS: "paid"}),
+    "settle: the total came down": Act(a_part_of_a_cheaper_order, settle, {IN_PARTS: "paid"}),
+    "resolve, and give the excess back": Act(too_much, gives_excess_back, PAID, gives_excess_back),
+    "request": Act(nothing, World.asks, {REQUESTED: "paid"}, is_paid),
+    "withdraw": Act(a_request, World.withdraws, {REQUESTED: "held"}, is_withdrawn_and_paid),
+    "settle: an expired request": Act(an_expired_request, settle, {REQUESTED: "held"}),
+    "remind": Act(a_page_of_last_week, lambda world: world.reconciles(limit=0), {"o-1": "abandoned"}),
+    "deliver": Act(an_undelivered_payment, lambda world: world.reconciles(limit=0), PAID),
+    "reconcile": Act(
+        a_busy_shop, World.reconciles, {"o-1": "paid", "o-2": "paid", "o-3": "abandoned", "o-4": "pending"}
+    ),
+}
+_OF_MONEY_OUT = {
+    "earn": Act(a_sale_for_others, settle, {SOLD_FOR_OTHERS: "paid"}),
+    "refund": Act(a_paid_order, lambda world: world.refunds("chk-1", "rec_customer"), PAID),
+    "send a refund in a token": Act(a_refund, sends, PAID),
+    "send": Act(debts, sends, {}),
+    "send, and lose the answers": Act(debts, loses_both_answers, {}),
+    "send a batch that is refused": Act(lambda world: world.pays_out(_MAKER, _CLOSED, _BANK), has_a_batch_refused, {}),
+    "look up what was sent": Act(answers_that_were_lost, sends, {}),
+    "look up what was not sent": Act(a_request_that_was_dropped, sends, {}),
+    "follow": Act(what_the_bank_finished, sends, {}),
+    "retry": Act(what_the_bank_gave_back, lambda world: decides(world, "retry", f"for-{_MAKER}"), {}),
+}
+ACTS = _OF_MONEY_IN | _OF_MONEY_OUT
+MONEY_IN, MONEY_OUT = list(_OF_MONEY_IN), list(_OF_MONEY_OUT)

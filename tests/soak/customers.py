@@ -107,7 +107,7 @@ class Town(Actor):
         """
         due = self._clockwork.now() + timedelta(seconds=seconds)
         while (left := (due - self._clockwork.now()).total_seconds()) > 0:
-            if self.stopped.wait(min(1.0, left / self._clockwork.speed)):
+            if self.stopped.wait(min(1.0, max(0.05, left / self._clockwork.speed))):
                 raise Stopped
 
 
