@@ -58,6 +58,11 @@ class Answer:
         return str(self.body["message"])
 
 
+def without_gaps(body: dict[str, Any]) -> dict[str, Any]:
+    """The fields, but for those that are `...`."""
+    return {name: value for name, value in body.items() if value is not ...}
+
+
 def exact(text: str | bytes) -> Any:
     """JSON with every number as the decimal it is written as, except whole ones."""
     return json.loads(text, parse_float=Decimal)

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Flask
 
-from tests.sandbox.actors import Answer, Tester, call
+from tests.sandbox.actors import Answer, Tester, call, without_gaps
 
 EMAIL, PASSWORD = "merchant@example.com", "sandbox-password"
 
@@ -22,7 +22,7 @@ class Visitor:
 
     def registers(self, email: Any = "new@example.com", **fields: Any) -> Answer:
         body = {"email": email, "password": "correct horse", "fullName": "New Person"} | fields
-        return self.posts("register", {name: value for name, value in body.items() if value is not ...})
+        return self.posts("register", without_gaps(body))
 
     def logs_in(self, email: Any = EMAIL, password: Any = PASSWORD) -> Answer:
         return self.posts("login", {"email": email, "password": password})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
 from tests.sandbox.actors import Merchant, Tester
@@ -87,16 +86,3 @@ def test_the_host_of_the_hosted_page_is_that_of_the_environment() -> None:
     app = create_sandbox(base_url="http://pay.localhost:9999/of/us/")
     answer = Merchant(app).asks_checkout(inputCurrency="USD", inputAmount=5)
     assert answer.data["url"] == f"http://pay.localhost:9999/of/us/checkout/{answer.data['id']}"
-
-
-def test_a_method_can_be_picked_until_the_last_second_of_15_minutes(
-    sandbox: Flask, merchant: Merchant, tester: Tester
-) -> None:
-    clock = sandbox.extensions["paycheckout_sandbox"].clock
-    still = clock.machine()
-    clock.machine = lambda: still
-    in_time, late = merchant.makes_checkout(), merchant.makes_checkout()
-    tester.advances(seconds=899)
-    tester.picks(in_time)
-    tester.advances(seconds=1)
-    assert tester.asks("POST", f"checkouts/{late}/pick").http_status == 409

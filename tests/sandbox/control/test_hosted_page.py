@@ -64,8 +64,10 @@ def test_a_method_shows_a_code_or_the_account(
 def test_after_15_minutes_without_a_method_the_page_has_expired(
     merchant: Merchant, tester: Tester, customer: Customer
 ) -> None:
-    checkout = merchant.makes_checkout()
-    tester.advances(minutes=15)
+    checkout, in_time = merchant.makes_checkout(), merchant.makes_checkout()
+    tester.advances(seconds=899)
+    assert "Complete your payment" in customer.chooses(in_time)
+    tester.advances(seconds=1)
     assert "<form" not in customer.opens(checkout, status=410)
     customer.chooses(checkout)
     assert merchant.reads_deposit(checkout).code == 404

@@ -14,9 +14,11 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
+import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.control import sender
 from flask_paycheckout.sandbox.control.sender import MAX_SENDING, SENDER, WebhookSender
 from flask_paycheckout.sandbox.outgoing.webhooks import send_first
 from flask_paycheckout.sandbox.world.context import world
@@ -106,7 +108,9 @@ def test_receivers_that_hang_delay_others_by_two_seconds_at_most() -> None:
         assert monotonic() - begun < 2
 
 
-def test_webhooks_about_one_order_are_sent_one_after_the_other() -> None:
+def test_webhooks_about_one_order_are_sent_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    # However long a busy machine takes, the receiver does not count as one that hangs, which would get nothing more.
+    monkeypatch.setattr(sender, "HANGING_SECONDS", float(PATIENCE))
     receiver = Slow()
     with made(receiver) as app:
         checkout = Merchant(app).makes_checkout()

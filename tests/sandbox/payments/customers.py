@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.sandbox.actors import Answer, Merchant
+from tests.sandbox.actors import Answer, Merchant, without_gaps
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET
 
 
 def order(**fields: Any) -> dict[str, Any]:
     """A body that is accepted, with fields changed, or left out where they are `...`."""
-    body = {
+    body: dict[str, Any] = {
         "walletAddress": WALLET,
         "inputAmount": 100,
         "senderName": "Sam Sender",
@@ -20,7 +20,7 @@ def order(**fields: Any) -> dict[str, Any]:
         "inputCurrency": "usdc-polygon",
         "outputCurrency": "USD",
     } | fields
-    return {name: value for name, value in body.items() if value is not ...}
+    return without_gaps(body)
 
 
 def sends(merchant: Merchant, **fields: Any) -> Answer:
@@ -34,7 +34,7 @@ def makes(merchant: Merchant, **fields: Any) -> str:
 
 def quotes(merchant: Merchant, **query: Any) -> Answer:
     asked = {"amount": 100, "inputCurrency": "usdc-polygon", "outputCurrency": "USD"} | query
-    return merchant.calls("GET", "/v2/payment/quote?" + urlencode({k: v for k, v in asked.items() if v is not ...}))
+    return merchant.calls("GET", "/v2/payment/quote?" + urlencode(without_gaps(asked)))
 
 
 def details(merchant: Merchant, payment_id: str) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sandbox.actors import Answer, Merchant
+from tests.sandbox.actors import Answer, Merchant, without_gaps
 
 START = [f"5a6d0000000000000000010{number}" for number in range(1, 6)]
 
@@ -19,15 +19,11 @@ def payee(**fields: Any) -> dict[str, Any]:
         "postCode": "10115",
         "bank": bank(),
     }
-    return _without_gaps(body | fields)
+    return without_gaps(body | fields)
 
 
 def bank(**fields: Any) -> dict[str, Any]:
-    return _without_gaps({"accountName": "G. Beispiel", "currency": "EUR", "country": "Germany"} | fields)
-
-
-def _without_gaps(body: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in body.items() if value is not ...}
+    return without_gaps({"accountName": "G. Beispiel", "currency": "EUR", "country": "Germany"} | fields)
 
 
 def creates(merchant: Merchant, **fields: Any) -> Answer:
