@@ -10,11 +10,10 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
-from flask_paycheckout.sandbox.world.database import Table, db
+from flask_paycheckout.sandbox.world.database import db
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
 from tests.sandbox.auth.visitors import EMAIL, PASSWORD, Visitor
 from tests.sandbox.documented import Departures
@@ -118,18 +117,3 @@ def test_many_payments_at_once_complete_it_once(database: str) -> None:
     assert receiver.order_ids == [checkout]
     activities = Merchant(app).reads_deposit(checkout).data["activityHistory"]
     assert [entry["status"] for entry in activities] == ["pending", "completed"]
-
-
-def test_the_tables_of_a_world_in_memory_are_those_of_any_other() -> None:
-    with create_sandbox().app_context():
-        quick = schema(db.engine)
-    usual = sa.create_engine("sqlite://")
-    Table.metadata.create_all(usual)
-    assert quick == schema(usual)
-    usual.dispose()
-
-
-def schema(engine: sa.Engine) -> set[tuple[str, str]]:
-    with engine.connect() as connection:
-        rows = connection.execute(sa.text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
-        return {(row.name, row.sql.strip()) for row in rows}
