@@ -54,6 +54,10 @@ _SILENT = 5
 _RECENT = 400
 # The time after which a person decides about a part whose rest nobody has paid.
 _UNFINISHED = timedelta(days=7)
+_COLUMNS = (
+    *("checkout_id", "order_id", "account", "reason", "problem", "total_kind", "total_currency"),
+    *("moved_at", "next_read_at", "problem_since"),
+)
 # What stands still while calls of an operation fail, and the name of many such calls.
 _WORDS = {
     START: ("nobody can start a payment", "starts"),
@@ -220,13 +224,7 @@ def unexplained_payments(look: Look) -> Iterator[Alarm]:
 
 def _with_problem(look: Look, where: ColumnElement[bool], what: tuple[str, str], remedy: str) -> Iterator[Alarm]:
     """Checkouts with a problem, each of which is named: open ones, and parts that could not pay their order."""
-    c = look.models.checkouts.c
-    rows = select(c.checkout_id, c.order_id, c.account, c.problem_since, c.problem).where(*_has_problem(look), where)
-
-    def example(row: Any) -> Example:
-        return Example(f"{subject(row)}, since {moment_text(row.problem_since)}", row.order_id, problem=row.problem)
-
-    yield from waiting(look, rows, "problem_since", what, example, remedy)
+    yield from _checkouts(look, [*_has_problem(look), where], "problem_since", what, remedy)
 
 
 @alarm(Severity.NOW)
@@ -257,13 +255,8 @@ def late_reads(look: Look) -> Iterator[Alarm]:
     """Reads that reconcile should have made more than five minutes ago."""
     c = look.models.checkouts.c
     late = c.next_read_at <= look.now - PATIENCE
-    rows = select(c.checkout_id, c.order_id, c.account, c.next_read_at).where(late, *look.of_account(c.account))
     what = "read is overdue: reconcile is behind", "reads are overdue: reconcile is behind"
-
-    def example(row: Any) -> Example:
-        return Example(f"{subject(row)}, since {moment_text(row.next_read_at)}", row.order_id)
-
-    found = waiting(look, rows, "next_read_at", what, example, RECONCILE)
+    found = _checkouts(look, [late, *look.of_account(c.account)], "next_read_at", what, RECONCILE)
     yield from note_in_outage(look, found, look.models.checkouts, c.next_read_at, [late], READS)
 
 
@@ -274,30 +267,38 @@ def late_reads(look: Look) -> Iterator[Alarm]:
 def held_payments(look: Look) -> Iterator[Alarm]:
     """Payments that wait for a decision."""
     c = look.models.checkouts.c
-    names = "checkout_id", "order_id", "account", "reason", "moved_at", "total_kind", "total_currency"
-    amount = func.coalesce(c.due_amount, c.total_amount).label("due_amount")
-    rows = select(*(c[name] for name in (*names, *PAYMENT_COLUMNS)), amount)
-
-    def example(row: Any) -> Example:
-        arrived, due = (
-            _arrived(arrived_of(payment_of(row._mapping), row.total_kind)),
-            f"{row.due_amount} {row.total_currency}",
-        )
-        return Example(
-            f"{subject(row)}: {row.reason}, {arrived} of {due}, since {moment_text(row.moved_at)}",
-            row.order_id,
-            name=f"Order {row.order_id}: {arrived}, {due} was due",
-        )
-
-    yield from waiting(
+    yield from _checkouts(
         look,
-        rows.where(c.status == Status.HELD.value, *look.of_account(c.account)),
+        [c.status == Status.HELD.value, *look.of_account(c.account)],
         "moved_at",
         ("held payment waits for your decision", "held payments wait for your decision"),
-        example,
         "Look into one: flask paycheckout show ORDER_ID",
         "Decide: flask paycheckout resolve CHECKOUT_ID --accept (or --reject) --by YOU --why REASON",
     )
+
+
+def _checkouts(
+    look: Look, where: Sequence[ColumnElement[bool]], since: str, what: tuple[str, str], *remedies: str
+) -> Iterator[Alarm]:
+    """One alarm for all checkouts that fulfil the conditions.
+
+    :param since: the column of the time since when each waits.
+    """
+    c = look.models.checkouts.c
+    due = func.coalesce(c.due_amount, c.total_amount).label("due")
+    rows = select(*(c[name] for name in (*_COLUMNS, *PAYMENT_COLUMNS)), due).where(*where)
+
+    def example(row: Any) -> Example:
+        text, name = subject(row), ""
+        if row.payment_completed_at is not None:
+            arrived = _arrived(arrived_of(payment_of(row._mapping), row.total_kind))
+            due = f"{row.due} {row.total_currency}"
+            text += f": {row.reason or 'completed'}, {arrived} of {due}"
+            name = "" if row.problem else f"Order {row.order_id}: {arrived}, {due} was due"
+        text += f", since {moment_text(getattr(row, since))}"
+        return Example(text, row.order_id, problem=row.problem, name=name)
+
+    yield from waiting(look, rows, since, what, example, *remedies)
 
 
 def _arrived(paid: Amount | None) -> str:
@@ -334,21 +335,13 @@ def money_to_pay_back(look: Look) -> Iterator[Alarm]:
 def unfinished_parts(look: Look) -> Iterator[Alarm]:
     """Parts whose order nobody has paid the rest of for a week, until they are refunded or kept."""
     c = look.models.checkouts.c
-    rows = select(*(c[name] for name in ("checkout_id", "order_id", "account", "moved_at", *PAYMENT_COLUMNS)))
-
-    def example(row: Any) -> Example:
-        arrived = _arrived(arrived_of(payment_of(row._mapping), "pay"))
-        text = f"{subject(row)}: {arrived}, since {moment_text(row.moved_at)}"
-        return Example(text, row.order_id, name=f"Order {row.order_id}: {arrived}")
-
     # By the index of what is still looked at: the parts of paid orders are not.
     unpaid = c.next_read_at >= EPOCH, func.coalesce(c.status, "") == Status.PART.value
-    yield from waiting(
+    yield from _checkouts(
         look,
-        rows.where(*unpaid, c.payback.is_(None), c.moved_at <= look.now - _UNFINISHED, *look.of_account(c.account)),
+        [*unpaid, c.payback.is_(None), c.moved_at <= look.now - _UNFINISHED, *look.of_account(c.account)],
         "moved_at",
         ("part waits for the rest of its order's money", "parts wait for the rest of their orders' money"),
-        example,
         "Refund one: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",
         "Or keep it: flask paycheckout payback CHECKOUT_ID --kept --by YOU --why REASON",
     )

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Table
 
 
-_MONTHS = 120
-
-
 @dataclass(frozen=True)
 class Period:
     """The time, and the merchant account, whose movements are read. Both times are UTC."""
@@ -103,12 +100,11 @@ def month_period(month: str, zone: tzinfo = UTC, account: str | None = None) -> 
 
 
 def months_until(now: datetime, first: datetime | None, zone: tzinfo = UTC) -> list[str]:
-    """The months from the first movement until now, newest first, 120 at most; like `2026-01`.
+    """The months from the first movement until now, newest first; like `2026-01`.
 
     :param first: the time of the first movement; without one there are no months.
     """
     if first is None:
         return []
     newest, oldest = ((at.year * 12 + at.month - 1) for at in (now.astimezone(zone), first.astimezone(zone)))
-    months = range(newest, max(oldest - 1, newest - _MONTHS), -1)
-    return [f"{month // 12:04}-{month % 12 + 1:02}" for month in months]
+    return [f"{month // 12:04}-{month % 12 + 1:02}" for month in range(newest, oldest - 1, -1)]
