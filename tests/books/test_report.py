@@ -111,6 +111,16 @@ def test_of_money_that_is_partly_refunded_the_rest_is_to_pay_back(shop: Shop) ->
     assert "; 0.40 USD of it are left" in money
 
 
+def test_a_part_whose_rest_nobody_pays_is_told_after_a_week(shop: Shop) -> None:
+    shop.totals["o-1"] = Pay("12.50", "USD", parts=True)
+    shop.settles(shop.has_deposit("completed", inputAmount=number("5")))
+    shop.clock.advance(days=6)
+    assert examples(shop, "unfinished-parts") == []
+    shop.clock.advance(days=1)
+    [part] = examples(shop, "unfinished-parts")
+    assert "chk-1 of order o-1: completed, 5 USD arrived of 12.50 USD, since" in part
+
+
 def test_what_stands_in_a_payout_forges_no_line(shop: Shop) -> None:
     pays_out(shop)
     stands(shop, "maker-1", status="failed", problem="refused\n\x1b[2JNothing needs a person.", destination="rec\n1")
