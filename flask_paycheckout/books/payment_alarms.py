@@ -22,7 +22,7 @@ from flask_paycheckout.books.alarms import (
     subject,
     waiting,
 )
-from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, arrived_of, payment_of
+from flask_paycheckout.checkouts.payments import Amount, arrived_of, payment_of
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.database_errors import READ_ONLY, takes_no_writes
@@ -54,10 +54,6 @@ _SILENT = 5
 _RECENT = 400
 # The time after which a person decides about a part whose rest nobody has paid.
 _UNFINISHED = timedelta(days=7)
-_COLUMNS = (
-    *("checkout_id", "order_id", "account", "reason", "problem", "total_kind", "total_currency"),
-    *("moved_at", "next_read_at", "problem_since"),
-)
 # What stands still while calls of an operation fail, and the name of many such calls.
 _WORDS = {
     START: ("nobody can start a payment", "starts"),
@@ -286,7 +282,7 @@ def _checkouts(
     """
     c = look.models.checkouts.c
     due = func.coalesce(c.due_amount, c.total_amount).label("due")
-    rows = select(*(c[name] for name in (*_COLUMNS, *PAYMENT_COLUMNS)), due).where(*where)
+    rows = select(look.models.checkouts, due).where(*where)
 
     def example(row: Any) -> Example:
         text, name = subject(row), ""

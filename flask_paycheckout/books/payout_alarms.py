@@ -22,10 +22,6 @@ _NAMED = 5
 # a refund goes has not seen the link, and a bank transfer without news for so long is worth a question.
 _WEEK = timedelta(days=7)
 _BY_WHY = "--by YOU --why REASON"
-_COLUMNS = (
-    *("id", "reference", "service_reference", "kind", "status", "amount", "currency", "order_id", "account"),
-    *("counts", "counts_currency", "destination", "revision", "problem", "moved_at"),
-)
 
 
 @alarm(Severity.TODAY)
@@ -174,7 +170,7 @@ def _payouts(
     """
     c = look.models.payouts.c
     where = *where, *look.of_account(c.account)
-    rows = select(*(c[name] for name in _COLUMNS)).where(*where)
+    rows = select(look.models.payouts).where(*where)
 
     def example(row: Any) -> Example:
         to = f" to {row.destination}" if row.destination else ""
