@@ -525,16 +525,6 @@ class Sandbox(SandboxControl):
         self._shop: Flask | None = None
 
     @property
-    def config(self) -> dict[str, Any]:
-        """The settings with which a shop's app uses this sandbox."""
-        return {
-            "PAYCHECKOUT_BASE_URL": self.base_url,
-            "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
-            "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
-            "PAYCHECKOUT_ACCESS_TOKEN": "sandbox-access-token",
-        }
-
-    @property
     def now(self) -> datetime:
         """The current time of the sandbox, and of a shop with its transport, as aware UTC."""
         return self._clock()

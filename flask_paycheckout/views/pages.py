@@ -6,7 +6,7 @@ Also the answers of all pages while the database cannot serve them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
+from enum import Enum
 from functools import partial, wraps
 from typing import Any, NoReturn
 
@@ -29,27 +29,16 @@ from flask_paycheckout.views.refund_text import RefundText
 _RETRY_AFTER = 10
 
 
-class Code(StrEnum):
-    """Why a request was not carried out; the `code` of a problem in JSON."""
+class Code(Enum):
+    """Why a request was not carried out: the `code` of a problem in JSON, and the HTTP status."""
 
-    NOT_FOUND = "not_found"
-    NOT_PAYABLE = "not_payable"
-    TOO_MANY_ATTEMPTS = "too_many_attempts"
-    TRY_LATER = "try_later"
-    CROSS_ORIGIN = "cross_origin"
-    TOO_LATE = "too_late"
-    INVALID = "invalid"
-
-
-_STATUSES = {
-    Code.NOT_FOUND: 404,
-    Code.NOT_PAYABLE: 404,
-    Code.TOO_MANY_ATTEMPTS: 429,
-    Code.TRY_LATER: 503,
-    Code.CROSS_ORIGIN: 403,
-    Code.TOO_LATE: 409,
-    Code.INVALID: 422,
-}
+    NOT_FOUND = "not_found", 404
+    NOT_PAYABLE = "not_payable", 404
+    TOO_MANY_ATTEMPTS = "too_many_attempts", 429
+    TRY_LATER = "try_later", 503
+    CROSS_ORIGIN = "cross_origin", 403
+    TOO_LATE = "too_late", 409
+    INVALID = "invalid", 422
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -83,7 +72,7 @@ def problem(
     :param write: writes the page.
     :param more: further members of the JSON.
     """
-    return Answer(write, lambda: {"title": title} | more, _STATUSES[code], code, wait, language.of_page().code)
+    return Answer(write, lambda: {"title": title} | more, code.value[1], code, wait, language.of_page().code)
 
 
 def negotiated(decide: Callable[[str], Answer]) -> Callable[[str], BaseResponse]:
@@ -106,7 +95,7 @@ def written(answer: Answer) -> BaseResponse:
     if wants_json():
         facts, kind = dict(answer.facts()), "application/json"
         if answer.code is not None:
-            kind, facts = "application/problem+json", facts | {"status": answer.status, "code": answer.code}
+            kind, facts = "application/problem+json", facts | {"status": answer.status, "code": answer.code.value[0]}
             facts |= {} if answer.wait is None else {"retryAfter": answer.wait}
         response: BaseResponse = Response(msgspec.json.encode(facts), answer.status, mimetype=kind)
         if answer.language:
