@@ -19,8 +19,9 @@ _ENDED = {"sent", "completed", "failed", "cancelled", "claimable", "waiting", "u
 
 
 def _reached(checkout: Row, state: str) -> datetime:
-    """The moment at which it went there first."""
-    return next(utc(line["at"]) for line in lines(checkout) if line.get("to") == state)
+    """The moment at which it went there first; that of its creation where its history does not say."""
+    first, *others = lines(checkout)
+    return utc(next((line["at"] for line in others if line.get("to") == state), first["at"]))
 
 
 def _asked(checkout: Row) -> tuple[str, str, str, str | None]:
