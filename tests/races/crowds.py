@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Barrier, Event
+from threading import Barrier
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -42,36 +42,6 @@ class Crowd:
 def crowd(size: int) -> Iterator[Crowd]:
     with ThreadPoolExecutor(size) as pool:
         yield Crowd(size, pool)
-
-
-class Gate:
-    """Where a thread is stopped, until another one lets it go on."""
-
-    def __init__(self) -> None:
-        self._reached, self._open = Event(), Event()
-
-    def stop(self) -> None:
-        self._reached.set()
-        assert self._open.wait(PATIENCE)
-
-    def await_arrival(self) -> None:
-        assert self._reached.wait(PATIENCE)
-
-    def open(self) -> None:
-        self._open.set()
-
-
-@contextmanager
-def aside(act: Callable[[], object], gate: Gate) -> Iterator[None]:
-    """Another thread does this, and is at the gate when the block begins; after the block it has ended."""
-    with ThreadPoolExecutor(1) as pool:
-        doing = pool.submit(act)
-        try:
-            gate.await_arrival()
-            yield
-        finally:
-            gate.open()
-        doing.result(PATIENCE)
 
 
 def begin(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
 
 from tests.events.test_outbox import receivers
-from tests.races.crowds import Gate, aside, crowd
+from tests.races.crowds import PATIENCE, crowd
 from tests.races.effects import Writer, counts, writes
 from tests.scripted import Shop
 
@@ -45,20 +47,25 @@ def test_failing_receivers_keep_nobody_waiting(shop: Shop) -> None:
 
 
 def test_a_slow_receiver_keeps_no_other_order_waiting(shop: Shop) -> None:
-    gate = Gate()
+    is_reached, goes_on = Event(), Event()
 
     def slow(app: object, *, order_id: str, **facts: object) -> None:
         if order_id == "o-1":
-            gate.stop()
+            is_reached.set()
+            assert goes_on.wait(PATIENCE)
         writes(shop, "slow", order_id)
 
-    first, second = shop.starts("o-1"), shop.starts("o-2")
-    shop.service.says(first, "completed")
-    shop.service.says(second, "completed")
+    first, _ = (shop.has_deposit("completed", order_id) for order_id in ("o-1", "o-2"))
     with receivers(shop, Writer(shop, "before"), slow, Writer(shop, "after")):
-        with aside(lambda: shop.settles(first), gate):
-            assert shop.reconciles().delivered == 1
-            assert counts(shop, "o-2") == {"before": 1, "slow": 1, "after": 1}
-            assert counts(shop, "o-1") == {"before": 1}
+        with ThreadPoolExecutor(1) as aside:
+            doing = aside.submit(shop.settles, first)
+            try:
+                assert is_reached.wait(PATIENCE)
+                assert shop.reconciles().delivered == 1
+                assert counts(shop, "o-2") == {"before": 1, "slow": 1, "after": 1}
+                assert counts(shop, "o-1") == {"before": 1}
+            finally:
+                goes_on.set()
+            assert doing.result(PATIENCE).status == "paid"
         assert shop.reconciles().delivered == 0
     assert counts(shop, "o-1") == {"before": 1, "slow": 1, "after": 1}

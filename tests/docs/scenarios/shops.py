@@ -140,16 +140,19 @@ def factory(scene: Scene, merchant: Merchant) -> None:
     assert "8 passed" in merchant.runs(PYTEST)
 
 
-def client(scene: Scene, merchant: Merchant) -> None:
-    merchant.writes("client.py", scene.code())
+def _prints(merchant: Merchant, scene: Scene) -> str:
+    """The output of the page's program beside a sandbox."""
+    merchant.writes("program.py", scene.code())
     with merchant.running("python -m flask_paycheckout.sandbox --control-token control", "Ctrl-C"):
-        assert merchant.runs("python client.py") == "nobody has picked a payment method yet\n"
+        return merchant.runs("python program.py")
+
+
+def client(scene: Scene, merchant: Merchant) -> None:
+    assert _prints(merchant, scene) == "nobody has picked a payment method yet\n"
 
 
 def at_once(scene: Scene, merchant: Merchant) -> None:
-    merchant.writes("at_once.py", scene.code())
-    with merchant.running("python -m flask_paycheckout.sandbox --control-token control", "Ctrl-C"):
-        assert merchant.runs("python at_once.py").startswith("3 payment pages\n")
+    assert _prints(merchant, scene).startswith("3 payment pages\n")
 
 
 def drive(scene: Scene, merchant: Merchant) -> None:
