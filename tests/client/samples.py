@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flask_paycheckout.client import FiatItem
 from tests.interface.test_interface import listed
 
 AT = "2026-01-01T10:00:00.000Z"
@@ -42,6 +43,8 @@ FIAT_METHOD = record("GET /v1/disbursement/fiat/payment-method", "data[]")
 CRYPTO_DISBURSEMENT = record("POST /v1/disbursement/crypto", "data.disburseData[]", amount=0.000000000000000001)
 RECIPIENT = record("GET /v1/recipient/{id}", id="r1", name="Bo")
 PAYMENT = record("POST /v2/payment", paymentId="p1")
+PERSON: dict[str, Any] = {"name": "Bo", "email": "b@c.d", "address": "1 Rue", "city": "Lyon", "post_code": "69001"}
+ITEMS = [FiatItem(amount=1, recipient_id="r1", reference="ref-1")]
 QUOTE = record("GET /v2/payment/quote")
 CURRENCY = record("GET /v1/reference/currencies", "data[]")
 CRYPTO = record("GET /v1/reference/cryptos", "data[]")

@@ -13,7 +13,6 @@ import pytest
 
 from flask_paycheckout.client import (
     AsyncPaymentsClient,
-    FiatItem,
     NotFound,
     OutcomeUnknown,
     PaymentsClient,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.testing import Sandbox
     from tests.client.conftest import Serve
 
-ITEMS = [FiatItem(amount="1.50", recipient_id="r1", reference="ref-1")]
 Use = Callable[[AsyncPaymentsClient], Awaitable[Any]]
 
 
@@ -96,7 +94,7 @@ def test_reads_are_tried_again_and_money_is_not() -> None:
     _, requests = using(lambda client: client.deposits.get("chk_1"), refusal(500), success(DEPOSIT), retries=1)
     assert len(requests) == 2
     with pytest.raises(OutcomeUnknown, match="ref-1"):
-        using(lambda client: client.fiat_disbursements.create("USD", ITEMS), httpx.ReadTimeout(""), retries=2)
+        using(lambda client: client.fiat_disbursements.create("USD", samples.ITEMS), httpx.ReadTimeout(""), retries=2)
 
 
 @pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["head", "body"])

@@ -9,17 +9,20 @@ import httpx
 import pytest
 
 from flask_paycheckout.client import BearerToken, PaymentsClient
-from tests.client.wire import DEPOSIT, Script, http, says, success
+from tests.client.wire import ACCESS_TOKEN, CLIENT_SECRET, DEPOSIT, Script, http, says, success
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve
 
-SECRET = "canary-secret-5f1d"
-TOKEN = "canary-token-77aa"
-
 
 def make(**options: Any) -> PaymentsClient:
-    options = {"client_id": "shop-1", "client_secret": SECRET, "access_token": TOKEN, "retries": 0, **options}
+    options = {
+        "client_id": "shop-1",
+        "client_secret": CLIENT_SECRET,
+        "access_token": ACCESS_TOKEN,
+        "retries": 0,
+        **options,
+    }
     return PaymentsClient("https://api.example.com", **options)
 
 
@@ -27,7 +30,7 @@ def make(**options: Any) -> PaymentsClient:
     ("options", "kind", "fault"),
     [
         ({"client_id": None}, ValueError, "client_id is missing"),
-        ({"access_token": f"{TOKEN}\r\nX: 1"}, ValueError, "access_token may hold"),
+        ({"access_token": f"{ACCESS_TOKEN}\r\nX: 1"}, ValueError, "access_token may hold"),
         ({"access_token": 5}, TypeError, "ask must be a function that returns an access token, not int"),
         ({"timeout": float("nan")}, ValueError, "timeout must be"),
     ],
@@ -49,7 +52,11 @@ def test_a_signer_of_ones_own_signs_alone() -> None:
 
 @pytest.mark.parametrize(
     ("access_token", "header"),
-    [(TOKEN, f"Bearer {TOKEN}"), (BearerToken("t", scheme=""), "t"), (BearerToken("t", scheme="Token"), "Token t")],
+    [
+        (ACCESS_TOKEN, f"Bearer {ACCESS_TOKEN}"),
+        (BearerToken("t", scheme=""), "t"),
+        (BearerToken("t", scheme="Token"), "Token t"),
+    ],
 )
 def test_another_form_of_the_authorization_header_can_be_had(access_token: Any, header: str) -> None:
     script = Script(success([]))

@@ -37,14 +37,6 @@ PDF = httpx.Response(200, headers={"Content-Type": "application/pdf"}, content=b
 LINK = {"id": "chk_1", "url": "https://pay.example.com/checkout/chk_1"}
 TOKEN = b'{"status":200,"data":{"verificationToken":"v","accessToken":"a"}}'
 BANK = PayoutBank(bank_name="First", account_name="Bo", account_number="12", bank_code="first_bank")
-BATCH = {"totalRecipient": 1, "disburseData": [samples.FIAT], "sumFees": 1.25, "sumAmount": 125.5}
-BATCH_V1 = {
-    **BATCH,
-    "sumFees": [{"currency": "USD", "totalAmount": 1.25}],
-    "sumAmount": [{"currency": "USD", "totalAmount": 125.5}],
-}
-CRYPTO_BATCH = {"totalReceiver": 1, "disburseData": [samples.CRYPTO_DISBURSEMENT], "sumFees": 0.5, "sumAmount": 1}
-PERSON: dict[str, Any] = {"name": "Bo", "email": "b@c.d", "address": "1 Rue", "city": "Lyon", "post_code": "69001"}
 EVERYTHING = BankDetails(
     account_name="Bo",
     currency="USD",
@@ -178,7 +170,7 @@ CALLS = [
         "fiat_disbursements.create",
         lambda c: c.fiat_disbursements.create("USD", ITEMS),
         "POST /v2/disbursement/fiat",
-        success(BATCH),
+        success(samples.record("POST /v2/disbursement/fiat")),
         b'{"currency":"USD","disburseData":[{"recipientId":"r1","amount":10.50,"reference":"ref-1","note":"n"},'
         b'{"recipient":{"email":"b@c.d","name":"Bo","bank":{"bankName":"First","accountName":"Bo",'
         b'"bankCode":"first_bank","accountNumber":"12"}},"amount":7}]}',
@@ -191,7 +183,7 @@ CALLS = [
             [FiatItemV1(amount="1.500", currency="KWD", recipient_id="r1", reference="ref-1", note="n")]
         ),
         "POST /v1/disbursement/fiat",
-        success(BATCH_V1),
+        success(samples.record("POST /v1/disbursement/fiat")),
         b'{"disburseData":[{"currency":"KWD","recipientId":"r1","amount":1.500,"reference":"ref-1","note":"n"}]}',
         moves_money=True,
         warns="use client.fiat_disbursements.create",
@@ -226,7 +218,7 @@ CALLS = [
             [CryptoReceiver(amount="0.000000000000000001", receiver_wallet_address="0xr", reference="ref-1", note="n")],
         ),
         "POST /v1/disbursement/crypto",
-        success(CRYPTO_BATCH),
+        success(samples.record("POST /v1/disbursement/crypto")),
         b'{"token":"usdc-polygon","receivers":[{"amount":0.000000000000000001,"receiverWalletAddress":"0xr",'
         b'"reference":"ref-1","note":"n"}]}',
         moves_money=True,
@@ -254,7 +246,7 @@ CALLS = [
     Call(
         "recipients.create",
         lambda c: c.recipients.create(
-            **PERSON, bank=EVERYTHING, recipient_type="Business", organization_id="o1", reference="vip"
+            **samples.PERSON, bank=EVERYTHING, recipient_type="Business", organization_id="o1", reference="vip"
         ),
         "POST /v1/recipient",
         success(samples.RECIPIENT, 201),
@@ -264,7 +256,7 @@ CALLS = [
     ),
     Call(
         "recipients.update",
-        lambda c: c.recipients.update("r1", **PERSON, bank=BankDetails(account_name="Bo"), reference="vip"),
+        lambda c: c.recipients.update("r1", **samples.PERSON, bank=BankDetails(account_name="Bo"), reference="vip"),
         "PATCH /v1/recipient/r1",
         success(samples.RECIPIENT),
         b"{" + PERSON_BODY + b',"bank":{"accountName":"Bo"},"reference":"vip"}',

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from flask_paycheckout.client import BankDetails
-from tests.client.samples import RECIPIENT
+from tests.client.samples import PERSON, RECIPIENT
 from tests.client.wire import Script, Shop, success
-
-PERSON: dict[str, Any] = {"name": "Bo", "email": "b@c.d", "address": "1 Rue", "city": "Lyon", "post_code": "69001"}
 
 
 @pytest.mark.parametrize(("wire", "read"), [(1234567890, "1234567890"), ("0012", "0012"), (1.5, None), (True, None)])

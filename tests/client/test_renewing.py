@@ -10,12 +10,11 @@ from itertools import count
 import httpx
 import pytest
 
-from flask_paycheckout.client import FiatItem, PaymentsClient, Unauthorized
+from flask_paycheckout.client import PaymentsClient, Unauthorized
 from tests.client import samples
 from tests.client.wire import refusal, success
 
 BATCH = success({"disburseData": [samples.FIAT]})
-ITEMS = [FiatItem(amount=1, recipient_id="r1", reference="ref-1")]
 
 
 class Service:
@@ -38,7 +37,7 @@ def test_a_token_that_ran_out_is_asked_for_again_and_then_kept() -> None:
     tokens, service = iter(["canary-1", "canary-2"]), Service("canary-2")
     client = client_with(service, lambda: next(tokens))
     for _ in range(2):
-        assert client.fiat_disbursements.create("USD", ITEMS).disburse_data
+        assert client.fiat_disbursements.create("USD", samples.ITEMS).disburse_data
     assert service.tokens == ["canary-1", "canary-2", "canary-2"]
 
 
@@ -47,7 +46,7 @@ def test_it_is_asked_for_once_in_a_call_and_after_a_401_only(status: int, sent: 
     tokens, service = (f"canary-{number}" for number in count(1)), Service("another", status)
     client = client_with(service, lambda: next(tokens))
     with pytest.raises(Unauthorized) as caught:
-        client.fiat_disbursements.create("USD", ITEMS)
+        client.fiat_disbursements.create("USD", samples.ITEMS)
     assert service.tokens == sent
     assert "canary" not in repr([str(caught.value), caught.value, client])
 
@@ -62,7 +61,7 @@ def test_when_there_is_no_other_token_the_refusal_tells_why() -> None:
             raise LookupError("nobody is logged in") from None
 
     with pytest.raises(Unauthorized) as caught:
-        client_with(Service("another"), ask).fiat_disbursements.create("USD", ITEMS)
+        client_with(Service("another"), ask).fiat_disbursements.create("USD", samples.ITEMS)
     assert (caught.value.carried_out, caught.value.retryable) == ("no", True)
     assert isinstance(caught.value.__cause__, LookupError)
 
@@ -82,6 +81,6 @@ def test_of_many_threads_that_are_refused_together_one_asks() -> None:
 
     client = client_with(service, ask)
     with ThreadPoolExecutor(4) as threads:
-        for call in [threads.submit(client.fiat_disbursements.create, "USD", ITEMS) for _ in range(4)]:
+        for call in [threads.submit(client.fiat_disbursements.create, "USD", samples.ITEMS) for _ in range(4)]:
             call.result()
     assert asked == ["old", "new"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from flask_paycheckout.client import Bank, FiatItem, NotFound, Page, PaymentsClient, TransportFailed
+from flask_paycheckout.client import Bank, NotFound, Page, PaymentsClient, TransportFailed
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.references.data import BANKS
 from tests.client import samples
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-ITEMS = [FiatItem(amount=1, recipient_id="r1", reference="ref-1")]
 BATCH = success({"disburseData": [samples.FIAT]})
 
 TIMED: list[Callable[[Shop], object]] = [
     lambda c: c.deposits.get("chk_1", timeout=3),
-    lambda c: c.fiat_disbursements.create("USD", ITEMS, timeout=3),
+    lambda c: c.fiat_disbursements.create("USD", samples.ITEMS, timeout=3),
     lambda c: next(c.fiat_disbursements.iterate(timeout=3)),
     lambda c: c.fiat_disbursements.find(["ref-1"], timeout=3),
 ]
@@ -46,7 +45,7 @@ def test_a_call_may_have_a_time_budget_of_its_own(call: Callable[[Shop], object]
 def test_a_payout_that_may_have_been_sent_is_not_sent_again() -> None:
     script = Script(httpx.ConnectError("refused"), httpx.ReadTimeout("late"), BATCH)
     with pytest.raises(TransportFailed) as caught:
-        Shop(script).fiat_disbursements.create("USD", ITEMS)
+        Shop(script).fiat_disbursements.create("USD", samples.ITEMS)
     assert (len(script.requests), caught.value.carried_out) == (2, "unknown")
 
 
@@ -58,7 +57,7 @@ def test_requests_are_logged_without_secrets(caplog: pytest.LogCaptureFixture) -
         with pytest.raises(NotFound):
             shop.deposits.get("chk_1")
         shop.recipients.list(search="zoe@example.com")
-        shop.fiat_disbursements.create("USD", ITEMS)
+        shop.fiat_disbursements.create("USD", samples.ITEMS)
     assert [record.getMessage() for record in caplog.records] == [
         "GET /v1/deposit/a%2Fb: HTTP 200 (0 ms)",
         "GET /v1/deposit/chk_1: GET /v1/deposit/{id}: 404 Bad: No (0 ms)",
