@@ -30,6 +30,14 @@ def record(operation: str, place: str = "data", **known: Any) -> dict[str, Any]:
     return made | known
 
 
+DEPOSIT = record(
+    "GET /v1/deposit/{depositId}",
+    depositId="chk_1",
+    status="completed",
+    inputAmount=12.5,
+    paymentCrypto={"network": "polygon", "hops": [1, {"a": None}]},
+    expiredAt="2026-01-01T11:15:00+02:00",
+)
 USER = record(
     "POST /v1/auth/verify-login",
     "data.user",

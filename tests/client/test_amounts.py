@@ -6,7 +6,8 @@ from decimal import Decimal
 from hypothesis import given, strategies as st
 
 from flask_paycheckout.totals import Pay, Receive
-from tests.client.wire import DEPOSIT, Script, Shop, steady, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import Script, Shop, steady, success
 
 MONEY = st.decimals(min_value=Decimal("1e-18"), max_value=Decimal("1e20"), places=18, allow_nan=False)
 

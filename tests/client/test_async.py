@@ -21,12 +21,12 @@ from flask_paycheckout.client import (
 from flask_paycheckout.client.waiting import Resource
 from flask_paycheckout.totals import Pay
 from tests.client import samples
+from tests.client.samples import DEPOSIT
 from tests.client.wire import (
     ACCESS_TOKEN,
     BASE_URL,
     CLIENT_ID,
     CLIENT_SECRET,
-    DEPOSIT,
     Script,
     drips,
     http,

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from flask_paycheckout.client import BearerToken, PaymentsClient
-from tests.client.wire import ACCESS_TOKEN, CLIENT_SECRET, DEPOSIT, Script, http, says, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import ACCESS_TOKEN, CLIENT_SECRET, Script, http, says, success
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve

@@ -11,7 +11,8 @@ import pytest
 
 from flask_paycheckout.client import PaymentsClient
 from tests.client.conftest import Serve
-from tests.client.wire import DEPOSIT, RawServer, client_of, http, says, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import RawServer, client_of, http, says, success
 
 AT_ONCE = 6
 answers = says(http(success(DEPOSIT)))

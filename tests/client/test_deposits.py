@@ -12,7 +12,8 @@ from flask_paycheckout.client import (
     Fee,
     TransportFailed,
 )
-from tests.client.wire import DEPOSIT, Script, Shop, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import Script, Shop, success
 
 
 def read(**changed: Any) -> Deposit:

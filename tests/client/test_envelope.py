@@ -10,7 +10,8 @@ import pytest
 
 from flask_paycheckout.client import Invalid
 from flask_paycheckout.client.envelope import Unreadable, data_of, envelope_of, status_code_of
-from tests.client.wire import DEPOSIT, Script, Shop, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import Script, Shop, success
 
 BOMB = 100_000
 

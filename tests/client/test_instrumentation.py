@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from tests.client.wire import DEPOSIT, RawServer, client_of, http, says, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import RawServer, client_of, http, says, success
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve

@@ -31,7 +31,8 @@ from flask_paycheckout.client.waiting import Resource
 from flask_paycheckout.totals import Pay
 from tests.client import samples
 from tests.client.access import access_of
-from tests.client.wire import DEPOSIT, Script, Shop, paged, refusal, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import Script, Shop, paged, refusal, success
 
 PDF = httpx.Response(200, headers={"Content-Type": "application/pdf"}, content=b"%PDF-1.7 ...")
 LINK = {"id": "chk_1", "url": "https://pay.example.com/checkout/chk_1"}

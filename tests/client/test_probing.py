@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from flask_paycheckout.client import NotFound, Probe, TransportFailed, Unauthorized
-from tests.client.wire import DEPOSIT, Script, Shop, Watch, refusal, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import Script, Shop, Watch, refusal, success
 
 
 def probed(script: Script, *, takes: float = 0) -> Probe:

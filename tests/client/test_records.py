@@ -21,7 +21,8 @@ from flask_paycheckout.client.resources.payments import Payment, Quote
 from flask_paycheckout.client.resources.recipients import Recipient
 from flask_paycheckout.client.resources.references import Bank, Crypto, Currency, PaymentMethod
 from tests.client import samples
-from tests.client.wire import DEPOSIT, Script, Shop, paged, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import Script, Shop, paged, success
 
 SAMPLES: dict[type[msgspec.Struct], dict[str, Any]] = {
     Deposit: DEPOSIT,

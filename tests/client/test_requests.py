@@ -13,7 +13,8 @@ from flask_paycheckout.client import Bank, NotFound, Page, PaymentsClient, Trans
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.references.data import BANKS
 from tests.client import samples
-from tests.client.wire import ACCESS_TOKEN, CLIENT_SECRET, DEPOSIT, Script, Shop, paged, refusal, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import ACCESS_TOKEN, CLIENT_SECRET, Script, Shop, paged, refusal, success
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,8 @@ from flask_paycheckout.client import Deposit, NotFound, PaymentsError, ServiceFa
 from flask_paycheckout.client.envelope import data_of, envelope_of
 from flask_paycheckout.client.reading import RecordReader
 from tests.client import samples
-from tests.client.wire import DEPOSIT, Script, Shop, paged, refusal, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import Script, Shop, paged, refusal, success
 
 HEADERS = {"X-Request-Id": "req-1", "Set-Cookie": "session=canary"}
 
@@ -28,10 +29,10 @@ def test_a_record_becomes_plain_data() -> None:
     deposit = Shop(Script(success(DEPOSIT))).deposits.get("chk_1")
     plain = deposit.to_dict()
     assert plain["input_amount"] == Decimal("12.5")
-    assert plain["fee"] == {"amount": Decimal("0.4"), "percentage": Decimal(3), "currency": "USD"}
+    assert plain["fee"] == {"amount": Decimal("1.25"), "percentage": Decimal("1.25"), "currency": "some currency"}
     assert plain["activity_history"][0]["updated_at"] == datetime(2026, 1, 1, 10, tzinfo=UTC)
     assert set(plain) == set(Deposit.__struct_fields__)
-    assert json.loads(json.dumps(plain, default=str))["created_at"] == "2026-01-01 09:00:00+00:00"
+    assert json.loads(json.dumps(plain, default=str))["created_at"] == "2026-01-01 10:00:00+00:00"
 
 
 def test_plain_data_of_a_user_shows_no_secret_in_its_repr() -> None:

@@ -9,7 +9,8 @@ from flask_paycheckout.client import (
     TransportFailed,
 )
 from flask_paycheckout.client.retries import seconds_to_wait
-from tests.client.wire import DEPOSIT, Handler, Script, Shop, Watch, refusal, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import Handler, Script, Shop, Watch, refusal, success
 
 NOW = 1767225600.0
 GOOD = success(DEPOSIT)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flask_paycheckout.client import TransportFailed
-from tests.client.wire import DEPOSIT, RawServer, client_of, drips, http, says, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import RawServer, client_of, drips, http, says, success
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve

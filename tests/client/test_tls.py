@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from flask_paycheckout.client import TransportFailed
-from tests.client.wire import DEPOSIT, RawServer, client_of, http, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import RawServer, client_of, http, success
 
 if TYPE_CHECKING:
     import socket

@@ -8,7 +8,8 @@ import pytest
 
 from flask_paycheckout.client import PaymentsClient, TransportFailed
 from tests.client.access import access_of
-from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, Script, Shop, Watch, success
+from tests.client.samples import DEPOSIT
+from tests.client.wire import CLIENT_ID, CLIENT_SECRET, Script, Shop, Watch, success
 
 
 @pytest.mark.parametrize(

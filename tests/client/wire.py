@@ -22,27 +22,6 @@ CLIENT_ID = "shop-1"
 CLIENT_SECRET = "canary-secret-5f1d"
 ACCESS_TOKEN = "canary-token-77aa"
 
-DEPOSIT: dict[str, Any] = {
-    "depositId": "chk_1",
-    "depositType": "checkout",
-    "userId": "u1",
-    "inputCurrency": "USD",
-    "outputCurrency": "usdc-polygon",
-    "inputAmount": 12.5,
-    "outputAmount": 12.1,
-    "fee": {"amount": 0.4, "percentage": 3, "currency": "USD"},
-    "paymentFiat": {"bankCode": "first_bank", "bankName": "First Bank", "qrData": "QR"},
-    "paymentCrypto": {"network": "polygon", "hops": [1, {"a": None}]},
-    "status": "completed",
-    "activityHistory": [
-        {"activity": "Paid", "description": "by bank", "status": "completed", "updatedAt": "2026-01-01T10:00:00.000Z"}
-    ],
-    "exchangeInfo": {"exchangeRate": 0.97, "outputCurrency": "usdc-polygon", "outputAmount": 12.1},
-    "createdAt": "2026-01-01T09:00:00.000Z",
-    "updatedAt": "2026-01-01T10:00:00Z",
-    "expiredAt": "2026-01-01T11:15:00+02:00",
-}
-
 Handler = Callable[[httpx.Request], httpx.Response]
 Answer = Callable[[socket.socket, bytes, "RawServer"], None]
 
