@@ -7,6 +7,7 @@ import json
 import pytest
 from flask import Flask
 
+from flask_paycheckout.sandbox.wire import request_log
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.inspector.developer import Developer
@@ -50,6 +51,20 @@ def test_a_field_that_the_operation_does_not_have_is_told_and_refused_on_demand(
     strict = Merchant(make_sandbox(unknown_fields="refused"))
     assert strict.asks_checkout(**misspelled).code == strict.gets("/v1/recipient?Limit=5").status_code == 400
     assert strict.makes_checkout()
+
+
+def test_nothing_is_stored_of_a_call_whose_entry_cannot_be(
+    sandbox: Flask, merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> str:
+        raise OSError("disk full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(request_log, "masked", fails)
+        assert merchant.asks_checkout(inputCurrency="USD", inputAmount=12.5).code == 500
+    assert "customer pays" not in Developer(sandbox).reads()
+    merchant.makes_checkout()
+    assert "customer pays" in Developer(sandbox).reads()
 
 
 @pytest.mark.each_database

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from itertools import cycle
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,13 +13,12 @@ from flask import Flask
 from tests.postgres import empty_database
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.stations import Shop, gunicorn
+from tests.sandbox.world.test_databases import at_once
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.slow("PostgreSQL")
 
 # The processes are started once for all of these tests.
-
-HANDS = 8
 
 
 @pytest.fixture(scope="module")
@@ -46,22 +44,20 @@ def stations(running: list[Flask], shop: Shop) -> list[Flask]:
 
 
 def many_hands(job: Callable[[Flask], Any], stations: list[Flask], times: int) -> list[Any]:
-    """Do it that often, at several stations at the same time."""
-    with ThreadPoolExecutor(HANDS) as hands:
-        jobs = [hands.submit(job, where) for where, _ in zip(cycle(stations), range(times), strict=False)]
-        return [done.result() for done in jobs]
+    """Do it so often at each of the stations, all at the same time."""
+    return at_once(*(partial(job, where) for where in stations * times))
 
 
 def test_time_is_one_and_not_lost_when_it_is_moved_everywhere_at_once(stations: list[Flask]) -> None:
-    many_hands(lambda where: Tester(where).advances(seconds=10), stations, 24)
-    times = many_hands(lambda where: Tester(where).does("GET", "clock"), stations, 12)
+    many_hands(lambda where: Tester(where).advances(seconds=10), stations, 8)
+    times = many_hands(lambda where: Tester(where).does("GET", "clock"), stations, 4)
     assert {time["offsetSeconds"] for time in times} == {240}
     moments = [datetime.fromisoformat(time["now"]) for time in times]
     assert (max(moments) - min(moments)).total_seconds() < 60
 
 
 def test_ids_are_given_once(stations: list[Flask]) -> None:
-    ids = many_hands(lambda where: Merchant(where).makes_checkout(), stations, 48)
+    ids = many_hands(lambda where: Merchant(where).makes_checkout(), stations, 16)
     assert len(set(ids)) == 48
 
 
@@ -69,7 +65,7 @@ def test_ids_are_given_once(stations: list[Flask]) -> None:
 def test_every_webhook_is_sent_once_though_all_processes_send_what_is_due(
     stations: list[Flask], shop: Shop, fault: dict[str, Any]
 ) -> None:
-    count = 32
+    count = 33
     Tester(stations[0]).orders_fault("webhook", **fault, times=count)
 
     def pay(where: Flask) -> str:
@@ -77,10 +73,10 @@ def test_every_webhook_is_sent_once_though_all_processes_send_what_is_due(
         Tester(where).pays(checkout)
         return checkout
 
-    paid = many_hands(pay, stations, count)
+    paid = many_hands(pay, stations, 11)
     if fault["kind"] == "delay":
         assert shop.order_ids == []
-    many_hands(lambda where: Tester(where).advances(seconds=601), stations, HANDS)
+    many_hands(lambda where: Tester(where).advances(seconds=601), stations, 3)
     eventually(lambda: [webhook["state"] for webhook in Tester(stations[0]).webhooks()] == ["delivered"] * count)
     assert sorted(shop.order_ids) == sorted(paid)
     states = [(webhook["state"], len(webhook["attempts"])) for webhook in Tester(stations[-1]).webhooks()]
@@ -89,4 +85,4 @@ def test_every_webhook_is_sent_once_though_all_processes_send_what_is_due(
 
 def test_workers_that_were_forked_from_one_application_share_no_connection(postgres_database: str, shop: Shop) -> None:
     with gunicorn(3, postgres_database, shop.url, options=["--preload"]) as workers:
-        assert len(set(many_hands(lambda where: Merchant(where).makes_checkout(), workers, 24))) == 24
+        assert len(set(many_hands(lambda where: Merchant(where).makes_checkout(), workers, 8))) == 24
