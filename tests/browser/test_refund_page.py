@@ -1,4 +1,4 @@
-"""The refund page in a real browser: by keyboard, without JavaScript, on the narrowest phone, in every language."""
+"""The refund page in a real browser: by keyboard, without JavaScript, on the narrowest phone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Page, expect
 
-from flask_paycheckout.translations.catalogues import LANGUAGES
 from tests.browser.looking import faults, overhang
 from tests.conftest import OpenShop
 from tests.payouts.claiming import FORM, Customer, refunded
@@ -86,18 +85,15 @@ def test_a_fault_is_where_the_keyboard_is_and_nothing_else_is_lost(site: Site, p
     assert faults(page) == []
 
 
-def test_every_language_fits_on_the_narrowest_phone(site: Site, new_page: NewPage) -> None:
+def test_the_longest_names_fit_on_the_narrowest_phone(site: Site, new_page: NewPage) -> None:
     page = new_page(viewport={"width": 320, "height": 640}, java_script_enabled=False)
     site.customer.sends(account_name="Z" * 120, bank_name="B" * 120)
-    for language in LANGUAGES:
-        page.set_extra_http_headers({"Accept-Language": language})
-        page.goto(site.url)
-        page.locator("summary").click()
-        assert page.locator("html").get_attribute("lang") == language
-        assert overhang(page) == 0, language
-        page.locator("#account_name").fill("x" * 200)
-        page.locator("#email").fill("x")
-        # The browser itself refuses it, in its own language, before anything is sent.
-        page.get_by_role("button").click()
-        assert page.locator("#email:invalid").count() == 1
+    page.goto(site.url)
+    page.locator("summary").click()
+    assert overhang(page) == 0
+    page.locator("#account_name").fill("x" * 200)
+    page.locator("#email").fill("x")
+    # The browser itself refuses it, before anything is sent.
+    page.get_by_role("button").click()
+    assert page.locator("#email:invalid").count() == 1
     assert site.customer.refund.revision == 1

@@ -30,7 +30,7 @@ from pathlib import Path
 from tests.crash.acts import ACTS, Act, perform
 from tests.crash.checker import complaints, complaints_at_rest, money_without_an_order
 from tests.crash.databases import Rows, database_at, rows_at
-from tests.crash.points import DEAD, Death, Outage, Passes, watch_database, watch_instructions
+from tests.crash.points import DEAD, Death, OneError, Passes, watch_database, watch_instructions
 from tests.crash.world import World
 from tests.hosts import HOSTS
 from tests.payouts.shop import comes_to_rest
@@ -49,7 +49,7 @@ class Order:
     """What to try.
 
     :ivar fate: "death" before and after each call of the database and the service; "one error" of the database, in each
-        call before and after it is done; "outage", which is every call of the database from one on.
+        call before and after it is done.
     :ivar every: only each so many-th of these points.
     :ivar instructions: also look at what a death at any bytecode instruction would leave; on SQLite.
     :ivar accounts: the shop's merchant accounts; of two, each has half of the orders.
@@ -218,10 +218,10 @@ class Nursery:
     # One death or error, and what it left
 
     def _meets_fate(self, begun: _Begun, at: int) -> list[str]:
-        fates: dict[str, Callable[[int], Passes]] = {"death": Death, "one error": Outage.once, "outage": Outage}
+        fate = Death if self._order.fate == "death" else OneError
 
         def live() -> None:
-            self._watch(fates[self._order.fate](at))
+            self._watch(fate(at))
             perform(begun.act, self._world)
 
         code = self._live(begun, live)

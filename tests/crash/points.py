@@ -39,22 +39,15 @@ class Death:
         self._left -= 1
 
 
-class Outage:
-    """From one point on every call of the database fails."""
+class OneError:
+    """One call of the database fails."""
 
-    def __init__(self, at: int, *, calls: float = float("inf")) -> None:
+    def __init__(self, at: int) -> None:
         self._left = at
-        self._failing = calls
-
-    @classmethod
-    def once(cls, at: int) -> Outage:
-        """Only that one call fails."""
-        return cls(at, calls=1)
 
     def __call__(self, where: str, may_fail: bool) -> None:
         self._left -= 1
-        if self._left < 0 and may_fail and self._failing > 0:
-            self._failing -= 1
+        if self._left == -1 and may_fail:
             raise _DriverError
 
 

@@ -1,10 +1,10 @@
 """The n-th call of the database fails, for every n: whoever is told "stored" was told the truth, and nothing is lost.
 
 A call fails with the driver's own error before it was done, and after it was done but before anybody knew; so does a
-commit that is a fact. On every change it fails once (of money out, every third call); in the soak every later call
-fails too, until the process ends. The process ends with its answer. What is asked of each: a webhook is answered 200
-only when it is stored, or about nothing that a read could change, else 503; a customer is sent only to a stored page;
-and reconcile alone, run by the next process, brings every order to its proper end.
+commit that is a fact. It fails once (of money out, every third call), and the process ends with its answer. What is
+asked of each: a webhook is answered 200 only when it is stored, or about nothing that a read could change, else 503; a
+customer is sent only to a stored page; and reconcile alone, run by the next process, brings every order to its proper
+end.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-import pytest
 from sqlalchemy import text
 
 from flask_paycheckout import order_paid
@@ -33,12 +32,6 @@ def test_every_third_call_of_the_database_on_the_way_of_money_out_fails_once(eac
     found = tries(each_database, acts=MONEY_OUT, fate="one error", every=3)
     assert found.wrong == []
     assert found.left_behind["send"] >= 10, "errors that all leave the same would try nothing"
-
-
-@pytest.mark.soak
-def test_the_database_goes_away_at_any_call_and_stays_away(each_database: str, tries: Try) -> None:
-    found = tries(each_database, fate="outage")
-    assert found.wrong == []
 
 
 def test_a_receivers_commit_that_is_a_fact_though_it_failed_counts(open_shop: OpenShop) -> None:

@@ -1,4 +1,4 @@
-"""A small soak in every complete test run, and the large one with `-m soak`."""
+"""A small soak in every complete test run; `python -m tests.soak` is the large one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.chance import seed_of, soak_count
+from tests.chance import seed_of
 from tests.optional_parts import postgresql
 from tests.soak.checker import check
 from tests.soak.databases import KINDS
@@ -68,17 +68,3 @@ def finds_what_is_broken_in(record: Record) -> None:
         (wrong, "both_books_are_equal"),
     ):
         assert promise in {violation.promise for violation in check(broken)}
-
-
-@pytest.mark.soak
-def test_a_large_soak_loses_nothing_and_doubles_nothing(
-    kind: str, tmp_path: Path, pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """10,000 orders and 500 kills in half an hour; SOAK_COUNT orders take as much shorter as they are fewer."""
-    orders = soak_count(10_000)
-    minutes, kills = orders / 10_000 * 30, orders // 20
-    size = ("--orders", orders, "--kills", kills, "--minutes", minutes, "--seed", seed_of(pytestconfig))
-    figures = soaked(tmp_path, *size, "--database", kind, timeout=60 * (4 * minutes + 20))
-    with capsys.disabled():
-        print("\n" + json.dumps(figures, indent=2))
-    assert (figures["orders"], figures["lost"], figures["doubled"]) == (orders, 0, 0)
