@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, o
 
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
 from flask_paycheckout.service.accounts import SETTINGS, Accounts, AccountUnavailable, require_account_name
 
 if TYPE_CHECKING:
@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 
 
 _LISTED = 1000
-_OPEN_PAYOUTS = [
-    status.value
-    for status in PayoutStatus
-    if status not in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED, PayoutStatus.FAILED)
-]
-
-
 Counts = Mapping[str | None, Mapping[str, int]]
 """By account and state; None stands for all accounts that are not listed."""
 
@@ -97,7 +90,7 @@ def open_accounts(connection: Connection, models: Models, limit: int) -> list[st
     """The accounts with checkouts that are still read, or payouts that have not ended, sorted; `limit` at most."""
     checkouts, payouts = models.checkouts, models.payouts
     read = _walk(checkouts, checkouts.c.next_read_at.is_not(None))
-    return _names(connection, limit, read, _walk(payouts, payouts.c.status.in_(_OPEN_PAYOUTS)))
+    return _names(connection, limit, read, _walk(payouts, payouts.c.status.in_([*set(PayoutStatus) - ENDED])))
 
 
 def count_by_status(

@@ -24,7 +24,7 @@ from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.destinations import ToRecipient
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
 from flask_paycheckout.payouts.sealing import Sealing, Unreadable
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.calls import RECIPIENT, Service
@@ -33,7 +33,6 @@ from flask_paycheckout.text import plain, visible
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
 
-_FINAL = frozenset({PayoutStatus.COMPLETED, PayoutStatus.FAILED, PayoutStatus.CANCELLED})
 # What nobody typed: times, states, amounts, ids, and the names of staff.
 _FACTS = frozenset(
     {"at", "what", "to", "rule", "by", "total", "counts", "replaces", "replaced", "via", "deposit", "reason"}
@@ -187,7 +186,7 @@ class Erasing:
 
 def _ended(payout: PayoutMixin) -> bool:
     """Whether a payout is at its end; one in tokens that was sent is, since the service does not show it again."""
-    return payout.status in _FINAL or (payout.status == PayoutStatus.SENT and payout.is_token)
+    return payout.status in ENDED or (payout.status == PayoutStatus.SENT and payout.is_token)
 
 
 def _columns(payout: PayoutMixin, holding: bool) -> dict[str, Any]:

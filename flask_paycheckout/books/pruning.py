@@ -24,7 +24,7 @@ from sqlalchemy.exc import DBAPIError
 from flask_paycheckout.books.lists import pages
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.checkouts.ruling import COMPLETED
-from flask_paycheckout.checkouts.states import Reason, Status
+from flask_paycheckout.checkouts.states import FINAL, Reason, Status
 from flask_paycheckout.database.connections import autocommit
 from flask_paycheckout.database.database_errors import first_line, is_passing
 from flask_paycheckout.payouts.payout_states import PayoutStatus
@@ -41,8 +41,6 @@ _LONGEST_PAUSE = 1.0
 # The longest time that a datetime can be ahead of; no shop is older.
 _LONGEST = timedelta(days=36_500)
 
-_PAID = (Status.PAID.value, Status.REJECTED.value)
-_FINAL_PAYOUTS = (PayoutStatus.COMPLETED.value, PayoutStatus.CANCELLED.value)
 
 Condition = ColumnElement[bool]
 
@@ -208,7 +206,7 @@ class Prunable:
         c = self.models.checkouts.c
         # Money that paid no order waits for a person, and a part for the rest.
         pays = and_(c.paid_order_id.is_not(None), func.coalesce(c.reason, "") != Reason.EXCESS.value)
-        settled = and_(c.status.in_(_PAID), or_(pays, c.payback.is_not(None)))
+        settled = and_(c.status.in_(FINAL), or_(pays, c.payback.is_not(None)))
         settled = or_(settled, and_(c.status == Status.PART.value, c.next_read_at.is_(None)))
         e = self.models.events.c
         waiting = (e.order_id == c.order_id, e.checkout_id == c.checkout_id, e.next_attempt_at.is_not(None))
@@ -230,4 +228,9 @@ class Prunable:
         ended = and_(p.status == PayoutStatus.SENT.value, p.next_attempt_at.is_(None))
         idle = [p[name].is_(None) for name in ("lease_token", "problem", "problem_since")]
         waiting = exists().where(e.payout_reference == p.reference, e.next_attempt_at.is_not(None))
-        return and_(p.moved_at < self.before, or_(p.status.in_(_FINAL_PAYOUTS), ended), *idle, ~waiting)
+        return and_(
+            p.moved_at < self.before,
+            or_(p.status.in_([PayoutStatus.COMPLETED, PayoutStatus.CANCELLED]), ended),
+            *idle,
+            ~waiting,
+        )

@@ -26,7 +26,7 @@ from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.errors import NothingToRefund, PaybackRefused, RefundTooLarge, UnknownCheckout
-from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
+from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
 
 if TYPE_CHECKING:
     from flask_paycheckout.models import Models
@@ -229,10 +229,9 @@ class Paybacks:
     def _open_refund(self, connection: Connection, checkout_id: str) -> str | None:
         """The reference of a refund that could still pay the money of a checkout back, whose row is locked."""
         c = self.parts.models.payouts.c
-        ended = *(status.value for status in RELEASING), PayoutStatus.COMPLETED.value
         # A refund in tokens is at its end once it was sent.
         is_sent_token = (c.status == PayoutStatus.SENT.value) & c.to_kind.is_not_distinct_from("wallet")
-        still = select(c.reference).where(c.refund_of == checkout_id, c.status.not_in(ended), ~is_sent_token)
+        still = select(c.reference).where(c.refund_of == checkout_id, c.status.not_in(ENDED), ~is_sent_token)
         return connection.execute(still.order_by(c.id).limit(1)).scalar_one_or_none()
 
 

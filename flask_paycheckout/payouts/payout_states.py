@@ -113,5 +113,8 @@ DEED_OF = {
 RELEASING = frozenset({PayoutStatus.CANCELLED, PayoutStatus.FAILED})
 """In these states a refund does not count against what arrived."""
 
+ENDED = RELEASING | {PayoutStatus.COMPLETED}
+"""In these states nothing more happens by itself."""
+
 WIPING = frozenset({PayoutStatus.COMPLETED, PayoutStatus.CANCELLED})
 """On the move to one of these states a stored account number is replaced by its masked form."""

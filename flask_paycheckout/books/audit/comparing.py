@@ -13,6 +13,7 @@ from typing import Any
 
 from flask_paycheckout.books.audit.findings import Facts, Finding, Kind, Verdict
 from flask_paycheckout.books.explain import total_text
+from flask_paycheckout.books.ledger import MONEY_OUT
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, arrived_of, payment_columns, payment_of
 from flask_paycheckout.checkouts.ruling import COMPLETED, compare, status_of
@@ -221,9 +222,7 @@ def _absent(payout: PayoutMixin, agreed: Finding) -> Finding:
             "Look in the service's dashboard; if it is not there either, it is sent again by: flask paycheckout payouts"
             f" resolve {payout.reference} --not-sent"
         )
-    elif payout.status in (PayoutStatus.SENT, PayoutStatus.COMPLETED) or (
-        payout.status == PayoutStatus.FAILED and payout.disbursement_id is not None
-    ):
+    elif payout.status in MONEY_OUT or (payout.status == PayoutStatus.FAILED and payout.disbursement_id is not None):
         remedy = (
             f"{_GONE.format('sent')} became of it before anybody pays it again. If it never left: flask paycheckout"
             f" payouts resolve {payout.reference} --not-sent"
