@@ -5,18 +5,18 @@ Where nothing else is said, the service pays whatever it is asked to, so that a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 
 from flask_paycheckout import ToWallet
+from flask_paycheckout.payouts.following import Following
+from tests.conftest import OpenShop
 from tests.payouts.books import Books
+from tests.payouts.conftest import CONFIG
 from tests.payouts.shop import MAKER, TOKEN, WALLET, comes_to_rest, decides, payout, pays_out, sends
-from tests.scripted import Clock, Shop, refusal
+from tests.scripted import Shop, refusal
 
 pytestmark = pytest.mark.on_each_database
 
@@ -25,50 +25,20 @@ KINDS = pytest.mark.parametrize("to", [MAKER, WALLET], ids=["bank", "token"])
 Meanwhile = Callable[[], None]
 
 
-class SleepyClock(Clock):
-    """A clock by which a sender may fall asleep: others act before it gets its answer.
-
-    :ivar meanwhile: done when the clock is asked for the next time.
-    :ivar ahead: how far the clock of whoever asks now is ahead of the others.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.meanwhile: Meanwhile | None = None
-        self.ahead = timedelta(0)
-
-    def __call__(self) -> datetime:
-        meanwhile, self.meanwhile = self.meanwhile, None
-        if meanwhile is not None:
-            meanwhile()
-        return self.now + self.ahead
-
-
-@pytest.fixture
-def clock() -> SleepyClock:
-    return SleepyClock()
-
-
 def owes(shop: Shop, to: Any) -> None:
     pays_out(shop, "p-1", "8.00", to=to, currency=TOKEN if isinstance(to, ToWallet) else "USD")
 
 
-@contextmanager
-def once_it_claimed(shop: Shop, books: Books, clock: SleepyClock, meanwhile: Meanwhile) -> Iterator[None]:
-    """The first who claims a payout falls asleep: when it next asks for the time, or makes the call without asking."""
-    asleep: list[Meanwhile] = []
+def before_its_call(monkeypatch: pytest.MonkeyPatch, meanwhile: Meanwhile) -> None:
+    """The next sender falls asleep when it has claimed a payout, and before its claim is prolonged for the call."""
+    ask = Following.ask_earlier
 
-    def fall_asleep(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
-        if "taken_at=" in statement and not asleep:
-            asleep.append(meanwhile)
-            clock.meanwhile = meanwhile
+    def falls_asleep(following: Following, *arguments: Any) -> bool:
+        monkeypatch.setattr(Following, "ask_earlier", ask)
+        meanwhile()
+        return ask(following, *arguments)
 
-    engine = shop.runtime.engine()
-    event.listen(engine, "after_cursor_execute", fall_asleep)
-    books.creating = lambda references: clock()
-    yield
-    event.remove(engine, "after_cursor_execute", fall_asleep)
-    assert asleep
+    monkeypatch.setattr(Following, "ask_earlier", falls_asleep)
 
 
 def before_its_answer(books: Books, meanwhile: Meanwhile) -> None:
@@ -111,11 +81,11 @@ def nothing_changed(shop: Shop, books: Books, others: Others) -> None:
 
 @KINDS
 def test_a_sender_that_sleeps_past_its_lease_makes_no_call(
-    shop: Shop, books: Books, clock: SleepyClock, others: Others, to: Any
+    shop: Shop, books: Books, monkeypatch: pytest.MonkeyPatch, others: Others, to: Any
 ) -> None:
     owes(shop, to)
-    with once_it_claimed(shop, books, clock, others):
-        sends(shop)
+    before_its_call(monkeypatch, others)
+    sends(shop)
     nothing_changed(shop, books, others)
 
 
@@ -144,31 +114,27 @@ def test_a_refusal_that_comes_after_the_lease_sends_nothing_again(
 @KINDS
 @pytest.mark.parametrize("minutes", [10, -10])
 def test_two_senders_whose_clocks_differ_pay_once(
-    shop: Shop, books: Books, clock: SleepyClock, to: Any, minutes: int
+    open_shop: OpenShop, shop: Shop, books: Books, to: Any, minutes: int
 ) -> None:
     """The other one comes round again and again, while the call of the first one is under way.
 
     Here the service takes a reference once, as it says: a call that is still under way cannot be looked up.
     """
     books.unique = True
-
-    def other() -> None:
-        clock.ahead = timedelta(minutes=minutes)
-        for _ in range(6):
-            sends(shop)
-            clock.advance(seconds=61)
-        clock.ahead = timedelta(0)
-        if payout(shop, "p-1").status == "unknown":
-            decides(shop, "resolve", "p-1", books.has(payout(shop, "p-1").service_reference))
+    other = open_shop(ahead=60 * minutes, **CONFIG)
 
     def under_way(references: Sequence[str]) -> None:
         books.creating = lambda references: None
-        other()
+        for _ in range(6):
+            sends(other)
+            shop.clock.advance(seconds=61)
+        if payout(shop, "p-1").status == "unknown":
+            decides(shop, "resolve", "p-1", books.has(payout(shop, "p-1").service_reference))
 
     owes(shop, to)
     books.creating = under_way
     sends(shop)
-    clock.advance(minutes=20)
+    shop.clock.advance(minutes=20)
     comes_to_rest(shop, books)
     assert len(books.paid) == 1
     assert payout(shop, "p-1").status == ("sent" if isinstance(to, ToWallet) else "completed")
