@@ -41,7 +41,10 @@ class Payer:
             paycheckout.pay_out(reference, amount, currency, to, **more)
         return reference
 
-    def sends(self, access_token: Any = None) -> PayoutReport:
+    def sends(self, access_token: Any = None, *, minutes: float = 0) -> PayoutReport:
+        """Runs a round of `send_payouts`, when so many minutes have passed."""
+        if minutes:
+            self.sandbox.advance(minutes=minutes)
         with self.shop.app.app_context():
             return self.shop.paycheckout.send_payouts(access_token)
 

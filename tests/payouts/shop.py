@@ -42,7 +42,7 @@ def refunds(shop: Shop, checkout_id: str, amount: Any = None, **keywords: Any) -
     return payout(shop, reference)
 
 
-def payout(shop: Shop, reference: str) -> Any:
+def payout(shop: Shop, reference: str = "maker-1") -> Any:
     """The payout as it is stored now."""
     found = shop.runtime.payouts.find(reference)
     assert found is not None

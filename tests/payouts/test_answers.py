@@ -125,6 +125,5 @@ def test_an_atomic_receiver_that_raises_takes_the_booking_back(payer: Payer) -> 
     assert (payout.status, payout.disbursement_id) == ("sending", payer.at_service[0].disbursement_id)
     assert payer.booked == []
     assert "refuse of payout_sent failed: ValueError: not now" in payout.problem
-    payer.sandbox.advance(minutes=10)
-    payer.sends()
+    payer.sends(minutes=10)
     assert (payer.status(), payer.booked) == ("sent", [("payout", "-80.00")])

@@ -35,8 +35,7 @@ def test_what_would_exceed_it_waits_for_the_next_day(limited: Payer) -> None:
     assert (limited.status("token"), limited.statuses["waiting"]) == ("sent", 3)
     limited.sends()
     assert limited.statuses["waiting"] == 3
-    limited.sandbox.advance(minutes=24 * 60)
-    limited.sends()
+    limited.sends(minutes=24 * 60)
     assert limited.statuses["waiting"] == 1
     assert limited.payout("p-2").problem is None
 
@@ -65,8 +64,7 @@ def test_retries_of_one_day_count_once(limited: Payer) -> None:
     for _ in range(2):
         limited.sends()
         limited.sandbox.finish(limited.payout("p-1"), "failed")
-        limited.sandbox.advance(minutes=2)
-        limited.sends()
+        limited.sends(minutes=2)
         limited.decides("retry_payout", reference="p-1")
     limited.sends()
     assert limited.status("p-1") == "sent"

@@ -43,10 +43,10 @@ def test_a_decision_is_taken_or_refused_as_the_table_says(shop: Shop, evidence: 
         if to is None:
             with pytest.raises(TransitionRefused, match=f"since it {payout_status_text(status)}"):
                 decides(shop, evidence)
-            assert payout(shop, "maker-1").status == status
+            assert payout(shop).status == status
             continue
         assert decides(shop, evidence).status == to
-        last = lines(payout(shop, "maker-1").history)[-1]
+        last = lines(payout(shop).history)[-1]
         assert (last["to"], last["by"], last["why"], last["rule"]) == (to, "Ada", "one jar broke", rule)
 
 
@@ -65,8 +65,7 @@ def test_a_transfer_that_the_service_reports_with_another_amount_is_completed_wi
     with pytest.raises(TransitionRefused, match="was sent"):
         payer.decides("resolve_payout", True)
     payer.stands(amount="81.00")
-    payer.sandbox.advance(minutes=2)
-    payer.sends()
+    payer.sends(minutes=2)
     assert "another amount" in payer.payout().problem
     payer.decides("resolve_payout", True)
     stored = payer.payout()
@@ -78,8 +77,7 @@ def test_a_completed_transfer_that_came_back_is_booked_as_returned_and_asked_abo
     payer.owes()
     payer.sends()
     payer.sandbox.finish(payer.payout(), "completed")
-    payer.sandbox.advance(minutes=2)
-    payer.sends()
+    payer.sends(minutes=2)
     payer.decides("resolve_payout", False)
     assert payer.status() == "failed"
     assert payer.booked == [("payout", "-80.00"), ("payout_returned", "80.00")]

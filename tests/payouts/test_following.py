@@ -18,11 +18,9 @@ def test_a_bank_transfer_is_followed_to_its_end(open_payer: OpenPayer, end: str)
     payer = open_payer()
     payer.owes(to=BANK)
     payer.sends()
-    payer.sandbox.advance(minutes=1)
-    assert payer.sends() == PayoutReport(), "it is pending"
+    assert payer.sends(minutes=1) == PayoutReport(), "it is pending"
     payer.sandbox.finish(payer.payout(), end)  # type: ignore[arg-type]
-    payer.sandbox.advance(minutes=2)
-    assert payer.sends() == PayoutReport(**{end: 1})
+    assert payer.sends(minutes=2) == PayoutReport(**{end: 1})
     payout = payer.payout()
     assert (payout.status, payout.next_attempt_at, payout.lease_token) == (end, None, None)
     assert (payout.to_details is None) == (end == "completed"), "a failed one may be tried again"
@@ -41,16 +39,14 @@ def test_a_transfer_whose_destination_cannot_be_read_any_more_is_followed_all_th
     payer.sends()
     payer.stands(to_details="sealed:gAAAA")
     payer.sandbox.finish(payer.payout(), "completed")
-    payer.sandbox.advance(minutes=1)
-    assert payer.sends() == PayoutReport(completed=1)
+    assert payer.sends(minutes=1) == PayoutReport(completed=1)
 
 
 def test_tokens_are_never_read(payer: Payer) -> None:
     payer.owes(to=WALLET)
     payer.sends()
     calls = payer.counts_calls()
-    payer.sandbox.advance(minutes=600)
-    assert payer.sends() == PayoutReport()
+    assert payer.sends(minutes=600) == PayoutReport()
     assert (calls, payer.payout().next_attempt_at) == ({}, None)
 
 
@@ -58,15 +54,13 @@ def test_a_read_that_fails_backs_off_and_says_so(payer: Payer) -> None:
     payer.owes()
     payer.sends()
     payer.sandbox.fault(READ, "error", times=99, statusCode=500)
-    payer.sandbox.advance(minutes=1)
-    assert payer.sends() == PayoutReport(failed_calls=1)
+    assert payer.sends(minutes=1) == PayoutReport(failed_calls=1)
     payout = payer.payout()
     assert (payout.status, payout.failures, payout.problem_since is not None) == ("sent", 1, True)
     assert "500" in payout.problem
     payer.sandbox.control("DELETE", "faults")
     payer.sandbox.finish(payout, "completed")
-    payer.sandbox.advance(minutes=1)
-    assert payer.sends() == PayoutReport(completed=1)
+    assert payer.sends(minutes=1) == PayoutReport(completed=1)
     assert payer.payout().problem is None
 
 
@@ -98,8 +92,7 @@ def test_the_record_of_another_payout_moves_nothing_and_stops_no_other(payer: Pa
     for made in payer.at_service:
         payer.sandbox.finish(made, "completed")
     payer.stands(**column)
-    payer.sandbox.advance(minutes=1)
-    assert payer.sends() == PayoutReport(completed=1)
+    assert payer.sends(minutes=1) == PayoutReport(completed=1)
     assert (payer.status(), "another" in payer.payout().problem) == ("sent", True)
 
 
@@ -109,6 +102,5 @@ def test_a_service_that_is_down_is_not_asked_for_every_payout(payer: Payer) -> N
     payer.sends()
     calls = payer.counts_calls()
     payer.disconnect()
-    payer.sandbox.advance(minutes=1)
-    assert payer.sends().failed_calls <= 8
+    assert payer.sends(minutes=1).failed_calls <= 8
     assert sum(calls.values()) <= 24, "each is tried again twice"

@@ -23,8 +23,7 @@ def test_webhooks_hurry_a_bounded_number_of_reads_a_minute_and_call_nobody(open_
         payer.owes(f"p-{number}")
     assert posts(payer) == 200
     assert payer.statuses == {"ready": 13}
-    payer.sandbox.advance(minutes=1)
-    payer.sends()
+    payer.sends(minutes=1)
     calls = payer.counts_calls()
 
     def due() -> int:

@@ -26,8 +26,7 @@ def test_a_sender_whose_renewal_a_conflict_rolled_back_sends_nothing(
         payer.sends()
     assert (calls[FIAT], payer.status()) == (0, "sending")
     for _ in range(2):
-        payer.sandbox.advance(minutes=5)
-        payer.sends()
+        payer.sends(minutes=5)
     assert (payer.status(), len(payer.at_service)) == ("sent", 1)
 
 

@@ -54,7 +54,7 @@ def test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_refe
         shop.clock.advance(seconds=seconds)
         sends(shop)
         assert [one.reference for one in books.paid] == sent
-    assert payout(shop, "maker-1").status == "sent"
+    assert payout(shop).status == "sent"
 
 
 def test_look_ups_that_fail_prove_nothing(shop: Shop, books: Books) -> None:
@@ -63,10 +63,10 @@ def test_look_ups_that_fail_prove_nothing(shop: Shop, books: Books) -> None:
     books.instead_of_pages = [refusal(503)] * 8
     for _ in range(8):
         sends(shop)
-        assert payout(shop, "maker-1").status == "sending"
+        assert payout(shop).status == "sending"
         shop.clock.advance(hours=2)
     sends(shop)
-    assert payout(shop, "maker-1").status == "sent"
+    assert payout(shop).status == "sent"
     assert len(books.paid) == 1
 
 
@@ -116,9 +116,9 @@ def test_of_each_move_one_event_is_stored(shop: Shop, books: Books, kind: str) -
 
 def test_the_account_number_is_wiped_when_the_bank_has_completed(shop: Shop, books: Books) -> None:
     pays_out(shop, to=BANK)
-    assert NUMBER in payout(shop, "maker-1").to_details
+    assert NUMBER in payout(shop).to_details
     comes_to_rest(shop, books)
-    stored = payout(shop, "maker-1")
+    stored = payout(shop)
     assert (stored.status, stored.to_details, stored.destination) == ("completed", None, "Bo, Bank, •••• 1234")
 
 
@@ -129,7 +129,7 @@ def test_no_account_number_is_logged_or_told_when_the_service_repeats_it(
     pays_out(shop, to=BANK)
     books.instead = [refusal(400, f"the account {NUMBER} is closed")]
     sends(shop)
-    stored = payout(shop, "maker-1")
+    stored = payout(shop)
     assert stored.status == "failed"
     assert "is closed" in stored.problem
     assert NUMBER not in f"{stored.problem} {stored.history} {stored!r} {caplog.text}"

@@ -145,8 +145,7 @@ def test_one_refused_item_that_is_found_was_sent(payer: Payer) -> None:
 def test_what_is_found_with_another_amount_is_unknown(payer: Payer) -> None:
     payer.owes()
     payer.carried_out_unseen("p-1", doubtful=True, amount="80.01")
-    payer.sandbox.advance(minutes=5)
-    assert payer.sends() == PayoutReport(unknown=1)
+    assert payer.sends(minutes=5) == PayoutReport(unknown=1)
     assert "another amount" in payer.payout().problem
 
 
@@ -242,11 +241,9 @@ def test_one_whose_answer_cannot_be_stored_stops_no_other_in_any_step(
     assert "lock timeout" in payer.payout("bad").problem
     for made in payer.at_service[:2]:
         payer.sandbox.finish(made, "completed")
-    payer.sandbox.advance(minutes=2)
-    assert payer.sends() == PayoutReport(completed=1, failed_calls=1)
+    assert payer.sends(minutes=2) == PayoutReport(completed=1, failed_calls=1)
     broken[0] = False
-    payer.sandbox.advance(minutes=2)
-    assert payer.sends().sent == 1
+    assert payer.sends(minutes=2).sent == 1
     assert len(payer.at_service) == 3
 
 

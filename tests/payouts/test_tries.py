@@ -32,7 +32,7 @@ def late_list(times: int) -> list[Answer]:
 def later(shop: Shop, seconds: float = 61) -> str:
     shop.clock.advance(seconds=seconds)
     sends(shop)
-    return str(payout(shop, "maker-1").status)
+    return str(payout(shop).status)
 
 
 # Once in doubt
@@ -45,7 +45,7 @@ def test_a_refusal_after_doubt_is_looked_up_again_and_then_unknown(shop: Shop, b
     assert later(shop) == "sending", "sent again, refused, and missed once"
     assert later(shop, 59) == "sending"
     assert later(shop, 1) == "unknown"
-    assert "must be unique" in payout(shop, "maker-1").problem
+    assert "must be unique" in payout(shop).problem
     assert books.paid == []
 
 
@@ -56,11 +56,11 @@ def test_a_persons_not_sent_ends_the_doubt_so_that_a_refusal_makes_it_failed(
     pays_out(shop, amount="8.00", to=to, currency=currency)
     books.instead = [NO_ANSWER, *[refusal(400, "no such account")] * 2]
     sends(shop)
-    while payout(shop, "maker-1").status != "unknown":
+    while payout(shop).status != "unknown":
         later(shop)
     decides(shop, "resolve", "maker-1", False)
     sends(shop)
-    assert payout(shop, "maker-1").status == "failed"
+    assert payout(shop).status == "failed"
     assert books.paid == []
 
 
@@ -88,7 +88,7 @@ def test_an_answer_that_comes_after_a_person_resolved_it_is_kept_for_people(shop
     pays_out(shop, amount="8.00", to=WALLET, currency=TOKEN)
     books.created = meanwhile
     sends(shop)
-    stored = payout(shop, "maker-1")
+    stored = payout(shop)
     assert (stored.status, books.paid[0].id in stored.problem) == ("unknown", True)
 
 
@@ -168,7 +168,7 @@ def test_a_retry_is_sent_under_a_new_reference_once_the_service_said_that_the_fi
 ) -> None:
     first = fails(shop, books)
     sends(shop)
-    assert payout(shop, "maker-1").status == "sent"
+    assert payout(shop).status == "sent"
     references = [one.reference for one in books.paid]
     assert (references[0], len(set(references))) == (first, 2)
 
@@ -177,7 +177,7 @@ def test_a_retry_takes_an_earlier_try_that_was_carried_out_after_all(shop: Shop,
     first = fails(shop, books)
     books.paper.add("finished", id=books.paid[0].id, status="completed")
     sends(shop)
-    stored = payout(shop, "maker-1")
+    stored = payout(shop)
     assert (stored.status, stored.service_reference, stored.disbursement_id) == ("sent", first, books.paid[0].id)
     assert later(shop, 3600) == "completed"
     assert len(books.paid) == 1
@@ -188,7 +188,7 @@ def test_a_retry_waits_while_an_earlier_try_cannot_be_read(shop: Shop, books: Bo
     books.instead_of_reads = [refusal(503)] * 9
     for _ in range(3):
         sends(shop)
-        stored = payout(shop, "maker-1")
+        stored = payout(shop)
         assert (stored.status, "earlier try could not be read" in stored.problem) == ("ready", True)
         shop.clock.advance(hours=2)
     assert len(books.paid) == 1
@@ -204,4 +204,4 @@ def test_a_refused_try_is_looked_up_by_its_reference(shop: Shop, books: Books) -
     assert decides(shop, "retry", "maker-1")
     books.lost, books.instead_of_pages = 1, late_list(0)
     sends(shop)
-    assert (payout(shop, "maker-1").status, len(books.paid)) == ("sent", 1)
+    assert (payout(shop).status, len(books.paid)) == ("sent", 1)
