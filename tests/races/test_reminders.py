@@ -9,7 +9,6 @@ import pytest
 
 from flask_paycheckout import Pay, payment_reminder
 from tests.conftest import OpenShop
-from tests.races.crowds import crowd
 from tests.races.interleaving import every_interleaving
 from tests.races.pages import Acts
 from tests.scripted import Shop
@@ -47,6 +46,7 @@ def late(open_shop: OpenShop) -> Late:
     return Late(open_shop(PAYCHECKOUT_REMIND_AFTER=[3600]))
 
 
+@pytest.mark.on_each_database
 def test_two_hosts_store_one_reminder(late: Late) -> None:
     def begin() -> Acts:
         late.begins()
@@ -56,15 +56,6 @@ def test_two_hosts_store_one_reminder(late: Late) -> None:
         assert "payment_reminder" in late.told()
 
     assert every_interleaving(late.shop.runtime.engine(), begin, check, preemptions=2) > 5
-
-
-@pytest.mark.on_each_database
-def test_many_hosts_store_one_reminder(late: Late) -> None:
-    for _ in range(3):
-        late.begins()
-        with crowd(6) as hosts:
-            hosts.does([late.reminds] * 6)
-        assert "payment_reminder" in late.told()
 
 
 def test_no_reminder_is_delivered_after_the_payment(late: Late) -> None:
