@@ -71,11 +71,6 @@ def test_all_is_exactly_what_is_promised() -> None:
     assert sorted(vars(flask_paycheckout)["__all__"]) == sorted(NAMES), "no more, no fewer, each once"
 
 
-def test_another_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="No flask_paycheckout attribute Checkouts"):
-        _ = flask_paycheckout.Checkouts  # type: ignore[attr-defined]
-
-
 HEAVY = [
     "babel",
     "celery",
