@@ -80,7 +80,7 @@ class BearerToken:
     The interface shows the header with a masked value only. Should the service want another word before the token, or
     the token alone, `PaymentsClient(access_token=BearerToken(token, scheme=""))` sends that.
 
-    :param access_token: the token, or a function that returns it, which is called for every request.
+    :param access_token: the token; `RenewedToken` takes a function that returns one.
     :param scheme: the word before the token; empty for the token alone.
     :raises TypeError: the token is not a string.
     :raises ValueError: the token is empty or cannot stand in a header.
@@ -88,18 +88,12 @@ class BearerToken:
 
     __slots__ = ("_header",)
 
-    def __init__(self, access_token: str | Callable[[], str], scheme: str = "Bearer") -> None:
-        self._header: Callable[[], str]
-        if callable(access_token):
-            returned = access_token
-            self._header = lambda: _bearer_header(returned(), scheme)
-        else:
-            header = _bearer_header(access_token, scheme)
-            self._header = lambda: header
+    def __init__(self, access_token: str, scheme: str = "Bearer") -> None:
+        self._header = _bearer_header(access_token, scheme)
 
     def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
-        """The one header; of a token that a function returns, the same errors as of one that is given."""
-        return {"Authorization": self._header()}
+        """The one header."""
+        return {"Authorization": self._header}
 
     def __repr__(self) -> str:
         return "<BearerToken>"

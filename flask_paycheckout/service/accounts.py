@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from flask_paycheckout.client import BearerToken, PaymentsClient, PaymentsError, TransportFailed
+from flask_paycheckout.client import BearerToken, PaymentsClient, PaymentsError, Signer, TransportFailed
 from flask_paycheckout.client.per_process import PerProcess
+from flask_paycheckout.client.signing import RenewedToken
 from flask_paycheckout.config import Settings, check_account
 from flask_paycheckout.database.order_ids import MAX_ID, is_order_id
 from flask_paycheckout.errors import ConfigurationError
@@ -162,9 +163,12 @@ class Clients:
             # The client refuses some addresses that the settings accept. Its message never quotes the address.
             raise ConfigurationError(f"PAYCHECKOUT_BASE_URL cannot be used: {fault}") from None
 
-    def _authorization(self, token: str | Callable[[], str] | None) -> BearerToken | None:
-        """An access token as the client takes it; one that a function returns is asked for in each call."""
-        return None if token is None else BearerToken(token, self.settings.authorization_scheme)
+    def _authorization(self, token: str | Callable[[], str] | None) -> Signer | None:
+        """An access token as the client takes it; a function is asked again when the service refuses its token."""
+        scheme = self.settings.authorization_scheme
+        if token is None:
+            return None
+        return RenewedToken(token, scheme) if callable(token) else BearerToken(token, scheme)
 
 
 class AccountUnavailable(TransportFailed):
