@@ -7,7 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Column, Connection, Inspector, Table, UniqueConstraint, inspect, text
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    DateTime,
+    Inspector,
+    Integer,
+    String,
+    Table,
+    UniqueConstraint,
+    inspect,
+    text,
+)
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.booking_model import BookingMixin
@@ -30,40 +42,28 @@ def check_database(shop: Runtime) -> Iterator[Check]:
     try:
         with engine.connect() as connection:
             yield ok("database", f"{engine.dialect.name} answers")
-            tables = list(_tables(connection, models))
+            tables = list(_tables(inspect(connection), models))
             yield from tables
             if any(check.remedy for check in tables if check.level == "failure"):
                 return
             yield from _setup(connection)
             yield _trial(connection, models)
     except SQLAlchemyError as error:
-        yield _failed("database", error, "See SQLALCHEMY_DATABASE_URI, and whether the database runs.")
-
-
-def _failed(about: str, error: SQLAlchemyError, remedy: str) -> Check:
-    """The failure that an error of the database tells of.
-
-    :param remedy: where the error itself suggests none.
-    """
-    trouble = trouble_of(error)
-    return failure(about, database_text(error), trouble.remedy if trouble else remedy)
+        trouble = trouble_of(error)
+        remedy = trouble.remedy if trouble else "See SQLALCHEMY_DATABASE_URI, and whether the database runs."
+        yield failure("database", database_text(error), remedy)
 
 
 # The tables
 
 
-def _tables(connection: Connection, models: Models) -> Iterator[Check]:
-    inspector = inspect(connection)
+def _tables(inspector: Inspector, models: Models) -> Iterator[Check]:
     for table in models.tables:
-        try:
-            # Names every column.
-            connection.execute(table.select().limit(0))
-        except SQLAlchemyError as error:
-            connection.rollback()
-            yield _failed("tables", error, _MIGRATE)
+        if not inspector.has_table(table.name, schema=table.schema):
+            yield failure("tables", f"{table.name} does not exist", _MIGRATE)
             continue
         indexes: list[Any] = [*inspector.get_indexes(table.name, table.schema)]
-        faults = [*_unique_faults(inspector, table, indexes)]
+        faults = [*_column_faults(inspector, table), *_unique_faults(inspector, table, indexes)]
         yield from (failure("tables", f"{table.name}{fault}", _MIGRATE) for fault in faults)
         wanted = {_names(index.columns) for index in table.indexes}
         missing = sorted(" and ".join(names) for names in wanted - {tuple(each["column_names"]) for each in indexes})
@@ -71,6 +71,32 @@ def _tables(connection: Connection, models: Models) -> Iterator[Check]:
             yield warning("tables", f"{table.name} lacks the index of {', '.join(missing)}", _MIGRATE)
         if not (faults or missing):
             yield ok("tables", f"{table.name} is as the models say")
+
+
+def _column_faults(inspector: Inspector, table: Table) -> Iterator[str]:
+    found = {column["name"]: column["type"] for column in inspector.get_columns(table.name, table.schema)}
+    for column in table.columns:
+        fault = _fault(column, found[column.name], inspector.dialect.name) if column.name in found else "does not exist"
+        if fault:
+            yield f".{column.name} {fault}"
+
+
+def _fault(column: Column[Any], found: Any, dialect: str) -> str | None:
+    wanted, length = _type_family(column.type), getattr(found, "length", None)
+    if wanted is not None and _type_family(found) != wanted:
+        return f"is {found}, not {column.type}"
+    if isinstance(column.type, String) and length is not None and length < (column.type.length or length + 1):
+        return f"is limited to {length} characters"
+    # SQLite stores times as text, without a zone.
+    if isinstance(column.type, DateTime) and column.type.timezone and dialect == "postgresql" and not found.timezone:
+        return "does not keep the time zone"
+    return None
+
+
+def _type_family(type_: Any) -> str | None:
+    """The family of a column type; None for a type that only the shop's own columns use."""
+    families = {"number": Integer, "text": String, "moment": DateTime, "flag": Boolean}
+    return next((name for name, family in families.items() if isinstance(type_, family)), None)
 
 
 def _unique_faults(inspector: Inspector, table: Table, indexes: Sequence[Any]) -> Iterator[str]:
@@ -165,6 +191,23 @@ def _setup(connection: Connection) -> Iterator[Check]:
         value = connection.execute(text(setting.query)).scalar_one()
         if setting.is_unsafe(value):
             yield warning(_NAMES[dialect], setting.found.format(value), setting.remedy)
+    yield from _pooler(connection)
+
+
+def _pooler(connection: Connection) -> Iterator[Check]:
+    """Warn of statements that psycopg prepares on connections which a pooler changes between transactions."""
+    driver: Any = connection.connection.dbapi_connection
+    told = getattr(getattr(driver, "info", None), "backend_pid", None)
+    if told is None or getattr(driver, "prepare_threshold", None) is None:
+        return
+    # A pooler invents the number that it tells its clients.
+    if told != connection.execute(text("SELECT pg_backend_pid()")).scalar_one():
+        yield warning(
+            "PostgreSQL",
+            "a pooler such as PgBouncer stands before it, and statements are prepared: in its transaction mode calls"
+            " fail, because the next transaction runs on another connection",
+            'Set SQLALCHEMY_ENGINE_OPTIONS = {"connect_args": {"prepare_threshold": None}}.',
+        )
 
 
 # A trial
@@ -190,8 +233,9 @@ def _trial(connection: Connection, models: Models) -> Check:
         connection.commit()
     except SQLAlchemyError as error:
         connection.rollback()
+        trouble = trouble_of(error)
         remedy = f"{_MIGRATE} Let the shop's database user insert into its tables; for SQLite, into the file's folder."
-        return _failed("writing", error, remedy)
+        return failure("writing", database_text(error), trouble.remedy if trouble else remedy)
     if left:
         remedy = "Remove the autocommit option from SQLALCHEMY_ENGINE_OPTIONS."
         return failure("writing", "every statement commits itself: a payment could be half written", remedy)
@@ -200,6 +244,6 @@ def _trial(connection: Connection, models: Models) -> Check:
 
 def _row(table: Table, mixin: type) -> dict[str, Any]:
     """A filler for each column of ours that takes no NULL; the shop's own columns must have defaults."""
-    fillers = {int: 0, str: "doctor", datetime: datetime(2000, 1, 1, tzinfo=UTC), bool: False}
+    fillers = {"number": 0, "text": "doctor", "moment": datetime(2000, 1, 1, tzinfo=UTC), "flag": False}
     ours = [column for column in table.columns if hasattr(mixin, column.key) and not column.primary_key]
-    return {column.name: fillers[column.type.python_type] for column in ours if not column.nullable}
+    return {column.name: fillers[str(_type_family(column.type))] for column in ours if not column.nullable}

@@ -38,6 +38,8 @@ from flask_paycheckout.views.order_urls import (
 )
 
 _SHORT_SECRET = 16
+# Of a process, as docs/production.md starts gunicorn.
+_USUAL_THREADS = 4
 _DATABASE = "See database and tables, above."
 _NO_ORDER = "no order of this shop: asked by flask paycheckout doctor"
 
@@ -78,6 +80,7 @@ def examine(shop: Runtime, account: str | None = None) -> Diagnosis:
         _public_address,
         check_database,
         _web_calls,
+        _pool,
         partial(check_service, account=account),
         partial(check_accounts, account=account),
         _order_total,
@@ -282,6 +285,21 @@ def _forks(shop: Runtime) -> Iterator[Check]:
             " with gunicorn --preload all workers would share them",
             "Call db.engine.dispose(close=False) in gunicorn's post_fork hook, as docs/production.md shows.",
         )
+
+
+def _pool(shop: Runtime) -> Iterator[Check]:
+    """Tell how many threads of a process the pool of connections serves."""
+    pool = shop.engine().pool
+    overflow = int((shop.app.config.get("SQLALCHEMY_ENGINE_OPTIONS") or {}).get("max_overflow", 10))
+    if not isinstance(pool, QueuePool) or pool.size() == 0 or overflow < 0:
+        return
+    most = pool.size() + overflow
+    told = f"{most} connection{'' if most == 1 else 's'}: a process serves as many threads without a wait"
+    if most < _USUAL_THREADS:
+        remedy = "Set pool_size in SQLALCHEMY_ENGINE_OPTIONS to the threads of a process; see docs/production.md."
+        yield warning("pool", told, remedy)
+    else:
+        yield ok("pool", told)
 
 
 def _at_home(shop: Runtime) -> bool:

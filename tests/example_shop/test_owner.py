@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from example_shop.throttle import MOST_FROM_ONE
 from tests.example_shop.conftest import PASSWORD, Owner, Shopper, newest_checkout
+from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,6 +71,10 @@ def tries_from(owner: Owner, address: str, password: str = GUESS) -> tuple[int, 
     return answer.status_code, answer.headers.get("Retry-After")
 
 
+def answer_to_a_guess(owner: Owner) -> int:
+    return owner.logs_in(GUESS).status_code
+
+
 def test_who_guesses_the_password_waits(shop: Flask, owner: Owner, paycheckout_sandbox: Sandbox) -> None:
     stranger = Owner(shop)
     for _ in range(MOST_FROM_ONE):
@@ -80,6 +86,16 @@ def test_who_guesses_the_password_waits(shop: Flask, owner: Owner, paycheckout_s
     assert tries_from(owner, "192.0.2.2", PASSWORD) == (303, None)
     paycheckout_sandbox.advance(minutes=15)
     assert tries_from(stranger, "192.0.2.1") == (403, None)
+
+
+def test_of_many_guesses_at_once_no_more_than_allowed_are_looked_at(
+    make_shop: Callable[..., Flask], each_database: str
+) -> None:
+    shop = make_shop(SQLALCHEMY_DATABASE_URI=each_database)
+    strangers = [Owner(shop) for _ in range(2 * MOST_FROM_ONE)]
+    with crowd(len(strangers)) as people:
+        answers = people.does([partial(answer_to_a_guess, each) for each in strangers])
+    assert sorted(answers) == [403] * MOST_FROM_ONE + [429] * MOST_FROM_ONE
 
 
 def test_a_login_begins_a_new_session(shop: Flask, owner: Owner) -> None:

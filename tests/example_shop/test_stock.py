@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import select, update
 
-from example_shop.database import db
-from example_shop.stock import OPENING, Reservation, Stock, follow_payment
+from example_shop.database import Order, db
+from example_shop.stock import OPENING, Reservation, SoldOut, Stock, follow_payment, release, reserve
 from tests.example_shop.conftest import Owner, Payments, Shopper, newest_checkout, stored
+from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flask import Flask
 
 
@@ -87,6 +92,26 @@ def test_nobody_reserves_more_than_half_of_a_shelf_without_paying(
         shopper.changes(order_id, first_snow=20)
     free, reserved, _ = shelf(shop)
     assert 0 < reserved <= free
+
+
+def test_of_many_at_once_as_many_get_a_jar_as_there_are(make_shop: Callable[..., Flask], each_database: str) -> None:
+    shop = make_shop(SQLALCHEMY_DATABASE_URI=each_database)
+    shopper = Shopper(shop)
+    orders = [shopper.orders(first_snow=2) for _ in range(8)]
+    leave_only(shop, 13)
+
+    def act(order_id: str, *, gives_back: bool = False) -> None:
+        with shop.app_context():
+            with suppress(SoldOut):
+                release(order_id) if gives_back else reserve(db.session.get_one(Order, order_id))
+            db.session.commit()
+
+    with crowd(8) as people:
+        people.does([partial(act, each) for each in orders])
+        assert shelf(shop) == (7, 6, 0)
+        people.does([partial(act, each, gives_back=True) for each in orders[:4] * 2])
+        people.does([partial(act, each, gives_back=True) for each in orders])
+    assert shelf(shop) == (13, 0, 0)
 
 
 @pytest.fixture
