@@ -18,6 +18,8 @@ from tests.socket_service import Call, SocketService
 
 # Whoever waits for the service waits so long; what a busy machine may take for an answer at once is well below.
 WEB_TIMEOUT, AT_ONCE = 3, 2.0
+# Of the servers; each learns of an outage by itself.
+MOST_PROCESSES = 2
 # A server that gives all requests to one process until its threads are taken has the second process learn of the
 # outage only then: the breakers of both are open after twice the time.
 ALL_KNOW = 2 * WEB_TIMEOUT + 0.5
@@ -108,12 +110,12 @@ def test_a_service_that_answers_refuses_nobody_and_one_that_hangs_slows_nobody_w
     during = [press for press in pressed if stopped < press[0] - press[1] and press[0] < back]
     told = sorted(taken for ended, taken, _ in during if stopped + ALL_KNOW < ended - taken)
     # The same page in the same run without an outage says what this machine can do at this moment.
-    assert p99(others) < max(AT_ONCE, 3 * p99(quiet)), f"{p99(others):.3f} s, {p99(quiet):.3f} s without an outage"
+    at_once = max(AT_ONCE, 3 * p99(quiet))
+    slowed = [taken for taken in others if taken >= at_once]
+    assert len(slowed) <= MOST_PROCESSES, f"{slowed}: a process may have all its threads taken once, until it knows"
     assert {status for *_, status in during} == {503}
-    assert told[len(told) // 2] < max(AT_ONCE, 3 * p99(quiet)), "told at once"
-    assert max(taken for _, taken, _ in during) < WEB_TIMEOUT + max(AT_ONCE, 3 * p99(quiet)), (
-        "never longer than the web request's own time"
-    )
+    assert told[len(told) // 2] < at_once, "told at once"
+    assert max(taken for _, taken, _ in during) < WEB_TIMEOUT + at_once, "never longer than the web request's own time"
     assert recovered <= 15
 
 
