@@ -119,6 +119,7 @@ SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
     "received": ({"outputAmount": number("12.14")}, ["received_amount"]),
     "fee": ({"fee": {"amount": number("0.38"), "percentage": number("2.9"), "currency": "USD"}}, ["fee_amount"]),
     "method": ({"paymentFiat": {"bankCode": "015"}}, ["method"]),
+    "no method any more": ({"paymentFiat": None}, []),
     "written otherwise": ({"inputAmount": number("12.5"), "outputAmount": number("12.130")}, []),
 }
 
@@ -135,6 +136,13 @@ def test_each_value_of_a_payment_is_compared(shop: Shop, name: str) -> None:
     assert (finding["differences"], code) == (differences, int(bool(differences)))
     if differences:
         assert "Ask the service which values are right" in finding["remedy"]
+
+
+def test_a_method_that_only_the_service_knows_differs(shop: Shop) -> None:
+    (checkout_id,) = paid(shop, 1)
+    shop.service.says(checkout_id, "completed", paymentFiat={"bankCode": "014"})
+    _, (finding,) = audits(shop)
+    assert finding["differences"] == ["method"]
 
 
 def test_states_before_any_money_are_no_differences(shop: Shop) -> None:
@@ -238,6 +246,8 @@ LAST_MONTH = datetime(2025, 12, 31, 23, 59, tzinfo=UTC)
 
 PLANTS: dict[str, Plant] = {
     "a payment's booking changed by a cent": books_row("payment", gross="12.49", net="12.12"),
+    "a payout's booking changed by a cent": books_row("payout", gross="-80.01", net="-80.01"),
+    "a booking's fee changed": books_row("payment", fee="0.36", net="12.14"),
     "a booking doubled": doubled,
     "a held payment's booking deleted": deleted("bookings", "checkout_id", "held"),
     "a refund's booking deleted": deleted("bookings", "kind", "refund"),
@@ -249,6 +259,7 @@ PLANTS: dict[str, Plant] = {
     "held money booked as a payment": books_row("held", kind="payment"),
     "a booking whose amount is no number": books_row("payout", gross="8o"),
     "a refund's booking counted otherwise": books_row("refund", received="-1.01"),
+    "a refund's booking counted in another currency": books_row("refund", received_currency="EUR"),
     "a refund that counts otherwise": row_of("payouts", "in tokens", counts="1.01"),
     "a payment that counts its refunds otherwise": row_of("checkouts", "paid", refunded_amount="3.49"),
     "a disbursement of another amount": there(amount=Decimal("80.01")),

@@ -276,6 +276,7 @@ def test_days_and_months_follow_the_time_zone_of_the_shop(open_shop: OpenShop) -
     assert (key, totals.payments, totals.received) == (("", "USD"), Decimal("12.50"), Decimal("12.13"))
     [line] = exported(shop, "--from", "2026-02-01")
     assert line["booked_at"] == "2026-02-01T05:00:00.000000+00:00", "the file stays in UTC"
+    assert exported(shop, "--from", "2026-02-01T06:00+01:00") == [line], "a time may name its own offset"
     with shop.app.app_context():
         assert [line.order_id for line in shop.paycheckout.books(end="2026-02-01")] == ["o-1"]
 

@@ -10,9 +10,10 @@ import pytest
 from flask_paycheckout import PayoutReport, payout_completed, payout_failed, payout_sent
 from flask_paycheckout.signals import OF_PAYOUTS
 from flask_paycheckout.testing import Sandbox
+from tests.alarming import urgent
 from tests.books.test_alarms import hears, named_by_both, runs
 from tests.conftest import OpenShop
-from tests.payouts.paying import BANK, CRYPTO, FIAT, LIST, WALLET, Payer
+from tests.payouts.paying import BANK, CRYPTO, FIAT, LIST, READ, WALLET, Payer
 from tests.payouts.shop import refunds, stands
 
 Trouble = Callable[[Payer], object]
@@ -190,3 +191,15 @@ def test_a_failed_refund_that_another_one_replaced_is_no_alarm(well: Payer) -> N
     assert runs(shop, "report")[0] == 0
     stands(shop, second, status="cancelled")
     assert runs(shop, "report")[0] == 1
+
+
+def test_payouts_whose_calls_fail_and_heal_by_themselves_are_no_alarm(well: Payer) -> None:
+    for number, operation in enumerate([FIAT, LIST, READ]):
+        well.sandbox.fault(operation, "error", statusCode=503)
+        well.sandbox.fault(FIAT, "lose_response")
+        well.owes(f"h-{number}", to=BANK)
+        for _ in range(4):
+            minutes_pass(well, 1)
+            assert urgent(well.shop) == set()
+        completes(well, f"fine-{number}")
+    assert well.statuses == {"completed": 4, "sent": 3}

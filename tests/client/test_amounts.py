@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 
+import pytest
 from hypothesis import given, strategies as st
 
 from flask_paycheckout.totals import Pay, Receive
@@ -10,6 +11,16 @@ from tests.client.samples import DEPOSIT
 from tests.client.wire import Script, Shop, steady, success
 
 MONEY = st.decimals(min_value=Decimal("1e-18"), max_value=Decimal("1e20"), places=18, allow_nan=False)
+
+
+def test_an_estimate_is_asked_for_a_whole_number() -> None:
+    script = Script(success({"token": "usdc-polygon", "amount": 5, "fee": 0.51}))
+    crypto = Shop(script).crypto_disbursements
+    for amount in ("1E+3", Decimal("5.00")):
+        crypto.estimate("usdc-polygon", amount)
+    assert [request.url.params["amount"] for request in script.requests] == ["1000", "5"]
+    with pytest.raises(ValueError, match="whole number"):
+        crypto.estimate("usdc-polygon", "5.5")
 
 
 @steady

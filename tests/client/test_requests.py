@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -43,11 +44,20 @@ def test_a_call_may_have_a_time_budget_of_its_own(call: Callable[[Shop], object]
     assert told == [3.0]
 
 
-def test_a_payout_that_may_have_been_sent_is_not_sent_again() -> None:
+@pytest.mark.parametrize("timeout", [0, float("nan")])
+def test_a_time_budget_that_is_none_is_refused(timeout: float) -> None:
+    script = Script(success(DEPOSIT))
+    with pytest.raises(ValueError, match="timeout must be"):
+        Shop(script).deposits.get("chk_1", timeout=timeout)
+    assert script.requests == []
+
+
+def test_payouts_that_may_have_been_sent_are_all_named_and_not_sent_again() -> None:
     script = Script(httpx.ConnectError("refused"), httpx.ReadTimeout("late"), BATCH)
     with pytest.raises(TransportFailed) as caught:
-        Shop(script).fiat_disbursements.create("USD", samples.ITEMS)
+        Shop(script).fiat_disbursements.create("USD", [*samples.ITEMS, replace(samples.ITEMS[0], reference="ref-2")])
     assert (len(script.requests), caught.value.carried_out) == (2, "unknown")
+    assert caught.value.references == ("ref-1", "ref-2")
 
 
 def test_requests_are_logged_without_secrets(caplog: pytest.LogCaptureFixture) -> None:

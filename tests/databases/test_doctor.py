@@ -1,12 +1,21 @@
-"""Replicas: the doctor sees those for which commits do not wait, and says what they need."""
+"""A pooler, and replicas for which commits do not wait: the doctor sees them, and says what they need."""
 
 from __future__ import annotations
 
 import time
 
 from tests.conftest import OpenShop
-from tests.databases.servers import Server, own_folder
+from tests.databases.servers import POOLED, Pooler, Server, own_folder
 from tests.scripted import Shop
+
+
+def test_the_doctor_names_statements_that_are_prepared_behind_a_pooler(open_shop: OpenShop) -> None:
+    with own_folder() as folder, Server(folder, "only").running() as server:
+        server.execute("CREATE DATABASE shop")
+        with Pooler(folder, server).running() as pooler:
+            for options, is_told in ((POOLED, False), ({}, True)):
+                shop = open_shop(SQLALCHEMY_DATABASE_URI=pooler.address(), SQLALCHEMY_ENGINE_OPTIONS=options)
+                assert ("stands before" in doctor(shop)) is is_told
 
 
 def test_the_doctor_names_a_replica_for_which_commits_do_not_wait(open_shop: OpenShop) -> None:

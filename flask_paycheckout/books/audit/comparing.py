@@ -89,7 +89,7 @@ def judge_deposit(row: CheckoutMixin, deposit: Deposit | None) -> Finding:
     if arrived:
         # The method may be known from an earlier read.
         names = [name.removeprefix("payment_") for name in _MONEY] if settled else _PAID
-        differing += _differing(names, here, there, ("method",))
+        differing += _differing(names, here, there, () if there["method"] else ("method",))
     if arrived and row.status == Status.PAID and row.reason is None and row.excess is None:
         # Of an order with parts any amount that is left may come.
         differing += [] if _is_as_asked(row, deposit) else ["asked"]
