@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.payouts.conftest import OpenPayer
@@ -35,11 +37,17 @@ def test_webhooks_hurry_a_bounded_number_of_reads_a_minute_and_call_nobody(open_
     assert (due(), calls) == (10, {})
 
 
-def test_what_is_being_read_or_fails_keeps_its_time(payer: Payer) -> None:
-    payer.owes("read")
-    payer.owes("fails")
+def test_what_is_being_read_or_fails_or_was_not_sent_keeps_its_time(payer: Payer) -> None:
+    """The time of what its receiver has not claimed is that of its end: a stranger must not bring it near."""
+    columns: dict[str, dict[str, Any]] = {
+        "read": {"lease_token": "somebody"},
+        "fails": {"failures": 3},
+        "unclaimed": {"status": "claimable"},
+    }
+    for reference in columns:
+        payer.owes(reference)
     payer.sends()
-    payer.stands("read", lease_token="somebody")
-    payer.stands("fails", failures=3)
+    for reference, changed in columns.items():
+        payer.stands(reference, **changed)
     posts(payer)
-    assert min(next_read(payer, "read"), next_read(payer, "fails")) > 20
+    assert min(next_read(payer, reference) for reference in columns) > 20

@@ -170,10 +170,13 @@ def test_a_given_token_is_used_in_place_of_the_setting(open_payer: OpenPayer) ->
 
 
 def test_a_service_that_wants_the_token_alone_gets_it_alone(open_payer: OpenPayer) -> None:
-    payer = open_payer(PAYCHECKOUT_AUTHORIZATION_FORMAT="{token}")
+    tokens = {"PAYCHECKOUT_ACCESS_TOKEN": lambda: "sandbox-access-token"}
+    payer = open_payer(PAYCHECKOUT_AUTHORIZATION_FORMAT="{token}", **tokens)
     payer.sandbox.change_unknowns(authorization_format="raw")
     payer.owes()
     assert payer.sends().sent == 1
+    with payer.shop.app.app_context():
+        assert payer.shop.paycheckout.client.fiat_disbursements.payment_methods("USD")
 
 
 def test_a_function_that_has_no_token_now_sends_nothing(
