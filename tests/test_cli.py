@@ -103,6 +103,12 @@ def test_show_says_why_an_event_waits_and_deliver_tries_it_at_once(shop: Shop) -
     assert "not delivered" not in runs(shop, "show", "o-1").output
 
 
+def test_show_says_what_stands_in_the_way_of_a_checkout(shop: Shop) -> None:
+    shop.service.fails(shop.starts())
+    shop.reconciles()
+    assert "NOT SETTLED since 2026-01-01 12:00:00Z: GET /v1/deposit/{id}: 500" in runs(shop, "show", "o-1").output
+
+
 def test_show_tells_the_story_to_people_and_programs(shop: Shop) -> None:
     shop.has_held()
     ran = runs(shop, "show", "o-1")

@@ -34,6 +34,10 @@ LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 BESIDE = {"__init__", "testing", "sandbox"}
 WEB = {"flask", "werkzeug", "jinja2", "markupsafe"}
 DATABASE = {"sqlalchemy", "flask_sqlalchemy", "flask_sqlalchemy_lite"}
+OPTIONAL = {
+    *("babel", "celery", "flask_admin", "flask_babel", "flask_sqlalchemy", "flask_sqlalchemy_lite", "fpdf"),
+    *("prometheus_client", "psycopg", "requests", "segno", "waitress"),
+}
 
 
 @cache
@@ -138,6 +142,12 @@ def test_client_and_sandbox_stand_alone(part: str, allowed: set[str]) -> None:
     assert set().union(*(ours(imports(file)) for file in files)) <= allowed
     if part == "client":
         assert not set().union(*(foreign(imports(file)) for file in files)) & (WEB | DATABASE | {"blinker", "click"})
+
+
+def test_optional_libraries_and_the_sandbox_are_loaded_when_used() -> None:
+    files = [file for file in FILES if part_of(file) not in {"sandbox", "tasks", "admin", "metrics"}]
+    loaded = {file.name: imports(file, late=False, typing_only=False) for file in files}
+    assert [name for name, needs in loaded.items() if foreign(needs) & OPTIONAL or "sandbox" in ours(needs)] == []
 
 
 def test_the_http_library_is_loaded_at_one_place() -> None:

@@ -102,6 +102,11 @@ def test_who_has_no_token_sees_nothing_and_costs_the_database_nothing(measured: 
     assert seen == []
 
 
+def test_each_of_several_tokens_is_taken(open_shop: OpenShop) -> None:
+    shop = measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=[TOKEN, TOKEN[::-1]]))
+    assert scrapes(shop, TOKEN) == scrapes(shop, TOKEN[::-1])
+
+
 def test_the_order_of_the_calls_is_told(open_shop: OpenShop) -> None:
     app = make_app()
     with pytest.raises(ConfigurationError, match=r"paycheckout\.init_app\(app, db\) first"):
@@ -159,6 +164,7 @@ def test_a_payment_is_counted_from_start_to_delivery(measured: Shop) -> None:
     ("answer", "outcome"),
     [
         (refusal(500), "failed"),
+        (refusal(401), "unauthorized"),
         (refusal(404, "Deposit not found"), "not_found"),
         (garbage(), "no_answer"),
     ],
@@ -237,6 +243,11 @@ def test_accounts_beyond_the_bound_share_a_label_and_nothing_is_lost(open_shop: 
     labels = {name.split('"')[1] for name in checkouts}
     assert labels == {"", metrics.OTHERS, "ada"}, "the first in alphabetical order: they stay the same"
     assert sum(checkouts.values()) == 6
+
+
+def test_named_accounts_have_their_label_without_any_row(open_shop: OpenShop) -> None:
+    told = scrapes(measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN), accounts=["ada"]))
+    assert told['paycheckout_checkouts{account="ada",status="held"}'] == 0
 
 
 # Cost
@@ -327,13 +338,21 @@ def test_a_database_that_hangs_holds_up_one_scrape_only(measured: Shop, monkeypa
 # The page
 
 
-def test_the_page_names_every_metric_and_alarm(measured: Shop) -> None:
+def test_the_page_names_every_metric_and_alarm_and_its_alerts_name_what_exists(measured: Shop) -> None:
     page = read("docs/monitoring.md")
     answer = measured.browser.get(PATH, headers={"Authorization": f"Bearer {TOKEN}"}).text
     kinds = re.findall(r"^# TYPE (paycheckout_\w+?)(?:_total)? \w+$", answer, re.MULTILINE)
     table = page.split("## Metrics")[1].split("## Alerts")[0]
     named = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
     assert named == {name for name in kinds if not name.endswith("_created")}
+    alerts = "".join(re.findall(r"^\| `\w+` \| `(.*?)` \|", page.split("## Alerts")[1], re.MULTILINE))
+    selectors = re.findall(r'(paycheckout_\w+)(?:\{(\w+=)~?("[^"]*"))?', alerts.replace("\\|", '"|"'))
+    assert len(selectors) >= 9
+    measured.starts()
+    told = scrapes(measured)
+    for name, label, values in selectors:
+        for value in values.split("|"):
+            assert [one for one in told if one.startswith(name) and label + value in one], name
     listed = page.split("## Alarms")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `([\w-]+)` \| (\w+) \|", listed, re.MULTILINE)
     assert dict(rows) == {kind: severity.value for kind, (severity, _) in REGISTERED.items()}

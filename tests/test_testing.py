@@ -23,8 +23,10 @@ from flask_paycheckout.client import (
     PaymentsClient,
     PayoutBank,
 )
+from flask_paycheckout.rounds.reconcile import ReconcileReport
 from flask_paycheckout.sandbox.world.clock import machine_time
 from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.testing import Sandbox, SandboxAccount, SandboxControl, Signals
 from tests.conftest import OpenShop
 from tests.serving import served
@@ -83,6 +85,13 @@ def test_the_signals_are_kept_with_what_they_passed(
     assert (paycheckout_signals[0].name, paycheckout_signals[0].order_id) == ("checkout_created", "o-1")
     assert paycheckout_signals[0].checkout_id == checkout.checkout_id
     assert len({told.event_id for told in paycheckout_signals}) == len(paycheckout_signals)
+
+
+def test_signals_of_payouts_are_kept_with_their_references(app: Flask, paycheckout_signals: Signals) -> None:
+    payout = SimpleNamespace(reference="maker-1", refund_of="chk-1")
+    BY_NAME["refund_claimed"].send(app, order_id="o-1", payout=payout, event_id="e-1")
+    [told] = paycheckout_signals
+    assert (told.reference, told.order_id, told.checkout_id) == ("maker-1", "o-1", "chk-1")
 
 
 def test_after_the_test_nothing_listens_any_more(pytester: pytest.Pytester) -> None:
@@ -146,6 +155,12 @@ def test_reconciling_ends_when_nothing_is_due_and_sums_its_rounds(
     assert (report.checked, report.changed, report.failed) == (1, 1, 0)
     assert paycheckout_sandbox.reconcile(paycheckout).checked == 0
     assert paycheckout_sandbox.now - before < timedelta(minutes=1)
+
+
+def test_reconciling_that_finds_no_end_is_told(paycheckout_sandbox: Sandbox) -> None:
+    busy: Any = SimpleNamespace(reconcile=lambda: ReconcileReport(checked=1))
+    with pytest.raises(AssertionError, match=r"each of 100 rounds.*checked=1"):
+        paycheckout_sandbox.reconcile(busy)
 
 
 def test_what_the_service_was_asked_to_pay_out_is_told_exactly_oldest_first(paycheckout_sandbox: Sandbox) -> None:

@@ -10,6 +10,7 @@ import pytest
 from flask_paycheckout import SETTINGS
 from flask_paycheckout.payouts.payout_schedule import Pauses
 from tests.accounts.conftest import Sellers, SigningService
+from tests.conftest import OpenShop
 from tests.payouts.claiming import Customer
 from tests.payouts.shop import payout, pays_out, refunds, stands
 from tests.scripted import Shop
@@ -50,6 +51,20 @@ def test_each_is_sent_with_the_token_of_its_account_and_read_with_its_keys(
 
 def payout_name(owing: Sellers) -> str:
     return str(payout(owing.shop, "of-").service_reference).split("-")[1]
+
+
+def test_one_is_read_with_the_accounts_new_keys_when_the_old_ones_are_refused(
+    open_shop: OpenShop, service: SigningService
+) -> None:
+    market = Sellers(open_shop(PAYCHECKOUT_ACCOUNT_CACHE=86_400))
+    pays_out(market.shop, "of-ada", account="ada")
+    assert sends(market.shop).sent == 1
+    market.client_ids["ada"], service.refused = "id-ada-2", {"id-ada"}
+    service.signed.clear()
+    for _ in range(2):
+        market.shop.clock.advance(hours=1)
+        sends(market.shop)
+    assert [client_id for client_id, _ in service.signed] == ["id-ada", "id-ada-2"]
 
 
 def test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pay(

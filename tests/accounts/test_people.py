@@ -14,6 +14,7 @@ from werkzeug.test import TestResponse
 from flask_paycheckout import Pay, order_paid
 from tests.accounts.conftest import SECRETS, Sellers, SigningService
 from tests.alarming import alarms_of, urgent
+from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, stands
 from tests.scripted import Shop, number, refusal
 from tests.views.test_owner import ROOT, opens_view
@@ -88,6 +89,14 @@ def test_every_alarm_of_another_account_is_left_out(market: Sellers, service: Si
     assert (whole["alarms"], of_bo["alarms"]) == (of_ada["alarms"], [])
 
 
+def test_undelivered_events_are_those_of_their_account(open_shop: OpenShop) -> None:
+    market = Sellers(open_shop(PAYCHECKOUT_UNHEARD=[]))
+    for order_id in ("o-1", "o-2"):
+        market.shop.has_held(order_id)
+    of_both, of_bo = (alarms_of(market.shop, account)["unheard-events"] for account in (None, "bo"))
+    assert (of_both.account, of_both.count, of_bo.account, of_bo.count) == (None, 2, "bo", 1)
+
+
 @pytest.mark.parametrize("name", ["nobody", "a\nb", "x" * 300])
 def test_an_unknown_account_is_a_clear_error(busy: Sellers, name: str) -> None:
     for command in ("report", "payouts"):
@@ -106,6 +115,19 @@ def an_outage(market: Sellers, service: SigningService) -> None:
         market.shop.clock.advance(minutes=3)
     assert "refused-keys:ada" in urgent(market.shop)
     service.refused = set()
+
+
+def test_starts_of_one_account_that_fail_are_told_while_another_one_sells(
+    market: Sellers, service: SigningService
+) -> None:
+    service.refused = {"id-ada"}
+    for place in range(8):
+        with pytest.raises(Exception, match="Unknown client"):
+            market.shop.starts("o-1")
+        market.add("bo", f"b-{place}")
+        market.shop.starts(f"b-{place}")
+        market.shop.clock.advance(minutes=1)
+    assert "refused-keys:ada" in urgent(market.shop)
 
 
 def test_a_read_that_is_answered_ends_the_alarm_that_nobody_can_start_a_payment(
@@ -193,6 +215,15 @@ def test_the_doctor_reads_with_the_keys_of_each_account_that_has_open_payments(
     service.signed.clear()
     assert examined(well.shop, "--account", "bo")[1][0]["level"] == "ok"
     assert [client_id for client_id, _ in service.signed] == ["id-bo"]
+
+
+def test_of_very_many_accounts_some_are_checked_and_it_is_told(
+    well: Sellers, service: SigningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flask_paycheckout.doctor.service._CHECKED", 1)
+    _, [more, accepted] = examined(well.shop)
+    assert (more["level"], accepted["found"].endswith("1 of 1")) == ("warning", True)
+    assert len({client_id for client_id, _ in service.signed} - {"shop-1"}) == 1
 
 
 def test_default_keys_that_no_payment_uses_are_a_warning_only(well: Sellers, service: SigningService) -> None:

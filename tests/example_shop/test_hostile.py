@@ -54,6 +54,12 @@ def test_no_page_is_framed_sniffed_or_kept_and_no_address_told(owner: Owner, sho
         assert answer.headers["Cache-Control"] == "no-store"
 
 
+def test_nothing_is_looked_up_by_a_nul(shopper: Shopper) -> None:
+    """PostgreSQL would break at it."""
+    for path in ("/jars/a%00b", "/?x=%00"):
+        assert shopper.browser.get(path).status_code == 400
+
+
 # Cookies
 
 PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.test", "PAYCHECKOUT_ALLOW_SANDBOX": True}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,8 +11,8 @@ from sqlalchemy import select
 
 from example_shop.database import db
 from example_shop.payments import paycheckout
-from example_shop.receipts import Letter
-from flask_paycheckout import Pay
+from example_shop.receipts import Letter, payment_lines
+from flask_paycheckout import Pay, Payment
 from tests.example_shop.conftest import Owner, Payments, Shopper, stored
 
 if TYPE_CHECKING:
@@ -104,3 +105,10 @@ def test_a_mail_server_that_is_away_gets_the_letter_later(
     assert (letter["To"], letter["Subject"]) == ("ada@example.com", f"Your receipt for order {order_id}")
     assert letter["Message-ID"].strip() == f"<{event_id}@receipts.fair-and-foul.example>"
     assert letters(shop) == [("ada@example.com", True)]
+
+
+def test_a_banks_name_keeps_to_its_line_of_the_receipt() -> None:
+    name = "A Bank\r\n\r\nPay again " + "x" * 200
+    [line, _] = payment_lines(Payment(None, None, None, None, name, None, datetime(2026, 1, 2, tzinfo=UTC)))
+    assert line.startswith("By:          A Bank Pay again")
+    assert len(line) < 80

@@ -322,6 +322,14 @@ def test_a_form_that_is_sent_twice_makes_one_refund(desk: Shop) -> None:
     assert len(payouts(desk)) == 2
 
 
+def test_a_form_that_is_sent_again_after_its_refund_was_cancelled_makes_none(desk: Shop) -> None:
+    page = opens(desk, "/refund", checkout=desk.has_paid())
+    sends(desk, page, amount="2", why="one jar broke")
+    decides(desk, payouts(desk)[0].reference, "cancel")
+    assert sends(desk, page, amount="2", why="one jar broke").status_code == 409
+    assert len(payouts(desk)) == 1
+
+
 @pytest.mark.on_each_database
 def test_a_form_that_is_sent_by_many_at_once_makes_one_refund(desk: Shop) -> None:
     page = opens(desk, "/refund", checkout=desk.has_paid())
