@@ -11,13 +11,14 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from sqlalchemy import ColumnElement, Engine, Select, func, select, text
 
 from flask_paycheckout.books.audit.results import AuditResult, last_audit
@@ -64,25 +65,9 @@ class Format(StrEnum):
     JSONL = "jsonl"
 
 
-@dataclass(frozen=True)
-class Totals:
-    """The sums of one merchant account and currency."""
-
-    payments: Decimal = _ZERO
-    held: Decimal = _ZERO
-    """Money that arrived and paid no order."""
-
-    fees: Decimal = _ZERO
-    refunds: Decimal = _ZERO
-    """Refunds less those that came back; negative, as money went out."""
-
-    payouts: Decimal = _ZERO
-    """Payouts less those that came back; negative, as money went out."""
-
-    net: Decimal = _ZERO
-    received: Decimal = _ZERO
-    """The amount that the shop receives of payments, in this currency."""
-
+TOTALS = ("payments", "held", "fees", "refunds", "payouts", "net", "received")
+"""The sums of one merchant account and currency: `held` is money that paid no order; refunds and payouts are negative,
+without those that came back; `received` is what the shop receives of payments, in this currency."""
 
 _COUNTED_AS = {
     LineKind.PAYMENT: "payments",
@@ -99,8 +84,8 @@ class Sums:
     lines: int = 0
     """The number of lines."""
 
-    totals: dict[tuple[str, str], Totals] = field(default_factory=dict)
-    """The sums by account and currency."""
+    totals: dict[tuple[str, str], dict[str, Decimal]] = field(default_factory=dict)
+    """By account and currency, the sum of each of `TOTALS`."""
 
     incomplete: int = 0
     """The number of lines without an amount or its currency, as the service reported none, or that cannot be read."""
@@ -119,12 +104,9 @@ class Sums:
             self._add(line.account, line.received_currency, times, {"received": line.received})
 
     def _add(self, account: str, currency: str, times: int, more: dict[str, Decimal | None]) -> None:
-        before = self.totals.get((account, currency), Totals())
-        sums = {
-            part.name: EXACT.fma(more.get(part.name) or _ZERO, Decimal(times), getattr(before, part.name))
-            for part in fields(Totals)
-        }
-        self.totals[account, currency] = Totals(**sums)
+        sums = self.totals.setdefault((account, currency), dict.fromkeys(TOTALS, _ZERO))
+        for name, amount in more.items():
+            sums[name] = EXACT.fma(amount or _ZERO, Decimal(times), sums[name])
 
 
 @dataclass(frozen=True)
@@ -221,7 +203,7 @@ class Books:
             for row in connection.execute(grouped.order_by(others[0])).mappings():
                 try:
                     line = line_of(dict.fromkeys(COLUMNS) | dict(row))
-                except (ValueError, ArithmeticError):
+                except msgspec.ValidationError:
                     sums.lines += row["lines"]
                     sums.incomplete += row["lines"]
                 else:
@@ -253,7 +235,7 @@ class Books:
             for row in page:
                 try:
                     part.append(line_of(row))
-                except (ValueError, ArithmeticError):
+                except msgspec.ValidationError:
                     unreadable.append(row["id"])
             yield part
         if unreadable:
@@ -274,9 +256,8 @@ class Books:
 
 def line_of(row: Mapping[Any, Any]) -> Line:
     """The line that a booking's row stores, every column by its name."""
-    numbers = {name: None if row[name] is None else Decimal(row[name]) for name in ("gross", "fee", "net", "received")}
-    stored = {name: row[name] for name in COLUMNS} | numbers
-    return Line(**stored | {"booked_at": as_utc(row["booked_at"]), "kind": LineKind(row["kind"])})
+    values = {**row, "booked_at": as_utc(row["booked_at"])}
+    return msgspec.convert([values[name] for name in COLUMNS], Line)
 
 
 def csv_cells(line: Line) -> list[str]:

@@ -162,8 +162,7 @@ class Bookings:
             yield _returned_payout(kind, before)
             yield payout_line(kind, {**after, "fee": None}, self.fees)
         if (more := EXACT.subtract(_fee_of(after), _fee_of(before))) and after.get("fee") is not None:
-            net = _NOTHING if self.fees is PayoutFees.INCLUDED else EXACT.minus(more)
-            yield _values(LineKind.FEE, after["currency"], _NOTHING, more, net)
+            yield _values(LineKind.FEE, after["currency"], _NOTHING, more, fees=self.fees)
 
     def _booked_fee(self, connection: Connection, service_reference: str) -> Decimal:
         """The fee that was booked under a service reference."""
@@ -219,11 +218,9 @@ def arrival_lines(kind: LineKind, checkout: Row) -> Iterator[Values]:
     paid, received = payment.paid, payment.received
     fee, other = _payment_fee(payment)
     gross = paid.amount if paid else None
-    yield _values(kind, paid.currency if paid else None, gross, fee, _less(gross, fee), received, method=payment.method)
+    yield _values(kind, paid.currency if paid else None, gross, fee, received, payment.method)
     if other is not None:
-        yield _values(
-            LineKind.FEE, other.currency, _NOTHING, other.amount, _less(_NOTHING, other.amount), method=payment.method
-        )
+        yield _values(LineKind.FEE, other.currency, _NOTHING, other.amount, method=payment.method)
 
 
 def payout_line(kind: LineKind, payout: Row, fees: PayoutFees) -> Values:
@@ -231,14 +228,13 @@ def payout_line(kind: LineKind, payout: Row, fees: PayoutFees) -> Values:
 
     :param payout: its row; `fee` is None when the service reported none.
     """
-    gross, fee = EXACT.minus(Decimal(payout["amount"])), _fee_of(payout)
-    net = gross if fees is PayoutFees.INCLUDED else EXACT.subtract(gross, fee)
-    return _values(kind, payout["currency"], gross, fee, net, _counted(payout, -1))
+    gross = EXACT.minus(Decimal(payout["amount"]))
+    return _values(kind, payout["currency"], gross, _fee_of(payout), _counted(payout, -1), fees=fees)
 
 
 def _returned_payout(kind: LineKind, payout: Row) -> Values:
-    gross = Decimal(payout["amount"])
-    return _values(LineKind(f"{kind}_returned"), payout["currency"], gross, _NOTHING, gross, _counted(payout, 1))
+    returned, gross = LineKind(f"{kind}_returned"), Decimal(payout["amount"])
+    return _values(returned, payout["currency"], gross, _NOTHING, _counted(payout, 1))
 
 
 def _returned_payment(checkout: Row) -> Values:
@@ -260,10 +256,13 @@ def _values(
     currency: str | None,
     gross: Decimal | None,
     fee: Decimal | None,
-    net: Decimal | None,
     received: Amount | None = None,
     method: str | None = None,
+    fees: PayoutFees = PayoutFees.ON_TOP,
 ) -> Values:
+    net = gross if fees is PayoutFees.INCLUDED else None
+    if gross is not None and fee is not None and fees is PayoutFees.ON_TOP:
+        net = EXACT.subtract(gross, fee)
     numbers = zip(_NUMBERS, (gross, fee, net, received and received.amount), strict=True)
     values = {name: None if number is None else f"{number:f}" for name, number in numbers}
     texts = {"kind": kind.value, "currency": currency, "method": method}
@@ -272,14 +271,14 @@ def _values(
 
 def _payment_fee(payment: Payment) -> tuple[Decimal | None, PaymentFee | None]:
     """The fee in the currency of the payment, None when that is unknown; and the fee if it is in another currency."""
-    fee = payment.fee
+    fee, none_here = payment.fee, None if payment.paid is None else _NOTHING
     if fee is None:
-        return (None if payment.paid is None else _NOTHING), None
+        return none_here, None
     if fee.amount is None or fee.currency is None:
         return None, None
     if payment.paid is not None and fee.currency == payment.paid.currency:
         return fee.amount, None
-    return (None if payment.paid is None else _NOTHING), fee
+    return none_here, fee
 
 
 def _fee_of(payout: Row) -> Decimal:
@@ -292,7 +291,3 @@ def _counted(payout: Row, sign: int) -> Amount | None:
     if counts is None or currency is None or currency == payout["currency"]:
         return None
     return Amount(EXACT.multiply(Decimal(counts), Decimal(sign)), currency)
-
-
-def _less(gross: Decimal | None, fee: Decimal | None) -> Decimal | None:
-    return None if gross is None or fee is None else EXACT.subtract(gross, fee)

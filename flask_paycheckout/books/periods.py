@@ -48,15 +48,11 @@ class Period:
         end = [] if self.end is None else [at < self.end]
         return [*start, *end, *([] if self.account is None else [table.c.account == self.account])]
 
-    def contains(self, moment: datetime | None, margin: timedelta = timedelta(0)) -> bool:
-        """Whether a time is in the period; one that nobody knows is.
-
-        :param margin: how much earlier or later it may be.
-        """
+    def contains(self, moment: datetime | None) -> bool:
+        """Whether a time is in the period; one that nobody knows is."""
         if moment is None:
             return True
-        begun = self.start is None or moment >= earlier(self.start, margin)
-        return begun and (self.end is None or moment < self.end + margin)
+        return (self.start is None or moment >= self.start) and (self.end is None or moment < self.end)
 
 
 ALWAYS = Period()

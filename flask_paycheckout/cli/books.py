@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, astuple, fields
+from dataclasses import asdict
 from datetime import timedelta
-from decimal import Decimal
 
 import click
 
-from flask_paycheckout.books.export import Books, Format, Sums, Totals, UnreadableBookings
+from flask_paycheckout.books.export import TOTALS, Books, Format, Sums, UnreadableBookings
 from flask_paycheckout.books.lists import deeds_of
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli import paycheckout
@@ -82,10 +81,9 @@ def _write(books: Books, period: Period, form: Format) -> None:
 
 def _totals(period: Period, found: Sums) -> Iterator[str]:
     """The table of totals."""
-    names = [one.name for one in fields(Totals)]
-    rows = [["account", "currency", *names]]
+    rows = [["account", "currency", *TOTALS]]
     for (account, currency), sums in sorted(found.totals.items()):
-        rows.append([account or "(settings)", currency, *(f"{Decimal(amount):f}" for amount in astuple(sums))])
+        rows.append([account or "(settings)", currency, *(f"{amount:f}" for amount in sums.values())])
     count = found.lines
     lines = "1 line" if count == 1 else f"{count} lines"
     yield f"{lines} from {period.text}"

@@ -16,9 +16,6 @@ SECOND_LOOK_UP = timedelta(seconds=60)
 QUESTIONS = timedelta(minutes=15)
 """The time for which a payout is claimed that is tried again: each question about its earlier tries may read a list."""
 
-LOOK_BACK = timedelta(hours=1)
-"""The audit's list goes back this far before its period, as the service's clock may differ from ours."""
-
 CLOCKS_DIFFER = timedelta(days=1)
 """Of two payouts that hosts stored so far apart, the later one was certainly sent later, whatever their clocks say."""
 

@@ -36,8 +36,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rechecks, "_CALM", 0.0)
     monkeypatch.setattr(reading, "_TICK", 0.005)
     monkeypatch.setattr(reading, "_FIRST_PAUSE", 0.005)
-    monkeypatch.setattr(reading, "_LEAST_PATIENCE", 0.05)
-    monkeypatch.setattr(reading, "_RATE_PATIENCE", 0.05)
+    monkeypatch.setattr(reading, "_PATIENCE", 0.05)
 
 
 def audits(shop: Shop, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
@@ -566,7 +565,7 @@ def test_the_last_audit_of_a_month_is_kept_when_asked(shop: Shop) -> None:
 
 
 def test_too_many_requests_are_waited_for(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_RATE_PATIENCE", 60.0)
+    monkeypatch.setattr(reading, "_PATIENCE", 60.0)
     checkouts = orders(payer.shop, 8)
     payer.sandbox.fault(DEPOSIT, "error", times=12, statusCode=429)
     code, findings = audits(payer.shop)
@@ -620,7 +619,7 @@ def test_lists_of_many_accounts_are_not_all_waited_for(market: Sellers, monkeypa
     for one in range(3):
         market.add(f"seller-{one}", f"n-{one}")
         market.shop.has_paid(f"n-{one}")
-    monkeypatch.setattr(reading, "_LEAST_PATIENCE", 7.0)
+    monkeypatch.setattr(reading, "_PATIENCE", 7.0)
     monkeypatch.setattr(reading, "_FIRST_PAUSE", 1.0)
     waited: list[float] = []
     monkeypatch.setattr(reading.Reads, "pause", lambda self, seconds: waited.append(seconds))

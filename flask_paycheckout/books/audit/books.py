@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
+from flask_paycheckout.books.audit.reading import Reads
+from flask_paycheckout.books.audit.rechecks import certain
 from flask_paycheckout.books.audit.rows import AuditRows, Row
 from flask_paycheckout.books.ledger import LineKind, arrival_lines, booked_kind, money_out, paying_account, payout_line
 from flask_paycheckout.checkouts.payments import EXACT
@@ -26,61 +28,57 @@ _NUMBERS = ("gross", "fee", "net", "received")
 _AGREEING = ("subject", "order_id", "checkout_id", "account", "currency", "received_currency")
 
 Line = Mapping[Any, Any]
-Subject = tuple[bool, str]
-"""Whether it is a payout, and its checkout id or reference."""
+Names = Collection[str]
+"""The ids of checkouts, or the references of payouts."""
 
 
-def books_findings(rows: AuditRows, require_going_on: Callable[[], object]) -> Iterator[Sequence[Finding]]:
-    """Findings about checkouts and payouts that the books contradict, and about lines that nothing bears out.
-
-    :param require_going_on: called before each page; its error ends the walk.
-    """
-    named: set[Subject] = set()
-    for subjects in _subjects(rows):
-        require_going_on()
-        doubtful = _judge(rows, subjects - named)
-        # A running shop may have moved one between the reads of its row and of its lines.
-        again = _judge(rows, doubtful.keys())
-        found = {subject: finding for subject, finding in again.items() if doubtful[subject] == finding}
-        named |= found.keys()
+def books_findings(rows: AuditRows, reads: Reads) -> Iterator[Sequence[Finding]]:
+    """Findings about checkouts and payouts that the books contradict, and about lines that nothing bears out."""
+    named: dict[bool, set[str]] = {False: set(), True: set()}
+    for is_payout, names in _subjects(rows):
+        reads.require_going_on()
+        look = partial(_judge, rows, is_payout)
+        found = certain(look(names - named[is_payout]), look, reads)
+        named[is_payout] |= found.keys()
         yield list(found.values())
 
 
-def _subjects(rows: AuditRows) -> Iterator[set[Subject]]:
+def _subjects(rows: AuditRows) -> Iterator[tuple[bool, set[str]]]:
+    """Whether they are payouts, and the names of those of the period, and of those that its lines tell of."""
     for page in rows.pages(rows.paid()):
-        yield {(False, row["checkout_id"]) for row in page}
+        yield False, {row["checkout_id"] for row in page}
     for page in rows.pages(rows.paid_out()):
-        yield {(True, row["reference"]) for row in page} | {(False, row["refund_of"]) for row in page} - {(False, None)}
+        yield True, {row["reference"] for row in page}
+        yield False, {row["refund_of"] for row in page} - {None}
     for page in rows.pages(rows.lines()):
-        yield {(row["reference"] is not None, row["reference"] or row["subject"]) for row in page}
+        yield True, {row["reference"] for row in page} - {None}
+        yield False, {row["subject"] for row in page if row["reference"] is None}
 
 
-def _judge(rows: AuditRows, subjects: Collection[Subject]) -> dict[Subject, Finding]:
-    """The findings about subjects that do not agree."""
-    found: dict[Subject, Finding] = {}
-    for is_payout, table, name_of, subject_of in (
-        (False, rows.models.checkouts, "checkout_id", "subject"),
-        (True, rows.models.payouts, "reference", "reference"),
-    ):
-        names = [name for of_payout, name in subjects if of_payout is is_payout]
-        stored, booked = rows.by(table, name_of, names), rows.by(rows.models.bookings, subject_of, names)
-        refunds = {} if is_payout else rows.by(rows.models.payouts, "refund_of", names)
-        for name in names:
-            row, lines, expected = next(iter(stored[name]), None), booked[name], list[Line]()
-            try:
-                if row is None:
-                    agrees = not lines
-                elif is_payout:
-                    expected = _lines_of_payout(row)
-                    agrees = _bear_out_payout(row, lines, expected)
-                else:
-                    expected = _lines_of_checkout(row)
-                    agrees = _bear_out_checkout(row, lines, expected) and _is_counted(row, refunds[name])
-            except (ValueError, ArithmeticError):
-                # Another program has stored an amount or a kind that cannot be read.
-                agrees = False
-            if not agrees:
-                found[is_payout, name] = _finding(is_payout, name, row, lines, expected)
+def _judge(rows: AuditRows, is_payout: bool, names: Names) -> dict[str, Finding]:
+    """The findings about checkouts or payouts that do not agree with their lines."""
+    models, found = rows.models, dict[str, Finding]()
+    if is_payout:
+        stored, booked = rows.by(models.payouts, "reference", names), rows.by(models.bookings, "reference", names)
+    else:
+        stored, booked = rows.by(models.checkouts, "checkout_id", names), rows.by(models.bookings, "subject", names)
+    refunds = rows.by(models.payouts, "refund_of", names)
+    for name in names:
+        row, lines, expected = next(iter(stored[name]), None), booked[name], list[Line]()
+        try:
+            if row is None:
+                agrees = not lines
+            elif is_payout:
+                expected = _lines_of_payout(row)
+                agrees = _bear_out_payout(row, lines, expected)
+            else:
+                expected = _lines_of_checkout(row)
+                agrees = _bear_out_checkout(row, lines, expected) and _is_counted(row, refunds[name])
+        except (ValueError, ArithmeticError):
+            # Another program has stored an amount or a kind that cannot be read.
+            agrees = False
+        if not agrees:
+            found[name] = _finding(name if is_payout else None, row, lines, expected)
     return found
 
 
@@ -162,7 +160,7 @@ def _text(lines: Sequence[Line]) -> str | None:
     return "; ".join(told) or None
 
 
-def _finding(is_payout: bool, name: str, row: Row | None, lines: Sequence[Row], expected: Sequence[Line]) -> Finding:
+def _finding(reference: str | None, row: Row | None, lines: Sequence[Row], expected: Sequence[Line]) -> Finding:
     stored: Line = lines[0] if row is None else row
     return Finding(
         Verdict.MISSING_HERE if row is None else Verdict.DIFFERS,
@@ -170,8 +168,8 @@ def _finding(is_payout: bool, name: str, row: Row | None, lines: Sequence[Row], 
         stored["account"],
         stored["order_id"],
         stored["refund_of"] if "refund_of" in stored else stored["checkout_id"],
-        name if is_payout else None,
-        stored["disbursement_id"] if is_payout else None,
+        reference,
+        stored["disbursement_id"] if reference else None,
         {"lines": _text(expected)},
         {"lines": _text(lines)},
         ("lines",),

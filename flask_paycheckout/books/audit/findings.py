@@ -37,10 +37,6 @@ class Kind(StrEnum):
     BOOKING = "booking"
 
 
-DOUBTFUL = frozenset({Verdict.DIFFERS, Verdict.MISSING_THERE})
-"""Verdicts that are named only after a second look, since row and service may have moved between the two reads."""
-
-
 @dataclass(frozen=True)
 class Finding:
     """One deposit or disbursement, or the bookings of one checkout or payout, with what both sides say of it."""

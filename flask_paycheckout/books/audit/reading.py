@@ -24,10 +24,8 @@ _TICK = 0.5
 _FAILURES = 3
 # Seconds of the first pause and the longest one, each twice as long as the one before.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
-# Seconds that an account may stay away: a tenth of the time that the audit has run, within these limits. A service that
-# counts requests by the minute answers again in the next one.
-_SHARE, _LEAST_PATIENCE, _MOST_PATIENCE = 0.1, 7.0, 300.0
-_RATE_PATIENCE = 90.0
+# Seconds that an account may stay away. A service that counts requests by the minute answers again in the next one.
+_PATIENCE = 90.0
 
 
 class Stopped(Exception):
@@ -41,7 +39,7 @@ class Job(NamedTuple):
     """The reads that fail for one reason together: those of an account, or of its list."""
 
     make: Callable[[], Callable[[], Any]]
-    """Returns the function that makes the call in a thread; called in the caller's own, and may raise PaymentsError."""
+    """Returns the function that makes the call in a thread; called in the caller's own."""
 
     tries: int = 2
     """The most calls, each with the client's own retries, while the service answers others."""
@@ -72,7 +70,6 @@ class Reads:
     most: int
     stopped: Callable[[], bool]
 
-    _began: float = field(default_factory=time.monotonic, init=False)
     _sources: dict[Hashable, _Source] = field(default_factory=dict, init=False)
     _is_away: bool = field(default=False, init=False)
     """Whether some were given up, and nothing answered since: no others are waited for."""
@@ -92,7 +89,7 @@ class Reads:
                     # At first, and after a pause, one call shows whether the service answers.
                     most = self.most if source.answered and not source.pauses else 1
                     chosen, waiting = waiting[:most], waiting[most:]
-                    calls = [_made(jobs[number]) for number, _ in chosen]
+                    calls = [_result_of(jobs[number].make) for number, _ in chosen]
                     found = dict(zip(chosen, threads.map(_result_of, calls), strict=True))
                     results |= {number: result for (number, _), result in found.items()}
                     waits = self._waits(source, list(found.values()))
@@ -123,19 +120,15 @@ class Reads:
         source.failures = source.failures + 1 if len(failures) == len(results) else 0
         if not source.failures:
             source.answered, source.pauses, self._is_away = True, 0, False
-        limited = next((one for one in failures if isinstance(one, RateLimited)), None)
-        error: PaymentsError | None = limited
-        if error is None and source.failures >= _FAILURES:
-            error = failures[-1]
-        if error is None:
+        limited = [one for one in failures if isinstance(one, RateLimited)]
+        if not limited and source.failures < _FAILURES:
             return False
+        error: PaymentsError = [*failures, *limited][-1]
         now = time.monotonic()
         if not source.pauses:
             source.paused_since = now
         seconds = max(min(_FIRST_PAUSE * 2**source.pauses, _LONGEST_PAUSE), error.retry_after or 0.0)
-        least = _RATE_PATIENCE if limited else _LEAST_PATIENCE
-        patience = 0.0 if self._is_away else min(max(_SHARE * (now - self._began), least), _MOST_PATIENCE)
-        late = now + seconds > source.paused_since + patience
+        late = now + seconds > source.paused_since + (0.0 if self._is_away else _PATIENCE)
         if late or is_about_keys(error):
             source.down, self._is_away = error, self._is_away or late
             return False
@@ -144,18 +137,10 @@ class Reads:
         return True
 
 
-def _made(job: Job) -> Callable[[], Any]:
+def _result_of(call: Any) -> Any:
+    """What a function returns, or the error that it raises; an error itself is given back."""
     try:
-        return job.make()
-    except PaymentsError as error:
-        # The name of an exception ends with its block.
-        refused = error
-        return lambda: refused
-
-
-def _result_of(call: Callable[[], Any]) -> Any:
-    try:
-        return call()
+        return call if isinstance(call, Exception) else call()
     except Exception as error:
         # A signer of the shop's own may raise anything.
         return error

@@ -111,15 +111,9 @@ class AuditRows:
     def by(self, table: Table, column: str, values: Collection[str]) -> dict[str, list[Row]]:
         """The rows of each value of a column, in the order in which they were stored."""
         found: dict[str, list[Row]] = {value: [] for value in values}
-        for row in sorted(self._of(table, column, values), key=lambda row: row["id"]):
+        for row in self._of(table, column, values):
             found[row[column]].append(row)
         return found
-
-    def is_in_period(self, payout: PayoutMixin) -> bool:
-        """Whether a payout is one of `paid_out`."""
-        if payout.taken_at is None and payout.status not in _TRACES:
-            return False
-        return self.period.contains(payout.taken_at or payout.created_at)
 
     def _in_period(self, table: Table, moment: str) -> Ordered:
         return select(table).where(*self.period.conditions(table, table.c[moment])), (moment, "id")
@@ -128,7 +122,11 @@ class AuditRows:
         if not values:
             return []
         with self._engine.connect() as connection:
-            return connection.execute(select(table).where(table.c[column].in_(values))).mappings().all()
+            return (
+                connection.execute(select(table).where(table.c[column].in_(values)).order_by(table.c.id))
+                .mappings()
+                .all()
+            )
 
     @cached_property
     def _engine(self) -> Engine:
