@@ -7,7 +7,7 @@ and orders that are added meanwhile shift none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -94,11 +94,12 @@ def page_of_orders(
     :param period: only orders whose newest attempt, or attempt with this status, last changed its status in this time,
         and is of its merchant account.
     """
-    found = checkouts.rows(rows_of_page(checkouts.models, status, place, limit, period))
-    order_ids = [row.order_id for row in found[:limit]]
+    time = "moved_at" if status or period.is_limited else None
+    found = _newest(checkouts.rows, _orders(checkouts.models, status, period), time, place, limit)
+    order_ids = [row.order_id for row in found.rows]
     attempts, statuses = _attempts(checkouts, order_ids), checkouts.order_statuses(order_ids)
-    orders = tuple(ListedOrder(order_id, statuses[order_id], attempts[order_id]) for order_id in order_ids)
-    return Page(orders, _next_place(found, limit, "moved_at" if status or period.is_limited else None))
+    orders = (ListedOrder(order_id, statuses[order_id], attempts[order_id]) for order_id in order_ids)
+    return Page(tuple(orders), found.next_place)
 
 
 def find_order_id(checkouts: Checkouts, search: str) -> str | None:
@@ -111,61 +112,50 @@ def find_order_id(checkouts: Checkouts, search: str) -> str | None:
     return None
 
 
-def rows_of_page(
-    models: Models, status: Status | None, place: str | None, limit: int, period: Period = ALWAYS
-) -> Select[Any]:
-    """Select one row for each order of a page, and one more when there is a next page."""
+def _orders(models: Models, status: Status | None, period: Period) -> Select[Any]:
+    """Select one row for each order."""
     c = models.checkouts.c
-    columns = select(c.id, c.order_id, c.moved_at).where(*period.conditions(models.checkouts, c.moved_at))
-    if not (status or period.is_limited):
-        return _newest_first(columns.where(c.current_order_id.is_not(None)), None, place, limit)
-    if status is None:
+    orders = select(c.id, c.order_id, c.moved_at).where(*period.conditions(models.checkouts, c.moved_at))
+    if status is not None:
+        return orders.where(c.status == status.value, ~_is_outranked(models, status))
+    if period.is_limited:
         # Every state by its name, since the index begins with it.
-        latest = columns.where(c.status.in_([each.value for each in Status]), c.current_order_id.is_not(None))
-    else:
-        latest = columns.where(c.status == status.value, ~_is_outranked(models, status))
-    return _newest_first(latest, "moved_at", place, limit)
+        orders = orders.where(c.status.in_([each.value for each in Status]))
+    return orders.where(c.current_order_id.is_not(None))
 
 
-def _newest_first(rows: Select[Any], time: str | None, place: str | None, limit: int) -> Select[Any]:
-    """One page of rows, in the order of a time or of their ids.
+def _newest(
+    run: Callable[[Select[Any]], Sequence[Any]], rows: Select[Any], time: str | None, place: str | None, limit: int
+) -> Page[Any]:
+    """One page of rows, newest first.
 
-    :param time: the name of the column of the time; None for the order of ids.
-    :param limit: the most rows of a page; one more is selected when there is a next page.
+    :param run: executes the statement.
+    :param time: the name of the column of the time by which they are ordered; None for the order of ids.
     """
     c, after = rows.selected_columns, _read_place(place, by_time=time is not None)
     order: list[Any] = [c.id] if time is None else [c[time], c.id]
     page = rows.order_by(*(column.desc() for column in order)).limit(limit + 1)
-    return page if after is None else page.where(tuple_(*order) < after)
+    found = run(page if after is None else page.where(tuple_(*order) < after))
+    if len(found) <= limit:
+        return Page(tuple(found), None)
+    last = found[limit - 1]
+    at = "" if time is None else f"{(as_utc(getattr(last, time)) - EPOCH) // timedelta(microseconds=1)}-"
+    return Page(tuple(found[:limit]), f"{at}{last.id}")
 
 
 def _is_outranked(models: Models, status: Status) -> ColumnElement[bool]:
     """Whether another attempt of the order has a status of higher precedence, or the same status and is newer."""
     this, other = models.checkouts.c, models.checkouts.alias()
-    newer = (other.c.status == status.value) & (other.c.id > this.id)
-    better = other.c.status.in_([each.value for each in _better_than(status)])
-    return exists().where(other.c.order_id == this.order_id, newer | better if _better_than(status) else newer)
-
-
-def _better_than(status: Status) -> Sequence[Status]:
-    """The statuses that take precedence: an order is listed under a status only when no attempt has one of these."""
-    if status in (Status.HELD, Status.REJECTED):
-        # Somebody else's money: listed even when another attempt paid the order.
-        return ()
-    return BEST_FIRST[: BEST_FIRST.index(status)]
-
-
-def _next_place(rows: Sequence[Any], limit: int, time: str | None) -> str | None:
-    """The position of the page after these rows, one more than the page has; None on the last page."""
-    if len(rows) <= limit:
-        return None
-    last = rows[limit - 1]
-    at = "" if time is None else f"{(as_utc(getattr(last, time)) - EPOCH) // timedelta(microseconds=1)}-"
-    return f"{at}{last.id}"
+    outranks = (other.c.status == status.value) & (other.c.id > this.id)
+    # Somebody else's money is listed even when another attempt paid the order.
+    if status not in (Status.HELD, Status.REJECTED):
+        better = BEST_FIRST[: BEST_FIRST.index(status)]
+        outranks |= other.c.status.in_([each.value for each in better])
+    return exists().where(other.c.order_id == this.order_id, outranks)
 
 
 def _read_place(place: str | None, *, by_time: bool) -> tuple[Any, ...] | None:
-    """Parse a position that `_next_place` wrote; None for any other text."""
+    """Parse a position that `_newest` wrote; None for any other text."""
     match = _PLACE.fullmatch(place or "")
     if match is None or (match[1] is None) is by_time:
         return None
@@ -205,8 +195,8 @@ def page_of_payouts(
     c, time = payouts.table.c, "created_at" if period.is_limited else None
     wanted = [c[name] == value for name, value in {"status": status, "kind": kind}.items() if value is not None]
     columns = select(payouts.table).where(*wanted, *period.conditions(payouts.table, c.created_at))
-    rows = payouts.rows(_newest_first(columns, time, place, limit))
-    return Page(tuple(payouts.made(row._mapping) for row in rows[:limit]), _next_place(rows, limit, time))
+    found = _newest(payouts.rows, columns, time, place, limit)
+    return Page(tuple(payouts.made(row._mapping) for row in found.rows), found.next_place)
 
 
 def has_payouts(connection: Connection, models: Models) -> bool:
@@ -238,11 +228,11 @@ def page_of_requests(
     """
     models = checkouts.models
     rows = select(models.requests).where(*Period(account=account).conditions(models.requests, models.requests.c.id))
-    found = checkouts.rows(_newest_first(rows, None, place, limit))
-    listed = [models.of_row(models.Request, row._mapping) for row in found[:limit]]
+    found = _newest(checkouts.rows, rows, None, place, limit)
+    listed = [models.of_row(models.Request, row._mapping) for row in found.rows]
     statuses = checkouts.order_statuses([one.order_id for one in listed])
     shown = (ListedRequest(one, one.status(statuses[one.order_id], now)) for one in listed)
-    return Page(tuple(shown), _next_place(found, limit, None))
+    return Page(tuple(shown), found.next_place)
 
 
 # Deeds
@@ -260,8 +250,8 @@ def page_of_deeds(engine: Engine, models: Models, place: str | None, limit: int)
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
     """
     with engine.connect() as connection:
-        rows = connection.execute(_newest_first(select(models.deeds), None, place, limit)).all()
-    return Page(tuple(_deed_of(row._mapping) for row in rows[:limit]), _next_place(rows, limit, None))
+        found = _newest(lambda rows: connection.execute(rows).all(), select(models.deeds), None, place, limit)
+    return Page(tuple(_deed_of(row._mapping) for row in found.rows), found.next_place)
 
 
 def _deed_of(row: Mapping[Any, Any]) -> Deed:
