@@ -44,18 +44,13 @@ class Merchants:
         require_account_name(name)
         with self.parts.engine().connect() as connection:
             known = name == "" or is_stored(connection, self.parts.models, name)
-        if not known and not self._has_keys(name):
-            raise ValueError(
-                f"account {name!r} is unknown: no checkout or payout has it, and the shop gives it no keys"
-            )
+        if not known:
+            try:
+                self.accounts.client_of(name)
+            except AccountUnavailable:
+                unknown = f"account {name!r} is unknown: no checkout or payout has it, and the shop gives it no keys"
+                raise ValueError(unknown) from None
         return name
-
-    def _has_keys(self, name: str) -> bool:
-        try:
-            self.accounts.client_of(name)
-        except AccountUnavailable:
-            return False
-        return True
 
     def without_token(self) -> list[str]:
         """The accounts with payouts to be sent that have no access token."""

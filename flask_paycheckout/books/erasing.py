@@ -109,17 +109,12 @@ class Erasing:
         """Everything that is stored about an order, as plain data, by table."""
         self.requests.require_order(order_id)
         models = self.parts.models
+        tables = {name: getattr(models, name) for name in ("checkouts", "payouts", "bookings", "events", "deeds")}
+        wanted = {name: select(table).where(table.c.order_id == order_id) for name, table in tables.items()}
+        wanted["requests"] = select(models.requests).where(models.requests.c.reference == request_of(order_id))
         with self.parts.engine().connect() as connection:
-
-            def rows(table: Table, *conditions: Any) -> list[dict[str, Any]]:
-                found = connection.execute(select(table).where(*conditions).order_by(table.c.id)).mappings()
-                return [_plain(row) for row in found]
-
-            names = "checkouts", "payouts", "bookings", "events", "deeds"
-            tables = {name: getattr(models, name) for name in names}
-            of_order = {name: rows(table, table.c.order_id == order_id) for name, table in tables.items()}
-            requests = rows(models.requests, models.requests.c.reference == request_of(order_id))
-            return {"order_id": order_id, "requests": requests, **of_order}
+            rows = {name: connection.execute(each.order_by("id")).mappings().all() for name, each in wanted.items()}
+        return {"order_id": order_id} | {name: list(map(_plain, found)) for name, found in rows.items()}
 
     # Recipients
 
@@ -174,14 +169,12 @@ class Erasing:
 
     def _empty_events(self, connection: Connection, order_id: str) -> None:
         events = self.parts.models.events
-        of_order = events.c.order_id == order_id
-        connection.execute(update(events).where(of_order, events.c.last_error.is_not(None)).values(last_error=None))
-        told = connection.execute(select(events.c.id, events.c.extra).where(of_order, events.c.extra.is_not(None)))
-        for row in told.all():
-            extra = json.loads(row.extra)
-            if "why" in extra:
-                emptied = update(events).where(events.c.id == row.id).values(extra=json.dumps(extra | {"why": ""}))
-                connection.execute(emptied)
+        found = connection.execute(select(events.c.id, events.c.extra).where(events.c.order_id == order_id)).all()
+        for number, extra in found:
+            facts = {} if extra is None else json.loads(extra)
+            told = json.dumps(facts | {"why": ""}) if "why" in facts else extra
+            emptied = update(events).where(events.c.id == number).values(last_error=None, extra=told)
+            connection.execute(emptied)
 
 
 def _ended(payout: PayoutMixin) -> bool:

@@ -21,7 +21,7 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.history import lines
 from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
+from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.text import (
     PRUNED_EVENTS_TEXT,
@@ -69,16 +69,8 @@ _MOVE_TEXT = {
 
 _RESOLVED_TEXT = {"paid": "accepted the held payment", "part": "accepted the held payment as a part"}
 
-_DECISIONS: dict[str, str] = {
-    PayoutEvidence.APPROVED: "approved it",
-    PayoutEvidence.CANCELLED: "cancelled it",
-    PayoutEvidence.RETRIED: "had it tried again, under a new reference for the service",
-    PayoutEvidence.SEEN_SENT: "found that it was sent",
-    PayoutEvidence.SEEN_UNSENT: "found that it was not sent",
-    PayoutEvidence.RETURNED: "found that it came back, or never left",
-    PayoutEvidence.AMENDED: "accepted the amount that the service reports",
-    PayoutEvidence.BY_HAND: "gave the money back by hand",
-}
+# The beginning of evidence that a person gives.
+_PERSON = "a person"
 
 _WHAT_TO_DO: dict[str, str] = {
     PayoutStatus.CLAIMABLE: "Waits for the customer, who says where the money goes on the page of refund_url.",
@@ -362,12 +354,7 @@ def _attempt_story(attempt: CheckoutMixin) -> AttemptStory:
 
 def payout_story(payout: PayoutMixin) -> PayoutStory:
     """The story of a payout or refund, without its account number."""
-    return _story(PayoutStory, payout, happenings=payout_steps(payout))
-
-
-def payout_steps(payout: PayoutMixin) -> tuple[Happening, ...]:
-    """Each entry of a payout's history, oldest first."""
-    return _happenings(payout, _PAYOUT_TEXT)
+    return _story(PayoutStory, payout, happenings=_happenings(payout, _PAYOUT_TEXT))
 
 
 def total_text(attempt: CheckoutMixin) -> str:
@@ -410,8 +397,8 @@ def _moved_text(facts: Facts) -> str:
 
 def _payout_moved_text(facts: Facts) -> str:
     rule, to = str(facts["rule"]), str(facts["to"]).capitalize()
-    if rule in _DECISIONS and "by" in facts:
-        return f"{to}: {facts['by']} {_DECISIONS[rule]}{_if_any(': {why}', facts)}"
+    if rule.startswith(_PERSON) and "by" in facts:
+        return f"{to}: {facts['by']}{rule.removeprefix(_PERSON)}{_if_any(': {why}', facts)}"
     return f"{to}: {rule}{_if_any(': {destination}', facts) or _answer_text(facts)}"
 
 

@@ -19,17 +19,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Engine, Select, func, select, text
+from sqlalchemy import ColumnElement, Engine, Executable, func, select, text
 
 from flask_paycheckout.books.audit.results import AuditResult, last_audit
 from flask_paycheckout.books.ledger import Line, LineKind
 from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period, month_period, months_until
 from flask_paycheckout.checkouts.payments import EXACT
-from flask_paycheckout.clock import as_utc
+from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
-from flask_paycheckout.text import account_text, csv_text
+from flask_paycheckout.text import account_text, csv_text, plain
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
@@ -170,8 +170,7 @@ class Books:
 
     def count(self, period: Period) -> int:
         """The number of lines of a period."""
-        counted = select(func.count(self.parts.models.bookings.c.id).label("lines"))
-        return int(self._rows(counted.where(*self._within(period)))[0]["lines"])
+        return int(self._value(select(func.count(self.parts.models.bookings.c.id)).where(*self._within(period))))
 
     def months(self, account: str | None = None) -> list[str]:
         """The months from the first movement until now, newest first; like `2026-01`.
@@ -179,8 +178,8 @@ class Books:
         :param account: only what is of this merchant account.
         """
         at = self.parts.models.bookings.c.booked_at
-        first = self._rows(select(at).where(*self._within(Period(account=account))).order_by(at).limit(1))
-        return months_until(self.parts.clock(), as_utc(first[0]["booked_at"]) if first else None, self.zone_of(account))
+        first = self._value(select(at).where(*self._within(Period(account=account))).order_by(at).limit(1))
+        return months_until(self.parts.clock(), first and as_utc(first), self.zone_of(account))
 
     def month(self, name: str, account: str | None = None) -> Month:
         """One month: its sums by account and currency, whether it is closed, and the last audit of it.
@@ -197,12 +196,11 @@ class Books:
         """The sums of a period; equal amounts are added by the database."""
         c, sums = self.parts.models.bookings.c, Sums()
         same = [c[name] for name in _SUMMED]
-        others = [func.min(c[name]).label(name) for name in ("booked_at", "checkout_id")]
-        grouped = select(*same, *others, func.count().label("lines")).where(*self._within(period)).group_by(*same)
+        grouped = select(*same, func.count().label("lines")).where(*self._within(period)).group_by(*same)
         with self._reading.connect() as connection:
-            for row in connection.execute(grouped.order_by(others[0])).mappings():
+            for row in connection.execute(grouped).mappings():
                 try:
-                    line = line_of(dict.fromkeys(COLUMNS) | dict(row))
+                    line = line_of(dict.fromkeys(COLUMNS) | {"booked_at": EPOCH} | dict(row))
                 except msgspec.ValidationError:
                     sums.lines += row["lines"]
                     sums.incomplete += row["lines"]
@@ -219,11 +217,9 @@ class Books:
 
     def _oldest_write(self) -> timedelta:
         """How long the oldest transaction that wrote has been open; zero where the database does not say."""
-        with self._reading.connect() as connection:
-            if connection.dialect.name != "postgresql":
-                return timedelta(0)
-            seconds = connection.execute(_OLDEST_WRITE).scalar()
-        return timedelta(seconds=float(seconds or 0))
+        if self._reading.dialect.name != "postgresql":
+            return timedelta(0)
+        return timedelta(seconds=float(self._value(_OLDEST_WRITE) or 0))
 
     def _pages(self, period: Period) -> Iterator[list[Line]]:
         # Of the same moment in the order in which they were stored.
@@ -245,9 +241,9 @@ class Books:
     def _reading(self) -> Engine:
         return self.parts.engine().execution_options(postgresql_readonly=True)
 
-    def _rows(self, statement: Select[Any]) -> list[Mapping[Any, Any]]:
+    def _value(self, statement: Executable) -> Any:
         with self._reading.connect() as connection:
-            return list(connection.execute(statement).mappings())
+            return connection.execute(statement).scalar()
 
     def _within(self, period: Period) -> list[ColumnElement[bool]]:
         table = self.parts.models.bookings
@@ -265,21 +261,19 @@ def csv_cells(line: Line) -> list[str]:
 
     Control characters are escaped, so that no text of a stranger breaks a line or changes a terminal.
     """
-    return [csv_text(value) if isinstance(value, str) else _exact(value) or "" for value in line]
+    cells = zip(line, _exact(line).values(), strict=True)
+    return [csv_text(value) if isinstance(value, str) else cell or "" for value, cell in cells]
 
 
 def json_line(line: Line) -> str:
     """A line as one JSON object, with amounts as exact text and null for what the service did not report."""
-    return json.dumps({name: _exact(value) for name, value in zip(COLUMNS, line, strict=True)}) + "\n"
+    return json.dumps(_exact(line)) + "\n"
 
 
-def _exact(value: object) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, datetime):
-        # Always with as many digits, so that lines can be sorted as text.
-        return value.isoformat(timespec="microseconds")
-    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+def _exact(line: Line) -> dict[str, str | None]:
+    # Times always have as many digits, so that lines can be sorted as text.
+    exact: dict[str, str | None] = plain(line._asdict())
+    return exact | {"booked_at": line.booked_at.isoformat(timespec="microseconds")}
 
 
 def _as_csv(rows: list[list[str]]) -> str:

@@ -130,7 +130,7 @@ class Bookings:
         else:
             (line, *_), (held, *_) = arrival_lines(now_is, after), arrival_lines(was, before)
             lines = [opposite(held), line]
-        self._store(connection, lines, after["checkout_id"], after["revision"], after, now)
+        self._store(connection, lines, after["revision"], after, now)
 
     def book_payout(self, connection: Connection, before: Row | None, after: Row, now: datetime) -> None:
         """Book the money that a change of a payout moves, if any, in the transaction of that change.
@@ -155,7 +155,7 @@ class Bookings:
             lines = [_returned_payout(was, after)]
         elif was is not None and before is not None:
             lines = list(self._corrected(was, before, after))
-        self._store(connection, lines, after["service_reference"], after["changes"], after, now)
+        self._store(connection, lines, after["changes"], after, now)
 
     def _corrected(self, kind: LineKind, before: Row, after: Row) -> Iterator[Values]:
         if before["amount"] != after["amount"]:
@@ -170,29 +170,26 @@ class Bookings:
         booked = connection.execute(select(c.fee).where(c.subject == service_reference))
         return reduce(EXACT.add, (_fee_of(row._mapping) for row in booked), _NOTHING)
 
-    def _store(
-        self, connection: Connection, lines: list[Values], subject: str, change: int, row: Row, now: datetime
-    ) -> None:
-        if not lines:
-            return
-        is_payout = "refund_of" in row
-        common = {
-            "subject": subject,
-            "change": change,
-            "booked_at": now,
-            "order_id": row["order_id"],
-            "checkout_id": row["refund_of"] if is_payout else row["checkout_id"],
-            "reference": row["reference"] if is_payout else None,
-            "disbursement_id": row["disbursement_id"] if is_payout else None,
-            "account": paying_account(row),
-        }
-        connection.execute(self.models.bookings.insert().inline(), [common | line for line in lines])
+    def _store(self, connection: Connection, lines: list[Values], change: int, row: Row, now: datetime) -> None:
+        common = about(row) | {"change": change, "booked_at": now}
+        if lines:
+            connection.execute(self.models.bookings.insert().inline(), [common | line for line in lines])
 
 
-def paying_account(row: Row) -> str:
-    """The merchant account whose money a checkout's or payout's row tells of."""
-    account: str = row["account"] if row.get("paid_by") is None else row["paid_by"]
-    return account
+def about(row: Row) -> Values:
+    """The columns of a line that say which checkout or payout it tells of, given the row of that.
+
+    The account is the one whose money moves.
+    """
+    is_payout = "refund_of" in row
+    return {
+        "subject": row["service_reference" if is_payout else "checkout_id"],
+        "order_id": row["order_id"],
+        "checkout_id": row["refund_of" if is_payout else "checkout_id"],
+        "reference": row.get("reference"),
+        "disbursement_id": row.get("disbursement_id"),
+        "account": row["account"] if row.get("paid_by") is None else row["paid_by"],
+    }
 
 
 def booked_kind(checkout: Row) -> LineKind | None:

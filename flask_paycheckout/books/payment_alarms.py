@@ -198,8 +198,7 @@ def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
 
 
 def _time_of(look: Look, latest: ColumnElement[Any], *where: ColumnElement[bool]) -> datetime:
-    found = [as_utc(row[0]) for row in look.rows(select(latest).where(*where)) if row[0]]
-    return found[0] if found else EPOCH
+    return max((as_utc(at) for (at,) in look.rows(select(latest).where(*where)) if at), default=EPOCH)
 
 
 @alarm(Severity.NOW)
@@ -218,9 +217,13 @@ def unexplained_payments(look: Look) -> Iterator[Alarm]:
     yield from _with_problem(look, read, what, "Look into one: flask paycheckout show ORDER_ID")
 
 
-def _with_problem(look: Look, where: ColumnElement[bool], what: tuple[str, str], remedy: str) -> Iterator[Alarm]:
+def _with_problem(
+    look: Look, where: ColumnElement[bool], what: tuple[str, str], remedy: str, *, calls: bool = False
+) -> Iterator[Alarm]:
     """Checkouts with a problem, each of which is named: open ones, and parts that could not pay their order."""
-    yield from _checkouts(look, [*_has_problem(look), where], "problem_since", what, remedy)
+    c = look.models.checkouts.c
+    problem = c.problem_since.is_not(None), c.status.in_([*OPEN, Status.PART])
+    yield from _checkouts(look, [*problem, where], "problem_since", what, remedy, calls=calls)
 
 
 @alarm(Severity.NOW)
@@ -229,16 +232,7 @@ def unread_payments(look: Look) -> Iterator[Alarm]:
     c = look.models.checkouts.c
     failing = (c.failed_reads > 0) & ~_is_completed(look) & (c.problem_since <= look.now - PATIENCE)
     what = "payment could not be read or settled", "payments could not be read or settled"
-    found = _with_problem(look, failing, what, _DOCTOR)
-    where = (*_has_problem(look), failing)
-    yield from note_in_outage(look, found, look.models.checkouts, c.problem_since, where, READS)
-
-
-def _has_problem(look: Look) -> tuple[ColumnElement[bool], ...]:
-    c = look.models.checkouts.c
-    # Not by the plain column: along an index of accounts, SQLite would read all abandoned checkouts of this one.
-    unpaid = c.status.in_([*OPEN, Status.PART])
-    return c.problem_since.is_not(None), unpaid, *look.of_account(func.coalesce(c.account, ""))
+    yield from _with_problem(look, failing, what, _DOCTOR, calls=True)
 
 
 def _is_completed(look: Look) -> ColumnElement[bool]:
@@ -249,11 +243,9 @@ def _is_completed(look: Look) -> ColumnElement[bool]:
 @alarm(Severity.NOW)
 def late_reads(look: Look) -> Iterator[Alarm]:
     """Reads that reconcile should have made more than five minutes ago."""
-    c = look.models.checkouts.c
-    late = c.next_read_at <= look.now - PATIENCE
+    late = look.models.checkouts.c.next_read_at <= look.now - PATIENCE
     what = "read is overdue: reconcile is behind", "reads are overdue: reconcile is behind"
-    found = _checkouts(look, [late, *look.of_account(c.account)], "next_read_at", what, RECONCILE)
-    yield from note_in_outage(look, found, look.models.checkouts, c.next_read_at, [late], READS)
+    yield from _checkouts(look, [late], "next_read_at", what, RECONCILE, calls=True)
 
 
 # What a person decides
@@ -262,10 +254,9 @@ def late_reads(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.TODAY)
 def held_payments(look: Look) -> Iterator[Alarm]:
     """Payments that wait for a decision."""
-    c = look.models.checkouts.c
     yield from _checkouts(
         look,
-        [c.status == Status.HELD.value, *look.of_account(c.account)],
+        [look.models.checkouts.c.status == Status.HELD.value],
         "moved_at",
         ("held payment waits for your decision", "held payments wait for your decision"),
         "Look into one: flask paycheckout show ORDER_ID",
@@ -274,13 +265,21 @@ def held_payments(look: Look) -> Iterator[Alarm]:
 
 
 def _checkouts(
-    look: Look, where: Sequence[ColumnElement[bool]], since: str, what: tuple[str, str], *remedies: str
+    look: Look,
+    where: Sequence[ColumnElement[bool]],
+    since: str,
+    what: tuple[str, str],
+    *remedies: str,
+    calls: bool = False,
 ) -> Iterator[Alarm]:
     """One alarm for all checkouts that fulfil the conditions.
 
     :param since: the column of the time since when each waits.
+    :param calls: whether they wait for reads; in an outage that is a mere note.
     """
     c = look.models.checkouts.c
+    # Not by the plain column: along an index of accounts, SQLite would read all abandoned checkouts of this one.
+    where = *where, *look.of_account(func.coalesce(c.account, ""))
     due = func.coalesce(c.due_amount, c.total_amount).label("due")
     rows = select(look.models.checkouts, due).where(*where)
 
@@ -294,7 +293,8 @@ def _checkouts(
         text += f", since {moment_text(getattr(row, since))}"
         return Example(text, row.order_id, problem=row.problem, name=name)
 
-    yield from waiting(look, rows, since, what, example, *remedies)
+    found = waiting(look, rows, since, what, example, *remedies)
+    yield from note_in_outage(look, found, look.models.checkouts, c[since], where, READS) if calls else found
 
 
 def _arrived(paid: Amount | None) -> str:
@@ -335,7 +335,7 @@ def unfinished_parts(look: Look) -> Iterator[Alarm]:
     unpaid = c.next_read_at >= EPOCH, func.coalesce(c.status, "") == Status.PART.value
     yield from _checkouts(
         look,
-        [*unpaid, c.payback.is_(None), c.moved_at <= look.now - _UNFINISHED, *look.of_account(c.account)],
+        [*unpaid, c.payback.is_(None), c.moved_at <= look.now - _UNFINISHED],
         "moved_at",
         ("part waits for the rest of its order's money", "parts wait for the rest of their orders' money"),
         "Refund one: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",

@@ -1,4 +1,4 @@
-"""The alarms about money that goes out, and the words for a payout."""
+"""The alarms about money that goes out, and the name of a payout."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.NOW)
 def unsent_payouts(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and that no call sends."""
-    accounts = [name for name in _unsent(look) if not look.lacks_token(name)]
+    _, unsent = _unsent(look, lacks_token=False)
     yield from _payouts(
         look,
-        [*_is_unsent(look), look.models.payouts.c.account.in_(accounts)],
+        unsent,
         ("payout is ready and not sent", "payouts are ready and not sent"),
         RECONCILE,
         calls=True,
@@ -69,21 +69,21 @@ def unsent_payouts(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.TODAY)
 def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and whose account has no access token to send them with."""
-    accounts = [name for name in _unsent(look) if look.lacks_token(name)]
+    accounts, unsent = _unsent(look, lacks_token=True)
     yield from _payouts(
         look,
-        [*_is_unsent(look), look.models.payouts.c.account.in_(accounts)],
+        unsent,
         ("payout is ready and not sent: no access token", "payouts are ready and not sent: no access token"),
         missing_token_text(accounts),
     )
 
 
-def _unsent(look: Look) -> list[str]:
-    return look.accounts(look.models.payouts, *_is_unsent(look))
-
-
-def _is_unsent(look: Look) -> Sequence[ColumnElement[bool]]:
-    return look.models.payouts.c.status == PayoutStatus.READY.value, _is_late(look)
+def _unsent(look: Look, *, lacks_token: bool) -> tuple[list[str], Sequence[ColumnElement[bool]]]:
+    """The accounts with payouts that should have been sent, and lack an access token or not; and their conditions."""
+    c = look.models.payouts.c
+    unsent = c.status == PayoutStatus.READY.value, _is_late(look)
+    accounts = [one for one in look.accounts(look.models.payouts, *unsent) if look.lacks_token(one) is lacks_token]
+    return accounts, [*unsent, c.account.in_(accounts)]
 
 
 def _is_late(look: Look) -> ColumnElement[bool]:
@@ -173,10 +173,13 @@ def _payouts(
     rows = select(look.models.payouts).where(*where)
 
     def example(row: Any) -> Example:
-        to = f" to {row.destination}" if row.destination else ""
-        name = f"{payout_name(row)}: {payout_sum_text(row)}{to}"
-        text = payout_text(row) + (f" ({more.format(row)})" if more else "")
-        return Example(text, row.order_id, row.reference, name=name)
+        of_order = f" of order {row.order_id}" if row.order_id else ""
+        sent = payout_sum_text(row) + (f" to {row.destination}" if row.destination else "")
+        status = f"{payout_status_text(row.status)} since {moment_text(row.moved_at)}"
+        text = f"{row.reference}: {row.kind}{of_order}{account_text(row.account)}, {sent}, {status}"
+        text += f": {' '.join(row.problem.split())}" if row.problem else ""
+        text += f" ({more.format(row)})" if more else ""
+        return Example(text, row.order_id, row.reference, name=f"{payout_name(row)}: {sent}")
 
     found = waiting(look, rows, "moved_at", what, example, *remedies)
     since = func.coalesce(c.problem_since, c.next_attempt_at)
@@ -202,12 +205,3 @@ def payout_name(payout: Any) -> str:
     """The name of a payout on pages, given its columns: a refund has a number, and a payout the shop's reference."""
     of_order = f" of order {payout.order_id}" if payout.order_id else ""
     return f"Refund {payout.id}{of_order}" if payout.kind == "refund" else f"Payout {payout.reference}"
-
-
-def payout_text(payout: Any) -> str:
-    """Describe a payout, given its columns, in one line for people."""
-    about = (f" of order {payout.order_id}" if payout.order_id else "") + account_text(payout.account)
-    to = f" to {payout.destination}" if payout.destination else ""
-    problem = f": {' '.join(payout.problem.split())}" if payout.problem else ""
-    status = f"{payout_status_text(payout.status)} since {moment_text(payout.moved_at)}"
-    return f"{payout.reference}: {payout.kind}{about}, {payout_sum_text(payout)}{to}, {status}{problem}"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import ColumnElement, Delete, Table, Update, and_, case, exists, func, or_, select
+from sqlalchemy import ColumnElement, Delete, Table, Update, and_, exists, func, or_, select
 from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout.books.lists import pages
@@ -105,8 +105,19 @@ class Pruning:
         emptied = {"history": "", "pruned_at": now}
         checkouts, payouts, events = models.checkouts, models.payouts, models.events
         kinds = (
-            _Kind("checkout_histories", checkouts, checkouts.update().values(emptied), prunable.checkout_history()),
-            _Kind("payout_histories", payouts, payouts.update().values(emptied), prunable.payout_history()),
+            # Not those of checkouts that go as a whole.
+            _Kind(
+                "checkout_histories",
+                checkouts,
+                checkouts.update().values(emptied),
+                and_(checkouts.c.history != "", prunable.decided_checkout(), ~prunable.checkout()),
+            ),
+            _Kind(
+                "payout_histories",
+                payouts,
+                payouts.update().values(emptied),
+                and_(payouts.c.history != "", prunable.decided_payout()),
+            ),
             _Kind("checkouts", checkouts, checkouts.delete(), prunable.checkout()),
             # After the checkouts, whose events are told of nothing then.
             _Kind("events", events, events.delete(), prunable.event()),
@@ -162,21 +173,12 @@ class Prunable:
     before: datetime
     abandoned_before: datetime
 
-    def checkout_history(self) -> Condition:
-        """A checkout whose history may go; not one that goes as a whole."""
-        return and_(self.models.checkouts.c.history != "", self._checkout_is_decided(), ~self.checkout())
-
-    def payout_history(self) -> Condition:
-        """A payout whose history may go."""
-        return and_(self.models.payouts.c.history != "", self._payout_is_decided())
-
     def event(self) -> Condition:
-        """An event that may go: its receivers have run, and the row that it is about is decided, or is gone."""
+        """An event that may go: its receivers have run, and the rows that it is about are decided, or gone."""
         e, checkouts, payouts = self.models.events.c, self.models.checkouts.c, self.models.payouts.c
-        of_checkout = checkouts.checkout_id == e.checkout_id, ~func.coalesce(self._checkout_is_decided(), False)
-        of_payout = payouts.reference == e.payout_reference, ~func.coalesce(self._payout_is_decided(), False)
-        about = case((e.payout_reference.is_(None), ~exists().where(*of_checkout)), else_=~exists().where(*of_payout))
-        return and_(self.is_delivered(), about)
+        of_checkout = checkouts.checkout_id == e.checkout_id, ~func.coalesce(self.decided_checkout(), False)
+        of_payout = payouts.reference == e.payout_reference, ~func.coalesce(self.decided_payout(), False)
+        return and_(self.is_delivered(), ~exists().where(*of_checkout), ~exists().where(*of_payout))
 
     def is_delivered(self) -> Condition:
         """An event whose last receiver ran long ago, or that was superseded then."""
@@ -202,7 +204,8 @@ class Prunable:
             ~exists().where(p.refund_of == c.checkout_id),
         )
 
-    def _checkout_is_decided(self) -> Condition:
+    def decided_checkout(self) -> Condition:
+        """A checkout that is decided, all of whose events were told."""
         c = self.models.checkouts.c
         # Money that paid no order waits for a person, and a part for the rest.
         pays = and_(c.paid_order_id.is_not(None), func.coalesce(c.reason, "") != Reason.EXCESS.value)
@@ -222,7 +225,8 @@ class Prunable:
         no_money = and_(never_arrived, func.coalesce(c.deposit_status, "") != COMPLETED)
         return and_(c.status == Status.ABANDONED.value, no_money, *unread)
 
-    def _payout_is_decided(self) -> Condition:
+    def decided_payout(self) -> Condition:
+        """A payout at its end, all of whose events were told."""
         p, e = self.models.payouts.c, self.models.events.c
         # A token transfer that was sent has no next step, and is at its end.
         ended = and_(p.status == PayoutStatus.SENT.value, p.next_attempt_at.is_(None))

@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 from flask import abort, make_response, redirect, request, url_for
 from werkzeug.wrappers import Response
 
-from flask_paycheckout.books.explain import payout_steps
+from flask_paycheckout.books.explain import payout_story
 from flask_paycheckout.books.lists import page_of_payouts
 from flask_paycheckout.checkouts.payments import Amount, sums_of
 from flask_paycheckout.client import PaymentsError
@@ -203,7 +203,7 @@ def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, ke
     shown = owner_page(
         "payout",
         payout=payout,
-        steps=payout_steps(payout),
+        steps=payout_story(payout).happenings,
         fault=fault,
         choices={name: _CHOICES[name] for name in _allowed(payout)},
         chosen=request.form.get("decision") if keep_choice else None,

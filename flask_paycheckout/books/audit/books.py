@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial, reduce
@@ -12,7 +12,7 @@ from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.books.audit.reading import Reads
 from flask_paycheckout.books.audit.rechecks import certain
 from flask_paycheckout.books.audit.rows import AuditRows, Row
-from flask_paycheckout.books.ledger import LineKind, arrival_lines, booked_kind, money_out, paying_account, payout_line
+from flask_paycheckout.books.ledger import LineKind, Values, about, arrival_lines, booked_kind, money_out, payout_line
 from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.config.checks import PayoutFees
@@ -66,27 +66,31 @@ def _judge(rows: AuditRows, is_payout: bool, names: Names) -> dict[str, Finding]
     for name in names:
         row, lines, expected = next(iter(stored[name]), None), booked[name], list[Line]()
         try:
+            expected = [] if row is None else _expected(row)
             if row is None:
                 agrees = not lines
             elif is_payout:
-                expected = _lines_of_payout(row)
                 agrees = _bear_out_payout(row, lines, expected)
             else:
-                expected = _lines_of_checkout(row)
                 agrees = _bear_out_checkout(row, lines, expected) and _is_counted(row, refunds[name])
         except (ValueError, ArithmeticError):
             # Another program has stored an amount or a kind that cannot be read.
             agrees = False
         if not agrees:
-            found[name] = _finding(name if is_payout else None, row, lines, expected)
+            found[name] = _finding(row, lines, expected)
     return found
 
 
-def _lines_of_checkout(row: Row) -> list[Line]:
-    """The lines that a checkout should have at the end."""
-    kind, names = booked_kind(row), ("order_id", "checkout_id", "account")
-    about = {name: row[name] for name in names} | {"subject": row["checkout_id"]}
-    return [] if kind is None else [about | line for line in arrival_lines(kind, row)]
+def _expected(row: Row) -> list[Line]:
+    """The lines that a checkout or payout should have at the end."""
+    lines: Iterable[Values]
+    if "refund_of" in row:
+        out = money_out(row["kind"], row["status"])
+        lines = [] if out is None else [payout_line(out, row, PayoutFees.ON_TOP)]
+    else:
+        arrived = booked_kind(row)
+        lines = [] if arrived is None else arrival_lines(arrived, row)
+    return [about(row) | line for line in lines]
 
 
 def _bear_out_checkout(row: Row, lines: Sequence[Row], expected: Sequence[Line]) -> bool:
@@ -112,14 +116,6 @@ def _is_counted(checkout: Row, refunds: Sequence[Row]) -> bool:
     counted = reduce(EXACT.add, (Decimal(refund["counts"]) for refund in live), Decimal(0))
     paid_in = {refund["counts_currency"] for refund in live} <= {checkout["payment_paid_currency"]}
     return paid_in and counted == Decimal(checkout["refunded_amount"] or 0)
-
-
-def _lines_of_payout(row: Row) -> list[Line]:
-    """The line that a payout should have at the end."""
-    kind = money_out(row["kind"], row["status"])
-    about = {"subject": row["service_reference"], "order_id": row["order_id"], "checkout_id": row["refund_of"]}
-    about |= {"account": paying_account(row)}
-    return [] if kind is None else [payout_line(kind, row, PayoutFees.ON_TOP) | about]
 
 
 def _bear_out_payout(row: Row, lines: Sequence[Row], expected: Sequence[Line]) -> bool:
@@ -160,18 +156,14 @@ def _text(lines: Sequence[Line]) -> str | None:
     return "; ".join(told) or None
 
 
-def _finding(reference: str | None, row: Row | None, lines: Sequence[Row], expected: Sequence[Line]) -> Finding:
-    stored: Line = lines[0] if row is None else row
+def _finding(row: Row | None, lines: Sequence[Row], expected: Sequence[Line]) -> Finding:
+    stored = lines[0] if row is None else about(row)
     return Finding(
         Verdict.MISSING_HERE if row is None else Verdict.DIFFERS,
         Kind.BOOKING,
-        stored["account"],
-        stored["order_id"],
-        stored["refund_of"] if "refund_of" in stored else stored["checkout_id"],
-        reference,
-        stored["disbursement_id"] if reference else None,
-        {"lines": _text(expected)},
-        {"lines": _text(lines)},
-        ("lines",),
-        _REMEDY,
+        **{name: stored[name] for name in ("account", "order_id", "checkout_id", "reference", "disbursement_id")},
+        here={"lines": _text(expected)},
+        there={"lines": _text(lines)},
+        differences=("lines",),
+        remedy=_REMEDY,
     )
