@@ -209,9 +209,7 @@ class Runtime:
         if not self.parts.several_accounts():
             return self.settings
         try:
-            # An order that the shop is just making is seen by its own transaction alone.
-            running = self.sessions.open_connection() is not None
-            account = (self.answers.account_now if running else self.answers.account_of)(order_id)
+            account = self.answers.account_of(order_id)
         except Exception:
             self.log.exception("account_of", "account_of failed for order %s", order_id, extra=about(order_id))
             return self.settings

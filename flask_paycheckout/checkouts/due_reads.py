@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.states import OPEN, Status
-from flask_paycheckout.checkouts.stored import Checkouts, CheckoutSummary
+from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.state_table import lost_races_ignored
@@ -40,11 +40,6 @@ class DueReads:
     parts: Parts
     checkouts: Checkouts
     bookings: Bookings
-
-    @property
-    def single_writer(self) -> bool:
-        """Whether the database has one writer at a time, so that a second thread could only wait for it."""
-        return self.parts.engine().dialect.name == "sqlite"
 
     def note(
         self, checkout: CheckoutMixin, entry: str | None, next_read_at: datetime | None, **values: Any
@@ -88,7 +83,7 @@ class DueReads:
         now: datetime,
         limit: int,
         *,
-        account: str | None = None,
+        account: str,
         failing: bool = False,
         newest_first: bool = False,
     ) -> Sequence[CheckoutMixin]:
@@ -97,20 +92,19 @@ class DueReads:
         If the claimant dies, its claim expires after `Parts.claim`.
 
         :param due_by: claim reads that were due at this time.
-        :param account: claim only reads of this merchant account; None for those of all.
+        :param account: claim only reads of this merchant account.
         :param failing: claim only those whose last read failed; otherwise only the others.
         :param newest_first: claim those that became due last, instead of the longest overdue.
         """
         c = self._table.c
-        due = select(c.id).where(*self._is_due(due_by), c.failed_reads > 0 if failing else c.failed_reads == 0)
-        if account is not None:
-            due = due.where(c.account == account)
+        failed = c.failed_reads > 0 if failing else c.failed_reads == 0
+        due = select(c.id).where(*self._is_due(due_by), failed, c.account == account)
         due = due.order_by(c.next_read_at.desc() if newest_first else c.next_read_at).limit(limit)
         claiming = update(self._table).where(self.checkouts.unlocked(due))
         values = {"next_read_at": now + self.parts.claim} | self._hint_taken(now)
         return self.checkouts.claimed(claiming.values(values).returning(*c))
 
-    def claim_page_read(self, seen: CheckoutSummary, now: datetime) -> CheckoutMixin | None:
+    def claim_page_read(self, seen: CheckoutMixin, now: datetime) -> CheckoutMixin | None:
         """Claim the read of a checkout for a status page.
 
         :returns: the checkout as it is now; None when it was read or claimed since `seen` was loaded, or another

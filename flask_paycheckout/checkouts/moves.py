@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, total_columns
 from flask_paycheckout.checkouts.ruling import Rest
-from flask_paycheckout.checkouts.states import OPEN, SIGNAL_OF, Reason, Status
+from flask_paycheckout.checkouts.states import LIVE, OPEN, SIGNAL_OF, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.database_errors import without_row
 from flask_paycheckout.database.deeds import record_deed
@@ -148,7 +148,7 @@ class Moves:
             with lost_races_ignored(), self.transactions.begin_for(shop=in_session) as (connection, shop):
                 if replaces is not None:
                     connection.execute(self._replace, {"of_id": replaces.id})
-                    if self.checkouts.has_paid(order_id, connection):
+                    if self.checkouts.order_status(order_id, connection) == Status.PAID:
                         # An older checkout paid the order while this one was being made, so give out no second page.
                         # Without an older checkout there is nothing to check, or the unique column refuses the row.
                         raise _OrderPaid
@@ -281,7 +281,7 @@ class Moves:
             return pays
         if to in (Status.ABANDONED, Status.REJECTED):
             # Announce abandonment only when no other checkout of the order can still be paid.
-            return not self.checkouts.has_live(connection, checkout.order_id)
+            return self.checkouts.order_status(checkout.order_id, connection) not in LIVE
         return True
 
     def _store_event(

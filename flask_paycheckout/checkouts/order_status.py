@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import is_crowded
 from flask_paycheckout.checkouts.states import OPEN, FoundBy, Status, best_of
-from flask_paycheckout.checkouts.stored import NEWEST, Checkouts, CheckoutSummary
+from flask_paycheckout.checkouts.stored import NEWEST, Checkouts
 from flask_paycheckout.database.database_errors import is_unavailable
 from flask_paycheckout.service.calls import READ, NotAsked, Service
 from flask_paycheckout.service.limits import SingleFlight
@@ -105,7 +106,7 @@ class OrderStatuses:
         """The order's status as it is stored; nothing is read from the service."""
         return _status_of(*self._look(order_id))
 
-    def _look(self, order_id: str) -> tuple[Sequence[CheckoutSummary], Mapping[str, int]]:
+    def _look(self, order_id: str) -> tuple[Sequence[CheckoutMixin], Mapping[str, int]]:
         """The newest checkouts, and the number of all checkouts in each status."""
         newest = self.checkouts.newest(order_id)
         if len(newest) > NEWEST:
@@ -113,7 +114,7 @@ class OrderStatuses:
         # There are no older ones.
         return newest, Counter([checkout.status for checkout in newest])
 
-    def _read(self, order_id: str, checkout: CheckoutSummary, now: datetime) -> _Read:
+    def _read(self, order_id: str, checkout: CheckoutMixin, now: datetime) -> _Read:
         try:
             with self._reading.of(checkout.checkout_id) as free:
                 if not free:
@@ -135,7 +136,7 @@ class OrderStatuses:
         return _Read.MADE
 
 
-def _due(checkout: CheckoutSummary, now: datetime) -> bool:
+def _due(checkout: CheckoutMixin, now: datetime) -> bool:
     """Whether a status page should read this checkout: it is due, or the newest one after its cool-down."""
     if checkout.status not in OPEN:
         return False
@@ -148,7 +149,7 @@ def _due(checkout: CheckoutSummary, now: datetime) -> bool:
 
 
 def _status_of(
-    newest: Sequence[CheckoutSummary], counts: Mapping[str, int], *, crowded: bool = False, unrecorded: bool = False
+    newest: Sequence[CheckoutMixin], counts: Mapping[str, int], *, crowded: bool = False, unrecorded: bool = False
 ) -> OrderStatus:
     status = best_of(counts)
     final, held = status == Status.PAID, status == Status.HELD

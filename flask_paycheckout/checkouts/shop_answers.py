@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.ruling import Comparison, Ruling, order_disagreement, rule_on_part
-from flask_paycheckout.checkouts.states import Evidence, Reason
+from flask_paycheckout.checkouts.states import Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.database_errors import is_passing
 from flask_paycheckout.database.order_ids import request_of
@@ -90,45 +90,31 @@ class ShopAnswers:
         with self.transactions.open() as transaction:
             total = self.total_in(transaction, order_id)
             # The shop may know no account of an order that cannot be paid, or no such order at all.
-            return total, "" if total is None else self._account_of(transaction, order_id)
+            return total, "" if total is None else self.account_of(order_id)
 
     def account_of(self, order_id: str) -> str:
         """The name of the order's merchant account; "" is the one of the settings."""
-        with self.transactions.open() as transaction:
-            return self._account_of(transaction, order_id)
-
-    def account_now(self, order_id: str) -> str:
-        """The name of the order's merchant account, as the running transaction of `db.session` sees it."""
         if request_of(order_id) is not None:
-            return self._account_of_request(order_id, self.parts.sessions.open_connection())
+            found = self.requests.of_an_order(order_id, self.parts.sessions.open_connection())
+            return "" if found is None else found.account
         account_of = self.parts.callbacks.account_of
-        return require_account_name("" if account_of is None else self.parts.call_shop(account_of, order_id))
-
-    def _account_of(self, transaction: ShopTransaction, order_id: str) -> str:
-        if request_of(order_id) is not None:
-            return self._account_of_request(order_id, transaction.connection)
-        account_of = self.parts.callbacks.account_of
-        return require_account_name("" if account_of is None else transaction.call(account_of, order_id))
-
-    def _account_of_request(self, order_id: str, connection: Connection | None) -> str:
-        found = self.requests.of_an_order(order_id, connection)
-        return "" if found is None else found.account
+        return require_account_name("" if account_of is None else self._ask(account_of, order_id))
 
     def account(self, name: str) -> Account | None:
-        """The keys of a merchant account; None: there is no such account.
-
-        Asked in the running transaction of `db.session`, if there is one: a second one may wait for its locks.
-        """
+        """The keys of a merchant account; None: there is no such account."""
         account = self.parts.callbacks.account
-        if account is None:
-            return None
-        found: Account | None
-        if self.parts.sessions.open_connection() is not None:
-            found = self.parts.call_shop(account, name)
-        else:
-            with self.transactions.open() as transaction:
-                found = transaction.call(account, name)
+        found: Account | None = None if account is None else self._ask(account, name)
         return found
+
+    def _ask(self, function: Callable[..., Any], name: str) -> Any:
+        """Call a function in the running transaction of `db.session`, if there is one.
+
+        A second one would not see an order that the shop is just making, and may wait for its locks.
+        """
+        if self.parts.sessions.open_connection() is not None:
+            return self.parts.call_shop(function, name)
+        with self.transactions.open() as transaction:
+            return transaction.call(function, name)
 
     def order_url(self, order_id: str) -> str | None:
         """The address of the shop's own page of an order; a payment request has none."""
@@ -208,6 +194,7 @@ class OrderTotals:
 
     def rule_without(self, checkout: CheckoutMixin, agrees: Ruling, failure: OrderTotalFailed) -> Ruling:
         """The decision to hold a payment, while the shop cannot say what the order costs now."""
-        reason = Reason.DUPLICATE if self.checkouts.has_paid(checkout.order_id) else Reason.ORDER_TOTAL_FAILED
+        is_paid = self.checkouts.order_status(checkout.order_id) == Status.PAID
+        reason = Reason.DUPLICATE if is_paid else Reason.ORDER_TOTAL_FAILED
         asked = Comparison("order_total now", str(checkout.total), f"raised {failure.text}", False)
         return Ruling(Evidence.DEPOSIT_DISAGREES, reason, (*agrees.compared, asked), failure.text)

@@ -99,14 +99,11 @@ OPEN = frozenset({Status.CREATED, Status.PENDING, Status.ABANDONED})
 COUNTED = frozenset({Status.PART, Status.PAID})
 """States of which the money counts for the order, but for an accepted second payment of a paid one."""
 
-LIVE = (Status.CREATED, Status.PENDING, Status.PART, Status.HELD, Status.PAID)
-"""While a checkout of an order is in one of these states, the order is not abandoned."""
+LIVE = frozenset({Status.CREATED, Status.PENDING, Status.PART, Status.HELD, Status.PAID})
+"""The statuses of orders that are not abandoned."""
 
 UNREMINDED = frozenset({Status.PAID.value, Status.HELD.value, Status.PENDING.value})
 """The statuses of orders that nobody is reminded to pay."""
-
-FINAL = frozenset({Status.PAID, Status.REJECTED})
-"""States that never change."""
 
 SIGNAL_OF = {
     Status.CREATED: "checkout_created",

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, case, func, literal_column, or_, select, update
+from sqlalchemy import Connection, case, func, or_, select, update
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Payment, amount_of, payment_of
 from flask_paycheckout.checkouts.ruling import Balance
 from flask_paycheckout.checkouts.states import COUNTED, LIVE, OPEN, UNREMINDED, Status, best_of
-from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.state_table import StateTable, is_of, parameter
 from flask_paycheckout.errors import UnknownCheckout
 
@@ -30,20 +29,6 @@ NEWEST = 3
 
 # The most orders in one query; every database accepts so many parameters.
 _MOST_AT_ONCE = 500
-
-
-class CheckoutSummary(NamedTuple):
-    """The columns of a checkout that decide whether to read its deposit; cheaper to load than the whole row."""
-
-    id: int
-    checkout_id: str
-    current_order_id: str | None
-    status: str
-    next_read_at: datetime | None
-    last_read_at: datetime | None
-    failed_reads: int
-    reason: str | None
-    account: str
 
 
 class Checkouts(StateTable[CheckoutMixin]):
@@ -96,9 +81,9 @@ class Checkouts(StateTable[CheckoutMixin]):
         """
         return next(iter(self.loaded(self._select_hinted, of_checkout_id=checkout_id)), None)
 
-    def newest(self, order_id: str) -> Sequence[CheckoutSummary]:
+    def newest(self, order_id: str) -> Sequence[CheckoutMixin]:
         """The order's newest checkouts, newest first: `NEWEST`, and one more when there are older ones."""
-        return [_summary(row) for row in self.rows(self._select_newest, of_order_id=order_id)]
+        return self.loaded(self._select_newest, of_order_id=order_id)
 
     def payments(self, order_id: str) -> list[Payment]:
         """The newest payments that arrived for an order, newest first; at most `NEWEST`."""
@@ -136,12 +121,9 @@ class Checkouts(StateTable[CheckoutMixin]):
                 found[order_id].add(status)
         return {order_id: best_of(statuses) for order_id, statuses in found.items()}
 
-    def has_paid(self, order_id: str, connection: Connection | None = None) -> bool:
-        """Whether a checkout of this order paid it.
-
-        :param connection: the connection of the caller's transaction; None for one of its own.
-        """
-        return bool(self.rows(select(self.table.c.id).where(self.table.c.paid_order_id == order_id), connection))
+    def order_status(self, order_id: str, connection: Connection | None = None) -> str:
+        """The status of one order; otherwise like `order_statuses`."""
+        return self.order_statuses([order_id], connection)[order_id]
 
     def balance(self, order_id: str, connection: Connection | None = None, *, lock: bool = False) -> Balance:
         """The payments that count for an order, less their refunds.
@@ -191,26 +173,18 @@ class Checkouts(StateTable[CheckoutMixin]):
         locked = select(c.paid_order_id).where(c.order_id == order_id).order_by(c.id).with_for_update()
         return any(connection.execute(locked).scalars())
 
-    def has_live(self, connection: Connection, order_id: str) -> bool:
-        """Whether a checkout of this order is created, pending, part, held or paid: the order is not abandoned then."""
-        c = self.table.c
-        live = select(c.id).where(c.order_id == order_id, c.status.in_(LIVE)).limit(1)
-        return connection.execute(live).first() is not None
-
     # Statements
 
     @cached_property
     def _select_hinted(self) -> Any:
         c = self.table.c
-        # Literals in single comparisons: a repeated webhook costs this query alone, and each parameter takes time.
-        is_open = [c.status == literal_column(f"'{status.value}'") for status in sorted(OPEN)]
-        is_news = or_(*is_open, c.webhooks == literal_column("0"))
+        is_news = or_(c.status.in_(OPEN), c.webhooks == 0)
         return select(self.table).where(is_of(self.table, "checkout_id"), is_news)
 
     @cached_property
     def _select_newest(self) -> Any:
-        rows = select(*self._short).where(is_of(self.table, "order_id"))
-        return rows.order_by(self.table.c.id.desc()).limit(literal_column(str(NEWEST + 1)))
+        rows = select(self.table).where(is_of(self.table, "order_id"))
+        return rows.order_by(self.table.c.id.desc()).limit(NEWEST + 1)
 
     @cached_property
     def _select_balance(self) -> dict[bool, Any]:
@@ -225,21 +199,6 @@ class Checkouts(StateTable[CheckoutMixin]):
     def _count_by_status(self) -> Any:
         status = self.table.c.status
         return select(status, func.count()).where(is_of(self.table, "order_id")).group_by(status)
-
-    @cached_property
-    def _short(self) -> list[Any]:
-        return [self.table.c[name] for name in CheckoutSummary._fields]
-
-
-def _summary(row: Any) -> CheckoutSummary:
-    summary = CheckoutSummary(*row)
-    if summary.next_read_at is None and summary.last_read_at is None:
-        return summary
-    return summary._replace(next_read_at=_utc(summary.next_read_at), last_read_at=_utc(summary.last_read_at))
-
-
-def _utc(stored: datetime | None) -> datetime | None:
-    return None if stored is None else as_utc(stored)
 
 
 _ABANDONED, _PENDING, _REMINDER = "order_abandoned", "order_pending", "payment_reminder"
@@ -274,9 +233,9 @@ class Superseding:
             # A separate statement, since only the next one sees checkouts that were stored while this one waited.
             self.checkouts.lock_order(connection, event.order_id)
         if event.name == _ABANDONED:
-            return self.checkouts.has_live(connection, event.order_id)
+            return self.checkouts.order_status(event.order_id, connection) in LIVE
         if event.name == _REMINDER:
-            status = self.checkouts.order_statuses([event.order_id], connection)[event.order_id]
+            status = self.checkouts.order_status(event.order_id, connection)
             return status in UNREMINDED or self.requests.has_ended(event.order_id, connection)
         c = self.checkouts.table.c
         settled = c.status.in_((Status.PAID, Status.HELD))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import SingletonThreadPool, StaticPool
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.due_reading import DueRound, Workers
+from flask_paycheckout.checkouts.due_reading import DueRound
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.settlement import Settlement
@@ -130,23 +130,12 @@ class Reconciler:
         :param progress: called with the report so far, after each read.
         """
         report = _delivered(self.outbox.deliver_due())
-        accounts = self.due_reads.due_accounts(self.parts.clock()) if self.parts.several_accounts() else None
-        # Late answers of one account may wait beside the others' reads.
         most = self.parts.settings.reconcile_readers
-        readers = most if accounts is None or most == 1 else 2 * most
-        settlers = 1 if self.due_reads.single_writer else min(most, _SETTLERS)
-        with _threads(readers, "paycheckout-read") as reads, _threads(settlers, "paycheckout-settle") as settles:
-            due = DueRound(
-                self.due_reads,
-                self.parts.clock,
-                self.limits,
-                Workers(reads, settles),
-                self.settlement.reading,
-                self.settle,
-                accounts,
-                limit,
-            )
-            for settled in due.run():
+        settlers = 1 if self.parts.engine().dialect.name == "sqlite" else min(most, _SETTLERS)
+        # Late answers of one account may wait beside the others' reads.
+        with _threads(2 * most if most > 1 else 1, "read") as reads, _threads(settlers, "settle") as settles:
+            tools = self.due_reads, self.parts.clock, self.limits, reads, settles
+            for settled in DueRound(*tools, self.settlement.reading, self.settle, limit).run():
                 report += settled
                 if progress is not None:
                     progress(report)
@@ -260,7 +249,7 @@ class PayoutThread:
 
 
 def _threads(most: int, name: str) -> Executor:
-    return _Inline() if most == 1 else ThreadPoolExecutor(most, name)
+    return _Inline() if most == 1 else ThreadPoolExecutor(most, f"paycheckout-{name}")
 
 
 class _Inline(Executor):

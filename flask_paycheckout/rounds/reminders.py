@@ -111,7 +111,7 @@ class Reminders:
                 table, about_it = self.requests, self.requests.of_an_order(one.order_id, connection)
             checkout_id = getattr(about_it, "checkout_id", "")
             event = NewEvent(_NAME, f"{one.order_id}:{number}", checkout_id, one.order_id, extra={"number": number})
-            status = self.checkouts.order_statuses([one.order_id], connection)[one.order_id]
+            status = self.checkouts.order_status(one.order_id, connection)
             if status in UNREMINDED or not number or self._is_stored(connection, event):
                 return None
             return self.events.store(connection, shop, event, table, table.row_of(about_it), now)

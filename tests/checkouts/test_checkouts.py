@@ -26,7 +26,8 @@ def pays(shop: Shop, attempt: Any) -> Moved | None:
 
 def claims(shop: Shop, limit: int = 10, *, failing: bool = False) -> list[str]:
     now = shop.clock.now
-    return [attempt.checkout_id for attempt in shop.runtime.due_reads.claim_due(now, now, limit, failing=failing)]
+    claimed = shop.runtime.due_reads.claim_due(now, now, limit, account="", failing=failing)
+    return [attempt.checkout_id for attempt in claimed]
 
 
 def test_a_due_read_is_claimed_once(shop: Shop) -> None:

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import pytest
 
-from flask_paycheckout.checkouts.due_reading import DueRound, Workers
+from flask_paycheckout.checkouts.due_reading import DueRound
 from flask_paycheckout.service.limits import AccountLimits
 
 READERS = 32
@@ -59,7 +59,6 @@ class World:
         self.reads = self.most_reads = 0
         """The reads under way, and the most of them at once."""
 
-        self.single_writer = True
         self.limits = AccountLimits(READERS)
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = count()
@@ -75,15 +74,14 @@ class World:
 
     def runs(self) -> None:
         """One round."""
-        workers = Workers(cast(Executor, Reading(self)), cast(Executor, Storing(self)))
         due: DueRound[None] = DueRound(
             cast(Any, self),
             lambda: BEGAN + timedelta(seconds=self.now),
             self.limits,
-            workers,
+            cast(Executor, Reading(self)),
+            cast(Executor, Storing(self)),
             lambda attempt: cast(Any, attempt),
             cast(Any, self._settled),
-            self.due_accounts(),
             None,
             now=lambda: self.now,
         )
