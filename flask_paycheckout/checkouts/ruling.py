@@ -57,13 +57,6 @@ def compare(checkout_id: str, due: Total, deposit: Deposit) -> tuple[Comparison,
     )
 
 
-def order_disagreement(asked: Total, now: Total | None) -> Reason | None:
-    """The reason not to accept this payment: `order_not_payable`, `order_changed`, or None when the totals agree."""
-    if now is None:
-        return Reason.ORDER_NOT_PAYABLE
-    return None if now == asked else Reason.ORDER_CHANGED
-
-
 def _same(field: str, asked: str, seen: str | None) -> Comparison:
     return Comparison(field, asked, _shown(seen), isinstance(seen, str) and seen == asked)
 
@@ -156,14 +149,12 @@ def is_exact(amount: Amount | None) -> bool:
         return False
 
 
-def rule_on_part(arrived: Amount | None, total: Total | None, balance: Balance, agrees: Ruling) -> Ruling:
+def rule_on_part(arrived: Amount | None, total: Total, balance: Balance, agrees: Ruling) -> Ruling:
     """Rule on a payment of an order that is paid in parts: it may be less than what is left, and never more.
 
-    :param total: what the order costs now; None when the shop wants no payment.
+    :param total: what the order costs now.
     :param agrees: with the comparisons so far.
     """
-    if total is None:
-        return _held(agrees, Reason.ORDER_NOT_PAYABLE)
     excess = balance.excess(total, Decimal(0) if arrived is None else arrived.amount)
     if excess is None or not isinstance(total, Pay) or (arrived is not None and arrived.currency != total.currency):
         return _held(agrees, Reason.ORDER_CHANGED)

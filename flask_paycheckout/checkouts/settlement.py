@@ -6,6 +6,7 @@ Only a fresh read of the service counts as evidence, whoever asked for it, and w
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, partial
@@ -204,7 +205,9 @@ class Settlement:
                     noted = self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
                     return Settled(noted, moved, tuple(events), failed=True)
                 except Exception as error:
-                    self._note_if_possible(reading, error)
+                    # An error of the database may keep this from being stored, too.
+                    with suppress(SQLAlchemyError):
+                        self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
                     raise
                 if stored is not None:
                     cause.webhook_at = None
@@ -215,15 +218,6 @@ class Settlement:
             if checkout.status not in OPEN:
                 break
         return Settled(checkout, moved, tuple(events))
-
-    def _note_if_possible(self, reading: Reading, error: Exception) -> None:
-        """Store a failure that may be one of the database, which then cannot store it."""
-        checkout = reading.checkout
-        try:
-            self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, reading.cause)
-        except SQLAlchemyError as fault:
-            told = "checkout %s: its failure could not be stored: %s", checkout.checkout_id, first_line(fault)
-            self.parts.log.warning("failures to store", *told, extra=about_checkout(checkout), error=fault)
 
     # The statements
 

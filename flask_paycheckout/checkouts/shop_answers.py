@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import Amount
-from flask_paycheckout.checkouts.ruling import Comparison, Ruling, order_disagreement, rule_on_part
+from flask_paycheckout.checkouts.ruling import Comparison, Ruling, rule_on_part
 from flask_paycheckout.checkouts.states import Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.database_errors import is_passing
@@ -182,13 +182,15 @@ class OrderTotals:
         total = self.total(transaction, checkout)
         balance = self.checkouts.balance(checkout.order_id, transaction.connection, lock=True)
         in_parts = balance.newest_part or is_in_parts(total) or is_in_parts(checkout.total)
-        reason = None if in_parts else order_disagreement(checkout.total, total)
+        reason = None if in_parts or total == checkout.total else Reason.ORDER_CHANGED
+        if total is None:
+            reason = Reason.ORDER_NOT_PAYABLE
         found = "not payable" if total is None else str(total)
         compared = (*ruling.compared, Comparison("order_total now", str(checkout.total), found, not reason))
         told = msgspec.structs.replace(ruling, compared=compared)
         # The move itself refuses a second payment of the order; this gives the reason to hold it.
         reason = Reason.DUPLICATE if balance.is_paid else reason
-        if reason:
+        if reason or total is None:
             return Ruling(Evidence.DEPOSIT_DISAGREES, reason, compared)
         return rule_on_part(arrived, total, balance, told) if in_parts else told
 

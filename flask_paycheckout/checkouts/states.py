@@ -34,24 +34,23 @@ class Evidence(StrEnum):
     TOTAL_REACHED = "the parts that arrived reach what the order costs now"
 
 
-TRANSITIONS: dict[tuple[Status, Evidence], Status] = {
+OPEN = frozenset({Status.CREATED, Status.PENDING, Status.ABANDONED})
+"""States that a read of the deposit can still change."""
+
+_OF_MONEY = {
+    Evidence.DEPOSIT_AGREES: Status.PAID,
+    Evidence.DEPOSIT_IS_PART: Status.PART,
+    Evidence.DEPOSIT_DISAGREES: Status.HELD,
+}
+# The customer may pick a method in the page's last second, so an abandoned checkout can still be paid.
+TRANSITIONS = {(status, evidence): to for status in OPEN for evidence, to in _OF_MONEY.items()} | {
     (Status.CREATED, Evidence.DEPOSIT_OPEN): Status.PENDING,
     # When the first read already sees a closed deposit, the checkout was pending in between, though no read saw that.
     (Status.CREATED, Evidence.DEPOSIT_CLOSED): Status.PENDING,
-    (Status.CREATED, Evidence.DEPOSIT_AGREES): Status.PAID,
-    (Status.CREATED, Evidence.DEPOSIT_IS_PART): Status.PART,
-    (Status.CREATED, Evidence.DEPOSIT_DISAGREES): Status.HELD,
     (Status.CREATED, Evidence.NEVER_PICKED): Status.ABANDONED,
-    (Status.PENDING, Evidence.DEPOSIT_AGREES): Status.PAID,
-    (Status.PENDING, Evidence.DEPOSIT_IS_PART): Status.PART,
-    (Status.PENDING, Evidence.DEPOSIT_DISAGREES): Status.HELD,
     (Status.PENDING, Evidence.DEPOSIT_CLOSED): Status.ABANDONED,
     (Status.PENDING, Evidence.DEPOSIT_STALLED): Status.ABANDONED,
-    # The customer may pick a method in the page's last second, so an abandoned checkout can still be paid.
     (Status.ABANDONED, Evidence.DEPOSIT_OPEN): Status.PENDING,
-    (Status.ABANDONED, Evidence.DEPOSIT_AGREES): Status.PAID,
-    (Status.ABANDONED, Evidence.DEPOSIT_IS_PART): Status.PART,
-    (Status.ABANDONED, Evidence.DEPOSIT_DISAGREES): Status.HELD,
     (Status.HELD, Evidence.ACCEPTED): Status.PAID,
     (Status.HELD, Evidence.ACCEPTED_AS_PART): Status.PART,
     (Status.HELD, Evidence.REJECTED): Status.REJECTED,
@@ -93,9 +92,6 @@ REASON_OF: dict[Evidence, Reason] = {
 }
 """The reason that is stored when this evidence abandons a checkout."""
 
-OPEN = frozenset({Status.CREATED, Status.PENDING, Status.ABANDONED})
-"""States that a read of the deposit can still change."""
-
 COUNTED = frozenset({Status.PART, Status.PAID})
 """States of which the money counts for the order, but for an accepted second payment of a paid one."""
 
@@ -104,6 +100,9 @@ LIVE = frozenset({Status.CREATED, Status.PENDING, Status.PART, Status.HELD, Stat
 
 UNREMINDED = frozenset({Status.PAID.value, Status.HELD.value, Status.PENDING.value})
 """The statuses of orders that nobody is reminded to pay."""
+
+FINAL = frozenset({Status.PAID, Status.REJECTED})
+"""States that never change."""
 
 SIGNAL_OF = {
     Status.CREATED: "checkout_created",

@@ -7,11 +7,10 @@ writes nothing.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 LONGEST = 600
 """Seconds after which work counts as hung, so that its lease is no longer renewed."""
-
-_log = logging.getLogger("flask_paycheckout")
 
 
 class LeaseRenewal:
@@ -81,14 +78,8 @@ class LeaseRenewal:
                 under_way = list(self._under_way.values())
             for began, renew in under_way:
                 if time.monotonic() - began < self._longest:
-                    _try(renew)
-
-
-def _try(renew: Callable[[], object]) -> None:
-    try:
-        renew()
-    except Exception as error:
-        _log.debug("a lease could not be renewed: %s", type(error).__name__)
+                    with suppress(Exception):
+                        renew()
 
 
 RENEWAL = PerProcess(LeaseRenewal)
