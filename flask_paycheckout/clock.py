@@ -31,6 +31,11 @@ def as_utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+def doubled(failures: int, first: timedelta, longest: timedelta) -> timedelta:
+    """The pause after this many failures in a row: `first` at first, doubled after each, `longest` at most."""
+    return min(first * (1 << min(max(failures - 1, 0), 12)), longest)
+
+
 def moment_after(now: datetime, expires: datetime | timedelta) -> datetime:
     """The time that a caller gives as `expires`: an aware time, or the time from now.
 

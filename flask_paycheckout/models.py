@@ -59,7 +59,7 @@ class Models:
         return cast("Table", self.Booking.__table__)
 
     def row_of(self, subject: object) -> dict[str, Any]:
-        """The values of a checkout, payout or request, by the names of the table's columns."""
+        """The values of a checkout, event, payout or request, by the names of the table's columns."""
         return {column: vars(subject)[attribute] for column, attribute in self._attributes[type(subject)]}
 
     def of_row(self, model: type[Row], row: Mapping[Any, Any]) -> Row:
@@ -77,7 +77,7 @@ class Models:
     @cached_property
     def _attributes(self) -> dict[type[Any], list[tuple[str, str]]]:
         """The columns of the tables of these classes, each with the name of its attribute."""
-        mappers = {model: class_mapper(model) for model in (self.Checkout, self.Payout, self.Request)}
+        mappers = {model: class_mapper(model) for model in (self.Checkout, self.Event, self.Payout, self.Request)}
         return {
             model: [(column.name, mapper.get_property_by_column(column).key) for column in mapper.local_table.c]
             for model, mapper in mappers.items()

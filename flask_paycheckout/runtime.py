@@ -227,7 +227,7 @@ class Runtime:
 
     @made_once
     def event_queue(self) -> EventQueue:
-        return EventQueue(self.parts, self.checkouts, self.payouts, self.requests)
+        return EventQueue(self.engine, self.models, self.checkouts, self.payouts, self.requests)
 
     @made_once
     def receiver_runs(self) -> ReceiverRuns:

@@ -194,7 +194,7 @@ class Moves:
                 if asks_shop and connection.dialect.name == "sqlite" and not self._lock(connection, checkout):
                     return None
                 decided = move if isinstance(move, Move) else move(cast("ShopTransaction", shop))
-                return self._store_move(connection, shop, checkout, decided, now)
+                return self.move_in(connection, shop, checkout, decided, now)
             return None
         except IntegrityError as error:
             unmoved = (c.id == checkout.id) & (c.revision == checkout.revision)
@@ -210,7 +210,7 @@ class Moves:
         taken = update(self.checkouts.table).where(*unmoved).values(revision=c.revision)
         return connection.execute(taken).rowcount == 1
 
-    def _store_move(
+    def move_in(
         self,
         connection: Connection,
         shop: ShopTransaction | None,
@@ -220,6 +220,13 @@ class Moves:
         *,
         leased: bool = True,
     ) -> Moved | None:
+        """Move a checkout in a transaction that the caller commits.
+
+        :param shop: the transaction of the shop's session; None when no signal of the move has an atomic receiver.
+        :param leased: whether the caller delivers the events; otherwise they are due for every process.
+        :returns: None when the checkout moved meanwhile.
+        :raises ReceiverFailed: an atomic receiver raised; the caller must roll back.
+        """
         to, order_id = move.to, checkout.order_id
         values = {**move.values, "status": to.value, "reason": move.reason and str(move.reason)}
         values |= {"moved_at": now, "revision": checkout.revision + 1}
@@ -266,14 +273,6 @@ class Moves:
     def _exists(self, condition: ColumnElement[bool]) -> bool:
         ((found,),) = self.checkouts.rows(select(exists().select_from(self.checkouts.table).where(condition)))
         return bool(found)
-
-    def move_in(self, transaction: ShopTransaction, checkout: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
-        """Move a checkout in a transaction that the caller commits; its events are due for every process then.
-
-        :returns: None when the checkout moved meanwhile.
-        :raises ReceiverFailed: an atomic receiver raised; the caller must roll back.
-        """
-        return self._store_move(transaction.connection, transaction, checkout, move, now, leased=False)
 
     def _is_news(self, connection: Connection, checkout: CheckoutMixin, to: Status, pays: bool) -> bool:
         """Whether a signal is sent for this move; none is for an accepted second payment."""

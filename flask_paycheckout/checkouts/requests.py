@@ -223,7 +223,7 @@ class PaymentRequests(StateTable[RequestMixin]):
         reference = request_of(order_id)
         return None if reference is None else self.find(reference, connection)
 
-    def has_ended(self, order_id: str, connection: Connection) -> bool:
+    def has_ended(self, order_id: str, connection: Connection | None) -> bool:
         """Whether the request whose order id this is has expired or was withdrawn; False for an order of the shop."""
         found = self.of_an_order(order_id, connection)
         return found is not None and found.status("unpaid", self.parts.clock()) != "unpaid"

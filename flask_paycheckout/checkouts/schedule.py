@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.clock import doubled
 from flask_paycheckout.config.checks import PendingFor
 
 PAGE_VALID = timedelta(minutes=15)
@@ -94,4 +95,4 @@ def next_look(moved_at: datetime, now: datetime) -> datetime:
 
 def after_failures(failures: int, now: datetime) -> datetime:
     """The time of the next try after this many failed reads in a row: 5 s later, doubled each time, 10 min at most."""
-    return now + min(timedelta(seconds=5) * (1 << min(failures - 1, 10)), timedelta(minutes=10))
+    return now + doubled(failures, timedelta(seconds=5), timedelta(minutes=10))

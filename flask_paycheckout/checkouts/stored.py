@@ -21,7 +21,7 @@ from flask_paycheckout.errors import UnknownCheckout
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.requests import PaymentRequests
     from flask_paycheckout.checkouts.shop_answers import ShopAnswers
-    from flask_paycheckout.events.event_queue import QueuedEvent
+    from flask_paycheckout.events.event_model import EventMixin
     from flask_paycheckout.events.events import HeldEvent
 
 NEWEST = 3
@@ -217,19 +217,15 @@ class Superseding:
     requests: PaymentRequests
     answers: ShopAnswers
 
-    def may_happen_to(self, event: HeldEvent | QueuedEvent) -> bool:
-        """Whether events of this name can be superseded at all."""
-        return event.name in (_ABANDONED, _PENDING, _REMINDER)
-
-    def has_happened_to(self, event: HeldEvent | QueuedEvent, connection: Connection, *, lock: bool = False) -> bool:
+    def has_happened_to(self, event: HeldEvent | EventMixin, connection: Connection | None = None) -> bool:
         """Whether this event is no longer true.
 
-        :param lock: lock the order's checkouts, so that the answer stays right until the transaction ends. SQLite has
-            no row locks; there the transaction must have written before.
+        :param connection: a transaction in which the order's checkouts are locked, so that the answer stays right until
+            it ends. SQLite has no row locks; there it must have written before. None for a look without locks.
         """
-        if not self.may_happen_to(event):
+        if event.name not in (_ABANDONED, _PENDING, _REMINDER):
             return False
-        if lock:
+        if connection is not None:
             # A separate statement, since only the next one sees checkouts that were stored while this one waited.
             self.checkouts.lock_order(connection, event.order_id)
         if event.name == _ABANDONED:
@@ -241,8 +237,8 @@ class Superseding:
         settled = c.status.in_((Status.PAID, Status.HELD))
         decided = c.status.in_((Status.PART, Status.PAID, Status.HELD, Status.REJECTED))
         overtaken = or_((c.order_id == event.order_id) & settled, (c.checkout_id == event.checkout_id) & decided)
-        return connection.execute(select(c.id).where(overtaken).limit(1)).first() is not None
+        return bool(self.checkouts.rows(select(c.id).where(overtaken).limit(1), connection))
 
-    def is_unwanted(self, event: HeldEvent | QueuedEvent) -> bool:
+    def is_unwanted(self, event: HeldEvent) -> bool:
         """Whether the shop wants no payment any more that it would remind of; asked in a transaction of its own."""
         return event.name == _REMINDER and not self.answers.is_payable(event.order_id)

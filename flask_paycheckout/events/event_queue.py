@@ -13,69 +13,58 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Update, exists, func, or_, select, tuple_, update
 
-from flask_paycheckout.clock import as_utc
-from flask_paycheckout.database.connections import autocommit, begin_limited
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.order_ids import request_of
+from flask_paycheckout.database.state_table import StateTable
+from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.events import HELD_COLUMNS, LEASE, HeldEvent, Subject
 from flask_paycheckout.events.receivers import nobody_listens
 
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.requests import PaymentRequests
     from flask_paycheckout.checkouts.stored import Checkouts
-    from flask_paycheckout.parts import Parts
     from flask_paycheckout.payouts.stored import Payouts
 
 _RELEASED = {"lease_token": None, "lease_until": None}
 
 
-class QueuedEvent(NamedTuple):
-    """An event that is neither delivered nor superseded, with the columns that decide when it may be delivered."""
-
-    id: int
-    event_id: str
-    name: str
-    checkout_id: str
-    order_id: str
-    payout_reference: str | None
-    receivers_done: str
-    next_attempt_at: datetime
-    lease_until: datetime | None
-
-
-@dataclass(frozen=True)
-class EventQueue:
+@dataclass(frozen=True, eq=False)
+class EventQueue(StateTable[EventMixin]):
     """The undelivered events of one app."""
 
-    parts: Parts
     checkouts: Checkouts
     payouts: Payouts
     requests: PaymentRequests
 
     @property
+    def model(self) -> type[EventMixin]:
+        return self.models.Event
+
+    @property
     def _c(self) -> Any:
-        return self.parts.models.events.c
+        return self.table.c
 
     # What waits
 
-    def of_subject(self, event: HeldEvent) -> list[QueuedEvent]:
+    def of_subject(self, event: HeldEvent) -> list[EventMixin]:
         """The undelivered events of this one's order, or of its payout without an order, in the order they happened."""
         c = self._c
         same = c.order_id == event.order_id if event.order_id else c.payout_reference == event.payout_reference
-        return self._waiting(self._select_waiting.where(same).order_by(c.id))
+        return self.loaded(self._select_waiting.where(same).order_by(c.id))
 
     def due(
         self,
         by: datetime,
         *,
-        after: QueuedEvent | None,
+        after: EventMixin | None,
         limit: int,
         unheard: Collection[str] = (),
         order_id: str | None = None,
-    ) -> list[QueuedEvent]:
+    ) -> list[EventMixin]:
         """One page of the events that were due at a time, sorted by (next_attempt_at, id).
 
         :param after: the last event of the page before; None for the first page.
@@ -89,28 +78,16 @@ class EventQueue:
             conditions.append(tuple_(c.next_attempt_at, c.id) > (after.next_attempt_at, after.id))
         if unheard:
             conditions.append(c.name.not_in(unheard))
-        return self._waiting(self._select_waiting.where(*conditions).order_by(c.next_attempt_at, c.id).limit(limit))
-
-    def _waiting(self, statement: Select[Any]) -> list[QueuedEvent]:
-        with autocommit(self.parts.engine()).connect() as connection:
-            rows = [QueuedEvent(*row) for row in connection.execute(statement)]
-        return [
-            row._replace(
-                next_attempt_at=as_utc(row.next_attempt_at), lease_until=row.lease_until and as_utc(row.lease_until)
-            )
-            for row in rows
-        ]
+        return self.loaded(self._select_waiting.where(*conditions).order_by(c.next_attempt_at, c.id).limit(limit))
 
     @cached_property
     def _select_waiting(self) -> Select[Any]:
-        columns = (self._c[name] for name in QueuedEvent._fields)
-        return select(*columns).where(self._c.next_attempt_at.is_not(None))
+        return select(self.table).where(self._c.next_attempt_at.is_not(None))
 
     def count_waiting(self, order_id: str | None) -> int:
         """Count the events that are neither delivered nor superseded, of one order or of all."""
-        counted = select(func.count()).where(self._c.next_attempt_at.is_not(None), *self._of(order_id))
-        with self.parts.engine().connect() as connection:
-            return int(connection.execute(counted).scalar_one())
+        waiting = self._c.next_attempt_at.is_not(None), *self._of(order_id)
+        return int(self.rows(select(func.count()).where(*waiting))[0][0])
 
     def hurry(self, order_id: str | None, now: datetime) -> None:
         """Make all waiting events due now, except those that a process is delivering."""
@@ -135,7 +112,7 @@ class EventQueue:
         due = [c.next_attempt_at <= now] if only_if_due else []
         free = self._update.where(*self._unfinished(event_id), self._is_free(now), *due)
         lease = {"lease_token": str(uuid.uuid4()), "lease_until": now + LEASE, "attempts": c.attempts + 1}
-        with begin_limited(self.parts.engine()) as connection:
+        with begin_limited(self.engine()) as connection:
             claimed = connection.execute(free.values(lease).returning(*(c[name] for name in HELD_COLUMNS)))
             row = claimed.mappings().one_or_none()
             if row is None:
@@ -144,7 +121,7 @@ class EventQueue:
 
     def subject_of(self, event: HeldEvent) -> Subject:
         """Load the object that an event is about as it is now, detached from any session."""
-        with self.parts.engine().connect() as connection:
+        with self.engine().connect() as connection:
             return self._subject_in(connection, event._asdict())
 
     def _subject_in(self, connection: Connection, event: Mapping[Any, Any]) -> Subject:
@@ -176,8 +153,7 @@ class EventQueue:
     def receivers_done(self, event: HeldEvent) -> list[str]:
         """Read the names of the receivers that are marked as having run."""
         marks = select(self._c.receivers_done).where(self._c.event_id == event.event_id)
-        with self.parts.engine().connect() as connection:
-            return names_of(connection.execute(marks).scalar_one())
+        return names_of(self.rows(marks)[0][0])
 
     def is_held(self, connection: Connection, event: HeldEvent, done: list[str]) -> bool:
         """Whether an event's lease is still held, and exactly these receivers are marked as having run."""
@@ -205,7 +181,7 @@ class EventQueue:
 
     @property
     def _update(self) -> Update:
-        return update(self.parts.models.events)
+        return update(self.table)
 
     def _unfinished(self, event_id: str) -> tuple[ColumnElement[bool], ...]:
         return self._c.event_id == event_id, self._c.delivered_at.is_(None), self._c.superseded_at.is_(None)
@@ -217,7 +193,7 @@ class EventQueue:
         return self._update.where(*self._unfinished(event.event_id), self._c.lease_token == event.lease_token)
 
     def _run(self, statement: Update) -> None:
-        with begin_limited(self.parts.engine()) as connection:
+        with begin_limited(self.engine()) as connection:
             connection.execute(statement)
 
 

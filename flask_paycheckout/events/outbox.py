@@ -15,7 +15,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.database.order_ids import require_order_id
-from flask_paycheckout.events.event_queue import EventQueue, QueuedEvent
+from flask_paycheckout.events.event_model import EventMixin
+from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.events import HeldEvent, about_event
 from flask_paycheckout.events.receiver_runs import Delivery, ReceiverRuns, subject_text
 from flask_paycheckout.events.receivers import Receivers, nobody_listens
@@ -80,7 +81,7 @@ class Outbox:
         self, due_by: datetime, batch: int, *, unheard: Collection[str] = (), order_id: str | None = None
     ) -> Delivery:
         total, failed = Delivery(), set[str]()
-        last: QueuedEvent | None = None
+        last: EventMixin | None = None
         while page := self.queue.due(due_by, after=last, limit=batch, unheard=unheard, order_id=order_id):
             for last in page:
                 total += self._attempt(last.event_id, None, failed)
@@ -136,7 +137,7 @@ class Outbox:
             queue = self.queue.of_subject(mine)
         return total
 
-    def _next(self, queue: Sequence[QueuedEvent], place: int, holding: bool, passed: set[str]) -> QueuedEvent | None:
+    def _next(self, queue: Sequence[EventMixin], place: int, holding: bool, passed: set[str]) -> EventMixin | None:
         """The first event of the queue that can be delivered now.
 
         :param place: the row id of the event that this process was asked to deliver.
@@ -151,9 +152,9 @@ class Outbox:
                 continue
             if self.receivers.is_unheard(queued.name):
                 continue
-            if self.runs.is_superseded(queued):
+            if self.runs.superseding.has_happened_to(queued):
                 return queued
-            if queued.id < place and queued.next_attempt_at > now:
+            if queued.id < place and (queued.next_attempt_at or now) > now:
                 continue
             if holding and queued.id > place:
                 return None

@@ -19,8 +19,10 @@ import msgspec
 from sqlalchemy import SingletonThreadPool, StaticPool
 
 from flask_paycheckout.client.per_process import PerProcess
+from flask_paycheckout.clock import doubled
 from flask_paycheckout.database.connections import begin_limited
-from flask_paycheckout.events.event_queue import EventQueue, QueuedEvent, names_of
+from flask_paycheckout.events.event_model import EventMixin
+from flask_paycheckout.events.event_queue import EventQueue, names_of
 from flask_paycheckout.events.events import HeldEvent, Subject, about_event
 from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_listens
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
@@ -122,7 +124,7 @@ class ReceiverRuns:
     failing: set[str] = field(default_factory=set, init=False)
     """The receivers whose failure was logged with a traceback since their last success."""
 
-    def run(self, event: HeldEvent, queue: Sequence[QueuedEvent]) -> Delivery | None:
+    def run(self, event: HeldEvent, queue: Sequence[EventMixin]) -> Delivery | None:
         """Run the receivers of a held event and release it; None when another process has taken its lease.
 
         :param queue: the undelivered events of its order or payout.
@@ -134,8 +136,8 @@ class ReceiverRuns:
             self.parts.observers.record(Observed.DELIVERY, event.name, outcome, time.perf_counter() - began)
         return delivery
 
-    def _run_receivers(self, event: HeldEvent, queue: Sequence[QueuedEvent]) -> Delivery | None:
-        if self.is_superseded(event) or self._is_unwanted(event):
+    def _run_receivers(self, event: HeldEvent, queue: Sequence[EventMixin]) -> Delivery | None:
+        if self.superseding.has_happened_to(event) or self._is_unwanted(event):
             return self._supersede(event)
         if self.receivers.is_unheard(event.name):
             return self._postpone(event, nobody_listens(event.name))
@@ -186,7 +188,7 @@ class ReceiverRuns:
         return known
 
     def runnable_receivers(
-        self, event: HeldEvent | QueuedEvent, queue: Sequence[QueuedEvent]
+        self, event: HeldEvent | EventMixin, queue: Sequence[EventMixin]
     ) -> tuple[list[Receiver], datetime | None]:
         """The receivers that may get an event now, and the time until which others must wait, if there are others."""
         missing = self._missing(event)
@@ -198,20 +200,13 @@ class ReceiverRuns:
             waited_for = {receiver.name for receiver in self._missing(earlier)}
             if waited_for & {receiver.name for receiver in missing}:
                 blocked |= waited_for
-                end = max(earlier.next_attempt_at, earlier.lease_until or earlier.next_attempt_at)
-                until = end if until is None else max(until, end)
+                until = max(filter(None, (until, earlier.next_attempt_at, earlier.lease_until)))
         return [receiver for receiver in missing if receiver.name not in blocked], until
 
-    def _missing(self, event: HeldEvent | QueuedEvent) -> list[Receiver]:
+    def _missing(self, event: HeldEvent | EventMixin) -> list[Receiver]:
         """The receivers of an event that have not run yet."""
         done = names_of(event.receivers_done)
         return [receiver for receiver in self.receivers.of(event.name) if receiver.name not in done]
-
-    def is_superseded(self, event: HeldEvent | QueuedEvent) -> bool:
-        if not self.superseding.may_happen_to(event):
-            return False
-        with self.parts.engine().connect() as connection:
-            return self.superseding.has_happened_to(event, connection)
 
     def _is_unwanted(self, event: HeldEvent) -> bool:
         """Whether the shop says that an event is no longer true; one that it cannot say so of is delivered."""
@@ -251,7 +246,7 @@ class ReceiverRuns:
         connection = transaction.connection
         if not self.queue.mark(connection, event, done[:-1], done, self.parts.clock() if last else None):
             raise _LeaseLost
-        if self.superseding.has_happened_to(event, connection, lock=True):
+        if self.superseding.has_happened_to(event, connection):
             raise _Superseded
         transaction.commit()
 
@@ -260,8 +255,8 @@ class ReceiverRuns:
         with self.parts.engine().connect() as connection:
             if not self.queue.is_held(connection, event, done[:-1]):
                 raise _LeaseLost
-            if self.superseding.has_happened_to(event, connection):
-                raise _Superseded
+        if self.superseding.has_happened_to(event):
+            raise _Superseded
         transaction.commit()
         with begin_limited(self.parts.engine()) as connection:
             if not self.queue.mark(connection, event, done[:-1], done, self.parts.clock() if last else None):
@@ -299,7 +294,4 @@ def subject_text(event: HeldEvent) -> str:
 
 def _pause(attempts: int) -> timedelta:
     """The time until the next try: until the next reconcile at first, then longer after each."""
-    if attempts == 1:
-        return timedelta(0)
-    doublings: int = min(attempts - 2, 12)
-    return min(_FIRST_PAUSE * (1 << doublings), _LONGEST_PAUSE)
+    return timedelta(0) if attempts == 1 else doubled(attempts - 1, _FIRST_PAUSE, _LONGEST_PAUSE)

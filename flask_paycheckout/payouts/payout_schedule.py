@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from flask_paycheckout.clock import Clock
+from flask_paycheckout.clock import Clock, doubled
 
 FIRST_READ = timedelta(seconds=30)
 """The time from sending a bank transfer to its first read."""
@@ -32,7 +32,7 @@ def try_again(failures: int, now: datetime, retry_after: float | None = None) ->
     :param retry_after: the seconds that the service asked to wait; a day at most is waited for it.
     """
     asked = timedelta(seconds=min(retry_after or 0.0, _DAY.total_seconds()))
-    return now + max(_doubled(failures, *_TRY_AGAIN), asked)
+    return now + max(doubled(failures, *_TRY_AGAIN), asked)
 
 
 def next_read(sent_at: datetime, now: datetime) -> datetime:
@@ -41,10 +41,6 @@ def next_read(sent_at: datetime, now: datetime) -> datetime:
     if age < _DAY:
         return now + min(max(age / 2, FIRST_READ), _TRY_AGAIN[1])
     return now + min(age / 8, _SLOW)
-
-
-def _doubled(failures: int, first: timedelta, longest: timedelta) -> timedelta:
-    return min(first * (1 << min(max(failures - 1, 0), 12)), longest)
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ class Pauses:
         :param seconds: the time that it took.
         """
         failures = self._failed.get(account, (0,))[0] + 1
-        pause = max(_doubled(failures, *_PAUSE), timedelta(seconds=_TIMES_THE_CALL * seconds))
+        pause = max(doubled(failures, *_PAUSE), timedelta(seconds=_TIMES_THE_CALL * seconds))
         self._failed[account] = failures, self.clock() + min(pause, _PAUSE[1])
 
     def answered(self, account: str) -> None:

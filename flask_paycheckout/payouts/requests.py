@@ -229,7 +229,8 @@ class PayoutRequests:
         held = self.parts.models.of_row(self.parts.models.Checkout, refundable.row)
         entry = line(now, Entry.RESOLVED, to=Status.REJECTED, by=by, why=why, rule=Evidence.REJECTED)
         rejection = Move(Status.REJECTED, entry, held.reason, Decision(False, by, why), {"next_read_at": None})
-        if self.moves.move_in(transaction, held, rejection, now) is None:
+        moved = self.moves.move_in(transaction.connection, transaction, held, rejection, now, leased=False)
+        if moved is None:
             raise RuntimeError(f"checkout {held.checkout_id!r} changed although its row is locked")
 
     def _status(self, approve: bool | None, *sums: Amount) -> PayoutStatus:

@@ -155,7 +155,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the event is stored in a second transaction": (
             "checkouts/test_checkouts.py::test_a_move_whose_event_cannot_be_stored_does_not_happen[sqlite]",
-            Before("checkouts.moves:Moves._store_move", "_store_event", "connection.commit()"),
+            Before("checkouts.moves:Moves.move_in", "_store_event", "connection.commit()"),
         ),
         "a start returns a checkout without what the database has set": (
             "database/test_models.py::test_a_start_returns_the_checkout_as_it_is_stored[sqlite]",
@@ -198,7 +198,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a rejection is not told": (
             "checkouts/test_resolve.py::test_each_decision_for_each_reason",
             Swap(
-                "checkouts.moves:Moves._store_move",
+                "checkouts.moves:Moves.move_in",
                 "move.decision is not None",
                 "move.decision is not None and move.decision.accepted",
             ),
@@ -1523,7 +1523,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "The books have each movement of money once, and a line never changes.": {
         "a payment is booked in a second transaction": (
             f"{_BOOKED}::test_a_payment_is_booked_in_the_transaction_that_pays_the_order[sqlite]",
-            Before("checkouts.moves:Moves._store_move", "book_checkout", "connection.commit()"),
+            Before("checkouts.moves:Moves.move_in", "book_checkout", "connection.commit()"),
         ),
         "a booking of a payout is stored in a second transaction": (
             "payouts/test_answers.py::test_an_atomic_receiver_that_raises_takes_the_booking_back",
@@ -1709,7 +1709,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a reminder is delivered after the payment": (
             f"{_REMINDED}::test_a_reminder_that_is_no_longer_true_is_superseded[is_paid]",
             Swap(
-                "checkouts.stored:Superseding.may_happen_to",
+                "checkouts.stored:Superseding.has_happened_to",
                 "(_ABANDONED, _PENDING, _REMINDER)",
                 "(_ABANDONED, _PENDING)",
             ),
@@ -1764,7 +1764,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an excess is not told": (
             f"{_PARTS}::test_an_excess_is_told_and_listed_until_it_is_refunded[sqlite]",
-            Swap("checkouts.moves:Moves._store_move", "move.reason == Reason.EXCESS", "False"),
+            Swap("checkouts.moves:Moves.move_in", "move.reason == Reason.EXCESS", "False"),
         ),
         "a refund of an earlier part leaves the excess": (
             f"{_PARTS}::test_an_excess_is_told_and_listed_until_it_is_refunded[sqlite]",
@@ -1780,7 +1780,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an excess is accepted without its refund": (
             f"{_PARTS}::test_what_came_too_much_for_an_order_without_parts[sqlite-given back]",
-            Drop("checkouts.moves:Moves._store_move", "then"),
+            Drop("checkouts.moves:Moves.move_in", "then"),
         ),
         "the next page asks for the whole total": (
             f"{_PARTS}::test_parts_pay_an_order_once_they_reach_its_total[sqlite]",
