@@ -1148,8 +1148,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_ACCOUNTS}::test_rotated_keys_are_used_by_the_call_that_the_old_ones_are_refused_for[start]",
             Swap("service.accounts:Accounts.refused", 'float("-inf")', "known.asked_at"),
         ),
-        "all accounts share one limit of reads": (
-            f"{_ACCOUNTS}::test_keys_that_are_refused_do_not_end_the_round_of_the_others",
+        "all accounts share one window": (
+            f"{_ROUNDS}[waiting-refuses its keys-20]",
             Swap(
                 "service.limits:AccountLimits.add",
                 "AdaptiveLimit(self.most)",
