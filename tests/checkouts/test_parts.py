@@ -16,8 +16,6 @@ from flask_paycheckout import (
     RefundTooLarge,
     TransitionRefused,
     order_paid,
-    order_part_paid,
-    payment_held,
 )
 from flask_paycheckout.testing import Signals
 from tests.alarming import examples
@@ -277,21 +275,6 @@ def test_money_given_back_by_hand_counts(shop: Shop) -> None:
     assert rest(shop) == ("0.00", "100.00", "USD")
 
 
-def test_the_receivers_of_a_part_get_exact_sums_also_later(shop: Shop) -> None:
-    got: list[Any] = []
-
-    @order_part_paid.connect_via(shop.app)
-    def receive(app: object, *, paid: Decimal, left: Decimal, **facts: object) -> None:
-        got.append((paid, left))
-        if len(got) == 1:
-            raise RuntimeError("later")
-
-    pays(shop, "33.33")
-    shop.clock.advance(minutes=10)
-    shop.reconciles()
-    assert got == [(Decimal("33.33"), Decimal("66.67"))] * 2
-
-
 def test_a_receiver_that_fails_breaks_no_page_and_no_settlement_of_a_part(shop: Shop) -> None:
     part = pays(shop, "60").checkout_id
     shop.totals["o-1"] = Pay("60", "USD", parts=True)
@@ -318,17 +301,3 @@ def test_an_order_that_is_paid_in_parts_is_looked_at_no_more(shop: Shop) -> None
     first = pays(shop, "60").checkout_id
     assert pays(shop, "40").status == "paid"
     assert shop.settles(first).next_read_at is None
-
-
-def test_an_excess_reaches_atomic_receivers(shop: Shop) -> None:
-    reasons: list[str] = []
-
-    @payment_held.connect_via(shop.app)
-    @shop.paycheckout.atomic
-    def receive(app: object, *, reason: str, **facts: object) -> None:
-        reasons.append(reason)
-
-    pays(shop, "60")
-    shop.totals["o-1"] = Pay("50", "USD")
-    shop.reconciles()
-    assert reasons == ["excess"]

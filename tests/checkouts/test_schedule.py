@@ -17,41 +17,24 @@ def after(**parts: float) -> datetime:
 
 
 @pytest.mark.parametrize(
-    ("now", "due"),
+    ("status", "now", "due"),
     [
-        (after(), after(seconds=10)),
-        (after(minutes=14), after(minutes=16, seconds=1)),
-        (after(minutes=16, seconds=1), after(minutes=17, seconds=1)),
+        ("created", after(), after(seconds=10)),
+        ("created", after(minutes=14), after(minutes=16, seconds=1)),
+        ("created", after(minutes=16, seconds=1), after(minutes=17, seconds=1)),
+        ("pending", after(), after(seconds=10)),
+        ("pending", after(hours=20), after(hours=20, minutes=5)),
+        ("pending", after(hours=23, minutes=58), after(hours=24, seconds=1)),
+        ("pending", after(hours=30), after(hours=31)),
+        ("abandoned", after(minutes=16), after(minutes=24)),
+        ("abandoned", after(days=2), after(days=2, hours=12)),
+        ("abandoned", after(days=6, hours=20), after(days=7)),
+        ("abandoned", after(days=7), None),
+        ("paid", after(), None),
     ],
 )
-def test_a_created_checkout(now: datetime, due: datetime) -> None:
-    assert schedule.next_read("created", BORN, BORN, now) == due
-
-
-@pytest.mark.parametrize(
-    ("now", "due"),
-    [
-        (after(), after(seconds=10)),
-        (after(hours=20), after(hours=20, minutes=5)),
-        (after(hours=23, minutes=58), after(hours=24, seconds=1)),
-        (after(hours=30), after(hours=31)),
-    ],
-)
-def test_a_pending_checkout(now: datetime, due: datetime) -> None:
-    assert schedule.next_read("pending", BORN - timedelta(days=1), BORN, now) == due
-
-
-@pytest.mark.parametrize(
-    ("now", "due"),
-    [
-        (after(minutes=16), after(minutes=24)),
-        (after(days=2), after(days=2, hours=12)),
-        (after(days=6, hours=20), after(days=7)),
-        (after(days=7), None),
-    ],
-)
-def test_an_abandoned_checkout(now: datetime, due: datetime | None) -> None:
-    assert schedule.next_read("abandoned", BORN, BORN, now) == due
+def test_the_next_read(status: str, now: datetime, due: datetime | None) -> None:
+    assert schedule.next_read(status, BORN - timedelta(days=status == "pending"), BORN, now) == due
 
 
 @pytest.mark.parametrize(

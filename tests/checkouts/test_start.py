@@ -74,9 +74,12 @@ def test_a_paid_or_held_order_gets_no_other_page(shop: Shop) -> None:
     assert len(shop.service.created) == 2
 
 
-def test_an_order_without_a_total_gets_no_page(shop: Shop) -> None:
-    shop.totals["o-1"] = None
-    with pytest.raises(OrderNotPayable, match=r"'o-1' is not payable: order_total returned None"):
+@pytest.mark.parametrize(
+    ("total", "said"), [(None, "order_total returned None"), ("0.00", "costs nothing")], ids=["unwanted", "free"]
+)
+def test_an_order_that_is_not_payable_gets_no_page_and_is_told_why(shop: Shop, total: str | None, said: str) -> None:
+    shop.paycheckout.order_total(lambda order_id: None if total is None else Pay(total, "USD"))
+    with pytest.raises(OrderNotPayable, match=said):
         shop.starts()
     assert shop.service.created == []
 
@@ -146,10 +149,3 @@ def test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody(shop: Sh
     with checkout_created.connected_to(look, sender=shop.app):
         shop.starts()
     assert stored == [("created", "https://pay.example/checkout/chk-1")]
-
-
-def test_a_free_order_is_not_payable_and_says_why(shop: Shop) -> None:
-    shop.paycheckout.order_total(lambda order_id: Pay("0.00", "USD"))
-    with pytest.raises(OrderNotPayable, match="costs nothing"):
-        shop.starts()
-    assert shop.service.created == []
