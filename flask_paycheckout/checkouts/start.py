@@ -10,6 +10,7 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy.exc import OperationalError
@@ -140,7 +141,7 @@ class Starter:
             if wait := self._refused.left(f"{order_id} {due}", self.parts.clock()):
                 raise NotAsked(CREATE, "the service refused this order a moment ago", wait)
             with self._starting.join(order_id) as (ongoing, mine):
-                if not (mine or ongoing.of_this_thread):
+                if not (mine or ongoing.thread == get_ident()):
                     self._wait_for(ongoing, account)
                     continue
                 if self._starting.last_ended is not ended_before:
@@ -204,7 +205,7 @@ class Starter:
         :raises flask_paycheckout.client.PaymentsError: the other request failed, or takes too long.
         """
         with self.service.waiting(CREATE, account) as seconds:
-            over = ongoing.wait(seconds)
+            over = ongoing.over.wait(seconds)
         if not over:
             raise NotAsked(CREATE, "another request is making this order's checkout", _REFUSED.total_seconds())
         if isinstance(ongoing.error, PaymentsError):

@@ -48,6 +48,9 @@ Made = FiatDisbursement | CryptoDisbursement
 AccessToken = str | Callable[[], str]
 Result = TypeVar("Result")
 
+OTHER_AMOUNT = "the service has it with another amount"
+"""The reason why a person must look at a payout whose amount the service reports otherwise."""
+
 _MAX_TEXT = 500
 _MASKING = "*•"
 
@@ -153,21 +156,21 @@ class PayoutCalls:
             return None
 
     def difference(self, payout: PayoutMixin, made: Made) -> str | None:
-        """The first of amount, currency and destination in which the service's record is another payout's; else None.
+        """Why the service's record is another payout's, by amount, currency and destination; None when it is not.
 
         What the record leaves out is not compared, nor is a destination that cannot be read any more.
         """
         try:
             if made.amount is not None and made.amount != payout.amount:
-                return "amount"
+                return OTHER_AMOUNT
         except ArithmeticError:
             # Another program has stored an amount that is no number.
-            return "amount"
+            return OTHER_AMOUNT
         currency = made.token if isinstance(made, CryptoDisbursement) else made.currency
         if currency is not None and currency != payout.currency:
-            return "currency"
+            return "the service has it with another currency"
         to = self.known_destination(payout)
-        return "destination" if to is not None and goes_elsewhere(to, made) else None
+        return "the service has it with another destination" if to is not None and goes_elsewhere(to, made) else None
 
     def send(self, client: PaymentsClient, batch: Sequence[Addressed]) -> Sequence[Made]:
         """Send payouts of one currency in one call.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.text import trimmed
@@ -151,16 +152,17 @@ def kind_of(to: Destination | ByHand) -> str:
 
 def details_of(to: Destination) -> str:
     """The content of a destination as JSON, from which `destination_of` makes it again."""
-    values = {part.name: getattr(to, part.name) for part in fields(to)}
-    return json.dumps({name: str(value) for name, value in values.items() if value is not None}, sort_keys=True)
+    return msgspec.json.encode(to, enc_hook=str).decode()
 
 
 def destination_of(kind: str, details: str) -> Destination:
     """The destination that `details_of` gave these details of.
 
     :param kind: `bank`, `recipient` or `wallet`.
+    :raises KeyError: there is no such kind.
+    :raises msgspec.DecodeError: these are not its details.
     """
-    made: Destination = _KINDS[kind](**json.loads(details))
+    made: Destination = msgspec.json.decode(details, type=_KINDS[kind])
     return made
 
 

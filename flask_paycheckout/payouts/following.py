@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ import msgspec
 
 from flask_paycheckout.client import FiatDisbursement, PaymentsError, Unauthorized
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.payouts.calls import PayoutCalls, error_text, is_refusal, keys_gone_text
+from flask_paycheckout.payouts.calls import OTHER_AMOUNT, PayoutCalls, error_text, is_refusal, keys_gone_text
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_queue import PayoutQueue
 from flask_paycheckout.payouts.payout_schedule import next_read
@@ -35,7 +34,6 @@ _READS = 2 * _READERS
 _IN_DOUBT = "the answer was lost, and the service cannot be asked about tokens; look on the chain or in its dashboard"
 _ENDS = {"completed": PayoutEvidence.COMPLETED, "failed": PayoutEvidence.FAILED}
 
-Missing = Callable[[PayoutMixin, datetime, datetime], None]
 Read = FiatDisbursement | None | Exception
 
 
@@ -66,7 +64,7 @@ class Following:
             failed = {
                 account
                 for (account, _), payouts in groupby(sorted(asked, key=_sent_with), _sent_with)
-                if not self.look_up(list(payouts), results, results.missed)
+                if not self.look_up(list(payouts), results)
             }
             results.deliver()
             ended |= failed
@@ -84,12 +82,8 @@ class Following:
             else:
                 yield payout
 
-    def look_up(self, payouts: Sequence[PayoutMixin], results: PayoutResults, missing: Missing) -> bool:
-        """Look up claimed payouts; False when there was no answer, which proves nothing.
-
-        :param missing: stores that the keys which sent a payout did not find it, given the times when the look-up began
-            and ended, by the database's clock.
-        """
+    def look_up(self, payouts: Sequence[PayoutMixin], results: PayoutResults) -> bool:
+        """Look up claimed payouts; False when there was no answer, which proves nothing."""
         if not payouts:
             return True
         began = self.database_clock()
@@ -108,9 +102,9 @@ class Following:
         for payout in payouts:
             made = looked_up.found.get(payout.service_reference)
             if made is not None:
-                results.found(payout, made, self.calls.difference(payout, made), PayoutEvidence.FOUND)
+                results.found(payout, made, PayoutEvidence.FOUND, self.calls.difference(payout, made))
             elif looked_up.proves_absence:
-                missing(payout, began, ended)
+                results.missed(payout, began, ended)
             else:
                 results.in_doubt(payout, keys_gone_text(payout.client_id))
         return True
@@ -179,8 +173,8 @@ class Following:
             results.unread(payout, "the service knows no disbursement with its reference")
         elif (foreign := _foreign(payout, read)) is not None:
             results.unread(payout, foreign)
-        elif (differing := self.calls.difference(payout, read)) is not None:
-            results.unread(payout, f"the service has it with another {differing}", **_other_amount(differing, read))
+        elif (problem := self.calls.difference(payout, read)) is not None:
+            results.unread(payout, problem, **_other_amount(problem, read))
         elif (evidence := _ENDS.get(str(read.status).lower())) is not None:
             results.ended(payout, read, evidence)
         else:
@@ -196,9 +190,9 @@ def _foreign(payout: PayoutMixin, read: FiatDisbursement) -> str | None:
     return None
 
 
-def _other_amount(differing: str, read: FiatDisbursement) -> dict[str, Any]:
+def _other_amount(problem: str, read: FiatDisbursement) -> dict[str, Any]:
     """The columns for the amount that the service reports of a payout, if that is what differs."""
-    amount = read.amount if differing == "amount" else None
+    amount = read.amount if problem == OTHER_AMOUNT else None
     other = amount is not None and amount > 0
     return {"reported_amount": f"{amount:f}" if other else None, "disbursement_id": read.disbursement_id}
 

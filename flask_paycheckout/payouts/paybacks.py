@@ -59,37 +59,14 @@ class RefundLimits:
         """The table of checkouts."""
         return self.models.checkouts
 
-    def lock(self, connection: Connection, checkout_id: str) -> Refundable:
+    def lock(self, connection: Connection, checkout_id: str, *, taking: bool = True) -> Refundable:
         """Lock a checkout until the transaction ends, and read how much of its money can be refunded.
 
+        :param taking: whether more of it shall be refunded, and not less.
         :raises UnknownCheckout: no such checkout is stored.
         :raises NothingToRefund: no money arrived, or what arrived is not settled yet.
         :raises PaybackRefused: a person has recorded that the money was paid back by hand.
         """
-        refundable = self._locked(connection, checkout_id)
-        status, payback = refundable.row["status"], refundable.row["payback"]
-        if refundable.arrived.amount <= 0 or status in OPEN:
-            raise NothingToRefund(checkout_id, status)
-        if payback == PAID_BACK:
-            raise PaybackRefused(checkout_id, status, payback, pays_order=False)
-        return refundable
-
-    def take(self, connection: Connection, refundable: Refundable, amount: Decimal) -> None:
-        """Take a refund from what arrived.
-
-        :param refundable: as `lock` returned it in this transaction.
-        :raises RefundTooLarge: refunds would be more than what arrived.
-        """
-        if amount > refundable.rest:
-            raise RefundTooLarge(refundable.row["checkout_id"], amount, refundable.rest, refundable.arrived.currency)
-        self._set(connection, refundable, EXACT.minus(amount))
-
-    def give_back(self, connection: Connection, checkout_id: str, amount: Decimal) -> None:
-        """Take a refund out of the sum again, as it was cancelled or has failed."""
-        refundable = self._locked(connection, checkout_id)
-        self._set(connection, refundable, amount)
-
-    def _locked(self, connection: Connection, checkout_id: str) -> Refundable:
         c = self.table.c
         if connection.dialect.name != "sqlite":
             # All checkouts of the order, in their order: what is left of the order depends on each of them.
@@ -98,13 +75,22 @@ class RefundLimits:
         row = locked(connection, self.table, checkout_id)
         if row is None:
             raise UnknownCheckout(checkout_id)
-        payment = payment_of(row)
-        if payment is None or payment.paid is None:
-            raise NothingToRefund(checkout_id, row["status"])
-        return Refundable(payment.paid, rest_of(payment.paid.amount, row["refunded_amount"]), row)
+        status, payback, payment = row["status"], row["payback"], payment_of(row)
+        paid = None if payment is None else payment.paid
+        if paid is None or (taking and (paid.amount <= 0 or status in OPEN)):
+            raise NothingToRefund(checkout_id, status)
+        if taking and payback == PAID_BACK:
+            raise PaybackRefused(checkout_id, status, payback, pays_order=False)
+        return Refundable(paid, rest_of(paid.amount, row["refunded_amount"]), row)
 
-    def _set(self, connection: Connection, refundable: Refundable, change: Decimal) -> None:
-        c, row, rest = self.table.c, refundable.row, EXACT.add(refundable.rest, change)
+    def take(self, connection: Connection, refundable: Refundable, amount: Decimal) -> None:
+        """Take a refund from what arrived.
+
+        :param refundable: as `lock` returned it in this transaction.
+        :param amount: negative for what a refund that was cancelled, or has failed, gives back.
+        :raises RefundTooLarge: refunds would be more than what arrived.
+        """
+        c, row, rest = self.table.c, refundable.row, EXACT.subtract(refundable.rest, amount)
         refunded = EXACT.subtract(refundable.arrived.amount, rest)
         before = c.refunded_amount.is_not_distinct_from(row["refunded_amount"])
         values: dict[str, Any] = {"refunded_amount": f"{refunded:f}" if refunded else None}
@@ -112,21 +98,21 @@ class RefundLimits:
             values["payback"] = REFUNDED
         elif row["payback"] == REFUNDED:
             values["payback"] = None
-        changed = connection.execute(update(self.table).where(c.id == row["id"], before).values(values))
-        if changed.rowcount != 1:
-            # The row is locked, so only a database without row locks and with several writers comes here.
-            raise RefundTooLarge(row["checkout_id"], refunded, rest, refundable.arrived.currency)
+        changing = update(self.table).where(c.id == row["id"], before).values(values)
+        # The row is locked, so only a database without row locks and with several writers has another sum by now.
+        if amount > max(refundable.rest, Decimal(0)) or connection.execute(changing).rowcount != 1:
+            raise RefundTooLarge(row["checkout_id"], amount, refundable.rest, refundable.arrived.currency)
         if row["status"] == Status.PART or row["paid_order_id"] is not None:
-            self._change_excess(connection, row["order_id"], change)
+            self._change_excess(connection, row["order_id"], amount)
 
-    def _change_excess(self, connection: Connection, order_id: str, change: Decimal) -> None:
+    def _change_excess(self, connection: Connection, order_id: str, amount: Decimal) -> None:
         """Count a refund of one of its payments against what exceeds the total of an order with parts."""
         c = self.table.c
         paid = c.paid_order_id == order_id, c.excess.is_not(None)
         row = connection.execute(select(c.excess, c.reason, c.payback).where(*paid)).one_or_none()
         if row is None:
             return
-        excess = EXACT.add(Decimal(row.excess), change)
+        excess = EXACT.subtract(Decimal(row.excess), amount)
         values: dict[str, Any] = {"excess": f"{excess:f}"}
         if excess > 0:
             values["reason"] = Reason.EXCESS.value

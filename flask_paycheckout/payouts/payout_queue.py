@@ -6,7 +6,7 @@ A claim ends at `next_attempt_at`, so that the rows of a process that died are f
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -14,7 +14,6 @@ from functools import cached_property
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from sqlalchemy import (
     ColumnElement,
     and_,
@@ -38,7 +37,6 @@ from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import installation_key
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.limits import Cooldown
-from flask_paycheckout.totals import is_token
 
 if TYPE_CHECKING:
     from flask_paycheckout.parts import Parts
@@ -56,27 +54,6 @@ _MOST = 10
 _BETWEEN_HINTS = timedelta(minutes=1)
 
 
-class ReadyPayout(msgspec.Struct, frozen=True):
-    """The payout that has been ready for the longest time."""
-
-    id: int
-    account: str
-    currency: str
-    alone: bool
-    paid_by: str | None
-    """The account that must pay it again, as its money may have paid already; None: any."""
-
-
-class Backlog(msgspec.Struct, frozen=True):
-    """The work that waits."""
-
-    due: bool
-    """Whether anything is due to be sent, looked up or read."""
-
-    ready: int
-    """The number of payouts that are ready to be sent, now or later."""
-
-
 @dataclass(frozen=True, eq=False)
 class PayoutQueue:
     """Claims the due payouts of one app."""
@@ -85,8 +62,8 @@ class PayoutQueue:
     payouts: Payouts
     _has_key: Event = field(default_factory=Event, init=False)
 
-    def backlog(self, due_by: datetime) -> Backlog:
-        """Count the work that waits.
+    def backlog(self, due_by: datetime) -> tuple[bool, int]:
+        """Whether anything is due to be sent, looked up or read, and the number of payouts that are ready to be sent.
 
         A shop reconciles before it pays out, so that each backup from which it forgets payouts has the key of their
         service references.
@@ -99,30 +76,26 @@ class PayoutQueue:
         due = exists().where(c.status.in_((*_TIMED, _READY, _SENDING, _SENT)), c.next_attempt_at <= due_by)
         ready = select(func.count()).where(c.status == _READY).scalar_subquery()
         ((any_due, count),) = self.payouts.rows(select(due, ready))
-        return Backlog(bool(any_due), int(count))
+        return bool(any_due), int(count)
 
     def overdue(self, due_by: datetime) -> Sequence[PayoutMixin]:
         """Payouts that nobody claimed in time, or that waited for this day; as many as one round moves."""
-        table = self.payouts.table
-        due = select(table).where(table.c.status.in_(_TIMED), table.c.next_attempt_at <= due_by)
-        return self.payouts.loaded(due.order_by(table.c.next_attempt_at).limit(_MOVED))
+        return self.payouts.loaded(self._oldest(_TIMED, due_by, _MOVED))
 
     def next_ready(
         self, due_by: datetime, without: Collection[str] = (), locked: Collection[int] = ()
-    ) -> ReadyPayout | None:
+    ) -> PayoutMixin | None:
         """The payout that is to be sent next, not claimed yet.
 
         :param without: merchant accounts that send nothing now.
         :param locked: ids of payouts that other transactions hold.
         """
         c = self.payouts.table.c
-        columns = (c[name] for name in ReadyPayout.__struct_fields__)
         free = c.account.not_in(without), c.id.not_in(locked)
-        found = self.payouts.rows(self._oldest(_READY, due_by, 1, *free).with_only_columns(*columns))
-        return ReadyPayout(*found[0]) if found else None
+        return next(iter(self.payouts.loaded(self._oldest((_READY,), due_by, 1, *free))), None)
 
     def take(
-        self, first: ReadyPayout, due_by: datetime, *, paid_by: str, client_id: str | None
+        self, first: PayoutMixin, due_by: datetime, *, paid_by: str, client_id: str | None
     ) -> Sequence[PayoutMixin]:
         """Claim a ready payout to be sent, with others that can go in the same call.
 
@@ -134,73 +107,13 @@ class PayoutQueue:
         :returns: the payouts, now sending, with one lease; empty when other processes have claimed them.
         """
         now, c = self.parts.clock(), self.payouts.table.c
-        if first.alone or is_token(first.currency) or first.paid_by is not None:
+        if first.alone or first.is_token or first.paid_by is not None:
             those = [c.id == first.id]
         else:
             those = [c.account == first.account, c.currency == first.currency, c.alone.is_(False), c.paid_by.is_(None)]
-        ids = self._oldest(_READY, due_by, self.parts.settings.payout_batch, *those)
-        limit = self.parts.settings.daily_limit.get(first.currency)
-        if limit is not None:
-            return self._take_within(limit, first.currency, ids, due_by, now, paid_by, client_id)
-        return self.payouts.claimed(self._taking(ids, due_by, now, paid_by, client_id))
-
-    def _take_within(
-        self,
-        limit: Decimal,
-        currency: str,
-        ids: Any,
-        due_by: datetime,
-        now: datetime,
-        paid_by: str,
-        client_id: str | None,
-    ) -> Sequence[PayoutMixin]:
-        """Claim those of these payouts that the account may still send today; the others wait for the next day."""
-        table, days, day = self.payouts.table, self.parts.models.days, now.date().isoformat()
-        key = {"account": paid_by, "currency": currency, "day": day}
-        columns = (table.c[name] for name in ("id", "amount", "counted_on", "over_limit"))
-        admitted, beyond = list[int](), list[int]()
-        with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
-            sent = locked_sum(connection, days, key)
-            for one in connection.execute(ids.with_only_columns(*columns).with_for_update(skip_locked=True)).all():
-                # A payout counts once a day, however often it is tried.
-                counted, total = one.counted_on == day, EXACT.add(sent, Decimal(one.amount))
-                if counted or one.over_limit or total <= limit:
-                    admitted.append(one.id)
-                    sent = sent if counted else total
-                else:
-                    beyond.append(one.id)
-            connection.execute(update(days).filter_by(**key).values(amount=f"{sent:f}"))
-            if beyond:
-                connection.execute(self._beyond(beyond, limit, currency, now))
-            taking = self._taking(select(table.c.id).where(table.c.id.in_(admitted)), due_by, now, paid_by, client_id)
-            taken = connection.execute(taking.values(counted_on=day)).mappings().all()
-            return [self.payouts.made(row) for row in sorted(taken, key=lambda row: row["id"])]
-        return []
-
-    def _beyond(self, ids: Sequence[int], limit: Decimal, currency: str, now: datetime) -> Any:
-        """The statement by which payouts wait that would exceed the daily limit."""
-        c = self.payouts.table.c
-        entry = line(now, Entry.MOVED, to=PayoutStatus.WAITING, rule=PayoutEvidence.OVER_LIMIT)
-        problem = f"it would exceed the daily limit of {limit:f} {currency}: it waits for the next day, or for approval"
-        return (
-            update(self.payouts.table)
-            .where(c.id.in_(ids))
-            .values(
-                status=_WAITING,
-                moved_at=now,
-                next_attempt_at=now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1),
-                problem=problem,
-                problem_since=now,
-                changes=c.changes + 1,
-                history=appended(c.history, entry, always=False),
-            )
-        )
-
-    def _taking(self, ids: Any, due_by: datetime, now: datetime, paid_by: str, client_id: str | None) -> Any:
-        """The statement that claims ready payouts to be sent."""
-        c = self.payouts.table.c
+        due = self._oldest((_READY,), due_by, self.parts.settings.payout_batch, *those)
         entry = line(now, Entry.MOVED, to=PayoutStatus.SENDING, rule=PayoutEvidence.TAKEN)
-        return self._claiming(ids, now, c.status == _READY, c.next_attempt_at <= due_by).values(
+        taking = self._claiming(due, now, c.status == _READY, c.next_attempt_at <= due_by).values(
             status=_SENDING,
             moved_at=now,
             taken_at=func.coalesce(c.taken_at, now),
@@ -211,6 +124,45 @@ class PayoutQueue:
             client_id=func.coalesce(c.client_id, client_id),
             history=appended(c.history, entry, always=False),
         )
+        limit = self.parts.settings.daily_limit.get(first.currency)
+        if limit is None:
+            return self.payouts.claimed(taking)
+        return self._take_within(limit, {"account": paid_by, "currency": first.currency}, due, taking, now)
+
+    def _take_within(
+        self, limit: Decimal, payer: Mapping[str, str], due: Any, taking: Any, now: datetime
+    ) -> Sequence[PayoutMixin]:
+        """Claim those of these payouts that the account may still send today; the others wait for the next day.
+
+        :param payer: the account and currency whose limit it is.
+        :param taking: the statement that claims all of them.
+        """
+        days, midnight = self.parts.models.days, now.replace(hour=0, minute=0, second=0, microsecond=0)
+        key, admitted = {**payer, "day": now.date().isoformat()}, list[int]()
+        told = f"{limit:f} {payer['currency']}: it waits for the next day, or for approval"
+        waiting = {
+            "status": _WAITING,
+            "moved_at": now,
+            "next_attempt_at": midnight + timedelta(days=1),
+            "problem": f"it would exceed the daily limit of {told}",
+            "problem_since": now,
+        }
+        entry = line(now, Entry.MOVED, to=PayoutStatus.WAITING, rule=PayoutEvidence.OVER_LIMIT)
+        with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
+            sent = locked_sum(connection, days, key)
+            for payout in self.payouts.loaded(due.with_for_update(skip_locked=True), connection):
+                # A payout counts once a day, however often it is tried.
+                counted, total = payout.counted_on == key["day"], EXACT.add(sent, payout.amount)
+                if counted or payout.over_limit or total <= limit:
+                    admitted.append(payout.id)
+                    sent = sent if counted else total
+                else:
+                    self.payouts.change(connection, payout, waiting, entry)
+            connection.execute(update(days).filter_by(**key).values(amount=f"{sent:f}"))
+            admitting = taking.where(self.payouts.table.c.id.in_(admitted)).values(counted_on=key["day"])
+            taken = connection.execute(admitting).mappings().all()
+            return [self.payouts.made(row) for row in sorted(taken, key=lambda row: row["id"])]
+        return []
 
     def take_due(
         self, status: str, due_by: datetime, limit: int, without: Collection[str] = ()
@@ -223,8 +175,8 @@ class PayoutQueue:
         :param without: merchant accounts that are not asked now.
         """
         c = self.payouts.table.c
-        ids = self._oldest(status, due_by, limit, c.account.not_in(without))
-        claiming = self._claiming(ids, self.parts.clock(), c.status == status)
+        due = self._oldest((status,), due_by, limit, c.account.not_in(without))
+        claiming = self._claiming(due, self.parts.clock(), c.status == status)
         doubted = or_(c.doubted, and_(c.status == _SENDING, not_(c.refused)))
         return self.payouts.claimed(claiming.values(doubted=doubted))
 
@@ -235,19 +187,20 @@ class PayoutQueue:
         """
         now, c = self.parts.clock(), self.payouts.table.c
         mine = c.lease_token == lease_token, c.status == _SENDING, c.next_attempt_at > now
-        return self.payouts.claimed(self._claiming(select(c.id).where(*mine), now, *mine, lease_token=lease_token))
+        held = select(self.payouts.table).where(*mine)
+        return self.payouts.claimed(self._claiming(held, now, *mine, lease_token=lease_token))
 
-    def _oldest(self, status: str, due_by: datetime, limit: int, *conditions: ColumnElement[bool]) -> Any:
-        """Select the ids of those payouts in a state that have waited for the longest time."""
-        c = self.payouts.table.c
-        due = select(c.id).where(c.status == status, c.next_attempt_at <= due_by, *conditions)
-        return due.order_by(c.next_attempt_at, c.id).limit(limit)
+    def _oldest(self, states: Collection[str], due_by: datetime, limit: int, *conditions: ColumnElement[bool]) -> Any:
+        """Select the due payouts in these states that have waited for the longest time."""
+        table = self.payouts.table
+        due = select(table).where(table.c.status.in_(states), table.c.next_attempt_at <= due_by, *conditions)
+        return due.order_by(table.c.next_attempt_at, table.c.id).limit(limit)
 
-    def _claiming(self, ids: Any, now: datetime, *still: ColumnElement[bool], lease_token: str | None = None) -> Any:
+    def _claiming(self, due: Any, now: datetime, *still: ColumnElement[bool], lease_token: str | None = None) -> Any:
         """A statement that claims those of these payouts that nobody has locked."""
         c = self.payouts.table.c
         lease = {"next_attempt_at": now + self.parts.claim, "lease_token": lease_token or str(uuid.uuid4())}
-        claiming = update(self.payouts.table).where(self.payouts.unlocked(ids), *still)
+        claiming = update(self.payouts.table).where(self.payouts.unlocked(due.with_only_columns(c.id)), *still)
         return claiming.values(lease | {"changes": c.changes + 1}).returning(*c)
 
     @cached_property

@@ -120,37 +120,38 @@ class PayoutResults:
 
     # Results of sends and look-ups
 
-    def found(self, payout: PayoutMixin, made: Made, differing: str | None, evidence: PayoutEvidence) -> None:
+    def found(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence, problem: str | None) -> None:
         """Store that the service has the payout; also when the claim was lost meanwhile.
 
-        :param differing: in what the service has another payout under its reference; a person decides then.
+        :param problem: why the service's record may be another payout's; a person decides then.
         """
-        self._answered(payout, self._compared(payout, differing, evidence, _reported(made)))
+        self._answered(payout, self._recorded(payout, evidence, problem, **_reported(made)))
 
-    def sent_earlier(self, payout: PayoutMixin, columns: dict[str, Any], made: Made, differing: str | None) -> None:
+    def sent_earlier(self, payout: PayoutMixin, columns: dict[str, Any], made: Made, problem: str | None) -> None:
         """Store that the service carried out an earlier try, which takes the place of the present one.
 
         :param columns: what names the earlier try.
-        :param differing: as for `found`.
+        :param problem: as for `found`.
         """
-        self.move(payout, self._compared(payout, differing, PayoutEvidence.FOUND, columns | _reported(made)))
+        self.move(payout, self._recorded(payout, PayoutEvidence.FOUND, problem, **columns | _reported(made)))
 
     def sent_before(self, payout: PayoutMixin) -> None:
         """Store that the service has a payout whose answer was noted, but could not be stored as a move."""
-        self.move(payout, self._sent(payout, PayoutEvidence.ACCEPTED, disbursement_id=payout.disbursement_id))
+        noted = payout.disbursement_id
+        self.move(payout, self._recorded(payout, PayoutEvidence.ACCEPTED, None, disbursement_id=noted))
 
-    def differs(self, payout: PayoutMixin, made: Made, problem: str) -> None:
-        """Store that the service has another payout under this reference; a person decides."""
-        self._answered(payout, self._failing(payout, PayoutEvidence.DIFFERS, problem, **_reported(made)))
+    def not_carried_out(
+        self, payout: PayoutMixin, problem: str, retry_after: float | None = None, *, alone: bool = False
+    ) -> None:
+        """Store that the service certainly paid nothing; it is sent again later, under the same reference.
 
-    def not_carried_out(self, payout: PayoutMixin, problem: str, retry_after: float | None = None) -> None:
-        """Store that the service certainly paid nothing; it is sent again later, under the same reference."""
-        again = try_again(payout.failures + 1, self._now(), retry_after)
-        self._to_be_sent(payout, problem, next_attempt_at=again)
-
-    def send_alone(self, payout: PayoutMixin, problem: str) -> None:
-        """Store that its batch was refused; it is sent in a call of its own, in this round if there is time."""
-        self._to_be_sent(payout, problem, alone=True, next_attempt_at=self.started)
+        :param alone: it is sent in a call of its own, in this round if there is time, as its batch was refused.
+        """
+        again = self.started if alone else try_again(payout.failures + 1, self._now(), retry_after)
+        # Other keys may send it the next time, as these have certainly not.
+        keys = {} if payout.doubted else {"client_id": None, "paid_by": None}
+        values = {**keys, "alone": alone or payout.alone, "next_attempt_at": again}
+        self.move(payout, self._failing(payout, PayoutEvidence.NOT_CARRIED_OUT, problem, **values))
 
     def refused(self, payout: PayoutMixin, problem: str) -> None:
         """Store that the service refused it."""
@@ -161,10 +162,11 @@ class PayoutResults:
         self.move(payout, self._failing(payout, PayoutEvidence.IN_DOUBT, problem, doubted=True))
 
     def missed(self, payout: PayoutMixin, began: datetime, ended: datetime) -> None:
-        """Store that a look-up with the keys that sent it did not find it; the second one decides.
+        """Store that a look-up with the keys that sent it did not find it.
 
-        It is sent again then. But where the service refused the last send of one that was in doubt, the refusal may be
-        about what it has carried out and does not show yet. One that was never in doubt has failed by its refusal.
+        One that was never in doubt has failed by its refusal, or is sent alone after that of its batch. Of others the
+        second look-up decides, and they are sent again then. But where the service refused the last send, the refusal
+        may be about what it has carried out and does not show yet.
 
         :param began: when the look-up began, by the database's clock; `ended` likewise.
         """
@@ -172,6 +174,8 @@ class PayoutResults:
         problem = payout.problem or "the service refused it, and has nothing under its reference"
         if payout.refused and not payout.doubted:
             self.refused(payout, problem)
+        elif not payout.doubted:
+            self.not_carried_out(payout, problem, alone=True)
         elif first is None or first > ended:
             entry = line(now, Entry.READ, result="not found at the service")
             self.note(payout, entry, missed_at=ended, next_attempt_at=now + SECOND_LOOK_UP, lease_token=None)
@@ -239,29 +243,19 @@ class PayoutResults:
         self._events += moved.events
         return True
 
-    def _sent(self, payout: PayoutMixin, evidence: PayoutEvidence, **values: Any) -> PayoutMove:
+    def _recorded(
+        self, payout: PayoutMixin, evidence: PayoutEvidence, problem: str | None, **values: Any
+    ) -> PayoutMove:
+        """The move of a payout that the service has, or that a person must compare with what the service has."""
+        if problem is not None:
+            return self._failing(payout, PayoutEvidence.DIFFERS, problem, **values)
         read_at = None if payout.is_token else self._now() + FIRST_READ
         columns = {**HEALED, "missed_at": None, "next_attempt_at": read_at, **values}
         return PayoutMove(evidence, columns, {"disbursement_id": values["disbursement_id"]})
 
-    def _compared(
-        self, payout: PayoutMixin, differing: str | None, evidence: PayoutEvidence, values: dict[str, Any]
-    ) -> PayoutMove:
-        """The move of a payout that the service has, or has with another amount, currency or destination."""
-        if differing is None:
-            return self._sent(payout, evidence, **values)
-        problem = f"the service has it with another {differing}"
-        return self._failing(payout, PayoutEvidence.DIFFERS, problem, **values)
-
     def _failing(self, payout: PayoutMixin, evidence: PayoutEvidence, problem: str, **values: Any) -> PayoutMove:
         facts = {"disbursement_id": values.get("disbursement_id"), "problem": problem}
         return PayoutMove(evidence, {**self._failure(payout, problem), **_UNPLANNED, **values}, facts)
-
-    def _to_be_sent(self, payout: PayoutMixin, problem: str, **values: Any) -> None:
-        if not payout.doubted:
-            # Other keys may send it the next time, as these have certainly not.
-            values |= {"client_id": None, "paid_by": None}
-        self.move(payout, self._failing(payout, PayoutEvidence.NOT_CARRIED_OUT, problem, **values))
 
     def _not_stored(self, payout: PayoutMixin, error: Exception) -> str:
         """Log that something about a payout could not be stored; the reason for people."""

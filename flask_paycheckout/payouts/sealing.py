@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
 from itsdangerous import Signer
 
 from flask_paycheckout.client.hidden import Hidden
@@ -58,7 +59,7 @@ class Sealing:
             details = self._unsealed(details.removeprefix(_SEALED))
         try:
             return destination_of(kind, details)
-        except (ValueError, TypeError, KeyError) as error:
+        except (msgspec.DecodeError, KeyError) as error:
             fault = type(error).__name__
         # Outside of the handler: the error may quote the details.
         raise Unreadable(f"its stored destination cannot be read ({fault})")

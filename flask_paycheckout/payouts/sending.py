@@ -21,9 +21,9 @@ from flask_paycheckout.payouts.calls import (
     is_refusal,
     keys_gone_text,
 )
-from flask_paycheckout.payouts.following import Following, Missing
+from flask_paycheckout.payouts.following import Following
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_queue import PayoutQueue, ReadyPayout
+from flask_paycheckout.payouts.payout_queue import PayoutQueue
 from flask_paycheckout.payouts.payout_schedule import Pauses
 from flask_paycheckout.payouts.payout_states import PayoutEvidence
 from flask_paycheckout.payouts.results import PayoutReport, PayoutResults, due_move
@@ -74,9 +74,9 @@ class PayoutSender:
             # Before anything is claimed.
             self.calls.authorized(access_token)
         results = PayoutResults(self.parts, self.moves, self.outbox)
-        before = self.queue.backlog(results.started)
-        if not before.due:
-            return results.report(before.ready), results.delivery
+        due, ready = self.queue.backlog(results.started)
+        if not due:
+            return results.report(ready), results.delivery
         token = self._setting if access_token is None else access_token
         try:
             self._step(results, lambda: self._let_time_pass(results))
@@ -86,8 +86,8 @@ class PayoutSender:
         finally:
             self.record.write()
             results.deliver()
-        left = self._step(results, lambda: self.queue.backlog(results.started)) or before
-        return results.report(left.ready), results.delivery
+        _, left = self._step(results, lambda: self.queue.backlog(results.started)) or (due, ready)
+        return results.report(left), results.delivery
 
     def _let_time_pass(self, results: PayoutResults) -> None:
         """Cancel payouts that nobody claimed in time, and make those ready that waited for the next day."""
@@ -106,8 +106,8 @@ class PayoutSender:
 
     def idle(self) -> PayoutReport | None:
         """The report of a round that finds nothing due; None when something is."""
-        backlog = self.queue.backlog(self.parts.clock())
-        return None if backlog.due else PayoutReport(left=backlog.ready)
+        due, ready = self.queue.backlog(self.parts.clock())
+        return None if due else PayoutReport(left=ready)
 
     @property
     def _setting(self) -> AccessToken | None:
@@ -160,7 +160,7 @@ class PayoutSender:
             results.deliver()
 
     def _paying(
-        self, first: ReadyPayout, given: AccessToken | None, results: PayoutResults
+        self, first: PayoutMixin, given: AccessToken | None, results: PayoutResults
     ) -> tuple[str, PaymentsClient] | None:
         """The account that pays and its client with its access token; None without one, and nothing is claimed."""
         account = first.account
@@ -227,16 +227,16 @@ class PayoutSender:
                 unnamed.append(one)
         if unnamed:
             results.failed_calls += 1
-            self._lost(unnamed, "the service's answer does not name it", results)
+            self._look_up(unnamed, "the service's answer does not name it", results, doubted=True)
 
     def _named(self, one: Addressed, answers: Sequence[Made], results: PayoutResults) -> None:
         payout, made = one.payout, answers[0]
+        problem = self.calls.difference(payout, made)
         if len({answer.disbursement_id for answer in answers}) > 1:
-            results.differs(payout, made, "the service's answer names it twice")
+            problem = "the service's answer names it twice"
         elif payout.is_token and str(made.status).lower() == "failed":
-            results.differs(payout, made, "the service's answer says that it failed")
-        else:
-            results.found(payout, made, self.calls.difference(payout, made), PayoutEvidence.ACCEPTED)
+            problem = "the service's answer says that it failed"
+        results.found(payout, made, PayoutEvidence.ACCEPTED, problem)
 
     def _failed(self, batch: Sequence[Addressed], error: Exception, results: PayoutResults) -> bool:
         """Store a failed call; False when further calls would fail as well."""
@@ -244,47 +244,35 @@ class PayoutSender:
         if isinstance(error, (TypeError, ValueError, ArithmeticError)):
             # The client could not build the call, so nothing was sent.
             for one in batch:
-                (results.send_alone if several else results.not_carried_out)(one.payout, problem)
+                results.not_carried_out(one.payout, problem, alone=several)
             return True
-        if not isinstance(error, PaymentsError):
-            self._lost(batch, problem, results)
-            return False
         fields = about(account=batch[0].payout.account) if several else about_payout(batch[0].payout)
         told = "%d payouts were not sent, or not for certain: %s", len(batch), problem
         self.parts.log.warning(_SENDS, *told, extra=fields, error=error)
-        if error.carried_out == "unknown":
+        if not isinstance(error, PaymentsError) or error.carried_out == "unknown":
             # A service that fails with its own words may do so because of one of them.
             apart = {"alone": True} if isinstance(error, ServiceFault) and several else {}
-            self._lost(batch, problem, results, **apart)
+            self._look_up(batch, problem, results, doubted=True, **apart)
             return False
         if is_refusal(error):
-            self._refused(batch, problem, results)
+            # One that is bad must not stop the others.
+            self._look_up(batch, problem, results, **{"alone" if several else "refused": True})
             return True
         for one in batch:
             results.not_carried_out(one.payout, problem, error.retry_after)
         return False
 
-    def _refused(self, batch: Sequence[Addressed], problem: str, results: PayoutResults) -> None:
-        """Store a refusal: an earlier call may have carried some out, and one that is bad must not stop the others."""
-        if batch[0].payout.is_token:
-            for one in batch:
-                (results.in_doubt if one.payout.doubted else results.refused)(one.payout, problem)
-        elif len(batch) > 1:
-            self._look_up(batch, problem, results, lambda payout, *_: results.send_alone(payout, problem), alone=True)
-        else:
-            self._look_up(batch, problem, results, results.missed, refused=True)
+    def _look_up(self, batch: Sequence[Addressed], problem: str, results: PayoutResults, **noted: bool) -> None:
+        """Store a failure, and look up the bank transfers whose claim still holds.
 
-    def _lost(self, batch: Sequence[Addressed], problem: str, results: PayoutResults, **noted: bool) -> None:
-        """Store that an answer was lost, and look the bank transfers up."""
-        if batch[0].payout.is_token:
-            for one in batch:
-                results.in_doubt(one.payout, problem)
-        else:
-            self._look_up(batch, problem, results, results.missed, doubted=True, **noted)
+        A call, this one or an earlier one, may have carried them out; the service cannot be asked about tokens.
 
-    def _look_up(
-        self, batch: Sequence[Addressed], problem: str, results: PayoutResults, missing: Missing, **noted: bool
-    ) -> None:
-        """Store that a call failed, with further columns, and look up the payouts whose claim still holds."""
-        held = [results.failed(one.payout, problem, **noted) for one in batch]
-        self.following.look_up([payout for payout in held if payout is not None], results, missing)
+        :param noted: further columns.
+        """
+        if not batch[0].payout.is_token:
+            held = [results.failed(one.payout, problem, **noted) for one in batch]
+            self.following.look_up([payout for payout in held if payout is not None], results)
+            return
+        for one in batch:
+            certain = "refused" in noted and not one.payout.doubted
+            (results.refused if certain else results.in_doubt)(one.payout, problem)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import msgspec
 from sqlalchemy import Connection, func, select
 
+from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
@@ -219,14 +220,11 @@ class PayoutMoves:
         """
         if payout.refund_of is None:
             return
-        before = None if payout.status in RELEASING else payout.counts
-        after = None if to in RELEASING else Decimal(counts)
-        if before == after:
-            return
-        if before is not None:
-            self.limits.give_back(connection, payout.refund_of, before)
-        if after is not None:
-            self.limits.take(connection, self.limits.lock(connection, payout.refund_of), after)
+        before = Decimal(0 if payout.status in RELEASING else payout.exact_counts or 0)
+        after = Decimal(0 if to in RELEASING else counts)
+        if before != after:
+            refundable = self.limits.lock(connection, payout.refund_of, taking=after > before)
+            self.limits.take(connection, refundable, EXACT.subtract(after, before))
 
 
 def _target(payout: PayoutMixin, move: PayoutMove) -> PayoutStatus:

@@ -14,17 +14,16 @@ from datetime import tzinfo
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from flask_paycheckout.client import BearerToken, PaymentsClient, PaymentsError, Signer, TransportFailed
-from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.client.signing import RenewedToken
 from flask_paycheckout.config import Settings, check_account
 from flask_paycheckout.database.order_ids import MAX_ID, is_order_id
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.service.limits import Guarded
 
 if TYPE_CHECKING:
     import httpx
@@ -66,14 +65,14 @@ class Account:
 
     client_id: str
     client_secret: str = field(repr=False)
-    base_url: str | None = field(default=None, kw_only=True)
-    access_token: AccessToken | None = field(default=None, kw_only=True, repr=False)
-    signer: Any = field(default=None, kw_only=True, repr=False)
-    checkout_origins: tuple[str, ...] | None = field(default=None, kw_only=True)
-    public_url: str | None = field(default=None, kw_only=True)
-    shop_name: str | None = field(default=None, kw_only=True)
-    languages: tuple[str, ...] | None = field(default=None, kw_only=True)
-    time_zone: tzinfo | None = field(default=None, kw_only=True)
+    base_url: str | None
+    access_token: AccessToken | None = field(repr=False)
+    signer: Any = field(repr=False)
+    checkout_origins: tuple[str, ...] | None
+    public_url: str | None
+    shop_name: str | None
+    languages: tuple[str, ...] | None
+    time_zone: tzinfo | None
 
     def __init__(
         self,
@@ -188,16 +187,6 @@ class _InUse(msgspec.Struct):
     asked_at: float
 
 
-class _Kept(msgspec.Struct):
-    """What one process keeps."""
-
-    in_use: OrderedDict[str, _InUse] = msgspec.field(default_factory=OrderedDict)
-    """By the account's name, the least recently used first."""
-
-    changing: Lock = msgspec.field(default_factory=Lock)
-    """Never held while the shop is asked."""
-
-
 @dataclass(frozen=True)
 class Accounts:
     """The clients of one app's accounts."""
@@ -214,7 +203,8 @@ class Accounts:
 
     now: Callable[[], float]
     most: int = _MOST_CLIENTS
-    _here: PerProcess[_Kept] = field(default_factory=lambda: PerProcess(_Kept), init=False)
+    _kept: Guarded[OrderedDict[str, _InUse]] = field(default_factory=lambda: Guarded(OrderedDict), init=False)
+    """By the account's name, the least recently used first; never held while the shop is asked."""
 
     def client_of(self, name: str, operation: str = "account") -> PaymentsClient:
         """The client of an account, with the keys that the shop gives for it now, or gave a moment ago.
@@ -243,22 +233,21 @@ class Accounts:
 
         :param client: the one whose keys were refused, which others may have replaced meanwhile; None: the present one.
         """
-        kept = self._here()
-        with kept.changing:
-            known = kept.in_use.get(name)
+        with self._kept.held() as in_use:
+            known = in_use.get(name)
             if known is not None and client in (None, known.client):
                 known.asked_at = float("-inf")
 
     def _used(self, name: str, operation: str) -> _InUse:
-        kept, now = self._here(), self.now()
-        with kept.changing:
-            known = kept.in_use.get(name)
+        now = self.now()
+        with self._kept.held() as in_use:
+            known = in_use.get(name)
             if known is not None and now - known.asked_at < self.cache:
-                kept.in_use.move_to_end(name)
+                in_use.move_to_end(name)
                 return known
         account = self._asked(name, operation)
         try:
-            return self._keep(kept, name, account, now)
+            return self._keep(name, account, now)
         except (ConfigurationError, TypeError, ValueError) as error:
             raise AccountUnavailable(operation, name, str(error)) from error
 
@@ -280,15 +269,15 @@ class Accounts:
         # Outside of the handler, so that the error is not its context.
         raise AccountUnavailable(operation, name, fault)
 
-    def _keep(self, kept: _Kept, name: str, account: Account, now: float) -> _InUse:
-        with kept.changing:
-            known = kept.in_use.get(name)
+    def _keep(self, name: str, account: Account, now: float) -> _InUse:
+        with self._kept.held() as in_use:
+            known = in_use.get(name)
             if known is None or known.account != account:
-                known = kept.in_use[name] = _InUse(account, self.make(account), now)
+                known = in_use[name] = _InUse(account, self.make(account), now)
             known.asked_at = now
-            kept.in_use.move_to_end(name)
-            if len(kept.in_use) > self.most:
-                kept.in_use.popitem(last=False)
+            in_use.move_to_end(name)
+            if len(in_use) > self.most:
+                in_use.popitem(last=False)
             return known
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from threading import Condition, Event, get_ident
+from threading import Condition, Event, Lock, get_ident
 from typing import Generic, TypeVar
 
 from flask_paycheckout.client.per_process import PerProcess
@@ -23,18 +23,21 @@ T = TypeVar("T")
 _MOST_KEPT = 10_000
 
 
-class _Guarded(Generic[T]):
-    """State of one process that one thread at a time may use."""
+class Guarded(Generic[T]):
+    """State of one process that one thread at a time may use.
+
+    :param make: makes the state, at the first use in each process.
+    """
 
     def __init__(self, make: Callable[[], T]) -> None:
-        self._here = PerProcess(lambda: (Condition(), make()))
+        self._here = PerProcess(lambda: (Lock(), make()))
 
     @contextmanager
-    def held(self) -> Iterator[tuple[T, Condition]]:
-        """Yield the state, and the lock, on which a thread may wait for another one's change."""
+    def held(self) -> Iterator[T]:
+        """Yield the state, which other threads wait for until the `with` block ends."""
         lock, state = self._here()
         with lock:
-            yield state, lock
+            yield state
 
 
 # The circuit breaker
@@ -81,14 +84,14 @@ class Breaker:
 
     probe_lasts: float
     now: Callable[[], float] = time.monotonic
-    _state: _Guarded[dict[tuple[str, str], _Circuit]] = field(default_factory=lambda: _Guarded(dict), init=False)
+    _state: Guarded[dict[tuple[str, str], _Circuit]] = field(default_factory=lambda: Guarded(dict), init=False)
 
     def admit(self, key: tuple[str, str]) -> Admission | None:
         """Permission for one call, returned by `answered`, `failed` or `withdrawn`; None while calls are stopped.
 
         :param key: the account and operation.
         """
-        with self._state.held() as (circuits, _):
+        with self._state.held() as circuits:
             circuit = circuits.get(key)
             if circuit is None or not circuit.stopped:
                 return Admission()
@@ -99,12 +102,12 @@ class Breaker:
 
     def answered(self, key: tuple[str, str]) -> bool:
         """Record an answer in time, which allows calls again; True when they were stopped until now."""
-        with self._state.held() as (circuits, _):
+        with self._state.held() as circuits:
             return circuits.pop(key, _Circuit()).stopped
 
     def failed(self, admission: Admission, key: tuple[str, str]) -> bool:
         """Record a call without an answer in time; True when this one stopped further calls."""
-        with self._state.held() as (circuits, _):
+        with self._state.held() as circuits:
             circuit = circuits.setdefault(key, _Circuit())
             if len(circuits) > _MOST_KEPT:
                 del circuits[next(iter(circuits))]
@@ -117,14 +120,14 @@ class Breaker:
 
     def withdrawn(self, admission: Admission, key: tuple[str, str]) -> None:
         """Return a permission unused, so that another call may be the probe."""
-        with self._state.held() as (circuits, _):
+        with self._state.held() as circuits:
             circuit = circuits.get(key)
             if circuit is not None and admission is circuit.probe:
                 circuit.probe, circuit.opens_at = None, self.now()
 
     def wait(self, key: tuple[str, str]) -> float:
         """Seconds until permission may be given again; 0 while calls are allowed."""
-        with self._state.held() as (circuits, _):
+        with self._state.held() as circuits:
             circuit = circuits.get(key)
             return max(0.0, circuit.opens_at - self.now()) if circuit is not None and circuit.stopped else 0.0
 
@@ -180,7 +183,9 @@ class ConcurrencyLimit:
     several_accounts: Callable[[], bool]
     seldom: Collection[str]
     now: Callable[[], float] = time.monotonic
-    _state: _Guarded[list[Slot]] = field(default_factory=lambda: _Guarded(list), init=False)
+    _here: PerProcess[tuple[Condition, list[Slot]]] = field(
+        default_factory=lambda: PerProcess(lambda: (Condition(), [])), init=False
+    )
 
     def take(self, slot: Slot, patience: float) -> bool:
         """Take a slot, to be given back; False when there is none.
@@ -189,7 +194,8 @@ class ConcurrencyLimit:
             which is limited as soon as calls are not quick any more.
         """
         slow_after = self.slow_after if patience else _QUICK
-        with self._state.held() as (taken, changed):
+        changed, taken = self._here()
+        with changed:
             seconds = 0.0 if self._slow_with(taken, slot, _QUICK) else patience
             if not changed.wait_for(lambda: self._has_room(taken, slot, slow_after), seconds):
                 return False
@@ -198,13 +204,15 @@ class ConcurrencyLimit:
             return True
 
     def give_back(self, slot: Slot) -> None:
-        with self._state.held() as (taken, changed):
+        changed, taken = self._here()
+        with changed:
             taken.remove(slot)
             changed.notify_all()
 
     def is_slow(self, account: str, operation: str) -> bool:
         """Whether a call of this operation has been under way for too long."""
-        with self._state.held() as (taken, _):
+        changed, taken = self._here()
+        with changed:
             return bool(self._slow_with(taken, Slot(account, operation), self.slow_after))
 
     def _slow_with(self, taken: list[Slot], slot: Slot, after: float) -> list[Slot]:
@@ -239,11 +247,11 @@ class Cooldown:
 
     length: timedelta
     # The earliest first.
-    _state: _Guarded[dict[str, datetime]] = field(default_factory=lambda: _Guarded(dict), init=False)
+    _state: Guarded[dict[str, datetime]] = field(default_factory=lambda: Guarded(dict), init=False)
 
     def begin(self, what: str, now: datetime) -> bool:
         """Begin a cool-down; False, with nothing changed, while an earlier one lasts, or too many are remembered."""
-        with self._state.held() as (begun, _):
+        with self._state.held() as begun:
             while begun and not self._left(begun[earliest := next(iter(begun))], now):
                 del begun[earliest]
             if len(begun) >= _MOST_KEPT or self._left(begun.get(what), now):
@@ -255,7 +263,7 @@ class Cooldown:
 
     def begun_at(self, what: str) -> datetime | None:
         """When the last call about it began, if that is still remembered."""
-        with self._state.held() as (begun, _):
+        with self._state.held() as begun:
             return begun.get(what)
 
     def left(self, what: str, now: datetime) -> float:
@@ -269,26 +277,16 @@ class Cooldown:
         return max(0.0, (begun + self.length - now).total_seconds())
 
 
+@dataclass(eq=False)
 class OngoingCall:
     """A call under way, on which other threads can wait."""
 
-    def __init__(self) -> None:
-        self._over = Event()
-        self._thread = get_ident()
-        self.error: Exception | None = None
-        """The error that ended the call, if one did."""
+    over: Event = field(default_factory=Event)
+    thread: int = field(default_factory=get_ident)
+    """The thread that makes the call, and would wait for itself."""
 
-    @property
-    def of_this_thread(self) -> bool:
-        """Whether the current thread makes this call, and would wait for itself."""
-        return self._thread == get_ident()
-
-    def wait(self, seconds: float) -> bool:
-        """Wait for the end of the call; False when it takes longer than this many seconds."""
-        return self._over.wait(seconds)
-
-    def end(self) -> None:
-        self._over.set()
+    error: Exception | None = None
+    """The error that ended the call, if one did."""
 
 
 class SingleFlight:
@@ -330,7 +328,7 @@ class SingleFlight:
             # Before its place is free, so that whoever takes that knows.
             self.last_ended = own
             del under_way[what]
-            own.end()
+            own.over.set()
 
 
 # Reads of reconcile

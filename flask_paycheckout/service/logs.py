@@ -11,15 +11,14 @@ import logging
 import sys
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.database_errors import first_line, is_passing, is_unavailable
+from flask_paycheckout.service.limits import Guarded
 from flask_paycheckout.text import moment_text, visible
 
 if TYPE_CHECKING:
@@ -92,15 +91,6 @@ class _Written(msgspec.Struct):
         return self.at <= now < self.at + _MINUTE
 
 
-class _Kept(msgspec.Struct):
-    """What one process keeps."""
-
-    written: dict[tuple[str, str, str], _Written] = msgspec.field(default_factory=dict)
-    """By kind, account, and type of error."""
-
-    changing: Lock = msgspec.field(default_factory=Lock)
-
-
 class FailureLog:
     """Logs failures of one app that may come in great numbers: one line a minute of each kind.
 
@@ -110,7 +100,8 @@ class FailureLog:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._here = PerProcess(_Kept)
+        # By kind, account, and type of error.
+        self._written: Guarded[dict[tuple[str, str, str], _Written]] = Guarded(dict)
 
     def warning(
         self, kind: str, message: str, *args: object, extra: Mapping[str, Any], error: BaseException | None = None
@@ -153,19 +144,20 @@ class FailureLog:
 
     def _before(self, kind: str, account: str, error: str) -> _Written | None:
         """What was left out before this line; None when this one is left out too."""
-        kept, now = self._here(), self._clock()
-        with kept.changing:
+        now = self._clock()
+        with self._written.held() as written:
             key = kind, account, error
-            if key not in kept.written and len(kept.written) >= _MOST_KEPT:
-                fresh = {one: last for one, last in kept.written.items() if last.limits(now) or one[1] == _OTHERS}
-                kept.written = fresh
-                if len(kept.written) >= _MOST_KEPT:
+            if key not in written and len(written) >= _MOST_KEPT:
+                over = [one for one, last in written.items() if not last.limits(now) and one[1] != _OTHERS]
+                for one in over:
+                    del written[one]
+                if len(written) >= _MOST_KEPT:
                     key = kind, _OTHERS, error
-            before = kept.written.get(key)
+            before = written.get(key)
             if before is not None and before.limits(now):
                 before.left_out += 1
                 return None
-            kept.written[key] = _Written(now)
+            written[key] = _Written(now)
             return before or _Written(now)
 
 

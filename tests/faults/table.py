@@ -1297,7 +1297,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a refund that fails gives back what was sent": (
             f"{_REFUNDS}::test_no_history_refunds_more_than_what_arrived",
-            Swap("payouts.stored:PayoutMoves._count_refund", "payout.counts", "payout.amount"),
+            Swap("payouts.stored:PayoutMoves._count_refund", "payout.exact_counts", "payout.exact_amount"),
         ),
         "the amount that the service reports of a refund in another currency is counted": (
             f"{_AUDIT}::test_a_refund_in_another_currency_has_both_sums_also_after_a_correction",
@@ -1333,12 +1333,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the daily limit counts what a refund takes of the payment": (
             f"{_DAILY}::test_of_a_refund_in_another_currency_what_is_sent_counts",
-            Swap(
-                "payouts.payout_queue:PayoutQueue._take_within",
-                '("id", "amount", "counted_on", "over_limit")',
-                '("id", "counts", "counted_on", "over_limit")',
-            ),
-            Swap("payouts.payout_queue:PayoutQueue._take_within", "one.amount", "one.counts"),
+            Swap("payouts.payout_queue:PayoutQueue._take_within", "payout.amount", "payout.counts"),
         ),
         "an estimate that the service does not give keeps the owner from refunding": (
             f"{_DESK}::test_a_service_that_is_away_gives_no_estimate_and_keeps_nobody_from_refunding",
@@ -1401,7 +1396,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap(
                 "payouts.following:Following.look_up",
                 'results.unread(payout, f"it could not be looked up: {error_text(error)}")',
-                "missing(payout, began, began)",
+                "results.missed(payout, began, began)",
             ),
         ),
         "what was missed is sent again under a new reference": (
@@ -1415,9 +1410,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a token is sent again when its answer was lost": (
             f"{_ONCE}::test_a_token_whose_answer_was_lost_is_never_sent_again_by_itself",
             Swap(
-                "payouts.sending:PayoutSender._lost",
-                "results.in_doubt(one.payout, problem)",
-                "results.not_carried_out(one.payout, problem)",
+                "payouts.sending:PayoutSender._look_up",
+                "results.refused if certain else results.in_doubt",
+                "results.not_carried_out",
             ),
         ),
         "a token whose sender died is sent again": (
@@ -1443,12 +1438,12 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "the sum of refunds is compared outside the lock and the statement that changes it": (
             f"{_REFUNDS}::test_refunds_at_once_are_together_never_more_than_what_arrived[sqlite]",
             Swap(
-                "payouts.paybacks:RefundLimits._locked",
+                "payouts.paybacks:RefundLimits.lock",
                 "locked(connection, self.table, checkout_id)",
                 "connection.execute(select(self.table).filter_by(checkout_id=checkout_id)).mappings().one()",
             ),
             Swap(
-                "payouts.paybacks:RefundLimits._set",
+                "payouts.paybacks:RefundLimits.take",
                 'update(self.table).where(c.id == row["id"], before)',
                 'update(self.table).where(c.id == row["id"])',
             ),
@@ -1463,7 +1458,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a failed refund keeps its money from others": (
             f"{_REFUNDS}::test_a_cancelled_refund_leaves_room_and_a_retry_asks_for_it_again",
-            Drop("payouts.stored:PayoutMoves._count_refund", "give_back"),
+            Swap("payouts.stored:PayoutMoves._count_refund", "before != after", "after > before"),
         ),
         "the account number stays when the bank has completed": (
             f"{_ONCE}::test_the_account_number_is_wiped_when_the_bank_has_completed",
@@ -1639,7 +1634,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "each try of a payout counts against the daily limit": (
             f"{_DAILY}::test_retries_of_one_day_count_once",
-            Swap("payouts.payout_queue:PayoutQueue._take_within", "one.counted_on == day", "False"),
+            Swap("payouts.payout_queue:PayoutQueue._take_within", "payout.counted_on == key['day']", "False"),
         ),
         "what waits for the next day can still get another destination": (
             f"{_DAILY}::test_the_claim_page_changes_nothing_of_what_was_approved_and_waits_for_the_day",
@@ -1768,7 +1763,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a refund of an earlier part leaves the excess": (
             f"{_PARTS}::test_an_excess_is_told_and_listed_until_it_is_refunded[sqlite]",
-            Drop("payouts.paybacks:RefundLimits._set", "_change_excess"),
+            Drop("payouts.paybacks:RefundLimits.take", "_change_excess"),
         ),
         "a person accepts more than what is left": (
             f"{_PARTS}::test_a_person_accepts_a_part[sqlite]",

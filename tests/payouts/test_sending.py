@@ -196,7 +196,7 @@ def test_a_function_that_has_no_token_now_sends_nothing(
     ("to", "columns", "problem"),
     [
         (BANK, {"to_details": "sealed:gAAAA"}, "PAYCHECKOUT_SEAL_KEY"),
-        (BANK, {"to_details": '{"canary'}, "cannot be read (JSONDecodeError)"),
+        (BANK, {"to_details": '{"canary'}, "cannot be read (DecodeError)"),
         (ADA, {"amount": "8o"}, "InvalidOperation"),
         (ADA, {"currency": TOKEN}, "TypeError: usdc-polygon is a token, which only a wallet takes"),
     ],
@@ -257,10 +257,10 @@ def test_a_database_error_in_one_step_of_a_round_stops_no_other_step(
     queue: Any = payer.shop.runtime.payout_queue
     oldest = queue._oldest
 
-    def breaks(queue: Any, status: str, *rest: Any) -> Any:
-        if status == broken:
+    def breaks(queue: Any, states: Any, *rest: Any) -> Any:
+        if broken in states:
             raise OperationalError("SELECT", None, Exception("the index is damaged"))
-        return oldest(status, *rest)
+        return oldest(states, *rest)
 
     ends = {"sending": ("doubted", "sent"), "ready": ("new", "sent"), "sent": ("known", "completed")}
     payer.owes("known")
