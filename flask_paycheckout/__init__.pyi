@@ -9,6 +9,10 @@ from .checkouts.payments import (
     PaymentFee as PaymentFee,
 )
 from .checkouts.requests import RequestMixin as RequestMixin
+from .config.accounts import (
+    SETTINGS as SETTINGS,
+    Account as Account,
+)
 from .database.hosts import Host as Host
 from .errors import (
     ConfigurationError as ConfigurationError,
@@ -41,10 +45,6 @@ from .payouts.payout_model import PayoutMixin as PayoutMixin
 from .payouts.results import PayoutReport as PayoutReport
 from .rounds.reconcile import ReconcileReport as ReconcileReport
 from .security.permission import Person as Person
-from .service.accounts import (
-    SETTINGS as SETTINGS,
-    Account as Account,
-)
 from .signals import (
     checkout_created as checkout_created,
     order_abandoned as order_abandoned,

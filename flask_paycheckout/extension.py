@@ -19,18 +19,19 @@ from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import load_settings
 from flask_paycheckout.database.hosts import Host, database_of
+from flask_paycheckout.database.models import Models
+from flask_paycheckout.database.order_ids import require_account_name
 from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.receivers import mark_atomic
-from flask_paycheckout.models import Models, make_models, models_in, require_one_database
+from flask_paycheckout.models import make_models, models_in, require_one_database
 from flask_paycheckout.parts import AccountKeys, AccountOf, Callbacks, OrderTotal, OrderUrl, context_opener
+from flask_paycheckout.parts.observations import Observer
 from flask_paycheckout.payouts.destinations import ByHand, Destination
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.results import PayoutReport
 from flask_paycheckout.runtime import KEY, Runtime, make_parts, runtime
-from flask_paycheckout.service.accounts import require_account_name
-from flask_paycheckout.service.observations import Observer
 from flask_paycheckout.shop_functions import Function, refuse_generator
 from flask_paycheckout.signals import note_new_app
 from flask_paycheckout.views import add_routes, order_urls

@@ -38,11 +38,11 @@ from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import seconds_of
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.parts.logs import about
+from flask_paycheckout.parts.observations import Observation, Observed
 from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.runtime import KEY as RUNTIME, Runtime, runtime
 from flask_paycheckout.service.calls import CREATE, READ
-from flask_paycheckout.service.logs import about
-from flask_paycheckout.service.observations import Observation, Observed
 from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.views.headers import harden
 

@@ -3,110 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any
 
-from sqlalchemy import MetaData, Table
-from sqlalchemy.orm import class_mapper, make_transient_to_detached
-from sqlalchemy.orm.attributes import instance_state, manager_of_class
+from sqlalchemy import MetaData
 
 from flask_paycheckout.books.booking_model import BookingMixin
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.requests import RequestMixin
-from flask_paycheckout.database.deeds import deed_table
 from flask_paycheckout.database.hosts import ShopDatabase
 from flask_paycheckout.database.mapping import mapped
-from flask_paycheckout.database.service_table import service_table
+from flask_paycheckout.database.models import Models, table_of
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.payouts.daily_limit import day_table
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-
-Row = TypeVar("Row")
-
-
-@dataclass(frozen=True)
-class Models:
-    """The mapped classes on one shop's database, with their tables for plain statements."""
-
-    Checkout: type[CheckoutMixin]
-    Event: type[EventMixin]
-    Payout: type[PayoutMixin]
-    Booking: type[BookingMixin]
-    Request: type[RequestMixin]
-
-    @property
-    def bind_key(self) -> str | None:
-        """The bind that the tables belong to; None for the shop's default database."""
-        key: str | None = getattr(self.Checkout, "__bind_key__", None)
-        return key
-
-    @property
-    def checkouts(self) -> Table:
-        return cast("Table", self.Checkout.__table__)
-
-    @property
-    def payouts(self) -> Table:
-        return cast("Table", self.Payout.__table__)
-
-    @property
-    def requests(self) -> Table:
-        return cast("Table", self.Request.__table__)
-
-    @property
-    def bookings(self) -> Table:
-        return cast("Table", self.Booking.__table__)
-
-    def row_of(self, subject: object) -> dict[str, Any]:
-        """The values of a checkout, event, payout or request, by the names of the table's columns."""
-        return {column: vars(subject)[attribute] for column, attribute in self._attributes[type(subject)]}
-
-    def of_row(self, model: type[Row], row: Mapping[Any, Any]) -> Row:
-        """Make a detached object from a row, which is much cheaper than loading it through a session.
-
-        :param row: every column of the table by its name.
-        """
-        manager = manager_of_class(model)
-        made: Row = manager.new_instance()
-        vars(made).update({attribute: row[column] for column, attribute in self._attributes[model]})
-        make_transient_to_detached(made)
-        manager.dispatch.load(instance_state(made), None)
-        return made
-
-    @cached_property
-    def _attributes(self) -> dict[type[Any], list[tuple[str, str]]]:
-        """The columns of the tables of these classes, each with the name of its attribute."""
-        mappers = {model: class_mapper(model) for model in (self.Checkout, self.Event, self.Payout, self.Request)}
-        return {
-            model: [(column.name, mapper.get_property_by_column(column).key) for column in mapper.local_table.c]
-            for model, mapper in mappers.items()
-        }
-
-    @cached_property
-    def services(self) -> Table:
-        """The table of failing calls, to which no class is mapped."""
-        return service_table(self.checkouts)
-
-    @cached_property
-    def deeds(self) -> Table:
-        """The table of deeds, to which no class is mapped."""
-        return deed_table(self.checkouts)
-
-    @cached_property
-    def days(self) -> Table:
-        """The table of the sums sent in each day, to which no class is mapped."""
-        return day_table(self.checkouts)
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """All of them."""
-        mapped_to = self.checkouts, self.events, self.payouts, self.bookings, self.requests
-        return *mapped_to, self.services, self.deeds, self.days
-
-    @property
-    def events(self) -> Table:
-        return cast("Table", self.Event.__table__)
 
 
 def make_models(database: ShopDatabase) -> Models:
@@ -120,6 +30,7 @@ def make_models(database: ShopDatabase) -> Models:
         mapped(database, PayoutMixin, "PayCheckoutPayout", beside),
         mapped(database, BookingMixin, "PayCheckoutBooking", beside),
         mapped(database, RequestMixin, "PayCheckoutRequest", beside),
+        day_table(table_of(checkout)),
     )
     # Now, so that migrations and `create_all` include the tables to which no class is mapped.
     database.metadatas[None].info[__name__], _ = models, models.tables

@@ -24,7 +24,8 @@ from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.shop_answers import OrderTotals, ShopAnswers
 from flask_paycheckout.checkouts.start import Starter
-from flask_paycheckout.checkouts.stored import Checkouts, Superseding
+from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.checkouts.superseding import OrderSuperseding
 from flask_paycheckout.checkouts.webhooks import Webhooks
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.clock import Clock, in_utc, seconds_of, utc_now
@@ -37,6 +38,7 @@ from flask_paycheckout.database.connections import (
 )
 from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.deeds import record_look
+from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_queue import EventQueue
@@ -45,8 +47,10 @@ from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import ReceiverRuns
 from flask_paycheckout.events.receivers import Receivers
 from flask_paycheckout.events.shop_transaction import ShopTransactions
-from flask_paycheckout.models import Models, require_one_database
+from flask_paycheckout.models import require_one_database
 from flask_paycheckout.parts import Callbacks, Parts
+from flask_paycheckout.parts.logs import FailureLog, about, prepare_logger
+from flask_paycheckout.parts.observations import Observers
 from flask_paycheckout.payouts.claims import RefundClaims
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.paybacks import Paybacks, RefundLimits
@@ -58,8 +62,6 @@ from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable, Clients
 from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.limits import AccountLimits
-from flask_paycheckout.service.logs import FailureLog, about, prepare_logger
-from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.shop_functions import shop_caller
 from flask_paycheckout.text import visible
@@ -231,7 +233,7 @@ class Runtime:
 
     @made_once
     def receiver_runs(self) -> ReceiverRuns:
-        superseding = Superseding(self.checkouts, self.requests, self.answers)
+        superseding = OrderSuperseding(self.checkouts, self.requests, self.answers)
         return ReceiverRuns(self.parts, self.event_queue, self.receivers, superseding, self.shop_transactions)
 
     @made_once
@@ -260,11 +262,11 @@ class Runtime:
 
     @made_once
     def due_reads(self) -> DueReads:
-        return DueReads(self.parts, self.checkouts, self.bookings)
+        return DueReads(self.parts, self.checkouts, self.bookings.book_checkout)
 
     @made_once
     def moves(self) -> Moves:
-        return Moves(self.checkouts, self.bookings, self.event_writer, self.shop_transactions)
+        return Moves(self.checkouts, self.bookings.book_checkout, self.event_writer, self.shop_transactions)
 
     @made_once
     def order_totals(self) -> OrderTotals:
@@ -361,7 +363,7 @@ class Runtime:
 
     @made_once
     def payout_moves(self) -> PayoutMoves:
-        collaborators = self.refund_limits, self.bookings, self.event_writer, self.shop_transactions
+        collaborators = self.refund_limits, self.bookings.book_payout, self.event_writer, self.shop_transactions
         return PayoutMoves(self.payouts, *collaborators)
 
     @made_once

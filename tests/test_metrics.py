@@ -17,7 +17,7 @@ from sqlalchemy import event, text
 from flask_paycheckout import Account, ConfigurationError, metrics, order_paid, payout_sent
 from flask_paycheckout.books.alarms import REGISTERED
 from flask_paycheckout.books.report import read_gauges
-from flask_paycheckout.service.observations import Observation
+from flask_paycheckout.parts.observations import Observation
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
 from tests.docs.pages import read

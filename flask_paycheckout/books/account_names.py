@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, or_, select
 
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.config.accounts import SETTINGS
+from flask_paycheckout.database.models import Models
+from flask_paycheckout.database.order_ids import require_account_name
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
-from flask_paycheckout.service.accounts import SETTINGS, Accounts, AccountUnavailable, require_account_name
-
-if TYPE_CHECKING:
-    from flask_paycheckout.models import Models
-    from flask_paycheckout.parts import Parts
-
+from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 
 _LISTED = 1000
 Counts = Mapping[str | None, Mapping[str, int]]

@@ -17,17 +17,14 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, Engine, Executable, Select, Table, func, select
 
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.models import Models
 from flask_paycheckout.service.record import FailingCalls, failing_calls
 from flask_paycheckout.text import account_text, plain
-
-if TYPE_CHECKING:
-    from flask_paycheckout.models import Models
-
 
 PATIENCE = timedelta(minutes=5)
 """In a healthy shop webhooks, reconcile rounds and second deliveries have happened by then."""

@@ -9,19 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Table, select, update
 
-from flask_paycheckout.checkouts.decisions import who_and_why
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import NotFound, PaymentsError
 from flask_paycheckout.database.connections import begin_limited
-from flask_paycheckout.database.deeds import record_deed
+from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.history import lines, reduced
 from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.errors import payout_status_text
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.destinations import ToRecipient
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
@@ -29,9 +29,6 @@ from flask_paycheckout.payouts.sealing import Sealing, Unreadable
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.calls import RECIPIENT, Service
 from flask_paycheckout.text import plain, visible
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 # What nobody typed: times, states, amounts, ids, and the names of staff.
 _FACTS = frozenset(

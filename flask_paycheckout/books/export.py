@@ -16,7 +16,7 @@ from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, Engine, Executable, func, select, text
@@ -29,11 +29,8 @@ from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.text import account_text, csv_text, plain
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
-
 
 PAGE = 1000
 """The most rows that are in memory at once."""

@@ -11,18 +11,15 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
 from flask_paycheckout.checkouts.payments import EXACT, Amount, Payment, PaymentFee, payment_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.config.checks import PayoutFees
+from flask_paycheckout.database.models import Models
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-
-if TYPE_CHECKING:
-    from flask_paycheckout.models import Models
-
 
 Row = Mapping[Any, Any]
 Values = dict[str, Any]

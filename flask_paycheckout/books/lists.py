@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Engine, Select, exists, select, tuple_
 from sqlalchemy.orm import Session, defer
@@ -22,13 +22,11 @@ from flask_paycheckout.checkouts.states import BEST_FIRST, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.deeds import Deed
+from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.stored import Payouts
-
-if TYPE_CHECKING:
-    from flask_paycheckout.models import Models
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Delete, Table, Update, and_, exists, func, or_, select
 from sqlalchemy.exc import DBAPIError
@@ -27,13 +27,10 @@ from flask_paycheckout.checkouts.ruling import COMPLETED
 from flask_paycheckout.checkouts.states import FINAL, Reason, Status
 from flask_paycheckout.database.connections import autocommit
 from flask_paycheckout.database.database_errors import first_line, is_passing
+from flask_paycheckout.database.models import Models
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.service.logs import about
-
-if TYPE_CHECKING:
-    from flask_paycheckout.models import Models
-    from flask_paycheckout.parts import Parts
-
 
 # The most rows in one transaction.
 _ROWS = 200

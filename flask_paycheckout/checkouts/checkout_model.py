@@ -17,6 +17,7 @@ from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payme
 from flask_paycheckout.checkouts.schedule import PAGE_VALID
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
 from flask_paycheckout.database.order_ids import MAX_ID
+from flask_paycheckout.parts.logs import about
 from flask_paycheckout.totals import Pay, Receive, Total
 
 MONEY_TO_PAY_BACK = (
@@ -240,3 +241,8 @@ def total_columns(total: Total) -> dict[str, str | bool | None]:
         "total_parts": isinstance(total, Pay) and total.parts,
         "total_now": None if now is None else f"{now:f}",
     }
+
+
+def about_checkout(checkout: CheckoutMixin, *, heals: bool = False) -> dict[str, Any]:
+    """The fields of a log record about a checkout."""
+    return about(checkout.order_id, checkout.checkout_id, checkout.account, heals=heals)

@@ -8,30 +8,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
 from flask_paycheckout.checkouts.moves import Decision, Move, Moved, Moves
 from flask_paycheckout.checkouts.ruling import Balance, is_exact
 from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals, is_in_parts
 from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.database.deeds import who_and_why, yes_or_no
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.errors import TransitionRefused
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.shop_transaction import ShopTransaction
-from flask_paycheckout.service.logs import about_checkout
-from flask_paycheckout.text import storable, trimmed
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.totals import Pay, Total
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
-
-MAX_BY = 255
-"""The most characters of the name of the person who decides."""
-
-MAX_WHY = 1000
-"""The most characters of the reason for a decision."""
 
 _ACCEPTING: dict[str, str] = {
     Reason.AMOUNT_MISMATCH: "the order is paid with what arrived",
@@ -59,38 +50,6 @@ def accepting(reason: str | None, *, order_is_paid: bool) -> str:
     if order_is_paid or reason == Reason.DUPLICATE:
         return _ACCEPTING_SECOND
     return _ACCEPTING.get(reason or "", "the order is paid")
-
-
-def who_and_why(by: str, why: str) -> tuple[str, str]:
-    """Strip and check the name and the reason that a decision is recorded with.
-
-    :raises TypeError: one of them is not a string.
-    :raises ValueError: one of them is empty or too long.
-    """
-    for name, given, longest in (("by", by, MAX_BY), ("why", why, MAX_WHY)):
-        if not isinstance(given, str):
-            raise TypeError(f"{name} must be a string, not {type(given).__name__}: the decision is recorded with it")
-        value = trimmed(given)
-        if not value:
-            raise ValueError(f"{name} must not be empty: the decision is recorded with it")
-        if len(value) > longest:
-            raise ValueError(f"{name} must have {longest} characters at most; the decision is recorded with it")
-    return trimmed(by), trimmed(why)
-
-
-def stored_name(by: str) -> str:
-    """A person's name as a column holds it, and as it is compared with one."""
-    return storable(trimmed(by))[:MAX_BY]
-
-
-def yes_or_no(name: str, answer: object) -> bool:
-    """Check an answer that moves money: a text such as "no" would count as True.
-
-    :raises TypeError: it is neither True nor False.
-    """
-    if not isinstance(answer, bool):
-        raise TypeError(f"{name} must be True or False, not {type(answer).__name__}")
-    return answer
 
 
 HOW_TO_ACCEPT = {"accept": (False, False), "part": (True, False), "excess": (False, True)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -26,11 +26,8 @@ from flask_paycheckout.checkouts.states import OPEN, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.history import Entry, appended, line
-from flask_paycheckout.database.state_table import lost_races_ignored
-
-if TYPE_CHECKING:
-    from flask_paycheckout.books.ledger import Bookings
-    from flask_paycheckout.parts import Parts
+from flask_paycheckout.database.state_table import Book, lost_races_ignored
+from flask_paycheckout.parts import Parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +36,7 @@ class DueReads:
 
     parts: Parts
     checkouts: Checkouts
-    bookings: Bookings
+    book: Book
 
     def note(
         self, checkout: CheckoutMixin, entry: str | None, next_read_at: datetime | None, **values: Any
@@ -63,7 +60,7 @@ class DueReads:
                 return None
             if moves_money:
                 before = self.checkouts.row_of(checkout)
-                self.bookings.book_checkout(connection, before, row, values["last_read_at"])
+                self.book(connection, before, row, values["last_read_at"])
             return self.checkouts.made(row)
         return None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, exists, select, update
@@ -21,14 +21,11 @@ from flask_paycheckout.database.database_errors import without_row
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import request_of
-from flask_paycheckout.database.state_table import is_of, lost_races_ignored
+from flask_paycheckout.database.state_table import Book, is_of, lost_races_ignored
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.totals import Total
-
-if TYPE_CHECKING:
-    from flask_paycheckout.books.ledger import Bookings
 
 Row = Mapping[Any, Any]
 
@@ -104,7 +101,7 @@ class Moves:
     """Stores new checkouts, and moves stored ones, of one app."""
 
     checkouts: Checkouts
-    bookings: Bookings
+    book: Book
     events: EventWriter
     transactions: ShopTransactions
 
@@ -244,7 +241,7 @@ class Moves:
         row = self.checkouts.change(connection, checkout, values, move.entry, always=True, cleared=cleared)
         if row is None:
             return None
-        self.bookings.book_checkout(connection, self.checkouts.row_of(checkout), row, now)
+        self.book(connection, self.checkouts.row_of(checkout), row, now)
         if pays and move.rest is not None:
             self.checkouts.look_at_parts(connection, order_id, None)
         # Only `payment_held` passes the reason as a keyword; other receivers find it on the checkout.

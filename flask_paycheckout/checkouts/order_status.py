@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, auto
-from typing import TYPE_CHECKING
 
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
@@ -20,12 +19,10 @@ from flask_paycheckout.checkouts.start import is_crowded
 from flask_paycheckout.checkouts.states import OPEN, FoundBy, Status, best_of
 from flask_paycheckout.checkouts.stored import NEWEST, Checkouts
 from flask_paycheckout.database.database_errors import is_unavailable
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.logs import about
 from flask_paycheckout.service.calls import READ, NotAsked, Service
 from flask_paycheckout.service.limits import SingleFlight
-from flask_paycheckout.service.logs import about
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 # The least time between two reads that a waiting customer may cause, whatever the schedule says.
 _PAGE_COOLDOWN = timedelta(seconds=5)

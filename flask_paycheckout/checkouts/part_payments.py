@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flask_paycheckout.checkouts.moves import Move, Moves
 from flask_paycheckout.checkouts.ruling import Rest
@@ -25,11 +25,9 @@ from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.events.shop_transaction import ShopTransaction
-from flask_paycheckout.service.logs import about
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.logs import about
 from flask_paycheckout.totals import Pay, Total
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 # The orders that are looked up together.
 _PAGE = 100

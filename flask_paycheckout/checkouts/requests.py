@@ -9,27 +9,24 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from sqlalchemy import Connection, Index, String, Text, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from flask_paycheckout.checkouts.checkout_model import TotalMixin, total_columns
-from flask_paycheckout.checkouts.decisions import stored_name, who_and_why
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import moment_after
 from flask_paycheckout.database.connections import begin_limited
-from flask_paycheckout.database.deeds import record_deed
+from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_why
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
 from flask_paycheckout.database.order_ids import MAX_ID, order_of_request, request_of, require_order_id
 from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.errors import UnknownRequest, WithdrawalRefused
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.text import one_line
 from flask_paycheckout.totals import Pay, Receive, Total
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 MAX_TITLE = 255
 MAX_NOTE = 1000

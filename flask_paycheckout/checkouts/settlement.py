@@ -10,12 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
+from flask_paycheckout.checkouts.deposits import read_deposit
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.moves import Move, Moved, Moves
 from flask_paycheckout.checkouts.part_payments import PartPayments
@@ -32,14 +33,10 @@ from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
 from flask_paycheckout.events.events import HeldEvent
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.shop_transaction import ShopTransaction
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.observations import Observed
 from flask_paycheckout.service.calls import READ, Permit, Service
-from flask_paycheckout.service.logs import about_checkout
-from flask_paycheckout.service.observations import Observed
 from flask_paycheckout.service.record import READS
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
-
 
 # The most characters of an error's text that are stored.
 _MAX_PROBLEM = 500
@@ -107,7 +104,7 @@ class Settlement:
         :returns: what was stored; the receivers have run since then.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
-        settled = self.apply(checkout, lambda: permit.read(checkout), cause)
+        settled = self.apply(checkout, partial(permit.ask, partial(read_deposit, checkout)), cause)
         if settled.events:
             self.outbox.deliver(settled.events)
         return settled
@@ -118,7 +115,9 @@ class Settlement:
         It uses neither the database nor the shop's code, which is asked for the keys here.
         """
         try:
-            return self.service.reading(checkout)
+            accounts = self.service.accounts
+            client = accounts.client_of(checkout.account, READ)
+            return accounts.renewing(checkout.account, client, partial(read_deposit, checkout))
         except Exception as error:
             # Any error ends this read only, so that the reads of other accounts go on.
             return partial(_raise, error)

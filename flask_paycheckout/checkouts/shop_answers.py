@@ -16,17 +16,17 @@ from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.ruling import Comparison, Ruling, rule_on_part
 from flask_paycheckout.checkouts.states import Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.config.accounts import Account
 from flask_paycheckout.database.database_errors import is_passing
-from flask_paycheckout.database.order_ids import request_of
+from flask_paycheckout.database.order_ids import request_of, require_account_name
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
-from flask_paycheckout.service.accounts import Account, require_account_name
-from flask_paycheckout.service.logs import about
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.logs import about
 from flask_paycheckout.totals import NothingToPay, Pay, Receive, Total
 
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.requests import PaymentRequests
-    from flask_paycheckout.parts import Parts
 
 
 # Whether order_total is being called: it may itself ask what is left of its order.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import get_ident
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy.exc import OperationalError
 
@@ -34,14 +34,12 @@ from flask_paycheckout.errors import (
     UnsafeCheckoutUrl,
 )
 from flask_paycheckout.events.outbox import Outbox
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.service.calls import CREATE, NotAsked, Service, is_answer
 from flask_paycheckout.service.limits import Cooldown, OngoingCall, SingleFlight
 from flask_paycheckout.service.record import START, ServiceRecord
 from flask_paycheckout.totals import NothingToPay, Total
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 # The least time that a payment page must still be valid for a customer to be sent to it.
 _USEFUL = timedelta(seconds=30)

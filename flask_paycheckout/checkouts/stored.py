@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, case, func, or_, select, update
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Payment, amount_of, payment_of
 from flask_paycheckout.checkouts.ruling import Balance
-from flask_paycheckout.checkouts.states import COUNTED, LIVE, OPEN, UNREMINDED, Status, best_of
+from flask_paycheckout.checkouts.states import COUNTED, OPEN, Status, best_of
 from flask_paycheckout.database.state_table import StateTable, is_of, parameter
 from flask_paycheckout.errors import UnknownCheckout
-
-if TYPE_CHECKING:
-    from flask_paycheckout.checkouts.requests import PaymentRequests
-    from flask_paycheckout.checkouts.shop_answers import ShopAnswers
-    from flask_paycheckout.events.event_model import EventMixin
-    from flask_paycheckout.events.events import HeldEvent
 
 NEWEST = 3
 """The number of an order's newest checkouts whose deposits a visit of its page may read; reconcile reads the others."""
@@ -199,46 +192,3 @@ class Checkouts(StateTable[CheckoutMixin]):
     def _count_by_status(self) -> Any:
         status = self.table.c.status
         return select(status, func.count()).where(is_of(self.table, "order_id")).group_by(status)
-
-
-_ABANDONED, _PENDING, _REMINDER = "order_abandoned", "order_pending", "payment_reminder"
-
-
-@dataclass(frozen=True, eq=False)
-class Superseding:
-    """Compares events with the present state of their orders.
-
-    `order_abandoned` is superseded while the order is created, pending, part, held or paid; `order_pending` once the
-    order is paid or held, or its own checkout is decided; `payment_reminder` once money is on its way, held or here, or
-    nobody can pay any more. All other events stay true.
-    """
-
-    checkouts: Checkouts
-    requests: PaymentRequests
-    answers: ShopAnswers
-
-    def has_happened_to(self, event: HeldEvent | EventMixin, connection: Connection | None = None) -> bool:
-        """Whether this event is no longer true.
-
-        :param connection: a transaction in which the order's checkouts are locked, so that the answer stays right until
-            it ends. SQLite has no row locks; there it must have written before. None for a look without locks.
-        """
-        if event.name not in (_ABANDONED, _PENDING, _REMINDER):
-            return False
-        if connection is not None:
-            # A separate statement, since only the next one sees checkouts that were stored while this one waited.
-            self.checkouts.lock_order(connection, event.order_id)
-        if event.name == _ABANDONED:
-            return self.checkouts.order_status(event.order_id, connection) in LIVE
-        if event.name == _REMINDER:
-            status = self.checkouts.order_status(event.order_id, connection)
-            return status in UNREMINDED or self.requests.has_ended(event.order_id, connection)
-        c = self.checkouts.table.c
-        settled = c.status.in_((Status.PAID, Status.HELD))
-        decided = c.status.in_((Status.PART, Status.PAID, Status.HELD, Status.REJECTED))
-        overtaken = or_((c.order_id == event.order_id) & settled, (c.checkout_id == event.checkout_id) & decided)
-        return bool(self.checkouts.rows(select(c.id).where(overtaken).limit(1), connection))
-
-    def is_unwanted(self, event: HeldEvent) -> bool:
-        """Whether the shop wants no payment any more that it would remind of; asked in a transaction of its own."""
-        return event.name == _REMINDER and not self.answers.is_payable(event.order_id)

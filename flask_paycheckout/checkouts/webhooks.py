@@ -6,24 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.states import OPEN, FoundBy
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.order_ids import MAX_ID
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.calls import READ, NotAsked, Permit, Service
 from flask_paycheckout.service.limits import Cooldown, SingleFlight
-from flask_paycheckout.service.logs import about_checkout
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 _WEBHOOKS = "reads for webhooks"
 _LATER = "webhook for checkout %s: not read now, reconcile will"

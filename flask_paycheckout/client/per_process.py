@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -24,3 +26,20 @@ class PerProcess(Generic[T]):
         state = self._states.get(os.getpid())
         # Atomic `setdefault` instead of a lock, which another thread could hold at the moment of a fork.
         return self._states.setdefault(os.getpid(), self._make()) if state is None else state
+
+
+class Guarded(Generic[T]):
+    """State of one process that one thread at a time may use.
+
+    :param make: makes the state, at the first use in each process.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._here = PerProcess(lambda: (Lock(), make()))
+
+    @contextmanager
+    def held(self) -> Iterator[T]:
+        """Yield the state, which other threads wait for until the `with` block ends."""
+        lock, state = self._here()
+        with lock:
+            yield state

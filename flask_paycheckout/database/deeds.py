@@ -14,7 +14,13 @@ from flask_paycheckout.database.connections import limit_lock_waits
 from flask_paycheckout.database.mapping import ROW_ID
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.shop_functions import present_door
-from flask_paycheckout.text import storable
+from flask_paycheckout.text import storable, trimmed
+
+MAX_BY = 255
+"""The most characters of the name of the person who decides."""
+
+MAX_WHY = 1000
+"""The most characters of the reason for a decision."""
 
 _NAME = "paycheckout_deed"
 _LOOKED = "looked"
@@ -93,3 +99,35 @@ def record_look(engine: Engine, deeds: Table, at: datetime, by: str, subject: st
             limit_lock_waits(connection)
             record_deed(connection, deeds, at, by, _LOOKED, subject, order_id=order_id)
             connection.commit()
+
+
+def who_and_why(by: str, why: str) -> tuple[str, str]:
+    """Strip and check the name and the reason that a decision is recorded with.
+
+    :raises TypeError: one of them is not a string.
+    :raises ValueError: one of them is empty or too long.
+    """
+    for name, given, longest in (("by", by, MAX_BY), ("why", why, MAX_WHY)):
+        if not isinstance(given, str):
+            raise TypeError(f"{name} must be a string, not {type(given).__name__}: the decision is recorded with it")
+        value = trimmed(given)
+        if not value:
+            raise ValueError(f"{name} must not be empty: the decision is recorded with it")
+        if len(value) > longest:
+            raise ValueError(f"{name} must have {longest} characters at most; the decision is recorded with it")
+    return trimmed(by), trimmed(why)
+
+
+def stored_name(by: str) -> str:
+    """A person's name as a column holds it, and as it is compared with one."""
+    return storable(trimmed(by))[:MAX_BY]
+
+
+def yes_or_no(name: str, answer: object) -> bool:
+    """Check an answer that moves money: a text such as "no" would count as True.
+
+    :raises TypeError: it is neither True nor False.
+    """
+    if not isinstance(answer, bool):
+        raise TypeError(f"{name} must be True or False, not {type(answer).__name__}")
+    return answer

@@ -51,6 +51,19 @@ def _fault(text: str) -> str | None:
     return None
 
 
+def require_account_name(name: object) -> str:
+    """Return a valid account name unchanged; "" is the account of the settings.
+
+    :raises TypeError: it is not a string.
+    :raises ValueError: it is longer than 255 characters, or contains control characters.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"account must be a string, not {type(name).__name__}; '' is the account of the settings")
+    if name and not is_order_id(name):
+        raise ValueError(f"account must have {MAX_ID} characters at most, none of them a control character")
+    return name
+
+
 def order_of_request(reference: str) -> str:
     """The order id of a payment request."""
     return _REQUEST + reference

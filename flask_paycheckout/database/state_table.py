@@ -11,8 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, Table, bindparam, select, update
 from sqlalchemy.exc import OperationalError
@@ -20,11 +21,9 @@ from sqlalchemy.exc import OperationalError
 from flask_paycheckout.database.connections import autocommit
 from flask_paycheckout.database.database_errors import is_lost_race
 from flask_paycheckout.database.history import appended
+from flask_paycheckout.database.models import Models, table_of
 from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.errors import PayCheckoutError
-
-if TYPE_CHECKING:
-    from flask_paycheckout.models import Models
 
 
 def parameter(table: Table, name: str, column: str) -> BindParameter[Any]:
@@ -44,6 +43,9 @@ def new_values(table: Table, columns: Collection[str]) -> dict[str, Any]:
 
 Subject = TypeVar("Subject")
 Row = Mapping[Any, Any]
+
+Book = Callable[[Connection, Row, Row, datetime], None]
+"""Books the money that a change of a row moves, in its transaction, given the row before and after, and the time."""
 
 
 @contextmanager
@@ -87,8 +89,7 @@ class StateTable(ABC, Generic[Subject]):
 
     @property
     def table(self) -> Table:
-        model: Any = self.model
-        return cast("Table", model.__table__)
+        return table_of(self.model)
 
     def made(self, row: Row) -> Subject:
         """Make the object of a row, every column by its name."""

@@ -26,9 +26,9 @@ from flask_paycheckout.books.booking_model import BookingMixin
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.requests import RequestMixin
 from flask_paycheckout.database.database_errors import database_text, trouble_of
+from flask_paycheckout.database.models import Models
 from flask_paycheckout.doctor.checks import Check, failure, ok, warning
 from flask_paycheckout.events.event_model import EventMixin
-from flask_paycheckout.models import Models
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.runtime import Runtime
 

@@ -11,11 +11,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.account_names import is_stored, open_accounts
+from flask_paycheckout.checkouts.deposits import says_absent
 from flask_paycheckout.client import NotFound, PaymentsClient, PaymentsError, Probe, RequestRefused, Unauthorized
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.service.accounts import AccountUnavailable
-from flask_paycheckout.service.calls import says_absent
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Update, exists, func, or_, select, tuple_, update
 
@@ -24,11 +24,6 @@ from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.events import HELD_COLUMNS, LEASE, HeldEvent, Subject
 from flask_paycheckout.events.receivers import nobody_listens
 
-if TYPE_CHECKING:
-    from flask_paycheckout.checkouts.requests import PaymentRequests
-    from flask_paycheckout.checkouts.stored import Checkouts
-    from flask_paycheckout.payouts.stored import Payouts
-
 _RELEASED = {"lease_token": None, "lease_until": None}
 
 
@@ -36,9 +31,9 @@ _RELEASED = {"lease_token": None, "lease_until": None}
 class EventQueue(StateTable[EventMixin]):
     """The undelivered events of one app."""
 
-    checkouts: Checkouts
-    payouts: Payouts
-    requests: PaymentRequests
+    checkouts: StateTable[Any]
+    payouts: StateTable[Any]
+    requests: StateTable[Any]
 
     @property
     def model(self) -> type[EventMixin]:
@@ -125,11 +120,13 @@ class EventQueue(StateTable[EventMixin]):
             return self._subject_in(connection, event._asdict())
 
     def _subject_in(self, connection: Connection, event: Mapping[Any, Any]) -> Subject:
+        table, name = self.requests, request_of(event["order_id"])
         if event["payout_reference"] is not None:
-            return self.payouts.require(event["payout_reference"], connection)
-        if event["checkout_id"]:
-            return self.checkouts.require(event["checkout_id"], connection)
-        return self.requests.require(str(request_of(event["order_id"])), connection)
+            table, name = self.payouts, event["payout_reference"]
+        elif event["checkout_id"]:
+            table, name = self.checkouts, event["checkout_id"]
+        subject: Subject = table.require(str(name), connection)
+        return subject
 
     def renew(self, events: Sequence[HeldEvent], now: datetime) -> None:
         """Extend the leases of these events to a full lease from now, as far as they are still held."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, update
 
@@ -15,9 +15,7 @@ from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.events.events import HeldEvent, NewEvent, delivered_columns, new_event
 from flask_paycheckout.events.receivers import Receivers
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts import Parts
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,14 @@ import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
+from sqlalchemy import Connection
 
+from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.receivers import nobody_listens
-from flask_paycheckout.service.logs import about
-
-if TYPE_CHECKING:
-    from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-    from flask_paycheckout.checkouts.requests import RequestMixin
-    from flask_paycheckout.payouts.payout_model import PayoutMixin
-
+from flask_paycheckout.parts.logs import about
 
 LEASE = timedelta(seconds=60)
 """The time after which another process may deliver a leased event; renewed while a receiver works."""
@@ -28,8 +24,27 @@ _EVENT_IDS = uuid.UUID("5f0a3d0e-4a86-4a3c-9c5e-3d1c70f2b1a7")
 # Seen only of an event that was committed before its receivers had run.
 _UNFINISHED = "atomic receiver {} committed the transaction that it was called in, and runs again"
 
-Subject: TypeAlias = "CheckoutMixin | PayoutMixin | RequestMixin"
-"""An event is about a checkout or a payout; a reminder of a payment request that nobody began to pay is about that."""
+
+class Subject(Protocol):
+    """The row that an event is about: a checkout, a payout, or a payment request of which it reminds."""
+
+    @property
+    def account(self) -> str:
+        """The name of its merchant account."""
+
+
+class Superseding(Protocol):
+    """Compares events with the present state of their orders."""
+
+    def has_happened_to(self, event: HeldEvent | EventMixin, connection: Connection | None = None) -> bool:
+        """Whether this event is no longer true.
+
+        :param connection: a transaction in which the order's checkouts are locked, so that the answer stays right until
+            it ends. SQLite has no row locks; there it must have written before. None for a look without locks.
+        """
+
+    def is_unwanted(self, event: HeldEvent) -> bool:
+        """Whether the shop wants no payment any more that it would remind of; asked in a transaction of its own."""
 
 
 class NewEvent(msgspec.Struct, frozen=True):

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.events.event_model import EventMixin
@@ -20,11 +19,9 @@ from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.events import HeldEvent, about_event
 from flask_paycheckout.events.receiver_runs import Delivery, ReceiverRuns, subject_text
 from flask_paycheckout.events.receivers import Receivers, nobody_listens
-from flask_paycheckout.service.logs import about
-from flask_paycheckout.service.observations import Observed
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.logs import about
+from flask_paycheckout.parts.observations import Observed
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import msgspec
 from sqlalchemy import SingletonThreadPool, StaticPool
@@ -23,14 +22,11 @@ from flask_paycheckout.clock import doubled
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.event_queue import EventQueue, names_of
-from flask_paycheckout.events.events import HeldEvent, Subject, about_event
+from flask_paycheckout.events.events import HeldEvent, Subject, Superseding, about_event
 from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_listens
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
-from flask_paycheckout.service.observations import Observed
-
-if TYPE_CHECKING:
-    from flask_paycheckout.checkouts.stored import Superseding
-    from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.observations import Observed
 
 LONGEST = 600
 """Seconds after which work counts as hung, so that its lease is no longer renewed."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 import msgspec
 
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.shop_functions import Function, name_of, refuse_generator
 from flask_paycheckout.signals import BY_NAME, NEEDS_RECEIVER
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 NOBODY_LISTENS = "nobody listens"
 """The beginning of the error of an event whose signal has no receiver."""

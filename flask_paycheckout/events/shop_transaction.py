@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
@@ -26,9 +26,7 @@ from flask_paycheckout.database.open_transactions import BrokenTransaction, begu
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.events import Subject, keywords_of
 from flask_paycheckout.events.receivers import Receiver
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts import Parts
 
 _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -26,7 +26,9 @@ from flask_paycheckout.client import (
 )
 from flask_paycheckout.client.hidden import hide
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.config.accounts import SETTINGS
 from flask_paycheckout.errors import PayoutRefused
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.destinations import Destination, ToBank, ToRecipient, ToWallet, compact
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import CLOCKS_DIFFER
@@ -34,13 +36,10 @@ from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.payout_tries import Try, present_try
 from flask_paycheckout.payouts.sealing import Sealing, Unreadable
 from flask_paycheckout.payouts.stored import Payouts
-from flask_paycheckout.service.accounts import SETTINGS, Accounts, AccountUnavailable
+from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 from flask_paycheckout.service.calls import PROOF, Service
 from flask_paycheckout.service.record import PAYOUT, READS, ServiceRecord
 from flask_paycheckout.text import visible
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 Made = FiatDisbursement | CryptoDisbursement
 """A payout as the service has it."""
@@ -240,17 +239,13 @@ class PayoutCalls:
         return _Keys(payer, client, sent_it=sent.client_id in (None, client.client_id))
 
     def _signed(self, keys: _Keys, call: Callable[[PaymentsClient], Result]) -> Callable[[], Result]:
-        """A call with the keys of an account, which are asked for again after the service has refused them."""
+        """A call with the keys of an account, whose outcome is recorded."""
 
-        def run() -> Result:
-            try:
-                with self.record.call(READS, keys.account):
-                    return call(keys.client)
-            except Unauthorized:
-                self.accounts.refused(keys.account, keys.client)
-                raise
+        def recorded(client: PaymentsClient) -> Result:
+            with self.record.call(READS, keys.account):
+                return call(client)
 
-        return run
+        return self.accounts.renewing(keys.account, keys.client, recorded)
 
     def _create(self, client: PaymentsClient, batch: Sequence[Addressed]) -> Sequence[Made]:
         currency = batch[0].payout.currency

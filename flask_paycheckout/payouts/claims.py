@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import update
 
@@ -17,6 +17,7 @@ from flask_paycheckout.client import PaymentsError, TransportFailed
 from flask_paycheckout.client.resources.recipients import BankDetails
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.errors import PayoutRefused
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.destinations import Destination, ToRecipient, iban_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -29,9 +30,6 @@ from flask_paycheckout.payouts.stored import PayoutMove, Payouts
 from flask_paycheckout.service.calls import RECIPIENT, NotAsked, Service
 from flask_paycheckout.service.limits import Cooldown
 from flask_paycheckout.service.record import CLAIM, ServiceRecord
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 MAX_CLAIMS = 20
 """The most times that the link of a refund can be used to say where the money goes."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from flask_paycheckout.checkouts.decisions import MAX_WHY, stored_name, who_and_why, yes_or_no
 from flask_paycheckout.database.connections import begin_limited
+from flask_paycheckout.database.deeds import MAX_WHY, stored_name, who_and_why, yes_or_no
 from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.events.outbox import Outbox
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import (
@@ -21,9 +22,6 @@ from flask_paycheckout.payouts.payout_tries import (
 )
 from flask_paycheckout.payouts.results import HEALED
 from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 # Simultaneous changes by customers and senders that a decision is repeated for.
 _MAX_ROUNDS = 60

@@ -7,23 +7,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from flask_paycheckout.client import FiatDisbursement, PaymentsError, Unauthorized
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.calls import OTHER_AMOUNT, PayoutCalls, error_text, is_refusal, keys_gone_text
-from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_queue import PayoutQueue
 from flask_paycheckout.payouts.payout_schedule import next_read
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import tries_of, tries_text
 from flask_paycheckout.payouts.results import PayoutResults
-from flask_paycheckout.service.logs import about, about_payout
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 # The payouts that one look-up is for.
 _LOOK_UPS = 100

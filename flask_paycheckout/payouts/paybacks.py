@@ -12,26 +12,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, RowMapping, Select, Table, func, select, text, update
 
 from flask_paycheckout.checkouts.checkout_model import MONEY_TO_PAY_BACK, CheckoutMixin
-from flask_paycheckout.checkouts.decisions import who_and_why, yes_or_no
 from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Amount, payment_of
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited
-from flask_paycheckout.database.deeds import record_deed
+from flask_paycheckout.database.deeds import record_deed, who_and_why, yes_or_no
 from flask_paycheckout.database.history import Entry, appended, line
+from flask_paycheckout.database.models import Models
 from flask_paycheckout.errors import NothingToRefund, PaybackRefused, RefundTooLarge, UnknownCheckout
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
-
-if TYPE_CHECKING:
-    from flask_paycheckout.models import Models
-    from flask_paycheckout.parts import Parts
-
 
 # The values of `payback`; it is REFUNDED while refunds cover all that arrived.
 PAID_BACK, KEPT, REFUNDED = "paid_back", "kept", "refunded"
@@ -210,7 +206,8 @@ class Paybacks:
             marked = update(models.checkouts).where(c.id == row["id"]).values(values).returning(*c)
             row = connection.execute(marked).mappings().one()
             record_deed(connection, models.deeds, now, by, to, checkout_id, why, row["order_id"])
-        return models.of_row(models.Checkout, row)
+        checkout: CheckoutMixin = models.of_row(models.Checkout, row)
+        return checkout
 
     def _open_refund(self, connection: Connection, checkout_id: str) -> str | None:
         """The reference of a refund that could still pay the money of a checkout back, whose row is locked."""

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable
 from flask_paycheckout.database.order_ids import MAX_ID
+from flask_paycheckout.parts.logs import about
 from flask_paycheckout.totals import is_token
 
 
@@ -193,3 +194,9 @@ class PayoutMixin(PaymentTable):
     def __repr__(self) -> str:
         # Without the destination: reprs end up in logs.
         return f"<{type(self).__name__} {self.reference!r}: {self.exact_amount} {self.currency}, {self.status}>"
+
+
+def about_payout(payout: PayoutMixin, *, heals: bool = False) -> dict[str, Any]:
+    """The fields of a log record about a payout or refund."""
+    ids = payout.order_id, payout.refund_of, payout.account
+    return about(*ids, reference=payout.reference, heals=heals)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -30,6 +30,7 @@ from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.state_table import lost_races_ignored
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.daily_limit import locked_sum
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import QUESTIONS
@@ -37,9 +38,6 @@ from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import installation_key
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.limits import Cooldown
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 _WAITING = PayoutStatus.WAITING.value
 # States that end when a time has passed.

@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.decisions import stored_name, who_and_why
 from flask_paycheckout.checkouts.moves import Decision, Move, Moves
 from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.states import OPEN, Evidence, Status
 from flask_paycheckout.clock import moment_after
-from flask_paycheckout.database.deeds import record_deed
+from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_why
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.database.service_table import insert_of
 from flask_paycheckout.errors import PayoutConflict, RefundTooLarge
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.destinations import ByHand, Destination, kind_of, require_destination
 from flask_paycheckout.payouts.paybacks import PAID_BACK, Refundable, RefundLimits, rest_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -32,10 +32,6 @@ from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves
 from flask_paycheckout.text import one_line
 from flask_paycheckout.totals import positive_amount
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
-
 
 Number = Decimal | int | str
 

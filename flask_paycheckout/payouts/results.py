@@ -15,16 +15,15 @@ from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.events import HeldEvent
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
-from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.observations import Observed
+from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_schedule import FIRST_READ, SECOND_LOOK_UP, try_again
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves
-from flask_paycheckout.service.logs import about_payout
-from flask_paycheckout.service.observations import Observed
 from flask_paycheckout.text import visible
 
 if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
     from flask_paycheckout.payouts.calls import Made
 
 

@@ -7,11 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from flask_paycheckout.client import PaymentsClient, PaymentsError, ServiceFault
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.calls import (
     AccessToken,
     Addressed,
@@ -22,18 +24,14 @@ from flask_paycheckout.payouts.calls import (
     keys_gone_text,
 )
 from flask_paycheckout.payouts.following import Following
-from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_queue import PayoutQueue
 from flask_paycheckout.payouts.payout_schedule import Pauses
 from flask_paycheckout.payouts.payout_states import PayoutEvidence
 from flask_paycheckout.payouts.results import PayoutReport, PayoutResults, due_move
 from flask_paycheckout.payouts.sealing import Unreadable
 from flask_paycheckout.payouts.stored import PayoutMoves
-from flask_paycheckout.service.logs import about, about_payout
 from flask_paycheckout.service.record import KEYS, PAYOUT, ServiceRecord
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 T = TypeVar("T")
 

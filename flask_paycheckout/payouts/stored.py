@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from sqlalchemy import Connection, func, select
@@ -19,7 +19,7 @@ from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
-from flask_paycheckout.database.state_table import StateTable, is_of, lost_races_ignored
+from flask_paycheckout.database.state_table import Book, StateTable, is_of, lost_races_ignored
 from flask_paycheckout.errors import UnknownPayout
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
@@ -36,9 +36,6 @@ from flask_paycheckout.payouts.payout_states import (
     PayoutKind,
     PayoutStatus,
 )
-
-if TYPE_CHECKING:
-    from flask_paycheckout.books.ledger import Bookings
 
 # A service that is away for months must not make histories grow without end.
 _ROUTINE = frozenset({PayoutEvidence.NOT_CARRIED_OUT, PayoutEvidence.MISSED})
@@ -137,7 +134,7 @@ class PayoutMoves:
 
     payouts: Payouts
     limits: RefundLimits
-    bookings: Bookings
+    book: Book
     events: EventWriter
     transactions: ShopTransactions
 
@@ -196,7 +193,7 @@ class PayoutMoves:
             by, why = str(move.facts["by"]), cast("str | None", move.facts["why"])
             deeds = self.payouts.models.deeds
             record_deed(connection, deeds, now, by, deed, payout.reference, why, payout.order_id)
-        self.bookings.book_payout(connection, self.payouts.row_of(payout), row, now)
+        self.book(connection, self.payouts.row_of(payout), row, now)
         signal = _signal_of(payout, move)
         if signal is None:
             return MovedPayout(self.payouts.made(row))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import SingletonThreadPool, StaticPool
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
 from flask_paycheckout.checkouts.due_reading import DueRound
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.ruling import ReadCause
@@ -22,12 +22,12 @@ from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.results import PayoutReport
 from flask_paycheckout.service.limits import AccountLimits
-from flask_paycheckout.service.logs import about, about_checkout
 
 if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
     from flask_paycheckout.payouts.sending import PayoutSender
     from flask_paycheckout.rounds.reminders import Reminders
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, exists, select, update
 
@@ -25,10 +25,8 @@ from flask_paycheckout.database.state_table import StateTable, lost_races_ignore
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.shop_transaction import ShopTransactions
-from flask_paycheckout.service.logs import about
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.logs import about
 
 _NAME = "payment_reminder"
 # The most rows of each table that a round looks at; the others stay due for the next one.

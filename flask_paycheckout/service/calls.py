@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from flask_paycheckout.client import (
-    Deposit,
-    NotFound,
     PaymentsClient,
     PaymentsError,
     RequestRefused,
@@ -23,58 +21,12 @@ from flask_paycheckout.client import (
     TransportFailed,
     Unauthorized,
 )
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.logs import about
+from flask_paycheckout.parts.observations import Observed
 from flask_paycheckout.service.accounts import Accounts
 from flask_paycheckout.service.limits import MOST_WEB_CALLS, Admission, Breaker, ConcurrencyLimit, Slot
-from flask_paycheckout.service.logs import about
-from flask_paycheckout.service.observations import Observed
 from flask_paycheckout.service.record import ServiceRecord
-
-if TYPE_CHECKING:
-    from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-    from flask_paycheckout.parts import Parts
-
-# The service's own message; a gateway's 404 for an unknown route has another one.
-_NOT_FOUND = "deposit not found"
-
-
-class NotMadeByThisClient(NotFound):
-    """Another client id than the one that made the checkout does not find its deposit, which proves nothing.
-
-    :ivar made_with: the client id that made the checkout.
-    :ivar read_with: the client id that does not find it.
-    """
-
-    def __init__(self, operation: str, made_with: str | None, read_with: str | None) -> None:
-        self.made_with, self.read_with = made_with, read_with
-        told = (
-            f"it was made with client id {made_with!r}, and {read_with!r} does not find it;"
-            f" read it with the keys of {made_with!r}"
-        )
-        super().__init__(operation, 404, "Not Found", told)
-        self.args = operation, made_with, read_with
-
-
-def says_absent(error: NotFound) -> bool:
-    """Whether this 404 is the service's own, so that the deposit does not exist for this client id."""
-    return (error.message or "").strip().rstrip(".").lower() == _NOT_FOUND
-
-
-def read_deposit(client: PaymentsClient, checkout: CheckoutMixin) -> Deposit | None:
-    """Read a checkout's deposit; None when the service itself tells the client id that made it that there is none.
-
-    :raises NotMadeByThisClient: another client id does not find it.
-    :raises flask_paycheckout.client.PaymentsError: there was no reliable answer.
-    """
-    try:
-        return client.deposits.get(checkout.checkout_id)
-    except NotFound as error:
-        if not says_absent(error):
-            raise
-        operation = error.operation
-    if client.client_id != checkout.client_id:
-        raise NotMadeByThisClient(operation, checkout.client_id, client.client_id)
-    return None
-
 
 T = TypeVar("T")
 
@@ -128,24 +80,6 @@ class Service:
         :raises AccountUnavailable: the shop gives no keys for the account.
         """
         return self.accounts.client_of(account, CREATE).client_id
-
-    def reading(self, checkout: CheckoutMixin) -> Callable[[], Deposit | None]:
-        """A function that reads a checkout's deposit with the client's own time limit only; for reconcile.
-
-        It asks neither the shop nor the database, so that it may run in a thread of its own.
-
-        :raises AccountUnavailable: the shop gives no keys for the account.
-        """
-        client = self.accounts.client_of(checkout.account, READ)
-
-        def read() -> Deposit | None:
-            try:
-                return read_deposit(client, checkout)
-            except Unauthorized:
-                self.accounts.refused(checkout.account, client)
-                raise
-
-        return read
 
     @contextmanager
     def permit(self, operation: str, account: str = "") -> Iterator[Permit]:
@@ -263,10 +197,6 @@ class Permit:
     def circuit(self) -> tuple[str, str]:
         """The calls that fail and recover together."""
         return self.account, self.operation
-
-    def read(self, checkout: CheckoutMixin) -> Deposit | None:
-        """Read a checkout's deposit. See `read_deposit`."""
-        return self.ask(lambda client: read_deposit(client, checkout))
 
     def ask(self, call: Callable[[PaymentsClient], T]) -> T:
         """Make the call with the client of the account, as this permission allows."""

@@ -12,32 +12,15 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from threading import Condition, Event, Lock, get_ident
-from typing import Generic, TypeVar
+from threading import Condition, Event, get_ident
+from typing import TypeVar
 
-from flask_paycheckout.client.per_process import PerProcess
+from flask_paycheckout.client.per_process import Guarded, PerProcess
 
 T = TypeVar("T")
 
 # The most accounts, orders or deposits that a limit remembers.
 _MOST_KEPT = 10_000
-
-
-class Guarded(Generic[T]):
-    """State of one process that one thread at a time may use.
-
-    :param make: makes the state, at the first use in each process.
-    """
-
-    def __init__(self, make: Callable[[], T]) -> None:
-        self._here = PerProcess(lambda: (Lock(), make()))
-
-    @contextmanager
-    def held(self) -> Iterator[T]:
-        """Yield the state, which other threads wait for until the `with` block ends."""
-        lock, state = self._here()
-        with lock:
-            yield state
 
 
 # The circuit breaker

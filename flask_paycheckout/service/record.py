@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, Engine, Exists, Table, case, func, select, update
@@ -27,12 +27,10 @@ from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.service_table import store_row
 from flask_paycheckout.errors import UnsafeCheckoutUrl
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.parts.logs import about
 from flask_paycheckout.service.accounts import AccountUnavailable
-from flask_paycheckout.service.logs import about
 from flask_paycheckout.text import visible
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
 
 START = "start"
 """The operation of calls that create a checkout."""

@@ -27,12 +27,12 @@ from flask_paycheckout.errors import (
     TooManyAttempts,
     UnsafeCheckoutUrl,
 )
+from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, read_refunds
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.security.signed_links import PAY, REQUEST, STATUS
 from flask_paycheckout.service.calls import NotAsked
-from flask_paycheckout.service.logs import about
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links

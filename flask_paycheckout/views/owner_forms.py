@@ -15,7 +15,7 @@ from flask import abort, g, render_template, request, url_for
 
 from flask_paycheckout.books.payout_alarms import payout_name
 from flask_paycheckout.books.periods import Period, moment_of
-from flask_paycheckout.checkouts.decisions import MAX_BY, MAX_WHY
+from flask_paycheckout.database.deeds import MAX_BY, MAX_WHY
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Person

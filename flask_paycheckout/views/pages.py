@@ -19,8 +19,8 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.database.database_errors import first_line, is_unavailable, trouble_of
 from flask_paycheckout.database.order_ids import request_of
+from flask_paycheckout.parts.logs import about
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.service.logs import about
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import FOREIGN_FORM, nonce, wants_json
 from flask_paycheckout.views.page_text import BAD_LINK, DATABASE, PageText, named_order, plain_text

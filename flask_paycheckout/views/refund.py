@@ -13,13 +13,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.client import Invalid, PaymentsError
 from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
 from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
-from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm, countries, fields_of, read_form
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import REFUND
 from flask_paycheckout.service.calls import NotAsked
-from flask_paycheckout.service.logs import about_payout
 from flask_paycheckout.text import visible
 from flask_paycheckout.views import language, refund_text as texts
 from flask_paycheckout.views.headers import may_use_links

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from flask import Response, abort, request
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.parts.logs import about
+from flask_paycheckout.parts.observations import Observed
 from flask_paycheckout.runtime import Runtime, runtime
-from flask_paycheckout.service.logs import about
-from flask_paycheckout.service.observations import Observed
 
 _MAX_BODY = 64 * 1024
 

@@ -10,7 +10,8 @@ import pytest
 
 from flask_paycheckout import Account, ConfigurationError
 from flask_paycheckout.client import PaymentsClient
-from flask_paycheckout.service.accounts import Accounts, AccountUnavailable, require_account_name
+from flask_paycheckout.database.order_ids import require_account_name
+from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 
 SECRET = "canary-account-secret-55"
 

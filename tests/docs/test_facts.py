@@ -23,7 +23,7 @@ from flask_paycheckout.testing import Sandbox
 from tests.docs.drawings import DRAWINGS
 from tests.docs.pages import PAGES, ROOT, read
 from tests.scripted import make_app
-from tests.test_imports import LAYERS
+from tests.test_imports import LINES
 
 CONTROL = "docs/sandbox-control.md"
 
@@ -151,7 +151,9 @@ def test_the_layout_of_the_page_on_contributing_is_that_of_the_package() -> None
     layout = read("docs/contributing.md").partition("flask_paycheckout/ ")[2].partition("example_shop/")[0]
     assert parts - set(re.findall(r"\w+", layout)) == set()
     rule = read("docs/contributing.md").partition("## The import rule")[2].split("```")[1].splitlines()[1:]
-    assert [set(re.findall(r"\w+", line)) for line in rule] == [set(layer) for layer in LAYERS]
+    assert [set(re.findall(r"\w+", line)) for line in rule] == [
+        set(line.split()) for line in LINES.strip().splitlines()
+    ]
 
 
 def test_the_tests_that_the_promises_name_exist() -> None:

@@ -108,7 +108,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "what another client id does not find counts as evidence": (
             "checkouts/test_client_ids.py",
-            Swap("service.calls:read_deposit", "client.client_id != checkout.client_id", "False"),
+            Swap("checkouts.deposits:read_deposit", "client.client_id != checkout.client_id", "False"),
         ),
         "two misses of one moment abandon a checkout": (
             f"{_SETTLEMENT}::test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone",
@@ -429,11 +429,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a log that writes a line for each checkout of an outage": (
             "accounts/test_outage.py::test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account",
-            Swap("service.logs:_Written.limits", "self.at <= now < self.at + _MINUTE", "False"),
+            Swap("parts.logs:_Written.limits", "self.at <= now < self.at + _MINUTE", "False"),
         ),
         "an observer that fails a payment": (
             "test_metrics.py::test_an_observer_of_the_shops_own_sees_all_and_one_that_raises_costs_no_payment",
-            First("service.observations:Observers.record", "[one(None) for one in self._observers]"),
+            First("parts.observations:Observers.record", "[one(None) for one in self._observers]"),
         ),
     },
     "A forged or replayed webhook: a hint, about ids that are stored; only a fresh read of the deposit decides.": {
@@ -1704,7 +1704,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a reminder is delivered after the payment": (
             f"{_REMINDED}::test_a_reminder_that_is_no_longer_true_is_superseded[is_paid]",
             Swap(
-                "checkouts.stored:Superseding.has_happened_to",
+                "checkouts.superseding:OrderSuperseding.has_happened_to",
                 "(_ABANDONED, _PENDING, _REMINDER)",
                 "(_ABANDONED, _PENDING)",
             ),

@@ -10,7 +10,7 @@ from flask import Flask
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import order_paid, payout_sent
-from flask_paycheckout.service.logs import LOGGER, FailureLog, about, prepare_logger
+from flask_paycheckout.parts.logs import LOGGER, FailureLog, about, prepare_logger
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
 from tests.payouts.paying import Payer

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 from flask_paycheckout.books.audit.books import books_findings
 from flask_paycheckout.books.audit.comparing import judge_deposit, judge_disbursement, judge_replaced, unknown_here
@@ -20,14 +19,11 @@ from flask_paycheckout.books.audit.rechecks import ReadDeposit, Recheck
 from flask_paycheckout.books.audit.rows import AuditRows, Ordered
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.client import FiatDisbursement, Invalid, NotFound, PaymentsClient, Unauthorized
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.service.accounts import Accounts
 from flask_paycheckout.service.record import PAYOUT
-
-if TYPE_CHECKING:
-    from flask_paycheckout.parts import Parts
-
 
 _PAGE = 100
 

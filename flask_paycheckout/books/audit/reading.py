@@ -12,10 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from flask_paycheckout.checkouts.deposits import NotMadeByThisClient
 from flask_paycheckout.client import PaymentsError, RateLimited, Unauthorized
 from flask_paycheckout.payouts.calls import error_text
 from flask_paycheckout.service.accounts import AccountUnavailable
-from flask_paycheckout.service.calls import NotMadeByThisClient, is_answer
+from flask_paycheckout.service.calls import is_answer
 from flask_paycheckout.text import account_text
 
 # Seconds between two looks at whether the audit is to stop.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Engine, Select, Table, func, select
 
@@ -15,12 +15,9 @@ from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.database.connections import autocommit
 from flask_paycheckout.database.mapping import MOMENT
+from flask_paycheckout.database.models import Models
+from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-
-if TYPE_CHECKING:
-    from flask_paycheckout.models import Models
-    from flask_paycheckout.parts import Parts
-
 
 Row = Mapping[Any, Any]
 Ordered = tuple[Select[Any], Sequence[str]]

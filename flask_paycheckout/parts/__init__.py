@@ -14,12 +14,13 @@ from sqlalchemy import Engine
 
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
+from flask_paycheckout.config.accounts import Account
+from flask_paycheckout.database.models import Models
+from flask_paycheckout.database.order_ids import require_account_name
 from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.models import Models
-from flask_paycheckout.service.accounts import Account, require_account_name
-from flask_paycheckout.service.logs import FailureLog
-from flask_paycheckout.service.observations import Observers
+from flask_paycheckout.parts.logs import FailureLog
+from flask_paycheckout.parts.observations import Observers
 from flask_paycheckout.shop_functions import CallShop, shop_caller
 from flask_paycheckout.totals import Total
 

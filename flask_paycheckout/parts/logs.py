@@ -11,20 +11,15 @@ import logging
 import sys
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.client.per_process import Guarded
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.database_errors import first_line, is_passing, is_unavailable
-from flask_paycheckout.service.limits import Guarded
 from flask_paycheckout.text import moment_text, visible
-
-if TYPE_CHECKING:
-    from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-    from flask_paycheckout.payouts.payout_model import PayoutMixin
-
 
 LOGGER = "flask_paycheckout"
 
@@ -58,17 +53,6 @@ def about(
     """
     facts = zip(FIELDS, (order_id, checkout_id, reference, account, event_id), strict=False)
     return {name: None if fact is None else visible(fact) for name, fact in facts} | {_HEALS: heals}
-
-
-def about_checkout(checkout: CheckoutMixin, *, heals: bool = False) -> dict[str, Any]:
-    """The fields of a log record about a checkout."""
-    return about(checkout.order_id, checkout.checkout_id, checkout.account, heals=heals)
-
-
-def about_payout(payout: PayoutMixin, *, heals: bool = False) -> dict[str, Any]:
-    """The fields of a log record about a payout or refund."""
-    ids = payout.order_id, payout.refund_of, payout.account
-    return about(*ids, reference=payout.reference, heals=heals)
 
 
 def prepare_logger() -> None:

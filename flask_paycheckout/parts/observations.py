@@ -17,7 +17,7 @@ from flask_paycheckout.client import (
     ServiceFault,
     Unauthorized,
 )
-from flask_paycheckout.service.logs import FailureLog, about
+from flask_paycheckout.parts.logs import FailureLog, about
 from flask_paycheckout.shop_functions import CallShop
 
 
