@@ -335,7 +335,7 @@ class Runtime:
         return Erasing(self.parts, *collaborators)
 
     def look(self, account: str | None = None) -> Look:
-        """What alarms are found in.
+        """The rows, and the time, from which alarms are found.
 
         :param account: only what is about this merchant account.
         """

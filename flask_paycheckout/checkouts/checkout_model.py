@@ -196,7 +196,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     """The sum of its refunds that are neither cancelled nor failed: exact text, NULL while there is none."""
 
     excess: Mapped[str | None] = mapped_column(String(255))
-    """Of the payment that paid an order with parts: by how much all of them, less their refunds, exceed its total.
+    """The amount by which the parts of an order, less refunds, exceed its total; stored with the one that paid it.
 
     Exact text, negative where refunds left less; NULL for all other checkouts.
     """

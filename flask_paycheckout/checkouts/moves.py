@@ -35,7 +35,7 @@ class _OrderPaid(Exception):
 
 
 class Asked(NamedTuple):
-    """What a new checkout asks for."""
+    """The money that a new checkout asks for."""
 
     total: Total
     due: Total
@@ -77,7 +77,7 @@ class Move(msgspec.Struct, frozen=True):
     """Further columns of the checkout with their values."""
 
     rest: Rest | None = None
-    """What is paid and left after it; None unless the order is paid in parts."""
+    """The sums that are paid and left after it; None unless the order is paid in parts."""
 
     excess: Decimal | None = None
     """By how much the order is paid with more than it costs; negative for less, None unless `rest` is known."""

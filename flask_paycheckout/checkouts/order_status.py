@@ -61,7 +61,7 @@ class OrderStatus(msgspec.Struct, frozen=True):
 
 
 class _Read(Enum):
-    """What became of the read of one checkout."""
+    """The result of the read of one checkout."""
 
     LEFT = auto()
     """Others make it, or it may not be made now."""

@@ -66,7 +66,7 @@ class PartPayments:
         return Rest(balance.paid, left, balance.currency or "")
 
     def due(self, order_id: str, total: Total, *, has_part: bool) -> tuple[Total | None, Decimal]:
-        """What the order's next checkout asks for, and all that is left to pay.
+        """The total that the order's next checkout asks for, and all that is left to pay.
 
         :param has_part: whether a part of it has arrived.
         :returns: None for the first where nothing is left, or that cannot be reckoned.

@@ -86,10 +86,10 @@ class Ruling(msgspec.Struct, frozen=True):
     """The error of the shop's `order_total`, if it raised."""
 
     problem: str | None = None
-    """What a person should know about this read although it was applied."""
+    """A warning about this read for people, although it was applied."""
 
     rest: Rest | None = None
-    """What is paid and left with this payment; None unless the order is paid in parts."""
+    """The sums that are paid and left with this payment; None unless the order is paid in parts."""
 
 
 class Rest(msgspec.Struct, frozen=True):
@@ -128,7 +128,7 @@ class Balance(msgspec.Struct, frozen=True):
         return EXACT.subtract(EXACT.add(self.paid, amount), total.amount)
 
     def due(self, total: Total) -> Total | None:
-        """What the next checkout asks for; None where nothing is left, or that cannot be reckoned."""
+        """The total that the next checkout asks for; None where nothing is left, or that cannot be reckoned."""
         excess = self.excess(total)
         if excess is None or excess >= 0 or not isinstance(total, Pay):
             return None
@@ -136,7 +136,7 @@ class Balance(msgspec.Struct, frozen=True):
         return Pay(min(total.now or left, left), total.currency, receive_in=total.receive_in)
 
     def with_payment(self, amount: Decimal, total: Pay) -> Rest:
-        """What is paid and left of this total with a further payment."""
+        """The sums that are paid and left of this total with a further payment."""
         paid = EXACT.add(self.paid, amount)
         return Rest(paid, max(EXACT.subtract(total.amount, paid), Decimal(0)), total.currency)
 

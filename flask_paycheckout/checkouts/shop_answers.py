@@ -151,7 +151,7 @@ class OrderTotals:
     answers: ShopAnswers
 
     def total(self, transaction: ShopTransaction, checkout: CheckoutMixin) -> Total | None:
-        """What the order costs now; None when it cannot be paid.
+        """The total that the order costs now; None when it cannot be paid.
 
         :raises OrderTotalFailed: the shop's function raised, and trying again is not known to help.
         """

@@ -62,7 +62,7 @@ def sqlite_code(error: DBAPIError) -> int | None:
 
 
 class Trouble(NamedTuple):
-    """What keeps the database from answering, in words for the shop's people."""
+    """The reason why the database does not answer, in words for the shop's people."""
 
     found: str
     remedy: str

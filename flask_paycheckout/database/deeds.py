@@ -27,7 +27,7 @@ _LOOKED = "looked"
 
 
 class Deed(NamedTuple):
-    """What somebody did."""
+    """An act of a person about money, or about persons."""
 
     at: datetime
     by: str

@@ -64,7 +64,7 @@ class Callbacks:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Parts:
-    """What one app's extension is set up with."""
+    """The settings, tables, clock and log of one app, and the functions of its shop."""
 
     app: Flask
     sessions: ShopSessions

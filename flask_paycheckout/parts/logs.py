@@ -127,7 +127,7 @@ class FailureLog:
         _log.log(level, message, *args, exc_info=error if level == logging.ERROR else None, extra=fields, stacklevel=3)
 
     def _before(self, kind: str, account: str, error: str) -> _Written | None:
-        """What was left out before this line; None when this one is left out too."""
+        """The lines that were left out before this one; None when this one is left out too."""
         now = self._clock()
         with self._written.held() as written:
             key = kind, account, error

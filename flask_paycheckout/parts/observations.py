@@ -1,4 +1,4 @@
-"""What can be measured: calls, reads, webhooks, deliveries, payouts and circuits, told to functions of the app.
+"""Observations for metrics: calls, reads, webhooks, deliveries, payouts and circuits, told to functions of the app.
 
 `flask_paycheckout.metrics` counts them for Prometheus; `PayCheckout.observe` connects a function of the shop's own.
 """

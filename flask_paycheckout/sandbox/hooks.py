@@ -39,7 +39,7 @@ MAX_BODY_BYTES = 1024 * 1024
 _VERSIONS = frozenset({"v1", "v2"})
 CONTROL = "/_sandbox/"
 _HEADERS = ("HTTP_", "CONTENT_")
-"""What the names of headers begin with in the WSGI environment."""
+"""The prefix of the names of headers in the WSGI environment."""
 _OUTSIDE = (CONTROL, "/static/", "/inspector/", HEALTH)
 _TOO_MANY_HELD = "A fault delays this call, but as many as can be wait already."
 

@@ -96,7 +96,7 @@ class ConversionRecord(Record):
 
 
 class Switches(Record):
-    """What an account may do."""
+    """The permissions of an account."""
 
     checkout_enabled: bool
     payment_methods: list[MethodRecord]

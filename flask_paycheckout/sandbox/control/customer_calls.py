@@ -27,7 +27,7 @@ from flask_paycheckout.sandbox.world.database import transaction
 
 @dataclass(frozen=True)
 class Pick:
-    """What the customer picks: by default the first usable method."""
+    """The method that the customer picks: by default the first usable method."""
 
     payment_method: OptionalText = None
     reference: OptionalText = None
@@ -35,14 +35,14 @@ class Pick:
 
 @dataclass(frozen=True)
 class Pay:
-    """What the customer pays: by default the exact amount."""
+    """The amount that the customer pays: by default the exact amount."""
 
     amount: OptionalAmount = None
 
 
 @dataclass(frozen=True)
 class Finish:
-    """What becomes of a disbursement."""
+    """The end of a disbursement."""
 
     status: Annotated[str, Choice((COMPLETED, FAILED))]
 

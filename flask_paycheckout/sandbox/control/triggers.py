@@ -43,7 +43,7 @@ _FOR_NEW = frozenset({"account", "amount", "currency"})
 
 
 class Triggered(Record):
-    """What an event happened to."""
+    """The object that an event happened to."""
 
     event: str
     id: str

@@ -1,4 +1,4 @@
-"""What the inspector changes: clock, faults, unknowns, a webhook sent again, and the reset."""
+"""Changes that the inspector makes: clock, faults, unknowns, a webhook sent again, and the reset."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Exchange:
 
     @property
     def total_received_amount(self) -> Decimal:
-        """What is left of the amount."""
+        """The rest of the amount."""
         return EXACT.subtract(self.amount, self.total_fee_amount)
 
     @property

@@ -67,9 +67,9 @@ class Command:
     """Method and path below `/_sandbox/`, with parameters in braces. Several by the action, or by the first parameter
     that is given. What is not in the path goes into the body, or the query."""
     columns: str = ""
-    """What people are shown of each item of a list."""
+    """The columns that people see of each item of a list."""
     shown: tuple[str, ...] = ()
-    """What people are shown of an object, by path; all of its fields when empty."""
+    """The fields that people see of an object, by path; all of them when empty."""
     carry_out: Callable[[Connection, Given], Told | int] | None = None
     """Makes the calls, where it is not a single one; or prints by itself, and returns the exit code."""
     is_local: bool = False

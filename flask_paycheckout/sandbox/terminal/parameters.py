@@ -41,7 +41,7 @@ def change_of(text: str) -> tuple[str, str]:
 
 
 def _changes(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """What completes the change of a switch."""
+    """The words that complete the change of a switch."""
     every = (f"{one.name}={value}" for one in ASSUMPTIONS for value in one.values)
     return [change for change in every if change.startswith(incomplete)]
 

@@ -299,12 +299,12 @@ class Switches(Mapping[str, str]):
         self._values = {**self.started_with, **known}
 
     def changes(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Those of these values that differ from the start."""
+        """The values that differ from those at the start."""
         return {name: value for name, value in values.items() if value != self.started_with[name]}
 
 
 def string_to_sign(method: str, target: str, timestamp: str, body: bytes, formula: str = "request") -> str:
-    """What a formula signs, named as the values of the unknown `signature_formula`."""
+    """The parts of a request that a formula signs, named as the values of the unknown `signature_formula`."""
     if formula == "timestamp_and_body":
         return f"{timestamp}.{body.decode(errors='surrogateescape')}"
     return "\n".join((method, target, timestamp, sha256(body).hexdigest()))

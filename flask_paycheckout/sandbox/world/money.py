@@ -42,7 +42,7 @@ class Token:
     decimal: int
     fee_flat: Decimal
     fee_network: Decimal
-    """Of a disbursement, in the token; a network's own coin costs about as much as the others on it."""
+    """The fee of a disbursement, in the token; a network's own coin costs about as much as the others on it."""
     contract: str
     """On Stellar the issuing account; empty for the network's own coin."""
 

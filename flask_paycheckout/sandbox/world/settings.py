@@ -1,4 +1,4 @@
-"""What a sandbox stores about itself: seed, clock offset, changed unknowns, what a reset returns to; and identifiers.
+"""A sandbox's facts about itself: seed, clock offset, changed unknowns, what a reset returns to; and identifiers.
 
 Identifiers are hexadecimal digits or UUIDs, opaque to callers. Without a seed they are random. With a seed, the n-th
 identifier is always the same; their number is stored in the database, so that a restart continues the sequence.
