@@ -9,8 +9,7 @@ from contextlib import contextmanager
 import httpx
 
 from flask_paycheckout.client import PaymentsClient
-from tests.benchmarks.measuring import CPU_MS, OURS, SAME_STACK, Contender, Figure, Options, repeated
-from tests.benchmarks.row import Row
+from tests.benchmarks.measuring import CPU_MS, OURS, SAME_STACK, Contender, Figure, Options, Row, repeated
 from tests.benchmarks.stub import running_stub
 
 
@@ -21,7 +20,7 @@ def _client(url: str) -> PaymentsClient:
 @contextmanager
 def _contenders(options: Options, database: str | None) -> Iterator[dict[str, Contender]]:
     times = options.amount(1000)
-    with running_stub(0) as url, _client(url) as client, httpx.Client(base_url=url) as same:
+    with running_stub() as url, _client(url) as client, httpx.Client(base_url=url) as same:
         yield {
             OURS: repeated(lambda: client.deposits.get("chk-1"), times),
             SAME_STACK: repeated(lambda: json.loads(same.get("/v1/deposit/chk-1").content), times),

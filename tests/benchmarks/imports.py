@@ -14,8 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.benchmarks.measuring import CPU_MS, MS, OURS, SAME_STACK, Contender, Figure, Options
-from tests.benchmarks.row import Row
+from tests.benchmarks.measuring import CPU_MS, MS, OURS, SAME_STACK, Contender, Figure, Options, Row
 
 _FLOOR = "import flask, flask_sqlalchemy, httpx"
 _OURS = "from flask_paycheckout import PayCheckout"

@@ -6,19 +6,21 @@ median of these ratios is shown. Processor time is far less disturbed by other l
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-
-from tests.benchmarks.databases import KINDS
 
 OURS, SAME_STACK, PEER = "ours", "same stack", "django-payments"
 CPU_MS, MS, PER_SECOND = "CPU ms", "ms", "per second"
 
-Round = Mapping[str, float]
-Contender = Callable[[], Round]
+Contender = Callable[[], Mapping[str, float]]
 """One round of work; gives its figures by name."""
+
+Figures = dict[str, dict[str, list[float]]]
+"""For each contender, for each figure, its value in every round."""
 
 
 @dataclass(frozen=True)
@@ -27,16 +29,12 @@ class Options:
 
     :ivar rounds: how often each contender has its turn.
     :ivar scale: the part of the full amount of work that each round does.
-    :ivar databases: kinds of database, for the rows that use one.
     :ivar peers: the Python of an environment that has the peers; None to leave them out.
-    :ivar tell: prints the figures of a round, when it is over.
     """
 
-    rounds: int = 5
-    scale: float = 1.0
-    databases: tuple[str, ...] = tuple(KINDS)
+    rounds: int
+    scale: float
     peers: str | None = None
-    tell: Callable[[str], None] = print
 
     def amount(self, full: int, least: int = 2) -> int:
         return max(least, int(full * self.scale))
@@ -52,50 +50,46 @@ class Figure:
     def __str__(self) -> str:
         return self.name if self.over is None else f"{self.name} to {self.over}'s"
 
-    def in_rounds(self, figures: Mapping[str, Mapping[str, list[float]]]) -> list[float]:
+    def in_rounds(self, figures: Figures) -> list[float]:
         """The value in each round; none when a contender is missing."""
-        ours = figures[OURS].get(self.name, [])
+        ours = figures[OURS][self.name]
         if self.over is None:
             return ours
-        others = figures.get(self.over, {}).get(self.name, [])
-        return [a / b for a, b in zip(ours, others, strict=True)] if others else []
+        others = figures.get(self.over)
+        return [a / b for a, b in zip(ours, others[self.name], strict=True)] if others else []
 
 
 @dataclass(frozen=True)
-class Result:
-    """What was measured of one row.
+class Row:
+    """A row of the table: what is measured, between whom, and what is shown of it.
 
-    :ivar figures: for each contender, for each figure, its value in every round.
+    :ivar contenders: sets up who is measured. Called with what `databases.fresh_database` wants.
+    :ivar on_databases: whether it is measured on each kind of database.
     """
 
-    row: str
-    database: str | None
-    figures: dict[str, dict[str, list[float]]]
+    name: str
+    title: str
     shown: tuple[Figure, ...]
+    contenders: Callable[[Options, str | None], AbstractContextManager[Mapping[str, Contender]]]
+    on_databases: bool = False
 
-
-def in_turns(
-    row: str,
-    contenders: Mapping[str, Contender],
-    shown: tuple[Figure, ...],
-    options: Options,
-    database: str | None = None,
-) -> Result:
-    """Every contender once in each round, each round beginning with another one."""
-    figures: dict[str, dict[str, list[float]]] = {name: {} for name in contenders}
-    names = list(contenders)
-    for number in range(options.rounds):
-        first = number % len(names)
-        for name in names[first:] + names[:first]:
-            for figure, value in contenders[name]().items():
-                figures[name].setdefault(figure, []).append(value)
-        told = "; ".join(f"{name} {_last(figures[name])}" for name in names)
-        options.tell(f"{' '.join(filter(None, (row, database)))}: round {number + 1} of {options.rounds}: {told}")
-    return Result(row, database, figures, shown)
-
-
-def _last(figures: Mapping[str, Sequence[float]]) -> str:
-    return ", ".join(f"{short(values[-1])} {figure}" for figure, values in figures.items())
+    def measured(self, options: Options, database: str | None = None) -> Figures:
+        """Every contender once in each round, each round beginning with another one."""
+        with self.contenders(options, database) as contenders:
+            # The first round of each warms it up.
+            for contender in contenders.values():
+                contender()
+            figures: Figures = {name: {} for name in contenders}
+            names = list(contenders)
+            for number in range(options.rounds):
+                first = number % len(names)
+                for name in names[first:] + names[:first]:
+                    found = contenders[name]()
+                    for figure, value in found.items():
+                        figures[name].setdefault(figure, []).append(value)
+                    told = ", ".join(f"{short(value)} {figure}" for figure, value in found.items())
+                    print(f"{self.name}, round {number + 1} of {options.rounds}, {name}: {told}", file=sys.stderr)
+            return figures
 
 
 def short(value: float) -> str:
@@ -107,9 +101,9 @@ def repeated(work: Callable[[], object], times: int) -> Contender:
     return partial(_repeat, work, times)
 
 
-def _repeat(work: Callable[[], object], times: int) -> Round:
+def _repeat(work: Callable[[], object], times: int) -> dict[str, float]:
     began, spent = time.perf_counter(), time.process_time()
     for _ in range(times):
         work()
     seconds, processor = time.perf_counter() - began, time.process_time() - spent
-    return {PER_SECOND: times / seconds, MS: 1000 * seconds / times, CPU_MS: 1000 * processor / times}
+    return {MS: 1000 * seconds / times, CPU_MS: 1000 * processor / times}

@@ -18,9 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
 from flask_paycheckout.client.signing import HmacSigner
-from tests.benchmarks.measuring import CPU_MS, OURS, PER_SECOND, Contender, Figure, Options
-from tests.benchmarks.row import Row
+from tests.benchmarks.measuring import CPU_MS, OURS, PER_SECOND, Contender, Figure, Options, Row
 from tests.benchmarks.serving import processor_seconds
+from tests.docs.merchant import visited
 from tests.ports import free_port
 
 READY = "ms until it is ready"
@@ -35,19 +35,16 @@ Exchange = Callable[[http.client.HTTPConnection], None]
 """Sends one write over a kept connection, and reads its answer."""
 
 
-def _headers() -> dict[str, str]:
-    return {"Content-Type": "application/json"} | _SIGNER.sign("POST", _PATH, _BODY, int(time.time()))
-
-
 def _create_checkout(connection: http.client.HTTPConnection) -> None:
-    connection.request("POST", _PATH, _BODY, _headers())
+    signed = _SIGNER.sign("POST", _PATH, _BODY, int(time.time()))
+    connection.request("POST", _PATH, _BODY, {"Content-Type": "application/json"} | signed)
     answer = json.loads(connection.getresponse().read())
     assert answer["data"]["id"], answer
 
 
 def _put_item(connection: http.client.HTTPConnection) -> None:
     item = {"id": {"S": f"order-{next(_NUMBERS)}"}, "body": {"S": _BODY.decode()}}
-    _moto(connection, "PutItem", {"TableName": "bench", "Item": item})
+    _ask_moto(connection, "PutItem", {"TableName": "bench", "Item": item})
 
 
 def _make_table(connection: http.client.HTTPConnection) -> None:
@@ -57,10 +54,10 @@ def _make_table(connection: http.client.HTTPConnection) -> None:
         "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
         "BillingMode": "PAY_PER_REQUEST",
     }
-    _moto(connection, "CreateTable", table)
+    _ask_moto(connection, "CreateTable", table)
 
 
-def _moto(connection: http.client.HTTPConnection, operation: str, asked: Mapping[str, object]) -> None:
+def _ask_moto(connection: http.client.HTTPConnection, operation: str, asked: Mapping[str, object]) -> None:
     credential = "Credential=bench/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0"
     headers = {
         "Authorization": f"AWS4-HMAC-SHA256 {credential}",
@@ -74,38 +71,37 @@ def _moto(connection: http.client.HTTPConnection, operation: str, asked: Mapping
 
 
 @contextmanager
-def _serving(command: list[str], port: int) -> Iterator[tuple[subprocess.Popen[bytes], float]]:
-    """A server that this command starts, and the milliseconds until it answered."""
-    began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + _PATIENCE
-        while not _answers(port):
-            if process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError(f"{command} does not answer")
-            time.sleep(0.005)
-        yield process, 1000 * (time.perf_counter() - began)
-    finally:
-        process.kill()
-        process.wait()
+def _connected(port: int) -> Iterator[http.client.HTTPConnection]:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE)) as connection:
+        yield connection
 
 
-def _answers(port: int) -> bool:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
-        try:
-            connection.request("GET", "/")
-            connection.getresponse().read()
-        except (OSError, http.client.HTTPException):
-            return False
-        return True
+def _contender(command: list[str], times: int, exchange: Exchange, prepare: Exchange | None = None) -> Contender:
+    """Starts a server by this command, which wants a port last, and measures its start and its pace."""
+
+    def contender() -> dict[str, float]:
+        port, began = free_port(), time.perf_counter()
+        quiet = subprocess.DEVNULL
+        with subprocess.Popen([*command, str(port)], stdout=quiet, stderr=quiet) as process:
+            try:
+                visited(f"http://127.0.0.1:{port}")
+                ready = 1000 * (time.perf_counter() - began)
+                if prepare is not None:
+                    with _connected(port) as connection:
+                        prepare(connection)
+                return _written(process.pid, port, exchange, times) | {READY: ready}
+            finally:
+                process.kill()
+
+    return contender
 
 
-def _written(process: subprocess.Popen[bytes], port: int, exchange: Exchange, times: int) -> dict[str, float]:
+def _written(pid: int, port: int, exchange: Exchange, times: int) -> dict[str, float]:
     """The pace of so many writes, by a few customers at once."""
-    spent, began = processor_seconds(process.pid), time.perf_counter()
+    spent, began = processor_seconds(pid), time.perf_counter()
 
     def customer(_: int) -> None:
-        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE)) as connection:
+        with _connected(port) as connection:
             for _ in range(times // _CUSTOMERS):
                 exchange(connection)
 
@@ -113,45 +109,23 @@ def _written(process: subprocess.Popen[bytes], port: int, exchange: Exchange, ti
         list(customers.map(customer, range(_CUSTOMERS)))
     made = times // _CUSTOMERS * _CUSTOMERS
     seconds = time.perf_counter() - began
-    return {PER_SECOND: made / seconds, CPU_MS: 1000 * (processor_seconds(process.pid) - spent) / made}
+    return {PER_SECOND: made / seconds, CPU_MS: 1000 * (processor_seconds(pid) - spent) / made}
 
 
 @contextmanager
 def _contenders(options: Options, database: str | None) -> Iterator[dict[str, Contender]]:
     times = options.amount(1000)
-    port = free_port()
-    ours = [sys.executable, "-m", "flask_paycheckout.sandbox", "--port", str(port)]
-    with _serving(ours, port) as (process, _):
-
-        def contender() -> dict[str, float]:
-            other = free_port()
-            with _serving([*ours[:-1], str(other)], other) as (_, ready):
-                pass
-            return _written(process, port, _create_checkout, times) | {READY: ready}
-
-        if options.peers is None:
-            yield {OURS: contender}
-            return
-        with _moto_server(options.peers, times) as moto:
-            yield {OURS: contender, "moto": moto}
-
-
-@contextmanager
-def _moto_server(python: str, times: int) -> Iterator[Contender]:
-    port = free_port()
-    command = [python, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with _serving(command, port) as (process, ready):
-        with closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
-            _make_table(connection)
-        yield lambda: _written(process, port, _put_item, times) | {READY: ready}
+    ours = [sys.executable, "-m", "flask_paycheckout.sandbox", "--port"]
+    contenders = {OURS: _contender(ours, times, _create_checkout)}
+    if options.peers is not None:
+        moto = [options.peers, "-m", "moto.server", "-H", "127.0.0.1", "-p"]
+        contenders["moto"] = _contender(moto, times, _put_item, _make_table)
+    yield contenders
 
 
 ROW = Row(
     name="sandbox_writes",
     title="sandbox: `POST /v1/checkout` signed and stored, one process; ready after its start",
-    shown=(
-        Figure(PER_SECOND, over="moto"),
-        Figure(READY),
-    ),
+    shown=(Figure(PER_SECOND, over="moto"), Figure(READY)),
     contenders=_contenders,
 )

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.benchmarks.measuring import CPU_MS, PER_SECOND
+from tests.waiting import eventually
 
-WORKERS = 2
-_CUSTOMERS = 4
+_WORKERS, _CUSTOMERS = 2, 4
 _ROOT = Path(__file__).parent.parent.parent
 _PATIENCE = 30.0
 
@@ -41,11 +39,11 @@ class Server:
 
     def asked(self, requests: Sequence[bytes], status: int) -> dict[str, float]:
         """The pace of these requests, and the workers' processor time for each; every answer must have this status."""
-        before = self._spent()
-        began = time.perf_counter()
-        ask(self.port, requests, status)
-        seconds = time.perf_counter() - began
-        spent = self._spent() - before
+        before, began = self._spent(), time.perf_counter()
+        with ThreadPoolExecutor(_CUSTOMERS) as customers:
+            for answer in customers.map(partial(_exchange, self.port), requests):
+                assert answer.startswith(b"HTTP/1.1 %d " % status), answer[:300]
+        seconds, spent = time.perf_counter() - began, self._spent() - before
         return {PER_SECOND: len(requests) / seconds, CPU_MS: 1000 * spent / len(requests)}
 
     def _spent(self) -> float:
@@ -67,41 +65,22 @@ def running_server(
     :param python: of the environment that has it.
     :param folder: where its module is imported from.
     """
-    with socket.create_server(("127.0.0.1", 0), backlog=256) as listening, tempfile.TemporaryFile("w+") as errors:
-        listening.set_inheritable(True)
+    with socket.create_server(("127.0.0.1", 0), backlog=256) as listening:
         descriptor = listening.fileno()
-        command = [python, "-m", "gunicorn", "-w", str(WORKERS), "-b", f"fd://{descriptor}", application]
+        command = [python, "-m", "gunicorn", "-w", str(_WORKERS), "-b", f"fd://{descriptor}", application]
         process = subprocess.Popen(
             [*command, "--timeout", "120", "--log-level", "warning"],
             cwd=folder,
             env=os.environ | dict(environment),
             pass_fds=[descriptor],
-            stderr=errors,
         )
         server = Server(listening.getsockname()[1], process.pid)
         try:
-            _wait(server, process)
+            eventually(lambda: len(server.workers()) == _WORKERS, _PATIENCE)
             yield server
-        except BaseException:
-            errors.seek(0)
-            sys.stderr.write(errors.read()[-4000:])
-            raise
         finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def _wait(server: Server, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + _PATIENCE
-    while len(server.workers()) < WORKERS:
-        if process.poll() is not None or time.monotonic() > until:
-            raise RuntimeError("gunicorn did not start")
-        time.sleep(0.05)
-    ask(server.port, [request_of("GET", "/ready")] * 4 * WORKERS, None)
+            process.terminate()
+            process.wait(_PATIENCE)
 
 
 def request_of(method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> bytes:
@@ -113,29 +92,7 @@ def request_of(method: str, path: str, body: bytes = b"", headers: Mapping[str, 
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-def ask(port: int, requests: Sequence[bytes], status: int | None) -> None:
-    """Send every request once, by several customers at the same time."""
-    waiting = iter(requests)
-    one_at_a_time = threading.Lock()
-
-    def customer(_: int) -> None:
-        while True:
-            with one_at_a_time:
-                request = next(waiting, None)
-            if request is None:
-                return
-            answer = _exchange(port, request)
-            if status is not None and not answer.startswith(b"HTTP/1.1 %d " % status):
-                raise RuntimeError(f"{request[:200]!r} was answered {answer[:300]!r}")
-
-    with ThreadPoolExecutor(_CUSTOMERS) as customers:
-        list(customers.map(customer, range(_CUSTOMERS)))
-
-
 def _exchange(port: int, request: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE) as connection:
         connection.sendall(request)
-        answer = bytearray()
-        while chunk := connection.recv(65536):
-            answer += chunk
-    return bytes(answer)
+        return b"".join(iter(lambda: connection.recv(65536), b""))

@@ -2,59 +2,71 @@
 
 from __future__ import annotations
 
-from tests.benchmarks.databases import KINDS
-from tests.benchmarks.measuring import CPU_MS, PEER, PER_SECOND, SAME_STACK, Figure
-from tests.benchmarks.row import Row
-from tests.benchmarks.sites import Requests, Site, web_contenders
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from tests.benchmarks.measuring import CPU_MS, OURS, PEER, PER_SECOND, SAME_STACK, Contender, Figure, Options, Row
+from tests.benchmarks.peers.sites import running_peer
+from tests.benchmarks.sites import Site, running_floor, running_ours
+from tests.benchmarks.stub import running_stub
+
+Requests = Callable[[Site, range], list[bytes]]
+"""Makes a request for each number, and stores what it needs."""
 
 
-def _starts(site: Site, first: int, count: int) -> list[bytes]:
-    return site.starts(first, count)
+def _first_webhooks(site: Site, numbers: range) -> list[bytes]:
+    site.store("due", numbers)
+    return site.webhooks("due", numbers)
 
 
-def _first_webhooks(site: Site, first: int, count: int) -> list[bytes]:
-    site.stored("due", first, count)
-    return site.webhooks("due", first, count)
+def _repeated_webhooks(site: Site, numbers: range) -> list[bytes]:
+    site.store("paid", numbers)
+    return site.webhooks("paid", numbers)
 
 
-def _repeated_webhooks(site: Site, first: int, count: int) -> list[bytes]:
-    site.stored("paid", first, count)
-    return site.webhooks("paid", first, count)
+def _questions(site: Site, numbers: range) -> list[bytes]:
+    site.store("paid", numbers)
+    return site.questions(numbers)
 
 
-def _questions(site: Site, first: int, count: int) -> list[bytes]:
-    site.stored("paid", first, count)
-    return site.questions(first, count)
+def _row(name: str, title: str, requests: Requests, *shown: Figure, full: int, status: int = 200) -> Row:
+    """
+    :param full: requests of a full round.
+    :param status: every answer's.
+    """
 
+    @contextmanager
+    def contenders(options: Options, database: str | None) -> Iterator[dict[str, Contender]]:
+        count = options.amount(full)
 
-def _row(
-    name: str,
-    title: str,
-    requests: Requests,
-    *shown: Figure,
-    count: int,
-    status: int = 200,
-    has_peer: bool = False,
-) -> Row:
-    return Row(
-        name=name,
-        title=title,
-        shown=shown,
-        contenders=web_contenders(requests, status=status, count=count, has_peer=has_peer),
-        databases=tuple(KINDS),
-    )
+        def contender(site: Site) -> Contender:
+            numbers = (range(first, first + count) for first in itertools.count(0, count))
+            return lambda: site.server.asked(requests(site, next(numbers)), status)
+
+        with ExitStack() as stack:
+            service = stack.enter_context(running_stub())
+            # Each has a database of its own, and all are up at the same time.
+            sites = {
+                OURS: stack.enter_context(running_ours(database, service)),
+                SAME_STACK: stack.enter_context(running_floor(database, service)),
+            }
+            if options.peers is not None and any(figure.over == PEER for figure in shown):
+                sites[PEER] = stack.enter_context(running_peer(database, service, options.peers))
+            yield {name: contender(site) for name, site in sites.items()}
+
+    return Row(name, title, shown, contenders, on_databases=True)
 
 
 ROWS = (
     _row(
         "start",
         "`start` + redirect (store, then show)",
-        _starts,
+        lambda site, numbers: site.starts(numbers),
         Figure(PER_SECOND, over=PEER),
         Figure(CPU_MS, over=SAME_STACK),
-        count=600,
+        full=600,
         status=303,
-        has_peer=True,
     ),
     _row(
         "first_webhook",
@@ -62,21 +74,14 @@ ROWS = (
         _first_webhooks,
         Figure(PER_SECOND, over=PEER),
         Figure(CPU_MS, over=PEER),
-        count=500,
-        has_peer=True,
+        full=500,
     ),
     _row(
         "repeated_webhook",
         "repeated webhook of a settled order",
         _repeated_webhooks,
         Figure(PER_SECOND, over=SAME_STACK),
-        count=1500,
+        full=1500,
     ),
-    _row(
-        "status",
-        "status JSON",
-        _questions,
-        Figure(PER_SECOND, over=SAME_STACK),
-        count=1500,
-    ),
+    _row("status", "status JSON", _questions, Figure(PER_SECOND, over=SAME_STACK), full=1500),
 )
