@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flask_paycheckout.client.transport import LIMITS, Body, httpx, pool_limits
-from flask_paycheckout.client.waiting import no_cookies
+from flask_paycheckout.client.transport import LIMITS, Body, httpx, no_cookies, pool_limits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine

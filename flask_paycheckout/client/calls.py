@@ -9,10 +9,8 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-import msgspec
 
 from flask_paycheckout.client.envelope import (
     JsonObject,
@@ -22,28 +20,18 @@ from flask_paycheckout.client.envelope import (
     error_text,
     status_code_of,
 )
-from flask_paycheckout.client.errors import (
-    OutcomeUnknown,
-    PaymentsError,
-    RequestRefused,
-    ServiceFault,
-    TransportFailed,
-    Unauthorized,
-    refusal_for,
-)
-from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in, hide
-from flask_paycheckout.client.operations import Access
-from flask_paycheckout.client.paging import DEFAULT_LIMIT, Page, attach_reading, page_of, page_of_array, walk
+from flask_paycheckout.client.errors import PaymentsError, TransportFailed, Unauthorized, refusal_for
+from flask_paycheckout.client.hidden import hide
+from flask_paycheckout.client.paging import DEFAULT_LIMIT, READ_PAGE, Page, page_of, page_of_array, walk
 from flask_paycheckout.client.reading import reader_of
-from flask_paycheckout.client.records import Record, ResponseHeaders, ResponseInfo, attach_response
+from flask_paycheckout.client.records import RESPONSE, Record, ResponseHeaders, ResponseInfo, attach
 from flask_paycheckout.client.retries import SHORTEST_ATTEMPT, seconds_to_wait
-from flask_paycheckout.client.sending import SECRETS
+from flask_paycheckout.client.sending import SECRETS, Call
+from flask_paycheckout.client.transport import RefusedResponse, httpx
 from flask_paycheckout.client.waiting import W
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Mapping
-
-    import httpx
+    from collections.abc import AsyncGenerator, Mapping
 
     from flask_paycheckout.client.operations import Operation, PaymentsPath, RecipientDelete
     from flask_paycheckout.client.paging import Listing
@@ -54,49 +42,34 @@ _log = logging.getLogger("flask_paycheckout.client")
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
-Kept = TypeVar("Kept", bound=Record)
 
 Observe = Callable[[str, "PaymentsError | None", float], object]
 """Called after each call with its operation, its error, and the seconds that it took."""
 
-
-def _plain(value: object) -> str:
-    """A hidden value as it is sent."""
-    if not isinstance(value, Hidden):
-        raise TypeError(f"{type(value).__name__} is no JSON")
-    return str(value)
-
-
-_encode = msgspec.json.Encoder(enc_hook=_plain, decimal_format="number").encode
+_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 @dataclass(repr=False)
 class Caller(Generic[W]):
     """Carries out operations for the resources of one client.
 
-    The methods differ in what they make of the answer; these arguments mean the same for all of them:
+    The methods differ in what they make of the answer. What is asked is told to all of them by the fields of `Call`.
 
-    :param requested_id: the id in the path's place.
-    :param query: the query string with its question mark, as `bodies.Fields.query` makes it.
-    :param body: the JSON object to send; amounts as `amounts.as_number` makes them.
-    :param references: what a lost call could be looked up by.
-    :param timeout: seconds that this call may take in all; the client's own when not given.
     :raises PaymentsError: see `errors`.
 
+    :ivar waiting: how the client waits.
+    :ivar owns_connections: whether closing the client closes them.
     :ivar payments_path: where payments are listed.
     :ivar recipient_delete: where the id of a recipient that is deleted stands.
     """
 
-    sender: Sender[W]
+    waiting: W
+    sender: Sender
     retries: Retries
     observe: Observe | None
     payments_path: PaymentsPath
     recipient_delete: RecipientDelete
-
-    @property
-    def waiting(self) -> W:
-        """How the client waits."""
-        return self.sender.waiting
+    owns_connections: bool = True
 
     async def record(self, operation: Operation[R], **asked: Any) -> R:
         """The record in the response's `data`."""
@@ -115,7 +88,7 @@ class Caller(Generic[W]):
     ) -> Page[R]:
         """A page of a list."""
         found, _ = await self.fetch(listing, filters, page, timeout)
-        return attach_reading(found, lambda number: self.page(listing, filters, number, timeout))
+        return attach(found, READ_PAGE, lambda number: self.page(listing, filters, number, timeout))
 
     def iterate(
         self, listing: Listing[R], filters: Mapping[str, Any], timeout: float | None
@@ -126,12 +99,7 @@ class Caller(Generic[W]):
         """
         # A filter that is wrong is named here, not when the first record is wanted.
         listing.filters.query(filters)
-        return walk(
-            str(listing.operation),
-            lambda number: self.fetch(listing, filters, number, timeout),
-            listing.id_of,
-            sort=filters.get("sort"),
-        )
+        return walk(listing, lambda number: self.fetch(listing, filters, number, timeout), sort=filters.get("sort"))
 
     async def fetch(
         self,
@@ -155,19 +123,13 @@ class Caller(Generic[W]):
                 form = "array"
             elif listing.is_open and "docs" not in data:
                 data, form = [data] if data else [], "record"
-            if form == "page":
-                found = response.kept_in(page_of(data, reader))
-                docs = found.docs
-            else:
-                docs = reader.read_each(data)
-                found = page_of_array(docs, page or 1, limit)
-            for record in docs:
+            found = page_of(data, reader) if form == "page" else page_of_array(reader.read_each(data), page or 1, limit)
+            for record in (found, *found.docs):
                 response.kept_in(record)
             return found, form
 
-        found, form = await self._ask(
-            listing.operation, read, query=listing.filters.query(filters, page), timeout=timeout
-        )
+        query = listing.filters.query(filters, page)
+        found, form = await self._ask(listing.operation, read, query=query, timeout=timeout)
         if form == "record":
             if not found.docs and not may_be_blank:
                 # A look-up that finds nothing lets a payout be sent again, which needs a clearer answer than `{}`.
@@ -202,24 +164,12 @@ class Caller(Generic[W]):
 
         return await self._ask(operation, read, **asked)
 
-    async def _ask(
-        self,
-        operation: Operation[Any],
-        read: Callable[[_Response], T],
-        *,
-        requested_id: str | None = None,
-        query: str = "",
-        body: JsonObject | None = None,
-        references: tuple[str, ...] = (),
-        timeout: float | None = None,
-    ) -> T:
-        path = operation.path_for(requested_id)
-        sent = Sealed(b"" if body is None else _encode(body))
-        call = _Call(operation, path, query, sent, tuple(hidden_in(body)), references, requested_id)
-        retries = self.retries if timeout is None else self.retries.within(timeout)
+    async def _ask(self, operation: Operation[Any], read: Callable[[_Response], T], **asked: Any) -> T:
+        call = Call(operation, **asked)
+        retries = self.retries if call.timeout is None else self.retries.within(call.timeout)
         began = retries.pace.elapsed()
         try:
-            result = await self._tried(operation, partial(self._attempt, call, read), retries)
+            result = await self._tried(call, read, retries)
         except PaymentsError as error:
             self._report(operation, error, began)
             raise
@@ -233,124 +183,92 @@ class Caller(Generic[W]):
             with suppress(Exception):
                 self.observe(str(operation), error, self.retries.pace.elapsed() - began)
 
-    async def _tried(self, operation: Operation[Any], attempt: Callable[[float], Awaitable[T]], retries: Retries) -> T:
-        """The result of a call's attempts, which are made again with another token after a 401.
+    async def _tried(self, call: Call, read: Callable[[_Response], T], retries: Retries) -> T:
+        """The result of the first attempt that succeeds, within the call's time."""
+        pace, repeatable = retries.pace, call.operation.repeatable
+        until = pace.elapsed() + retries.budget
+        token = self.sender.renewable(call.operation)
+        held = token and (token.held or await self.waiting.in_thread(partial(token.renew, None)))
+        number = 0
+        while True:
+            try:
+                return await self._attempt(call, read, until - pace.elapsed())
+            except PaymentsError as error:
+                failure = error
+            if token is not None and isinstance(failure, Unauthorized) and failure.status_code == 401:
+                # It is certain: the service carried nothing out, so that a call which moves money is sent again too.
+                try:
+                    await self.waiting.in_thread(partial(token.renew, held))
+                except Exception as failed:
+                    raise failure from failed
+                # Once in a call.
+                token = None
+                if until - pace.elapsed() < SHORTEST_ATTEMPT:
+                    raise failure
+            else:
+                await self.waiting.sleep(pace, retries.wait_after(failure, number, until, repeatable=repeatable))
+                number += 1
 
-        A 401 is certain: the service carried nothing out, so that a call which moves money may be sent again too.
-        """
-        run = partial(retries.run, attempt, self.waiting, repeatable=operation.repeatable)
-        if (token := self.sender.renewable(operation)) is None:
-            return await run()
-        until = retries.pace.elapsed() + retries.budget
-        held = token.held or await self.waiting.in_thread(partial(token.renew, None))
-        try:
-            return await run()
-        except Unauthorized as error:
-            if error.status_code != 401:
-                raise
-            refused = error
-        try:
-            await self.waiting.in_thread(partial(token.renew, held))
-        except Exception as failed:
-            raise refused from failed
-        if (left := until - retries.pace.elapsed()) < SHORTEST_ATTEMPT:
-            raise refused
-        return await run(budget=left)
-
-    async def _attempt(self, call: _Call, read: Callable[[_Response], T], left: float) -> T:
+    async def _attempt(self, call: Call, read: Callable[[_Response], T], left: float) -> T:
         # Errors are raised outside of the handlers, and without the frames that held the answer's words: those may
         # repeat what was sent.
         failure: PaymentsError
-        http, pace = None, self.retries.pace
+        http, status, pace = None, None, self.retries.pace
         began, wall = pace.elapsed(), pace.wall()
+        request = self.sender.request(call, left, wall)
         try:
-            http = await self.sender.send(call.operation, call.path + call.query, call.body, left, wall)
+            http = await self._response_to(request, call)
+            status = http.status_code
             result = read(_Response(call, http))
-        except TransportFailed as failed:
-            failure = call.failed(failed.message, failed.request_sent)
+        except PaymentsError as error:
+            failure = error
         except Unreadable as unreadable:
-            failure = call.failed(str(unreadable), http=http)
-        except RequestRefused as refused:
-            failure = call.refused(refused)
+            failure = call.failed(f"{unreadable} (HTTP {status})")
         else:
-            self._log(call, f"HTTP {http.status_code}", began)
+            self._log(call, f"HTTP {status}", began)
             return result
-        failure.requested_id = call.requested_id
+        call.complete(failure)
         if http is not None:
-            failure.http_status, failure.headers = http.status_code, ResponseHeaders(http.headers)
+            failure.http_status, failure.headers = status, ResponseHeaders(http.headers)
             failure.retry_after = seconds_to_wait(http.headers.get("retry-after"), wall)
         self._log(call, failure, began)
         raise failure.with_traceback(None)
 
-    def _log(self, call: _Call, outcome: object, began: float) -> None:
+    async def _response_to(self, request: httpx.Request, call: Call) -> httpx.Response:
+        """The response with its whole body.
+
+        :raises TransportFailed: none came.
+        """
+        # The failure is raised outside of the handler: the library's own exceptions may quote headers.
+        try:
+            return await self.waiting.send(request)
+        except (httpx.RequestError, OSError, ValueError, TypeError) as error:
+            # When a transport or hook raises, the request may have been sent already.
+            # A transport of the caller's own may quote what it could not send.
+            text = hide(_error_text(error), request.extensions[SECRETS])
+            failure = call.failed(text, request_sent=not isinstance(error, _UNSENT))
+        raise failure
+
+    def _log(self, call: Call, outcome: object, began: float) -> None:
         """Log one request: neither its query, which may hold names and addresses, nor its headers and body."""
-        if _log.isEnabledFor(logging.DEBUG):
-            took = 1000 * (self.retries.pace.elapsed() - began)
-            _log.debug("%s %s: %s (%.0f ms)", call.operation.method, call.path, outcome, took)
+        took = 1000 * (self.retries.pace.elapsed() - began)
+        _log.debug("%s %s: %s (%.0f ms)", call.operation.method, call.path, outcome, took)
 
 
-class _Call(msgspec.Struct, frozen=True):
-    """What is sent in every attempt of one call.
-
-    :ivar path: below the base URL, without the query.
-    :ivar requested_id: the id in the path, unquoted.
-    """
-
-    operation: Operation[Any]
-    path: str
-    query: str
-    body: Sealed
-    secrets: tuple[Hidden, ...]
-    references: tuple[str, ...]
-    requested_id: str | None
-
-    def failed(
-        self, message: str | None, request_sent: bool = True, http: httpx.Response | None = None
-    ) -> TransportFailed:
-        """The failure without what was sent, which a transport of the caller's own may quote."""
-        operation, message = self.operation, hide(message or "", self.secrets)
-        if http is not None:
-            message = f"{message} (HTTP {http.status_code})"
-        if operation.may_move_money and request_sent:
-            lost = OutcomeUnknown(str(operation), message)
-            lost.references, lost.lookup = self.references, operation.lookup
-            return lost
-        failure = TransportFailed(str(operation), message, request_sent=request_sent)
-        failure.retryable |= operation.repeatable
-        return failure
-
-    def refused(self, refused: RequestRefused) -> RequestRefused:
-        """The refusal, with what only the operation knows of it."""
-        operation = self.operation
-        if isinstance(refused, ServiceFault):
-            refused.retryable |= operation.repeatable
-            if operation.may_move_money:
-                refused.references, refused.lookup = self.references, operation.lookup
-        if operation.access is Access.OPEN and isinstance(refused, Unauthorized):
-            # The call itself carried the credentials.
-            refused.retryable = False
-        return refused
-
-
-@dataclass(frozen=True)
 class _Response:
     """The response to one attempt.
 
-    :ivar http: the response as httpx gives it.
+    :ivar http: as httpx gives it.
+    :ivar info: as records tell of it.
     """
 
-    call: _Call
-    http: httpx.Response
+    def __init__(self, call: Call, http: httpx.Response) -> None:
+        self.operation, self.http = call.operation, http
+        self.info = ResponseInfo(http.status_code, ResponseHeaders(http.headers), call.requested_id)
 
-    @cached_property
-    def info(self) -> ResponseInfo:
-        """The response as records tell of it."""
-        return ResponseInfo(self.http.status_code, ResponseHeaders(self.http.headers), self.call.requested_id)
-
-    def kept_in(self, record: Kept) -> Kept:
+    def kept_in(self, record: R) -> R:
         """A record of this response."""
-        attach_response(record, self.info)
-        return record
+        return attach(record, RESPONSE, self.info)
 
     def envelope(self) -> JsonObject:
         """The envelope of a success.
@@ -359,14 +277,25 @@ class _Response:
         :raises Unreadable: it is neither.
         """
         envelope = envelope_of(self.http.content)
-        operation = self.call.operation
-        status_code = status_code_of(envelope, operation.status_key)
+        status_code = status_code_of(envelope, self.operation.status_key)
         if status_code >= 400:
-            secrets = (*self.call.secrets, *self.http.request.extensions[SECRETS])
+            secrets = self.http.request.extensions[SECRETS]
             error, message = (hide(error_text(envelope, key) or "", secrets) or None for key in ("error", "message"))
-            raise refusal_for(status_code)(str(operation), status_code, error, message)
+            raise refusal_for(status_code)(str(self.operation), status_code, error, message)
         return envelope
 
     def data(self) -> JsonObject | list[Any]:
         """The `data` of a success."""
         return data_of(self.envelope())
+
+
+def _error_text(error: Exception) -> str:
+    """The failure in words, without the library's own text where that may quote the request."""
+    kind = type(error).__name__
+    if isinstance(error, RefusedResponse):
+        return str(error)
+    if isinstance(error, (httpx.TimeoutException, TimeoutError)):
+        return f"no whole answer in time ({kind})"
+    if isinstance(error, (*_UNSENT, OSError)):
+        return f"no connection ({kind}: {error})"
+    return f"the exchange broke off ({kind})"

@@ -7,8 +7,7 @@ import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast
 
 from flask_paycheckout.client.bodies import query_text
 from flask_paycheckout.client.calls import Caller
@@ -16,28 +15,27 @@ from flask_paycheckout.client.errors import RequestRefused
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.client.operations import Access, Operation, PaymentsPath, RecipientDelete
 from flask_paycheckout.client.records import Record
+from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.resources.auth import Auth
 from flask_paycheckout.client.resources.checkouts import Checkouts
+from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
 from flask_paycheckout.client.resources.deposits import Deposit, Deposits
+from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
+from flask_paycheckout.client.resources.payments import Payments
+from flask_paycheckout.client.resources.recipients import Recipients
+from flask_paycheckout.client.resources.references import References
 from flask_paycheckout.client.retries import Pace, Retries, moment_of, seconds
 from flask_paycheckout.client.sending import Sender, checked_base_url, user_agent
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, RenewedToken, Signer
 from flask_paycheckout.client.transport import httpx
-from flask_paycheckout.client.waiting import Blocking, Resource, W, method
+from flask_paycheckout.client.waiting import Blocking, W
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from flask_paycheckout.client.awaited import Awaited
     from flask_paycheckout.client.calls import Observe
     from flask_paycheckout.client.envelope import JsonObject
     from flask_paycheckout.client.paging import Page
     from flask_paycheckout.client.records import ResponseInfo
-    from flask_paycheckout.client.resources.auth import Auth
-    from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
-    from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
-    from flask_paycheckout.client.resources.payments import Payments
-    from flask_paycheckout.client.resources.recipients import Recipients
-    from flask_paycheckout.client.resources.references import References
 
 T = TypeVar("T")
 Transport = TypeVar("Transport")
@@ -60,24 +58,6 @@ class Probe:
 
     refusal: RequestRefused | None
     clock_ahead: float | None
-
-
-class _Part:
-    """A part of the service that a shop need not use: its module is loaded when it is asked for."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, client: Any, owner: type) -> Any:
-        if client is None:
-            return self
-        module = import_module(f"flask_paycheckout.client.resources.{self._name}")
-        part = getattr(module, self._name.title().replace("_", ""))(client._caller)
-        vars(client)[self._name] = part
-        return part
-
-
-_part = cast("Any", _Part)
 
 
 class _Client(Resource[W], Generic[W, Transport]):
@@ -106,25 +86,36 @@ class _Client(Resource[W], Generic[W, Transport]):
         pace = Pace() if clock is None else Pace(wall=lambda: float(clock().timestamp()))
         budget = Retries(retries, seconds(timeout), pace)
         base_url = checked_base_url(base_url)
-        sender = Sender(base_url, signers, self._connect(httpx.URL(base_url), transport), user_agent(app))
-        self._set_up(Caller(sender, budget, observe, payments_path, recipient_delete), client_id)
+        sender = Sender(base_url, client_id, signers, user_agent(app))
+        waiting = self._connect(httpx.URL(base_url), transport)
+        self._use(Caller(waiting, sender, budget, observe, payments_path, recipient_delete))
 
     @abstractmethod
     def _connect(self, url: httpx.URL, transport: Transport | None) -> W:
         """Make the connections."""
 
-    def _set_up(self, caller: Caller[W], client_id: str | None) -> None:
+    def _use(self, caller: Caller[W]) -> None:
         super().__init__(caller)
-        self.client_id = client_id
-        self.checkouts: Checkouts[W] = Checkouts(caller)
-        self.deposits: Deposits[W] = Deposits(caller)
+        self.auth = Auth(caller)
+        self.checkouts = Checkouts(caller)
+        self.deposits = Deposits(caller)
+        self.fiat_disbursements = FiatDisbursements(caller)
+        self.crypto_disbursements = CryptoDisbursements(caller)
+        self.recipients = Recipients(caller)
+        self.payments = Payments(caller)
+        self.references = References(caller)
+
+    @property
+    def client_id(self) -> str | None:
+        """The client id of signed calls; None without one."""
+        return self._caller.sender.client_id
 
     def within(self, timeout: float) -> Self:
         """A client with another time budget that shares this one's connections; closing either closes both.
 
         :param timeout: seconds that one call may take in all, retries and waits included.
         """
-        return self._sharing(self.client_id, retries=self._caller.retries.within(timeout))
+        return self._sharing(retries=self._caller.retries.within(timeout))
 
     def authorized(self, access_token: AccessToken) -> Self:
         """A client with another access token that shares this one's connections; closing either closes both.
@@ -134,7 +125,7 @@ class _Client(Resource[W], Generic[W, Transport]):
         access_token = concealed(access_token)
         sender = self._caller.sender
         signers = {**sender.signers, Access.BEARER: _bearer(access_token)}
-        return self._sharing(self.client_id, sender=replace(sender, signers=signers))
+        return self._sharing(sender=replace(sender, signers=signers))
 
     def of_account(
         self,
@@ -150,27 +141,14 @@ class _Client(Resource[W], Generic[W, Transport]):
         """
         client_secret, access_token = concealed(client_secret), concealed(access_token)
         signers = _signers(client_id, client_secret, access_token, signer)
-        sender = replace(self._caller.sender, signers=signers, owns_connections=False)
-        return self._sharing(client_id, sender=sender)
+        sender = replace(self._caller.sender, client_id=client_id, signers=signers)
+        return self._sharing(sender=sender, owns_connections=False)
 
-    def _sharing(self, client_id: str | None, **changed: Any) -> Self:
+    def _sharing(self, **changed: Any) -> Self:
         """A client of the same connections."""
         other = type(self).__new__(type(self))
-        other._set_up(replace(self._caller, **changed), client_id)
+        other._use(replace(self._caller, **changed))
         return other
-
-    auth: Auth[W] = _part()
-    """Registering, and logging in with a one-time password."""
-    fiat_disbursements: FiatDisbursements[W] = _part()
-    """Bank transfers, in batches."""
-    crypto_disbursements: CryptoDisbursements[W] = _part()
-    """Token transfers, in batches."""
-    recipients: Recipients[W] = _part()
-    """People and businesses who are paid by bank transfer."""
-    payments: Payments[W] = _part()
-    """Deprecated by the service; every method warns."""
-    references: References[W] = _part()
-    """Deprecated by the service; every method warns."""
 
     @method
     async def call(
@@ -231,15 +209,11 @@ class _Client(Resource[W], Generic[W, Transport]):
     @method
     async def close(self) -> None:
         """Closes the connections; a call after that is a `RuntimeError`."""
-        if self._caller.sender.owns_connections:
+        if self._caller.owns_connections:
             await self._caller.waiting.close()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._caller.sender.base_url}>"
-
-    def __reduce__(self) -> NoReturn:
-        name = type(self).__name__
-        raise TypeError(f"a {name} holds secrets and connections: make one in each process, do not pickle it")
 
 
 class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
@@ -269,9 +243,14 @@ class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
     :raises TypeError: an argument has the wrong type.
     :raises ValueError: an argument cannot be used; the text names it, and never shows a secret.
 
-    :ivar client_id: the client id of signed calls; None without one.
+    :ivar auth: registering, and logging in with a one-time password.
     :ivar checkouts: hosted payment pages.
     :ivar deposits: the payments behind them.
+    :ivar fiat_disbursements: bank transfers, in batches.
+    :ivar crypto_disbursements: token transfers, in batches.
+    :ivar recipients: people and businesses who are paid by bank transfer.
+    :ivar payments: deprecated by the service; every method warns.
+    :ivar references: deprecated by the service; every method warns.
     """
 
     def _connect(self, url: httpx.URL, transport: httpx.BaseTransport | None) -> Blocking:
@@ -282,14 +261,12 @@ class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
 
         :raises PaymentsError: see `errors`.
         """
-        return None if (reading := _following(page)) is None else self._caller.waiting.run(reading)
+        return self._caller.waiting.run(_following(page))
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -310,24 +287,22 @@ class AsyncPaymentsClient(_Client["Awaited", httpx.AsyncBaseTransport]):
 
         :raises PaymentsError: see `errors`.
         """
-        return None if (reading := _following(page)) is None else await reading
+        return await _following(page)
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
 
-def _following(page: Page[T]) -> Any:
-    """The reading of the next page, or None after the last one."""
+async def _following(page: Page[T]) -> Page[T] | None:
+    """The next page, or None after the last one."""
     if not page.has_next_page:
         return None
     if (read := page.read_page) is None:
         raise ValueError("this page was not read by a client, so that none can follow it")
-    return read(page.page + 1)
+    return await read(page.page + 1)
 
 
 def _signers(

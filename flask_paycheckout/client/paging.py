@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT = 10
 """The page size of the service's lists when none is asked for."""
 
+# The name under which a page keeps how another one of its list is read.
+READ_PAGE = "_read_page"
+
 
 @dataclass(frozen=True)
 class Listing(Generic[R]):
@@ -92,16 +95,7 @@ class Page(_Numbers, Generic[T], frozen=True, kw_only=True):
     @property
     def read_page(self) -> ReadPage[T] | None:
         """Reads another page of the list, for `client.next_page`; None for a page that was unpickled."""
-        return self.__dict__.get(_READ_PAGE)
-
-
-_READ_PAGE = "_read_page"
-
-
-def attach_reading(page: Page[T], read_page: ReadPage[T]) -> Page[T]:
-    """Keep with a page how another one of its list is read."""
-    page.__dict__[_READ_PAGE] = read_page
-    return page
+        return self.__dict__.get(READ_PAGE)
 
 
 def page_of(data: object, reader: RecordReader[R]) -> Page[R]:
@@ -140,14 +134,13 @@ def page_of_array(docs: tuple[T, ...], number: int, limit: int) -> Page[T]:
 
 
 async def walk(
-    operation: str,
-    fetch: _Fetch[T],
-    id_of: Callable[[T], str | None],
+    listing: Listing[R],
+    fetch: _Fetch[R],
     most_pages: int = _MOST_PAGES,
     *,
     sort: Sort | None = None,
     only_grows: bool = False,
-) -> AsyncGenerator[T, None]:
+) -> AsyncGenerator[R, None]:
     """Every record of a list once, one page at a time, each page read when its first record is wanted.
 
     Whatever is in the list from the walk's beginning to its end is given. New records at the list's beginning only push
@@ -159,12 +152,12 @@ async def walk(
     Sorted by `-updatedAt`, a record that is updated before its page is read moves to the beginning, and is missed.
 
     :param fetch: reads the page of a number, and tells whether it came as a plain array.
-    :param id_of: the id by which a record is known again; one without an id is never passed over.
     :param most_pages: the most pages that are read, of a list that goes on.
     :param sort: the list's order; the service's default when not given.
     :param only_grows: no record ever leaves the list: no page is looked at twice.
     :raises TransportFailed: the pages would not come to an end.
     """
+    operation, id_of = str(listing.operation), listing.id_of
     known: dict[str, None] = {}
     number, furthest, total, idle = 1, 0, 0, 0
     ended = False

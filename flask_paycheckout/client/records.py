@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -21,7 +21,10 @@ UsNetwork = Literal["ach", "wire"]
 Sort = Literal["createdAt", "-createdAt", "updatedAt", "-updatedAt"]
 """Oldest first, and with a `-` newest first; the service's default is `createdAt`."""
 
-_RESPONSE = "_response"
+R = TypeVar("R", bound="Record")
+
+# The name under which a record keeps its response.
+RESPONSE = "_response"
 
 
 class ResponseHeaders(httpx.Headers):
@@ -54,7 +57,7 @@ class Record(msgspec.Struct, frozen=True, dict=True, rename="camel"):
 
         None for a record that is part of another one, that was unpickled, or that the service did not send.
         """
-        return self.__dict__.get(_RESPONSE)
+        return self.__dict__.get(RESPONSE)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain data, under the names of its attributes.
@@ -75,9 +78,10 @@ class Activity(Record, frozen=True):
     updated_at: datetime | None = None
 
 
-def attach_response(record: Record, response: ResponseInfo) -> None:
-    """Keep the response that a record came in."""
-    record.__dict__[_RESPONSE] = response
+def attach(record: R, name: str, value: object) -> R:
+    """Keep with a record what is none of its fields."""
+    record.__dict__[name] = value
+    return record
 
 
 def plain(value: Any) -> Any:

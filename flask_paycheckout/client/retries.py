@@ -12,19 +12,14 @@ import random
 import time
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from flask_paycheckout.client.errors import PaymentsError, RateLimited, ServiceFault, TransportFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from flask_paycheckout.client.awaited import Awaited
-    from flask_paycheckout.client.waiting import Blocking
-
-T = TypeVar("T")
+    from collections.abc import Callable
 
 _log = logging.getLogger("flask_paycheckout.client")
 
@@ -70,38 +65,17 @@ class Retries(msgspec.Struct, frozen=True):
         """
         return Retries(self.count, seconds(budget), self.pace)
 
-    async def run(
-        self,
-        attempt: Callable[[float], Awaitable[T]],
-        waiting: Blocking | Awaited,
-        *,
-        repeatable: bool,
-        budget: float | None = None,
-    ) -> T:
-        """The first attempt that succeeds; each is told the seconds that are left.
+    def wait_after(self, failure: PaymentsError, number: int, until: float, *, repeatable: bool) -> float:
+        """The seconds to wait after a failed attempt before the next one; raises `failure` when none is made.
 
-        :param waiting: waits before the next attempt.
+        :param number: attempts before the one that failed.
+        :param until: the end of the call, as `pace.elapsed` tells time.
         :param repeatable: whether an attempt may be repeated that may have reached the service. One that certainly did
             not is always repeated.
-        :param budget: seconds for the attempts, where they are fewer than the call has.
-        :raises PaymentsError: the last attempt's error.
         """
-        until = self.pace.elapsed() + (budget or self.budget)
-        number = 0
-        while True:
-            left = until - self.pace.elapsed()
-            try:
-                return await attempt(left)
-            except _WORTH_REPEATING as error:
-                unsent = isinstance(error, TransportFailed) and not error.request_sent
-                if number >= self.count or not (repeatable or unsent):
-                    raise
-                failure: PaymentsError = error
-            await waiting.sleep(self.pace, self._wait(failure, number, until))
-            number += 1
-
-    def _wait(self, failure: PaymentsError, number: int, until: float) -> float:
-        """The seconds before the next attempt; raises `failure` when the budget has no room for one."""
+        unsent = isinstance(failure, TransportFailed) and not failure.request_sent
+        if not isinstance(failure, _WORTH_REPEATING) or number >= self.count or not (repeatable or unsent):
+            raise failure
         jitter = self.pace.chance() * min(_LONGEST_WAIT, _FIRST_WAIT * 2**number)
         wait: float = max(jitter, failure.retry_after or 0.0)
         if wait + SHORTEST_ATTEMPT > until - self.pace.elapsed():

@@ -1,49 +1,109 @@
-"""Signs requests and sends them below one base URL."""
+"""What is sent for a call: the signed requests of its attempts, below one base URL."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import cache, cached_property
-from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, Generic
+from functools import cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from flask_paycheckout.client.errors import TransportFailed
-from flask_paycheckout.client.hidden import Hidden, hide
+import msgspec
+
+from flask_paycheckout.client.errors import OutcomeUnknown, PaymentsError, TransportFailed, Unauthorized
+from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.signing import RenewedToken, Signer, header_value, signed_headers
-from flask_paycheckout.client.transport import LIMITS, Limits, RefusedResponse, httpx
-from flask_paycheckout.client.waiting import W
+from flask_paycheckout.client.transport import LIMITS, Limits, httpx
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from flask_paycheckout.client.envelope import JsonObject
+
 SECRETS = "flask_paycheckout.secrets"
-"""The request extension with the values of the headers that a signer added, as far as they are secrets."""
+"""The request extension with the secrets that were sent: in the body, and in the headers that a signer added."""
 
 # The signature's id and time are none.
 _HARMLESS = {"x-client-id", "x-timestamp"}
-_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+def _plain(value: object) -> str:
+    """A hidden value as it is sent."""
+    if not isinstance(value, Hidden):
+        raise TypeError(f"{type(value).__name__} is no JSON")
+    return str(value)
+
+
+_encode = msgspec.json.Encoder(enc_hook=_plain, decimal_format="number").encode
 
 
 @dataclass(frozen=True, repr=False)
-class Sender(Generic[W]):
-    """Sends requests below one base URL, signed by who signs calls of their kind.
+class Call:
+    """One call of an operation, which each of its attempts sends.
+
+    :ivar requested_id: the id in the path's place.
+    :ivar query: the query string with its question mark, as `bodies.Fields.query` makes it.
+    :ivar body: the JSON object to send; amounts as `amounts.as_number` makes them.
+    :ivar references: what a lost call could be looked up by.
+    :ivar timeout: seconds that this call may take in all; the client's own when not given.
+    """
+
+    operation: Operation[Any]
+    requested_id: str | None = None
+    query: str = ""
+    body: JsonObject | None = None
+    references: tuple[str, ...] = ()
+    timeout: float | None = None
+
+    @property
+    def path(self) -> str:
+        """The path below the base URL, without the query.
+
+        :raises TypeError: the id is not a string.
+        :raises ValueError: it cannot be a path segment.
+        """
+        return self.operation.path_for(self.requested_id)
+
+    @property
+    def content(self) -> bytes:
+        """The body as it is sent; empty for none."""
+        return Sealed(b"" if self.body is None else _encode(self.body))
+
+    def failed(self, why: str, request_sent: bool = True) -> TransportFailed:
+        """The error of an attempt without a usable answer."""
+        kind = OutcomeUnknown if self.operation.may_move_money and request_sent else TransportFailed
+        return kind(str(self.operation), why, request_sent=request_sent)
+
+    def complete(self, failure: PaymentsError) -> None:
+        """Add to an attempt's error what only the call knows."""
+        operation = self.operation
+        failure.requested_id = self.requested_id
+        if failure.carried_out == "unknown":
+            failure.retryable |= operation.repeatable
+            if operation.may_move_money:
+                failure.references, failure.lookup = self.references, operation.lookup
+        if operation.access is Access.OPEN and isinstance(failure, Unauthorized):
+            # The call itself carried the credentials.
+            failure.retryable = False
+
+
+@dataclass(frozen=True, repr=False)
+class Sender:
+    """An account of the service at one base URL, which signs the requests that it sends.
 
     :ivar base_url: where the service is, checked; a path in it goes before every call's path and is part of what is
         signed.
+    :ivar client_id: the client id of signed calls.
     :ivar signers: who signs calls of each kind of access.
-    :ivar waiting: sends them.
     :ivar user_agent: the header of every request.
-    :ivar owns_connections: whether closing the client closes them.
     """
 
     base_url: str
+    client_id: str | None
     signers: Mapping[Access, Signer]
-    waiting: W
     user_agent: str
-    owns_connections: bool = True
 
     @cached_property
     def _path(self) -> str:
@@ -54,60 +114,32 @@ class Sender(Generic[W]):
         signer = self.signers.get(operation.access)
         return signer if isinstance(signer, RenewedToken) else None
 
-    async def send(self, operation: Operation[Any], path: str, body: bytes, left: float, wall: float) -> httpx.Response:
-        """The response to one attempt, with its whole body.
+    def request(self, call: Call, left: float, wall: float) -> httpx.Request:
+        """The request of one attempt, with its signature over the target that goes on the wire.
 
-        :param path: below the base URL, with its query, already quoted.
-        :param body: JSON, or empty for none.
         :param left: seconds until the attempt must have ended.
         :param wall: Unix time in seconds, for the signature.
-        :raises TransportFailed: nothing usable came back.
         :raises ValueError: the client has no credentials for this call.
         """
-        request = self._request(operation, path, body, left, wall)
-        if self.waiting.http.is_closed:
-            raise RuntimeError("this PaymentsClient is closed; make another one")
-        # The failure is raised outside of the handler: the library's own exceptions may quote headers.
-        try:
-            return await self.waiting.send(request)
-        except (httpx.RequestError, OSError, ValueError, TypeError) as error:
-            # When a transport or hook raises, the request may have been sent already.
-            # A transport of the caller's own may quote what it could not send.
-            text = hide(_error_text(error), request.extensions[SECRETS])
-            failure = TransportFailed(str(operation), text, None, not isinstance(error, _UNSENT))
-        raise failure
-
-    def _request(self, operation: Operation[Any], path: str, body: bytes, left: float, wall: float) -> httpx.Request:
-        """The request with its signature over the target that goes on the wire."""
-        headers = httpx.Headers({"Accept-Encoding": "identity", "User-Agent": self.user_agent})
-        headers["Accept"] = operation.accept
-        if body:
+        operation, target, content = call.operation, call.path + call.query, call.content
+        headers = httpx.Headers(
+            {"Accept": operation.accept, "Accept-Encoding": "identity", "User-Agent": self.user_agent}
+        )
+        if content:
             headers["Content-Type"] = "application/json"
-        secrets: set[Hidden] = set()
+        secrets = set(hidden_in(call.body))
         if operation.access is not Access.OPEN:
             if (signer := self.signers.get(operation.access)) is None:
                 raise ValueError(f"{operation} needs {operation.access.value}: give them to the PaymentsClient")
-            signed = signed_headers(signer, operation.method, self._path + path, body, int(wall))
+            signed = signed_headers(signer, operation.method, self._path + target, content, int(wall))
             headers.update(signed)
             told = [value for name, value in signed.items() if name.lower() not in _HARMLESS]
             # Of `Bearer <token>` also the token alone.
-            secrets = {Hidden(secret) for value in told for secret in (value, value.rpartition(" ")[2])}
+            secrets |= {Hidden(secret) for value in told for secret in (value, value.rpartition(" ")[2])}
         limits = Limits(time.monotonic() + left, operation.max_bytes, operation.repeatable)
         extensions = {LIMITS: limits, SECRETS: secrets, "timeout": httpx.Timeout(left).as_dict()}
-        url = self.base_url + path
-        return httpx.Request(operation.method, url, headers=headers, content=body or None, extensions=extensions)
-
-
-def _error_text(error: Exception) -> str:
-    """The failure in words, without the library's own text where that may quote the request."""
-    kind = type(error).__name__
-    if isinstance(error, RefusedResponse):
-        return str(error)
-    if isinstance(error, (httpx.TimeoutException, TimeoutError)):
-        return f"no whole answer in time ({kind})"
-    if isinstance(error, (*_UNSENT, OSError)):
-        return f"no connection ({kind}: {error})"
-    return f"the exchange broke off ({kind})"
+        url = self.base_url + target
+        return httpx.Request(operation.method, url, headers=headers, content=content or None, extensions=extensions)
 
 
 def checked_base_url(base_url: str) -> str:
@@ -153,12 +185,5 @@ def user_agent(app: str | None) -> str:
     :raises TypeError: it is no string.
     :raises ValueError: it cannot stand in the header.
     """
-    return _own() if app is None else f"{_own()} {header_value('app', app)}"
-
-
-@cache
-def _own() -> str:
-    try:
-        return f"flask-paycheckout/{version('flask-paycheckout')}"
-    except PackageNotFoundError:
-        return "flask-paycheckout"
+    own = f"flask-paycheckout/{version('flask-paycheckout')}"
+    return own if app is None else f"{own} {header_value('app', app)}"

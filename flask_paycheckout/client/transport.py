@@ -10,6 +10,7 @@ blocks inside one read.
 from __future__ import annotations
 
 import time
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, NamedTuple
 
 # The only place that names the HTTP library: whatever else works with it imports it from here.
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ["LIMITS", "Body", "InProcess", "Limits", "RefusedResponse", "httpx", "pool_limits"]
+__all__ = ["LIMITS", "Body", "InProcess", "Limits", "RefusedResponse", "httpx", "no_cookies", "pool_limits"]
 
 LIMITS = "flask_paycheckout.limits"
 """The request extension with the request's `Limits`."""
@@ -52,6 +53,11 @@ class Limits(NamedTuple):
 def pool_limits(most_kept: int | None) -> httpx.Limits:
     """The limits of a pool of httpx, which keeps so many connections; a call never waits for a free one."""
     return httpx.Limits(max_connections=None, max_keepalive_connections=most_kept, keepalive_expiry=KEPT_FOR)
+
+
+def no_cookies() -> CookieJar:
+    """A jar that keeps no cookies: no call depends on the one before."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
 
 
 class RefusedResponse(httpx.RemoteProtocolError):

@@ -18,7 +18,7 @@ from flask_paycheckout.client import (
     PaymentsClient,
     TransportFailed,
 )
-from flask_paycheckout.client.waiting import Resource
+from flask_paycheckout.client.resource import Resource
 from flask_paycheckout.totals import Pay
 from tests.client import samples
 from tests.client.samples import DEPOSIT

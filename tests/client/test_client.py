@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -78,15 +77,12 @@ def test_a_closed_client_says_so_and_leaves_a_given_transport_open() -> None:
         client.deposits.get("c")
     client.close()
     assert transport.closed == 0
-    with pytest.raises(RuntimeError, match="this PaymentsClient is closed"):
+    with pytest.raises(RuntimeError, match="closed"):
         client.deposits.get("c")
 
 
-def test_it_shows_where_it_points_and_cannot_be_pickled() -> None:
-    client = make()
-    assert repr(client) == "<PaymentsClient https://api.example.com>"
-    with pytest.raises(TypeError, match="do not pickle"):
-        pickle.dumps(client)
+def test_it_shows_where_it_points() -> None:
+    assert repr(make()) == "<PaymentsClient https://api.example.com>"
 
 
 FORKING = """

@@ -6,8 +6,8 @@ import pickle
 import pytest
 from hypothesis import given, strategies as st
 
-from flask_paycheckout.client.calls import _encode
 from flask_paycheckout.client.hidden import AccountNumber, Hidden, Sealed, hide
+from flask_paycheckout.client.sending import _encode
 from tests.client.wire import steady
 
 

@@ -27,7 +27,7 @@ from flask_paycheckout.client import (
     ServiceFault,
     TransportFailed,
 )
-from flask_paycheckout.client.waiting import Resource
+from flask_paycheckout.client.resource import Resource
 from flask_paycheckout.totals import Pay
 from tests.client import samples
 from tests.client.access import access_of

@@ -10,7 +10,8 @@ from flask_paycheckout.client.bodies import needed, text, texts
 from flask_paycheckout.client.hidden import Credentials, Hidden, concealed
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records import Record
-from flask_paycheckout.client.waiting import Resource, W, method
+from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.waiting import W
 
 
 class Organization(Record, frozen=True):

@@ -8,7 +8,8 @@ from flask_paycheckout.client.amounts import as_number
 from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.operations import Operation, segment
 from flask_paycheckout.client.records import Record
-from flask_paycheckout.client.waiting import Resource, W, method
+from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.waiting import W
 from flask_paycheckout.totals import Pay, Receive, Total
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from flask_paycheckout.client.amounts import Amount, whole_amount
 from flask_paycheckout.client.bodies import batch, needed, query_text, text
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records import Activity, Record
-from flask_paycheckout.client.waiting import Resource, W, method
+from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.waiting import W
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

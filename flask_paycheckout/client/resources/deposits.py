@@ -8,7 +8,8 @@ from typing import Any
 
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.records import Activity, DepositStatus, Record
-from flask_paycheckout.client.waiting import Resource, W, method
+from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.waiting import W
 
 _MAX_NAME = 500
 

@@ -10,6 +10,7 @@ from flask_paycheckout.client.errors import Invalid
 from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation, deprecated
 from flask_paycheckout.client.paging import Listing, walk
 from flask_paycheckout.client.records import DisbursementStatus, Record, Sort
+from flask_paycheckout.client.resource import Resource, each, method
 from flask_paycheckout.client.resources.fiat_records import (
     FiatBatch,
     FiatBatchV1,
@@ -18,7 +19,7 @@ from flask_paycheckout.client.resources.fiat_records import (
     FiatItemV1,
     FiatPaymentMethod,
 )
-from flask_paycheckout.client.waiting import Resource, W, each, method
+from flask_paycheckout.client.waiting import W
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
@@ -261,9 +262,8 @@ class FiatDisbursements(Resource[W]):
         since: datetime | None = None
         # Unless a filter names a field that changes, such as the status, no disbursement leaves the list.
         async for made in walk(
-            str(_LIST.operation),
+            _LIST,
             lambda number: self._caller.fetch(_LIST, filters, number, timeout, may_be_blank=number > 1),
-            _LIST.id_of,
             _MOST_PAGES,
             only_grows=True,
         ):

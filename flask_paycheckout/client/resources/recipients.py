@@ -13,7 +13,8 @@ from flask_paycheckout.client.hidden import AccountNumber, Hidden
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.paging import Listing
 from flask_paycheckout.client.records import RecipientType, Record, Sort
-from flask_paycheckout.client.waiting import Resource, W, each, method
+from flask_paycheckout.client.resource import Resource, each, method
+from flask_paycheckout.client.waiting import W
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -12,7 +12,8 @@ from flask_paycheckout.client.bodies import Fields
 from flask_paycheckout.client.operations import Access, Operation, deprecated
 from flask_paycheckout.client.paging import Listing
 from flask_paycheckout.client.records import BlockchainType, Record, Sort
-from flask_paycheckout.client.waiting import Resource, W, method
+from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.waiting import W
 
 if TYPE_CHECKING:
     from flask_paycheckout.client.paging import Page
