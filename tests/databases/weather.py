@@ -15,10 +15,9 @@ from pathlib import Path
 from sqlalchemy import create_engine, text
 
 from tests.databases.servers import HOST, POOLED, Pooler, Server, own_folder
-from tests.soak.calls import NoAnswer, call
 from tests.soak.databases import Databases
 from tests.soak.processes import WEB, Processes
-from tests.soak.run import Plan, run
+from tests.soak.run import Plan, answers, run
 from tests.waiting import eventually
 
 #: Orders placed between two troubles.
@@ -63,8 +62,7 @@ class Weather:
             self.orders_before[name] = self._orders()
             strike()
             began = time.monotonic()
-            urls = [f"{processes.url(web)}/orders/none" for web in WEB]
-            eventually(lambda urls=urls: all(map(_answers, urls)))  # type: ignore[misc]
+            eventually(lambda: all(answers(processes.url(web)) for web in WEB))
             self.recovered[name] = round(time.monotonic() - began, 1)
 
     def _restart(self, mode: str) -> None:
@@ -84,14 +82,6 @@ class Weather:
                 return int(connection.execute(text("SELECT count(*) FROM shop_order")).scalar_one())
         finally:
             engine.dispose()
-
-
-def _answers(url: str) -> bool:
-    """Whether a page that reads the database says that there is no such order."""
-    try:
-        return call("GET", url).status_code == 404
-    except NoAnswer:
-        return False
 
 
 if __name__ == "__main__":

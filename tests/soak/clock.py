@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -11,36 +10,13 @@ from pathlib import Path
 
 from tests.soak.actor import Actor
 
-_CACHED = 0.05
 _STEP = 0.5
 _LONGEST = 1.0
 
 
-class FileClock:
-    """The time in one process: looks the offset up in a file, at most so many times a second."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._offset = timedelta()
-        self._looked = -1.0
-
-    def __call__(self) -> datetime:
-        if time.monotonic() - self._looked > _CACHED:
-            # Never back, even if two threads read at once.
-            self._offset = max(self._offset, read_offset(self._path))
-            self._looked = time.monotonic()
-        return datetime.now(UTC) + self._offset
-
-
-def read_offset(path: Path) -> timedelta:
-    return timedelta(seconds=float(path.read_text()))
-
-
-def write_offset(path: Path, offset: timedelta) -> None:
-    """For every reader at once: nobody ever sees half a number."""
-    beside = path.with_suffix(".new")
-    beside.write_text(repr(offset.total_seconds()))
-    os.replace(beside, path)  # noqa: PTH105 - Path.replace says the same
+def clock_of(path: Path) -> Callable[[], datetime]:
+    """The time in one process, which looks the offset up in a file."""
+    return lambda: datetime.now(UTC) + timedelta(seconds=float(path.read_text()))
 
 
 class Clockwork(Actor):
@@ -57,15 +33,21 @@ class Clockwork(Actor):
         self.longest_step = 0.0
         self._offset = timedelta()
         self._lock = threading.Lock()
-        write_offset(path, self._offset)
+        self._write()
 
     def now(self) -> datetime:
         return datetime.now(UTC) + self._offset
 
     def jump(self, seconds: float) -> None:
         with self._lock:
-            self._offset = max(self._offset, timedelta(seconds=self._advance(seconds)))
-            write_offset(self._path, self._offset)
+            self._offset = timedelta(seconds=self._advance(seconds))
+            self._write()
+
+    def _write(self) -> None:
+        """For every reader at once: nobody ever sees half a number."""
+        new = self._path.with_suffix(".new")
+        new.write_text(repr(self._offset.total_seconds()))
+        new.replace(self._path)
 
     def acts(self) -> None:
         last = time.monotonic()

@@ -152,8 +152,7 @@ class Customer:
 
     def _wants_money_back(self) -> None:
         """All of it or a part, at times twice at once; to where the merchant knows, or where the customer says."""
-        page = self._presses_pay()
-        self._waits(5, 60)
+        page = self._opens_a_page()
         short = self._chance.random() < 0.3
         self._pays_on(page, "2.50" if short else None)
         self._looks(6)
@@ -184,8 +183,7 @@ class Customer:
         self._looks(2)
 
     def _pays_less(self) -> None:
-        page = self._presses_pay()
-        self._waits(5, 60)
+        page = self._opens_a_page()
         short = self._chance.choice(["0.01", "1.00", "2.50", f"{float(self._total['amount'] or 0) - 0.01:.2f}"])
         self._pays_on(page, short)
         self._looks(2)
@@ -199,17 +197,14 @@ class Customer:
         self._looks(1)
 
     def _picks_and_leaves(self) -> None:
-        page = self._presses_pay()
-        self._waits(5, 60)
-        self._pick(page)
+        self._picks_on_a_page()
         self._looks(1)
 
     def _leaves(self) -> None:
         self._presses_pay()
 
     def _changes_the_cart(self) -> None:
-        old = self._presses_pay()
-        self._waits(5, 60)
+        old = self._opens_a_page()
         if self._chance.random() < 0.5:
             self._pick(old)
         self._changes_amount(self._price())
@@ -221,9 +216,7 @@ class Customer:
 
     def _changes_the_cart_while_it_is_paid(self) -> None:
         """One device pays, the other one fills the cart or gives it up: before, in and after the settlement."""
-        page = self._presses_pay()
-        self._waits(5, 60)
-        self._pick(page)
+        page = self._picks_on_a_page()
         change, body = self._chance.choice([("cart", {"amount": self._price()}), ("cancel", {})])
         self._together(
             lambda: self._pay(page),
@@ -233,26 +226,21 @@ class Customer:
         self._looks(1)
 
     def _cancels(self) -> None:
-        page = self._presses_pay()
-        self._waits(5, 60)
+        page = self._opens_a_page()
         self._tries(lambda: self._asks("POST", f"/orders/{self.order_id}/cancel", {}))
         self._waits(0, 300)
         if self._chance.random() < 0.7:
             self._pays_on(page)
 
     def _pays_an_old_and_a_new_page(self) -> None:
-        old = self._presses_pay()
-        self._waits(5, 60)
-        self._pick(old)
+        old = self._picks_on_a_page()
         self._waits(16 * _MINUTE, 20 * _MINUTE)
         new = self._presses_pay()
         self._pays_both(old, new)
 
     def _pays_two_prices(self) -> None:
         first_price = self._total["amount"]
-        old = self._presses_pay()
-        self._waits(5, 60)
-        self._pick(old)
+        old = self._picks_on_a_page()
         self._changes_amount(self._price())
         new = self._presses_pay()
         if self._chance.random() < 0.3 and first_price:
@@ -285,24 +273,27 @@ class Customer:
 
     def _presses_pay(self) -> str | None:
         """The page that the browser was sent to; None when the shop sent it elsewhere."""
-        for _ in range(_MOST_TRIES):
-            answer = self._send_form()
-            if answer is not None and answer.status_code in (303, 404):
-                return self._arrive(answer)
-            # Nothing, or "please try again": a person waits a moment and does.
-            self._waits(2, 15)
-        self._town.strange.append(f"{self.order_id}: nobody could press pay")
-        return None
+        answer = self._tries(self._send_form)
+        return None if answer is None else self._arrive(answer)
+
+    def _opens_a_page(self) -> str | None:
+        page = self._presses_pay()
+        self._waits(5, 60)
+        return page
+
+    def _picks_on_a_page(self) -> str | None:
+        page = self._opens_a_page()
+        self._pick(page)
+        return page
 
     def _press(self) -> str | None:
-        answer = self._send_form()
-        return self._arrive(answer) if answer is not None and answer.status_code == 303 else None
+        """Once, whatever comes of it."""
+        with suppress(NoAnswer):
+            return self._arrive(self._send_form())
+        return None
 
-    def _send_form(self) -> Response | None:
-        try:
-            return self._asks("POST", self._form, None, **_SAME_SITE)
-        except NoAnswer:
-            return None
+    def _send_form(self) -> Response:
+        return self._asks("POST", self._form, None, **_SAME_SITE)
 
     def _arrive(self, answer: Response) -> str | None:
         pages = f"{self._town.sandbox.url}/checkout/"
@@ -348,13 +339,11 @@ class Customer:
 
     def _tries(self, once: Callable[[], Response]) -> Response | None:
         for _ in range(_MOST_TRIES):
-            try:
+            with suppress(NoAnswer):
                 answer = once()
-            except NoAnswer:
-                self._waits(2, 15)
-                continue
-            if answer.status_code < 500:
-                return answer
+                if answer.status_code < 500 and answer.status_code != 429:
+                    return answer
+            # A person waits a moment and tries again.
             self._waits(2, 15)
         self._town.strange.append(f"{self.order_id}: the shop never answered")
         return None

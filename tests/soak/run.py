@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import secrets
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,12 +62,12 @@ class Plan:
 
     @property
     def longest(self) -> float:
-        """Machine seconds after which the watchdog ends the run: twice its length, and time to come to rest."""
+        """Machine seconds for which customers and kills are waited for: twice their time, and time to come to rest."""
         return 2 * self.seconds + 120 + 0.1 * self.orders
 
 
 class Hung(Exception):
-    """The watchdog's word: something that is bounded did not end."""
+    """Something that is bounded did not end."""
 
 
 def run(
@@ -76,22 +75,21 @@ def run(
 ) -> Figures:
     """Run it all, whatever happens stop it all, and have the record checked; gives the figures.
 
-    :param keep: a folder for the record and the logs of the processes.
+    :param keep: an empty folder, where the record, the logs of the processes and SQLite databases stay.
     :param at: databases of the caller's own, instead of new ones.
     :param beside: called once in a thread while customers come; the run lasts until it has returned.
     """
     with ExitStack() as parts:
-        folder = Path(parts.enter_context(TemporaryDirectory(prefix="soak-")))
-        if keep is not None:
-            parts.callback(_keep, folder, keep)
+        folder = keep or Path(parts.enter_context(TemporaryDirectory(prefix="soak-")))
+        folder.mkdir(parents=True, exist_ok=True)
         at = at or parts.enter_context(databases(plan.database, folder))
-        return parts.enter_context(_Stage.opened(plan, folder, at)).play(beside)
-
-
-def _keep(folder: Path, keep: Path) -> None:
-    keep.mkdir(parents=True, exist_ok=True)
-    for file in [*folder.glob("*.log"), *folder.glob("*.json"), *folder.glob("*.db*")]:
-        (keep / file.name).write_bytes(file.read_bytes())
+        processes = parts.enter_context(Processes(folder))
+        sandbox = processes.start_sandbox(secrets.token_urlsafe(12), "--database", at.sandbox, "--seed", str(plan.seed))
+        _write_settings(folder, at, processes, sandbox)
+        stage = _Stage(plan, folder, at, processes, sandbox)
+        parts.callback(stage.stop)
+        stage.start()
+        return stage.play(parts.enter_context(ThreadPoolExecutor(1)).submit(beside, processes))
 
 
 class _Stage:
@@ -111,31 +109,16 @@ class _Stage:
         self.actors: tuple[Actor, ...] = (self.killer, self.town, self.clockwork, self.bank)
         self._bookkeeper = Bookkeeper(processes.url(WEB[0]), self._shop, self._service)
 
-    @classmethod
-    @contextmanager
-    def opened(cls, plan: Plan, folder: Path, at: Databases) -> Iterator[_Stage]:
-        """Everything started; everything stopped again at the end."""
-        with Processes(folder) as processes:
-            token = secrets.token_urlsafe(12)
-            sandbox = processes.start_sandbox(token, "--database", at.sandbox, "--seed", str(plan.seed))
-            _write_settings(folder, at, processes, sandbox)
-            stage = cls(plan, folder, at, processes, sandbox)
-            try:
-                stage._start()
-                yield stage
-            finally:
-                stage._stop()
-
-    def _start(self) -> None:
-        self._wait_for(lambda: _answers(self._sandbox.url), "the sandbox to answer", 120)
+    def start(self) -> None:
+        self._wait_for(lambda: answers(self._sandbox.url), "the sandbox to answer", 120)
         self._processes.make_tables()
         for name in WEB + RECONCILE:
             self._processes.start(name)
         for name in WEB:
-            self._wait_for(lambda name=name: _answers(self._processes.url(name)), f"{name} to answer", 120)  # type: ignore[misc]
+            self._wait_for(lambda name=name: answers(self._processes.url(name)), f"{name} to answer", 120)  # type: ignore[misc]
         self.killer.point_webhooks(WEB[0])
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         for actor in self.actors:
             actor.stop()
         self._shop.close()
@@ -149,12 +132,8 @@ class _Stage:
 
     # The play
 
-    def play(self, beside: Beside) -> Figures:
+    def play(self, beside: Future[None]) -> Figures:
         """The rough part, the calm after it, and the accounts."""
-        with ThreadPoolExecutor(1) as threads:
-            return self._play(threads.submit(beside, self._processes))
-
-    def _play(self, beside: Future[None]) -> Figures:
         order_faults(self._sandbox)
         began = time.monotonic()
         for actor in self.actors:
@@ -252,14 +231,14 @@ class _Stage:
 
     def _wait_for(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
         until = time.monotonic() + seconds
-        pause = threading.Event()
         while not condition():
             if time.monotonic() > until:
                 raise Hung(f"waited {seconds:.0f} s for {what}")
-            pause.wait(0.25)
+            time.sleep(0.25)
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Whether a page that reads the database says that there is no such order."""
     try:
         return call("GET", f"{url}/orders/none", None).status_code == 404
     except NoAnswer:

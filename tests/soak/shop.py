@@ -37,7 +37,7 @@ from flask_paycheckout import (
     payout_unknown,
     refund_claimed,
 )
-from tests.soak.clock import FileClock
+from tests.soak.clock import clock_of
 from tests.soak.money_out import MoneyOut
 
 #: Names the file, in JSON, where the shop's processes find their settings.
@@ -130,7 +130,7 @@ def create_app() -> Flask:
     app = Flask(__name__)
     app.config.from_mapping(settings["config"] | settings["own"].get(current_process().name, {}))
     app.config["EFFECTS_FILE"] = settings["effects_file"]
-    app.config["CLOCK"] = clock = FileClock(Path(settings["clock_file"]))
+    app.config["CLOCK"] = clock = clock_of(Path(settings["clock_file"]))
     db.init_app(app)
     paycheckout.init_app(app, db, clock=clock)
     MoneyOut(paycheckout, db).connect(app)
