@@ -227,7 +227,7 @@ class Prunable:
         p, e = self.models.payouts.c, self.models.events.c
         # A token transfer that was sent has no next step, and is at its end.
         ended = and_(p.status == PayoutStatus.SENT.value, p.next_attempt_at.is_(None))
-        idle = [p[name].is_(None) for name in ("lease_token", "problem", "problem_since")]
+        idle = [p[name].is_(None) for name in ("problem", "problem_since")]
         waiting = exists().where(e.payout_reference == p.reference, e.next_attempt_at.is_not(None))
         return and_(
             p.moved_at < self.before,

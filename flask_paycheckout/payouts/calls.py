@@ -92,16 +92,6 @@ class Addressed(msgspec.Struct, frozen=True):
     to: Destination
 
 
-class LookedUp(msgspec.Struct, frozen=True):
-    """What a look-up has found."""
-
-    found: Mapping[str, FiatDisbursement]
-    """The disbursements, by service reference."""
-
-    proves_absence: bool
-    """Whether the keys were those that the payouts were sent with; what others do not find may exist all the same."""
-
-
 class _Keys(msgspec.Struct, frozen=True):
     """The keys that a payout is read with."""
 
@@ -154,11 +144,18 @@ class PayoutCalls:
         except Unreadable:
             return None
 
-    def difference(self, payout: PayoutMixin, made: Made) -> str | None:
-        """Why the service's record is another payout's, by amount, currency and destination; None when it is not.
+    def difference(self, payout: PayoutMixin, made: Made, earlier: Try | None = None) -> str | None:
+        """Why the service's record is another payout's, by ids, amount, currency and destination; None when it is not.
 
         What the record leaves out is not compared, nor is a destination that cannot be read any more.
+
+        :param earlier: an earlier try that it is the record of.
         """
+        sent = earlier or present_try(payout)
+        if made.reference not in (None, sent.service_reference):
+            return "the service has it under another reference"
+        if sent.disbursement_id not in (None, made.disbursement_id):
+            return "the service answered with another disbursement"
         try:
             if made.amount is not None and made.amount != payout.amount:
                 return OTHER_AMOUNT
@@ -190,14 +187,18 @@ class PayoutCalls:
         self.record.on_outcome(PAYOUT, account)
         return made
 
-    def find(self, payouts: Sequence[PayoutMixin]) -> LookedUp:
-        """Look bank transfers that were sent with the same keys up at the service, by their service references."""
+    def find(self, payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement | None]:
+        """Look bank transfers that were sent with the same keys up at the service, by their service references.
+
+        :returns: the disbursements by service reference; None for one that does not exist. Those that other keys than
+            they were sent with do not find are left out, since they may exist all the same.
+        """
         account, sent = payouts[0].account, present_try(payouts[0])
         keys = self._keys(account, sent)
         wanted = [payout.service_reference for payout in payouts]
         after = self._known_before(account, sent, min(payout.taken_at or payout.created_at for payout in payouts))
         found = self._signed(keys, lambda client: client.fiat_disbursements.find(wanted, after=after))()
-        return LookedUp(found, keys.sent_it)
+        return dict.fromkeys(wanted if keys.sent_it else ()) | found
 
     def reading(self, payout: PayoutMixin, earlier: Try | None = None) -> Callable[[], FiatDisbursement | None]:
         """A function that reads a sent bank transfer; it returns None when the service does not know its reference.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import update
@@ -24,7 +24,6 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm
 from flask_paycheckout.payouts.requests import destination_columns
-from flask_paycheckout.payouts.results import due_move
 from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.payouts.stored import PayoutMove, Payouts
 from flask_paycheckout.service.calls import RECIPIENT, NotAsked, Service
@@ -62,9 +61,10 @@ class RefundClaims:
         found = self.payouts.find(reference)
         if found is None or not (found.kind == PayoutKind.REFUND or found.is_claimed):
             return None
-        if not is_expired(found, now := self.parts.clock()):
+        end, now = found.next_attempt_at, self.parts.clock()
+        if found.status != PayoutStatus.CLAIMABLE or end is None or end > now:
             return found
-        self.decisions.moves.move(found, due_move(found, now), now)
+        self.decisions.moves.move(found, PayoutMove(PayoutEvidence.EXPIRED), now)
         return self.payouts.find(reference)
 
     def claim(self, reference: str, form: RefundForm) -> PayoutMixin:
@@ -93,8 +93,7 @@ class RefundClaims:
             self._require_claimable(payout)
             revision = payout.revision + 1
             facts = {"destination": form.masked, "revision": revision}
-            values = columns | {"revision": revision, "next_attempt_at": None}
-            return PayoutMove(PayoutEvidence.CLAIMED, values, facts)
+            return PayoutMove(PayoutEvidence.CLAIMED, columns | {"revision": revision}, facts=facts)
 
         return self.decisions.move(reference, plan)
 
@@ -129,7 +128,7 @@ class RefundClaims:
         raise TransportFailed(RECIPIENT, "the answer's id cannot be stored")
 
     def _require_claimable(self, payout: PayoutMixin) -> PayoutMixin:
-        if not can_be_claimed(payout) or is_expired(payout, self.parts.clock()):
+        if not can_be_claimed(payout):
             too_late = "Where a refund goes can be said until a person has approved it."
             raise PayoutRefused(payout.reference, payout.status, PayoutEvidence.CLAIMED, too_late)
         return payout
@@ -151,12 +150,6 @@ def can_be_claimed(payout: PayoutMixin) -> bool:
     allowed = (PayoutStatus(payout.status), PayoutEvidence.CLAIMED) in PAYOUT_TRANSITIONS
     # One that only waits for the next day was approved already.
     return allowed and not payout.waits_for_day
-
-
-def is_expired(payout: PayoutMixin, now: datetime) -> bool:
-    """Whether nobody has said in time where a payout goes."""
-    end = payout.next_attempt_at
-    return payout.status == PayoutStatus.CLAIMABLE and end is not None and end <= now
 
 
 def claims_left(payout: PayoutMixin) -> int:

@@ -20,7 +20,6 @@ from flask_paycheckout.payouts.payout_tries import (
     tries_of,
     tries_text,
 )
-from flask_paycheckout.payouts.results import HEALED
 from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves
 
 # Simultaneous changes by customers and senders that a decision is repeated for.
@@ -94,7 +93,7 @@ class PayoutDecisions:
             moved = self.moves.move(payout, move, self.parts.clock())
             if moved is not None:
                 self.outbox.deliver(moved.events)
-                return self.moves.payouts.find(reference) or moved.payout
+                return self.moves.payouts.require(reference)
         raise PayoutRefused(reference, payout.status, move.evidence, "It keeps changing; try again.")
 
     def _decide(
@@ -114,41 +113,33 @@ class PayoutDecisions:
             facts: dict[str, object] = {"by": by, "why": why and why[:MAX_WHY], "revision": payout.revision}
             if retried:
                 facts["replaced"] = payout.service_reference
-            return PayoutMove(evidence, self._values(payout, evidence) | values, facts)
+            problem = evidence.value if evidence is PayoutEvidence.RETURNED else None
+            return PayoutMove(evidence, self._values(payout, evidence) | values, problem, facts)
 
         return self.move(reference, plan)
 
     def _values(self, payout: PayoutMixin, evidence: PayoutEvidence) -> dict[str, Any]:
         """The columns that a decision sets."""
-        now = self.parts.clock()
-        at_once, never = {"next_attempt_at": now}, {"next_attempt_at": None}
-        if evidence is PayoutEvidence.APPROVED:
-            return HEALED | at_once
         if evidence is PayoutEvidence.RETRIED:
-            return HEALED | self._next_try(payout) | at_once
+            return self._next_try(payout)
         if evidence is PayoutEvidence.AMENDED:
             # A refund in another currency counts what a person said, whatever of that was sent.
             same = ("amount", "counts") if payout.counts_currency == payout.currency else ("amount",)
-            return HEALED | dict.fromkeys(same, payout.reported_amount) | {"reported_amount": None} | never
-        if evidence is PayoutEvidence.RETURNED:
-            return HEALED | {"problem": evidence.value, "problem_since": now} | never
+            return dict.fromkeys(same, payout.reported_amount) | {"reported_amount": None}
         if evidence is PayoutEvidence.SEEN_UNSENT:
             # Under its own reference: what the person overlooked, the service then refuses.
-            return HEALED | dict.fromkeys(("missed_at", "disbursement_id", "fee")) | {"doubted": False} | at_once
-        if evidence is PayoutEvidence.SEEN_SENT:
-            # A bank transfer is followed once its id is known.
-            return HEALED | (never if payout.is_token else at_once)
-        return never
+            return {"disbursement_id": None, "fee": None, "doubted": False}
+        return {}
 
     def _next_try(self, payout: PayoutMixin) -> dict[str, Any]:
         """The columns of a payout that is sent under its next service reference."""
         earlier = (*tries_of(payout.earlier), present_try(payout))
         with begin_limited(self.parts.engine()) as connection:
             key = installation_key(connection, self.parts.models.services)
-        names = ("client_id", "paid_by", "disbursement_id", "fee", "reported_amount", "taken_at", "missed_at")
+        names = ("client_id", "paid_by", "disbursement_id", "fee", "reported_amount", "taken_at")
         new = {"service_reference": service_reference(key, payout.account, payout.reference, len(earlier) + 1)}
         # Alone, as the earlier tries are asked about within its claim, and each question may read the service's list.
-        unsent = dict.fromkeys(names) | {"doubted": False, "refused": False, "alone": True}
+        unsent = dict.fromkeys(names) | {"doubted": False, "alone": True}
         return unsent | new | {"earlier": tries_text(earlier)}
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
-from typing import Any
 
 import msgspec
 
@@ -18,7 +16,6 @@ from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.calls import OTHER_AMOUNT, PayoutCalls, error_text, is_refusal, keys_gone_text
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_queue import PayoutQueue
-from flask_paycheckout.payouts.payout_schedule import next_read
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import tries_of, tries_text
 from flask_paycheckout.payouts.results import PayoutResults
@@ -32,7 +29,9 @@ _READS = 2 * _READERS
 _IN_DOUBT = "the answer was lost, and the service cannot be asked about tokens; look on the chain or in its dashboard"
 _ENDS = {"completed": PayoutEvidence.COMPLETED, "failed": PayoutEvidence.FAILED}
 
-Read = FiatDisbursement | None | Exception
+Read = Future[FiatDisbursement | None]
+Ask = Callable[[Sequence[PayoutMixin]], set[str]]
+"""Asks about a portion, and stores the answers; returns the accounts that got none."""
 
 
 def _sent_with(payout: PayoutMixin) -> tuple[str, str]:
@@ -51,42 +50,51 @@ class Following:
     calls: PayoutCalls
     database_clock: Clock
 
+    def _in_portions(self, status: PayoutStatus, most: int, results: PayoutResults, ask: Ask) -> None:
+        """Ask about all that is due in this state, so many at a time.
+
+        An account whose whole portion gets no answer is not asked again in this round, and nobody is when several
+        accounts get none and no other one does.
+        """
+        ended: set[str] = set()
+        while not results.stopped() and (claimed := self.queue.take_due(status, results.started, most, ended)):
+            failed = ask(claimed)
+            results.deliver()
+            ended |= failed
+            if len(failed) > 1 and failed == {payout.account for payout in claimed}:
+                return
+
     # Look-ups
 
     def look_up_due(self, results: PayoutResults) -> None:
-        """Look up all that is due; an account's look-ups end when one gets no answer, and all when none does."""
-        ended: set[str] = set()
-        while claimed := self.queue.take_due(PayoutStatus.SENDING.value, results.started, _LOOK_UPS, ended):
-            asked = list(self._to_be_asked(claimed, results))
-            # One account whose service or keys fail leaves the look-ups of the others alone.
-            failed = {
-                account
-                for (account, _), payouts in groupby(sorted(asked, key=_sent_with), _sent_with)
-                if not self.look_up(list(payouts), results)
-            }
-            results.deliver()
-            ended |= failed
-            if len(failed) > 1 and len(failed) == len({payout.account for payout in asked}):
-                return
+        """Look up all that is due."""
 
-    @staticmethod
-    def _to_be_asked(claimed: Sequence[PayoutMixin], results: PayoutResults) -> Iterator[PayoutMixin]:
-        """The payouts about which the service must be asked, after the others are decided."""
+        def ask(claimed: Sequence[PayoutMixin]) -> set[str]:
+            together = groupby(sorted(claimed, key=_sent_with), _sent_with)
+            return {account for (account, _), payouts in together if not self.look_up(list(payouts), results)}
+
+        self._in_portions(PayoutStatus.SENDING, _LOOK_UPS, results, ask)
+
+    def look_up(self, claimed: Sequence[PayoutMixin], results: PayoutResults) -> bool:
+        """Find out what became of claimed payouts that were sent with the same keys.
+
+        :returns: False when there was no answer, which proves nothing.
+        """
+        payouts = []
         for payout in claimed:
             if payout.disbursement_id is not None:
                 results.sent_before(payout)
-            elif payout.is_token:
-                results.in_doubt(payout, _IN_DOUBT)
+            elif not payout.is_token:
+                payouts.append(payout)
+            elif payout.refused and not payout.doubted:
+                results.refused(payout)
             else:
-                yield payout
-
-    def look_up(self, payouts: Sequence[PayoutMixin], results: PayoutResults) -> bool:
-        """Look up claimed payouts; False when there was no answer, which proves nothing."""
+                results.in_doubt(payout, payout.problem or _IN_DOUBT)
         if not payouts:
             return True
         began = self.database_clock()
         try:
-            looked_up = self.calls.find(payouts)
+            found = self.calls.find(payouts)
         except Exception as error:
             # A signer of the shop's own may raise anything.
             fields = about(account=payouts[0].account)
@@ -98,13 +106,12 @@ class Following:
             return False
         ended = self.database_clock()
         for payout in payouts:
-            made = looked_up.found.get(payout.service_reference)
-            if made is not None:
-                results.found(payout, made, PayoutEvidence.FOUND, self.calls.difference(payout, made))
-            elif looked_up.proves_absence:
-                results.missed(payout, began, ended)
-            else:
+            if payout.service_reference not in found:
                 results.in_doubt(payout, keys_gone_text(payout.client_id))
+            elif (made := found[payout.service_reference]) is not None:
+                results.found(payout, made, PayoutEvidence.FOUND, self.calls.difference(payout, made))
+            else:
+                results.missed(payout, began, ended)
         return True
 
     def ask_earlier(self, payout: PayoutMixin, results: PayoutResults) -> bool:
@@ -123,86 +130,53 @@ class Following:
             if made is not None and str(made.status).lower() != "failed":
                 columns = msgspec.structs.asdict(one)
                 columns["earlier"] = tries_text(tuple(each for each in earlier if each != one))
-                results.sent_earlier(payout, columns, made, self.calls.difference(payout, made))
+                results.sent_earlier(payout, columns, made, self.calls.difference(payout, made, one))
                 return False
         return True
 
     # Reads
 
-    def read_due(self, results: PayoutResults, stopped: Callable[[], bool]) -> None:
-        """Make the reads that are due, with growing pauses.
-
-        An account's reads end when all that it has in a portion get no answer, and everybody's when a portion of
-        several accounts gets none.
-        """
-        ended: set[str] = set()
+    def read_due(self, results: PayoutResults) -> None:
+        """Make the reads that are due, with growing pauses."""
         with ThreadPoolExecutor(_READERS, "paycheckout-payout") as readers:
-            while not stopped():
-                claimed = self.queue.take_due(PayoutStatus.SENT.value, results.started, _READS, ended)
-                if not claimed:
-                    return
-                # Only the calls run in threads; they use no database.
-                reads = list(readers.map(lambda read: read(), map(self._reading, claimed)))
-                failed = {payout.account for payout in claimed}
-                for payout, read in zip(claimed, reads, strict=True):
-                    self._store(payout, read, results)
-                    if not _is_failure(read):
-                        failed.discard(payout.account)
-                results.deliver()
-                ended |= failed
-                if len(failed) > 1 and all(isinstance(read, Exception) for read in reads):
-                    return
 
-    def _reading(self, payout: PayoutMixin) -> Callable[[], Read]:
+            def ask(claimed: Sequence[PayoutMixin]) -> set[str]:
+                reads = [(payout, self._begin(payout, readers)) for payout in claimed]
+                answered = {payout.account for payout, read in reads if self._store(payout, read, results)}
+                return {payout.account for payout in claimed} - answered
+
+            self._in_portions(PayoutStatus.SENT, _READS, results, ask)
+
+    def _begin(self, payout: PayoutMixin, readers: Executor) -> Read:
+        """Begin a call, which uses no database, in a thread."""
         try:
-            return partial(_run, self.calls.reading(payout))
+            return readers.submit(self.calls.reading(payout))
         except PaymentsError as error:
-            failure = error
-        return lambda: failure
+            failed = Read()
+            failed.set_exception(error)
+            return failed
 
-    def _store(self, payout: PayoutMixin, read: Read, results: PayoutResults) -> None:
-        if isinstance(read, Exception):
-            if payout.failures == 0 or not isinstance(read, PaymentsError):
-                text, told = "payout %s could not be read: %s", (payout.reference, error_text(read))
-                self.parts.log.warning("reads of payouts", text, *told, extra=about_payout(payout), error=read)
+    def _store(self, payout: PayoutMixin, reading: Read, results: PayoutResults) -> bool:
+        """Store what a read has found; False when the account's other reads would fail as well."""
+        try:
+            read = reading.result()
+        except Exception as error:
+            # A signer of the shop's own may raise anything.
+            if payout.failures == 0 or not isinstance(error, PaymentsError):
+                text, told = "payout %s could not be read: %s", (payout.reference, error_text(error))
+                self.parts.log.warning("reads of payouts", text, *told, extra=about_payout(payout), error=error)
             results.failed_calls += 1
-            results.unread(payout, f"it could not be read: {error_text(read)}")
-        elif read is None:
+            results.unread(payout, f"it could not be read: {error_text(error)}")
+            return is_refusal(error) and not isinstance(error, Unauthorized)
+        if read is None:
             results.unread(payout, "the service knows no disbursement with its reference")
-        elif (foreign := _foreign(payout, read)) is not None:
-            results.unread(payout, foreign)
         elif (problem := self.calls.difference(payout, read)) is not None:
-            results.unread(payout, problem, **_other_amount(problem, read))
+            other = read.amount if problem == OTHER_AMOUNT else None
+            reported = f"{other:f}" if other is not None and other > 0 else None
+            known = payout.disbursement_id or read.disbursement_id
+            results.unread(payout, problem, reported_amount=reported, disbursement_id=known)
         elif (evidence := _ENDS.get(str(read.status).lower())) is not None:
             results.ended(payout, read, evidence)
         else:
-            results.pending(payout, read, next_read(payout.moved_at, self.parts.clock()))
-
-
-def _foreign(payout: PayoutMixin, read: FiatDisbursement) -> str | None:
-    """The reason why a record is another payout's; None when it is this one's."""
-    if payout.disbursement_id not in (None, read.disbursement_id):
-        return "the service answered with another disbursement"
-    if read.reference not in (None, payout.service_reference):
-        return "the service has it under another reference"
-    return None
-
-
-def _other_amount(problem: str, read: FiatDisbursement) -> dict[str, Any]:
-    """The columns for the amount that the service reports of a payout, if that is what differs."""
-    amount = read.amount if problem == OTHER_AMOUNT else None
-    other = amount is not None and amount > 0
-    return {"reported_amount": f"{amount:f}" if other else None, "disbursement_id": read.disbursement_id}
-
-
-def _is_failure(read: Read) -> bool:
-    """Whether the account's other reads would fail as well."""
-    return isinstance(read, Exception) and (isinstance(read, Unauthorized) or not is_refusal(read))
-
-
-def _run(read: Callable[[], FiatDisbursement | None]) -> Read:
-    try:
-        return read()
-    except Exception as error:
-        # A signer of the shop's own may raise anything.
-        return error
+            results.pending(payout, read)
+        return True

@@ -1,10 +1,10 @@
 """The money of a payment that goes back: the limit of its refunds, and money that paid no order.
 
 The sum of the refunds that were neither cancelled nor failed stands in the checkout's row. Each change of it locks the
-row first, and is one statement that requires the sum that it starts from, so that any number of transactions at the
-same time add up to what arrived at most. A rejected payment, and an accepted second one of an order, stays listed until
-refunds cover all that arrived, or a person records that it was paid back by hand, or is kept; so does what exceeds the
-total of an order with parts, until refunds of any of its payments cover it, or a person records that it is kept.
+row first, so that any number of transactions at the same time add up to what arrived at most. A rejected payment, and
+an accepted second one of an order, stays listed until refunds cover all that arrived, or a person records that it was
+paid back by hand, or is kept; so does what exceeds the total of an order with parts, until refunds of any of its
+payments cover it, or a person records that it is kept.
 """
 
 from __future__ import annotations
@@ -33,15 +33,29 @@ from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
 PAID_BACK, KEPT, REFUNDED = "paid_back", "kept", "refunded"
 
 
-class Refundable(msgspec.Struct, frozen=True):
-    """The money of a checkout, as far as it was not refunded yet."""
+class RefundablePayment(msgspec.Struct, frozen=True):
+    """A payment of which a part, or all, can be refunded."""
 
+    checkout: CheckoutMixin
     arrived: Amount
-    rest: Decimal
-    """The part that refunds may still take, in the currency of `arrived`."""
+    left: Amount
+    """The part that refunds have not taken."""
 
-    row: Any
-    """The checkout's row, locked until the transaction ends."""
+
+def refundable(checkout: CheckoutMixin, *, taking: bool = True) -> RefundablePayment:
+    """How much of a checkout's money can be refunded.
+
+    :param taking: whether more of it shall be refunded, and not less.
+    :raises NothingToRefund: no money arrived, or what arrived is not settled yet.
+    :raises PaybackRefused: a person has recorded that the money was paid back by hand.
+    """
+    checkout_id, status, payment = checkout.checkout_id, checkout.status, checkout.payment
+    paid = None if payment is None else payment.paid
+    if paid is None or (taking and (paid.amount <= 0 or status in OPEN)):
+        raise NothingToRefund(checkout_id, status)
+    if taking and checkout.payback == PAID_BACK:
+        raise PaybackRefused(checkout_id, status, PAID_BACK, pays_order=False)
+    return RefundablePayment(checkout, paid, Amount(rest_of(paid.amount, checkout.refunded_amount), paid.currency))
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +69,10 @@ class RefundLimits:
         """The table of checkouts."""
         return self.models.checkouts
 
-    def lock(self, connection: Connection, checkout_id: str, *, taking: bool = True) -> Refundable:
-        """Lock a checkout until the transaction ends, and read how much of its money can be refunded.
+    def lock(self, connection: Connection, checkout_id: str, *, taking: bool = True) -> RefundablePayment:
+        """Lock a checkout until the transaction ends; otherwise like `refundable`.
 
-        :param taking: whether more of it shall be refunded, and not less.
         :raises UnknownCheckout: no such checkout is stored.
-        :raises NothingToRefund: no money arrived, or what arrived is not settled yet.
-        :raises PaybackRefused: a person has recorded that the money was paid back by hand.
         """
         c = self.table.c
         if connection.dialect.name != "sqlite":
@@ -69,37 +80,28 @@ class RefundLimits:
             order_id = select(c.order_id).where(c.checkout_id == checkout_id).scalar_subquery()
             connection.execute(select(c.id).where(c.order_id == order_id).order_by(c.id).with_for_update())
         row = locked(connection, self.table, checkout_id)
-        if row is None:
-            raise UnknownCheckout(checkout_id)
-        status, payback, payment = row["status"], row["payback"], payment_of(row)
-        paid = None if payment is None else payment.paid
-        if paid is None or (taking and (paid.amount <= 0 or status in OPEN)):
-            raise NothingToRefund(checkout_id, status)
-        if taking and payback == PAID_BACK:
-            raise PaybackRefused(checkout_id, status, payback, pays_order=False)
-        return Refundable(paid, rest_of(paid.amount, row["refunded_amount"]), row)
+        return refundable(self.models.of_row(self.models.Checkout, row), taking=taking)
 
-    def take(self, connection: Connection, refundable: Refundable, amount: Decimal) -> None:
+    def take(self, connection: Connection, payment: RefundablePayment, amount: Decimal) -> None:
         """Take a refund from what arrived.
 
-        :param refundable: as `lock` returned it in this transaction.
+        :param payment: as `lock` returned it in this transaction.
         :param amount: negative for what a refund that was cancelled, or has failed, gives back.
         :raises RefundTooLarge: refunds would be more than what arrived.
         """
-        c, row, rest = self.table.c, refundable.row, EXACT.subtract(refundable.rest, amount)
-        refunded = EXACT.subtract(refundable.arrived.amount, rest)
-        before = c.refunded_amount.is_not_distinct_from(row["refunded_amount"])
+        checkout, left = payment.checkout, payment.left.amount
+        if amount > max(left, Decimal(0)):
+            raise RefundTooLarge(checkout.checkout_id, amount, left, payment.left.currency)
+        rest = EXACT.subtract(left, amount)
+        refunded = EXACT.subtract(payment.arrived.amount, rest)
         values: dict[str, Any] = {"refunded_amount": f"{refunded:f}" if refunded else None}
         if rest == 0:
             values["payback"] = REFUNDED
-        elif row["payback"] == REFUNDED:
+        elif checkout.payback == REFUNDED:
             values["payback"] = None
-        changing = update(self.table).where(c.id == row["id"], before).values(values)
-        # The row is locked, so only a database without row locks and with several writers has another sum by now.
-        if amount > max(refundable.rest, Decimal(0)) or connection.execute(changing).rowcount != 1:
-            raise RefundTooLarge(row["checkout_id"], amount, refundable.rest, refundable.arrived.currency)
-        if row["status"] == Status.PART or row["paid_order_id"] is not None:
-            self._change_excess(connection, row["order_id"], amount)
+        connection.execute(update(self.table).filter_by(id=checkout.id).values(values))
+        if checkout.status == Status.PART or checkout.paid_order_id is not None:
+            self._change_excess(connection, checkout.order_id, amount)
 
     def _change_excess(self, connection: Connection, order_id: str, amount: Decimal) -> None:
         """Count a refund of one of its payments against what exceeds the total of an order with parts."""
@@ -117,12 +119,18 @@ class RefundLimits:
         connection.execute(update(self.table).where(*paid).values(values))
 
 
-def locked(connection: Connection, checkouts: Table, checkout_id: str) -> RowMapping | None:
-    """Lock a checkout until the transaction ends, and read its row; None when there is none."""
+def locked(connection: Connection, checkouts: Table, checkout_id: str) -> RowMapping:
+    """Lock a checkout until the transaction ends, and read its row.
+
+    :raises UnknownCheckout: no such checkout is stored.
+    """
     # An update also where the database has row locks: a read would begin a transaction on SQLite that could not write
     # any more once another process has written.
     lock = update(checkouts).filter_by(checkout_id=checkout_id).values(revision=checkouts.c.revision)
-    return connection.execute(lock.returning(*checkouts.c)).mappings().one_or_none()
+    row = connection.execute(lock.returning(*checkouts.c)).mappings().one_or_none()
+    if row is None:
+        raise UnknownCheckout(checkout_id)
+    return row
 
 
 def rest_of(arrived: Decimal, refunded: str | None) -> Decimal:
@@ -192,8 +200,6 @@ class Paybacks:
         c, entry = models.checkouts.c, line(now, Entry.PAYBACK, to=to, by=by, why=why)
         with begin_limited(self.parts.engine()) as connection:
             row = locked(connection, models.checkouts, checkout_id)
-            if row is None:
-                raise UnknownCheckout(checkout_id)
             pays_order = row["paid_order_id"] is not None
             is_free = row["payback"] is None or (row["payback"] == KEPT and not kept)
             decided = row["status"] in (Status.PAID, Status.REJECTED) and not pays_order

@@ -100,7 +100,7 @@ class PayoutMixin(PaymentTable):
     """The number of changes of the destination; an approval names the one that the person saw."""
 
     changes: Mapped[int] = mapped_column(Integer)
-    """The number of changes of the row; a move's statement requires the number that it starts from."""
+    """The number of changes and claims of the row; a change requires the number that it starts from."""
 
     claims: Mapped[int] = mapped_column(Integer)
     """The number of recipients that a customer had made at the service through the refund's link."""
@@ -110,9 +110,6 @@ class PayoutMixin(PaymentTable):
 
     next_attempt_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time of the next step: a send, a look-up, a read, or the end of a claim; None when nothing is planned."""
-
-    lease_token: Mapped[str | None] = mapped_column(String(36))
-    """The token of the process that works on it, until `next_attempt_at`."""
 
     taken_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time when it was first taken to be sent under its present service reference."""

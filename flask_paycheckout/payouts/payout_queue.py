@@ -5,7 +5,6 @@ A claim ends at `next_attempt_at`, so that the rows of a process that died are f
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,17 +13,7 @@ from functools import cached_property
 from threading import Event
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    and_,
-    case,
-    exists,
-    func,
-    not_,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, and_, case, exists, func, not_, or_, select, tuple_, update
 
 from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.database.connections import begin_limited
@@ -102,7 +91,7 @@ class PayoutQueue:
         :param paid_by: the account whose access token they are sent with; stored, unless another one is already.
         :param client_id: of that account's keys; stored likewise.
 
-        :returns: the payouts, now sending, with one lease; empty when other processes have claimed them.
+        :returns: the payouts, now sending; empty when other processes have claimed them.
         """
         now, c = self.parts.clock(), self.payouts.table.c
         if first.alone or first.is_token or first.paid_by is not None:
@@ -111,11 +100,10 @@ class PayoutQueue:
             those = [c.account == first.account, c.currency == first.currency, c.alone.is_(False), c.paid_by.is_(None)]
         due = self._oldest((_READY,), due_by, self.parts.settings.payout_batch, *those)
         entry = line(now, Entry.MOVED, to=PayoutStatus.SENDING, rule=PayoutEvidence.TAKEN)
-        taking = self._claiming(due, now, c.status == _READY, c.next_attempt_at <= due_by).values(
+        taking = self._claiming(due, now).values(
             status=_SENDING,
             moved_at=now,
             taken_at=func.coalesce(c.taken_at, now),
-            missed_at=None,
             refused=False,
             next_attempt_at=case((c.earlier.is_not(None), now + QUESTIONS), else_=now + self.parts.claim),
             paid_by=func.coalesce(c.paid_by, paid_by),
@@ -158,12 +146,11 @@ class PayoutQueue:
                     self.payouts.change(connection, payout, waiting, entry)
             connection.execute(update(days).filter_by(**key).values(amount=f"{sent:f}"))
             admitting = taking.where(self.payouts.table.c.id.in_(admitted)).values(counted_on=key["day"])
-            taken = connection.execute(admitting).mappings().all()
-            return [self.payouts.made(row) for row in sorted(taken, key=lambda row: row["id"])]
+            return sorted(self.payouts.loaded(admitting, connection), key=lambda payout: payout.id)
         return []
 
     def take_due(
-        self, status: str, due_by: datetime, limit: int, without: Collection[str] = ()
+        self, status: PayoutStatus, due_by: datetime, limit: int, without: Collection[str] = ()
     ) -> Sequence[PayoutMixin]:
         """Claim payouts to be looked up, or sent ones to be read.
 
@@ -173,20 +160,19 @@ class PayoutQueue:
         :param without: merchant accounts that are not asked now.
         """
         c = self.payouts.table.c
-        due = self._oldest((status,), due_by, limit, c.account.not_in(without))
-        claiming = self._claiming(due, self.parts.clock(), c.status == status)
+        due = self._oldest((status.value,), due_by, limit, c.account.not_in(without))
+        claiming = self._claiming(due, self.parts.clock())
         doubted = or_(c.doubted, and_(c.status == _SENDING, not_(c.refused)))
         return self.payouts.claimed(claiming.values(doubted=doubted))
 
-    def renew(self, lease_token: str) -> Sequence[PayoutMixin]:
+    def renew(self, claimed: Sequence[PayoutMixin]) -> Sequence[PayoutMixin]:
         """Prolong the claim of payouts in sending, right before the call.
 
-        :returns: the payouts that are still held, and only these may be sent; none once the lease has ended.
+        :returns: those that nobody else has claimed or changed meanwhile; only these may be sent.
         """
-        now, c = self.parts.clock(), self.payouts.table.c
-        mine = c.lease_token == lease_token, c.status == _SENDING, c.next_attempt_at > now
-        held = select(self.payouts.table).where(*mine)
-        return self.payouts.claimed(self._claiming(held, now, *mine, lease_token=lease_token))
+        c = self.payouts.table.c
+        same = tuple_(c.id, c.changes).in_([(payout.id, payout.changes) for payout in claimed])
+        return self.payouts.claimed(self._claiming(select(self.payouts.table).where(same), self.parts.clock()))
 
     def _oldest(self, states: Collection[str], due_by: datetime, limit: int, *conditions: ColumnElement[bool]) -> Any:
         """Select the due payouts in these states that have waited for the longest time."""
@@ -194,12 +180,11 @@ class PayoutQueue:
         due = select(table).where(table.c.status.in_(states), table.c.next_attempt_at <= due_by, *conditions)
         return due.order_by(table.c.next_attempt_at, table.c.id).limit(limit)
 
-    def _claiming(self, due: Any, now: datetime, *still: ColumnElement[bool], lease_token: str | None = None) -> Any:
+    def _claiming(self, due: Any, now: datetime) -> Any:
         """A statement that claims those of these payouts that nobody has locked."""
         c = self.payouts.table.c
-        lease = {"next_attempt_at": now + self.parts.claim, "lease_token": lease_token or str(uuid.uuid4())}
-        claiming = update(self.payouts.table).where(self.payouts.unlocked(due.with_only_columns(c.id)), *still)
-        return claiming.values(lease | {"changes": c.changes + 1}).returning(*c)
+        claiming = update(self.payouts.table).where(self.payouts.unlocked(due.with_only_columns(c.id)))
+        return claiming.values(next_attempt_at=now + self.parts.claim, changes=c.changes + 1).returning(*c)
 
     @cached_property
     def _hinted_lately(self) -> Cooldown:
@@ -208,14 +193,13 @@ class PayoutQueue:
     def receive_hint(self) -> None:
         """Make the next planned reads of sent payouts due, unless a webhook about payouts did so a moment ago.
 
-        Nobody proves who posted it, so that it costs little: a few reads a minute, however many come. Payouts that are
-        being read, or could not be read, keep their time.
+        Nobody proves who posted it, so that it costs little: a few reads a minute, however many come. Payouts that
+        could not be read keep their time. It is no change of the row, so that a read under way still counts.
         """
         now, c = self.parts.clock(), self.payouts.table.c
         if not self._hinted_lately.begin("", now):
             return
-        waits = c.status == _SENT, c.next_attempt_at > now, c.lease_token.is_(None), c.failures == 0
+        waits = c.status == _SENT, c.next_attempt_at > now, c.failures == 0
         waiting = select(c.id).where(*waits).order_by(c.next_attempt_at, c.id).limit(_MOST)
-        if self.payouts.rows(waiting.limit(1)):
-            hurry = update(self.payouts.table).where(self.payouts.unlocked(waiting), *waits)
-            self.payouts.claimed(hurry.values(next_attempt_at=now, changes=c.changes + 1).returning(*c))
+        hurry = update(self.payouts.table).where(self.payouts.unlocked(waiting))
+        self.payouts.claimed(hurry.values(next_attempt_at=now).returning(*c))

@@ -7,14 +7,13 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, cast
 
-import msgspec
 from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.moves import Decision, Move, Moves
 from flask_paycheckout.checkouts.payments import Amount
-from flask_paycheckout.checkouts.states import OPEN, Evidence, Status
+from flask_paycheckout.checkouts.states import Evidence, Status
 from flask_paycheckout.clock import moment_after
 from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_why
 from flask_paycheckout.database.history import Entry, line
@@ -24,7 +23,7 @@ from flask_paycheckout.errors import PayoutConflict, RefundTooLarge
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.destinations import ByHand, Destination, kind_of, require_destination
-from flask_paycheckout.payouts.paybacks import PAID_BACK, Refundable, RefundLimits, rest_of
+from flask_paycheckout.payouts.paybacks import RefundLimits
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import installation_key, refund_reference, service_reference
@@ -36,23 +35,6 @@ from flask_paycheckout.totals import positive_amount
 Number = Decimal | int | str
 
 _MAX_NOTE = 255
-
-
-class RefundablePayment(msgspec.Struct, frozen=True):
-    """A payment of which a part, or all, can be refunded."""
-
-    checkout: CheckoutMixin
-    arrived: Amount
-    left: Amount
-    """The part that refunds have not taken."""
-
-    refunds: tuple[PayoutMixin, ...]
-    """The refunds so far, oldest first."""
-
-    @property
-    def seen(self) -> str:
-        """The number of refunds so far, which any further refund changes, and no cancelled one."""
-        return str(len(self.refunds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +80,6 @@ class PayoutRequests:
         end = self._end_of_claim(to, expires)
         stored = self._insert(session, wanted, exact, to, status, end, by=wanted["asked_by"])
         if stored is not None:
-            if stored.asked_by is not None:
-                self._record(session.connection(bind_arguments={"clause": self.parts.models.payouts}), stored, "asked")
             return stored
         with session.no_autoflush:
             model: Any = self.parts.models.Payout
@@ -124,28 +104,28 @@ class PayoutRequests:
         require_order_id(checkout_id, "checkout_id")
         session = self.parts.sessions.of_context()
         transaction = self.shop.within(session)
-        refundable = self.limits.lock(transaction.connection, checkout_id)
-        currency = refundable.arrived.currency
-        exact = refundable.rest if amount is None else positive_amount(amount, currency)
+        payment = self.limits.lock(transaction.connection, checkout_id)
+        left, currency = payment.left.amount, payment.left.currency
+        exact = left if amount is None else positive_amount(amount, currency)
         if exact <= 0:
-            raise RefundTooLarge(checkout_id, refundable.arrived.amount, refundable.rest, currency)
+            raise RefundTooLarge(checkout_id, payment.arrived.amount, left, currency)
         counted = Amount(exact, currency)
         sent = counted if send is None else _sum_to_send(send, currency)
         by_hand = isinstance(to, ByHand)
         if to is not None and not isinstance(to, ByHand):
             require_destination(to, sent.currency)
-        self.limits.take(transaction.connection, refundable, exact)
+        self.limits.take(transaction.connection, payment, exact)
         now = self.parts.clock()
-        self._reject_held(transaction, refundable, by, why, now)
+        self._reject_held(transaction, payment.checkout, by, why, now)
         row = {
             "reference": self._refund_reference(transaction.connection, checkout_id),
             "kind": PayoutKind.REFUND.value,
             "currency": sent.currency,
             "exact_counts": f"{exact:f}",
             "counts_currency": currency,
-            "order_id": refundable.row["order_id"],
+            "order_id": payment.checkout.order_id,
             "refund_of": checkout_id,
-            "account": refundable.row["account"],
+            "account": payment.checkout.account,
             "asked_by": stored_name(by),
         }
         status = PayoutStatus.CLAIMABLE
@@ -155,23 +135,11 @@ class PayoutRequests:
         stored = self._insert(session, row, sent.amount, to, status, counts=counts, by=by, why=why)
         if stored is None:
             raise PayoutConflict(row["reference"], "content")
-        self._record(transaction.connection, stored, "refunded", checkout_id, why)
         if by_hand:
-            move = PayoutMove(PayoutEvidence.BY_HAND, {"next_attempt_at": None}, {"by": by, "why": why})
+            move = PayoutMove(PayoutEvidence.BY_HAND, facts={"by": by, "why": why})
             self.payout_moves.move_in(transaction, stored, move, now)
             session.refresh(stored)
         return stored
-
-    def refundable(self, checkout_id: str) -> RefundablePayment | None:
-        """The payment of a checkout with its refunds; None when it is unknown, or has no money to refund."""
-        checkout = self.moves.checkouts.find(checkout_id)
-        if checkout is None or checkout.status in OPEN or checkout.payback == PAID_BACK:
-            return None
-        paid = checkout.payment and checkout.payment.paid
-        if not paid or paid.amount <= 0:
-            return None
-        left = Amount(rest_of(paid.amount, checkout.refunded_amount), paid.currency)
-        return RefundablePayment(checkout, paid, left, tuple(self.payout_moves.payouts.of_checkout(checkout_id)))
 
     def refund_now(
         self,
@@ -184,7 +152,7 @@ class PayoutRequests:
     ) -> PayoutMixin | None:
         """Make a refund and commit it, once; arguments and errors as for `PayCheckout.refund`.
 
-        :param seen: `RefundablePayment.seen` as the person saw it.
+        :param seen: the number of the checkout's refunds that the person saw.
         :returns: None when there were other refunds since then; nothing is stored.
         """
         with self.parts.sessions.own() as session:
@@ -202,13 +170,6 @@ class PayoutRequests:
                 raise
         return self.payout_moves.payouts.find(reference)
 
-    def _record(
-        self, connection: Connection, stored: PayoutMixin, deed: str, subject: str | None = None, why: str = ""
-    ) -> None:
-        """Record the deed of the person who asked for a payout."""
-        by, deeds = str(stored.asked_by), self.parts.models.deeds
-        record_deed(connection, deeds, stored.created_at, by, deed, subject or stored.reference, why, stored.order_id)
-
     def _refund_reference(self, connection: Connection, checkout_id: str) -> str:
         """The reference of the next refund of a checkout, whose row is locked; a restored database gives it again."""
         table = self.parts.models.payouts
@@ -216,13 +177,10 @@ class PayoutRequests:
         number = connection.execute(counted).scalar_one() + 1
         return refund_reference(installation_key(connection, self.parts.models.services), checkout_id, number)
 
-    def _reject_held(
-        self, transaction: ShopTransaction, refundable: Refundable, by: str, why: str, now: datetime
-    ) -> None:
+    def _reject_held(self, transaction: ShopTransaction, held: CheckoutMixin, by: str, why: str, now: datetime) -> None:
         """Reject a held payment in the transaction of its refund, so that nobody can accept it any more."""
-        if refundable.row["status"] != Status.HELD:
+        if held.status != Status.HELD:
             return
-        held = self.parts.models.of_row(self.parts.models.Checkout, refundable.row)
         entry = line(now, Entry.RESOLVED, to=Status.REJECTED, by=by, why=why, rule=Evidence.REJECTED)
         rejection = Move(Status.REJECTED, entry, held.reason, Decision(False, by, why), {"next_read_at": None})
         moved = self.moves.move_in(transaction.connection, transaction, held, rejection, now, leased=False)
@@ -252,7 +210,7 @@ class PayoutRequests:
         """Insert a payout; None when its reference is taken, also by a transaction that was committed meanwhile.
 
         :param end_of_claim: the time until which its receiver may say where the money goes.
-        :param facts: for the first line of the history.
+        :param facts: for the first line of the history; `why` also for the deed of the person who asked for it.
         """
         model: Any = self.parts.models.Payout
         connection = session.connection(bind_arguments={"clause": self.parts.models.payouts})
@@ -270,12 +228,14 @@ class PayoutRequests:
             "history": line(now, Entry.CREATED, total=f"{amount:f} {row['currency']}", **facts),
             **(destination_columns(to, self.sealing) if to is not None else {}),
         }
-        statement = (
-            insert_of(connection.dialect.name)(model)
-            .values(values)
-            .on_conflict_do_nothing(index_elements=[model.reference])
-        )
-        return cast("PayoutMixin | None", session.scalars(statement.returning(model)).one_or_none())
+        inserting = insert_of(connection.dialect.name)(model).values(values)
+        statement = inserting.on_conflict_do_nothing(index_elements=[model.reference])
+        stored: PayoutMixin | None = session.scalars(statement.returning(model)).one_or_none()
+        if stored is not None and stored.asked_by is not None:
+            deed = ("asked", stored.reference) if stored.refund_of is None else ("refunded", stored.refund_of)
+            why, deeds = facts.get("why"), self.parts.models.deeds
+            record_deed(connection, deeds, now, stored.asked_by, *deed, why, stored.order_id)
+        return stored
 
     def _end_of_claim(self, to: Destination | None, expires: datetime | timedelta | None) -> datetime | None:
         if expires is None:

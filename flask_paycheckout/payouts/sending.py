@@ -6,8 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TypeVar
+from functools import cached_property, partial
 
 from flask_paycheckout.client import PaymentsClient, PaymentsError, ServiceFault
 from flask_paycheckout.events.outbox import Outbox
@@ -27,13 +26,11 @@ from flask_paycheckout.payouts.following import Following
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_queue import PayoutQueue
 from flask_paycheckout.payouts.payout_schedule import Pauses
-from flask_paycheckout.payouts.payout_states import PayoutEvidence
-from flask_paycheckout.payouts.results import PayoutReport, PayoutResults, due_move
+from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
+from flask_paycheckout.payouts.results import PayoutReport, PayoutResults
 from flask_paycheckout.payouts.sealing import Unreadable
-from flask_paycheckout.payouts.stored import PayoutMoves
+from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves
 from flask_paycheckout.service.record import KEYS, PAYOUT, ServiceRecord
-
-T = TypeVar("T")
 
 _SENDS = "sends of payouts"
 
@@ -71,36 +68,37 @@ class PayoutSender:
         if isinstance(access_token, str):
             # Before anything is claimed.
             self.calls.authorized(access_token)
-        results = PayoutResults(self.parts, self.moves, self.outbox)
-        due, ready = self.queue.backlog(results.started)
+        results = PayoutResults(self.parts, self.moves, self.outbox, stopped)
+        due, results.left = self.queue.backlog(results.started)
         if not due:
-            return results.report(ready), results.delivery
+            return results.report(), results.delivery
         token = self._setting if access_token is None else access_token
+        send = partial(self._send_ready, token, at_once)
         try:
-            self._step(results, lambda: self._let_time_pass(results))
-            self._step(results, lambda: self.following.look_up_due(results))
-            self._step(results, lambda: self._send_ready(token, results, stopped, at_once=at_once))
-            self._step(results, lambda: self.following.read_due(results, stopped))
+            for step in (self._let_time_pass, self.following.look_up_due, send, self.following.read_due, self._count):
+                self._try(step, results)
         finally:
             self.record.write()
             results.deliver()
-        _, left = self._step(results, lambda: self.queue.backlog(results.started)) or (due, ready)
-        return results.report(left), results.delivery
+        return results.report(), results.delivery
 
     def _let_time_pass(self, results: PayoutResults) -> None:
         """Cancel payouts that nobody claimed in time, and make those ready that waited for the next day."""
         for payout in self.queue.overdue(results.started):
-            results.move(payout, due_move(payout, results.started))
+            unclaimed = payout.status == PayoutStatus.CLAIMABLE
+            results.move(payout, PayoutMove(PayoutEvidence.EXPIRED if unclaimed else PayoutEvidence.NEXT_DAY))
 
-    def _step(self, results: PayoutResults, step: Callable[[], T]) -> T | None:
-        """Run a step of a round; None when it failed, which must not keep the round from the next one."""
+    def _count(self, results: PayoutResults) -> None:
+        _, results.left = self.queue.backlog(results.started)
+
+    def _try(self, step: Callable[[PayoutResults], None], results: PayoutResults) -> None:
+        """Run a step of a round; when it fails, that must not keep the round from the next one."""
         try:
-            return step()
+            step(results)
         except Exception:
             results.failed_calls += 1
             text = "a step of the round of payouts failed; the next round tries it again"
             self.parts.log.exception("rounds of payouts", text, extra=about())
-            return None
 
     def idle(self) -> PayoutReport | None:
         """The report of a round that finds nothing due; None when something is."""
@@ -122,29 +120,23 @@ class PayoutSender:
 
     # Sends
 
-    def _send_ready(
-        self,
-        access_token: AccessToken | None,
-        results: PayoutResults,
-        stopped: Callable[[], bool],
-        *,
-        at_once: bool,
-    ) -> None:
+    def _send_ready(self, access_token: AccessToken | None, at_once: bool, results: PayoutResults) -> None:
         """Send all that is ready, one batch after the other.
 
         An account's sends end at the first call that the service does not answer, or refuses altogether.
 
         :param access_token: for accounts without one of their own; asked for before each call if it is a function.
         """
-        ended = set() if at_once else self._pauses.accounts()
+        # The steps before may have made some ready.
+        due_by, ended = self.parts.clock(), set() if at_once else self._pauses.accounts()
         locked: set[int] = set()
-        while not stopped() and (first := self.queue.next_ready(results.started, ended, locked)) is not None:
+        while not results.stopped() and (first := self.queue.next_ready(due_by, ended, locked)) is not None:
             paying = self._paying(first, access_token, results)
             if paying is None:
                 ended.add(first.account)
                 continue
             payer, client = paying
-            taken = self.queue.take(first, results.started, paid_by=payer, client_id=client.client_id)
+            taken = self.queue.take(first, due_by, paid_by=payer, client_id=client.client_id)
             if not taken:
                 # Another transaction holds it, and may do so for long.
                 locked.add(first.id)
@@ -176,10 +168,9 @@ class PayoutSender:
 
     def _send(self, client: PaymentsClient, taken: Sequence[PayoutMixin], results: PayoutResults) -> bool:
         """Send claimed payouts in one call; False when further calls would fail as well."""
-        asked = {payout.id for payout in taken if self._may_be_sent(client, payout, results)}
+        asked = [payout for payout in taken if self._may_be_sent(client, payout, results)]
         # Right before the call: a sender that slept past its claim sends nothing.
-        held = self.queue.renew(str(taken[0].lease_token)) if asked else []
-        batch = self._addressed([payout for payout in held if payout.id in asked], results)
+        batch = self._addressed(self.queue.renew(asked), results)
         if not batch:
             return True
         try:
@@ -261,16 +252,11 @@ class PayoutSender:
         return False
 
     def _look_up(self, batch: Sequence[Addressed], problem: str, results: PayoutResults, **noted: bool) -> None:
-        """Store a failure, and look up the bank transfers whose claim still holds.
+        """Store a failure, and look up the payouts whose claim still holds.
 
-        A call, this one or an earlier one, may have carried them out; the service cannot be asked about tokens.
+        A call, this one or an earlier one, may have carried them out.
 
         :param noted: further columns.
         """
-        if not batch[0].payout.is_token:
-            held = [results.failed(one.payout, problem, **noted) for one in batch]
-            self.following.look_up([payout for payout in held if payout is not None], results)
-            return
-        for one in batch:
-            certain = "refused" in noted and not one.payout.doubted
-            (results.refused if certain else results.in_doubt)(one.payout, problem)
+        held = [results.failed(one.payout, problem, **noted) for one in batch]
+        self.following.look_up([payout for payout in held if payout is not None], results)

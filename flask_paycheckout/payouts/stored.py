@@ -26,6 +26,7 @@ from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.payouts.paybacks import RefundLimits
 from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_schedule import FIRST_READ
 from flask_paycheckout.payouts.payout_states import (
     DEED_OF,
     PAYOUT_SIGNAL_OF,
@@ -62,8 +63,17 @@ class PayoutMove(msgspec.Struct, frozen=True):
     values: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Further columns of the payout with their values."""
 
+    problem: str | None = None
+    """What a person should know of it; without one, earlier problems are over."""
+
     facts: Mapping[str, object] = msgspec.field(default_factory=dict)
     """Facts for the line of the history, such as who decided, and why."""
+
+    @property
+    def told(self) -> dict[str, object]:
+        """All facts for the line of the history."""
+        known = {"disbursement_id": self.values.get("disbursement_id"), "problem": self.problem}
+        return {"rule": self.evidence, **known, **self.facts}
 
 
 class MovedPayout(msgspec.Struct, frozen=True):
@@ -81,7 +91,7 @@ class Payouts(StateTable[PayoutMixin]):
 
     key = "reference"
     unknown = UnknownPayout
-    # A change requires the lease as it was loaded too, so that a process which lost its lease changes nothing.
+    # Each claim counts as a change, so that a process which lost its claim changes nothing.
     unmoved = parameters = ("id", "status", "changes")
 
     @property
@@ -180,10 +190,14 @@ class PayoutMoves:
         leased: bool = True,
     ) -> MovedPayout | None:
         to = _target(payout, move)
-        values = {**move.values, "status": to.value, "moved_at": now}
+        # Nothing happens by itself in other states, and the service cannot be asked about tokens.
+        first_read = None if payout.is_token else now + FIRST_READ
+        planned = {PayoutStatus.READY: now, PayoutStatus.SENT: first_read}.get(to)
+        values = {"next_attempt_at": planned, "missed_at": None, **problem_columns(payout, move.problem, now)}
+        values |= {**move.values, "status": to.value, "moved_at": now}
         if to in WIPING and payout.to_kind == "bank":
             values["to_details"] = None
-        entry = line(now, Entry.MOVED, to=to, rule=move.evidence, **move.facts)
+        entry = line(now, Entry.MOVED, to=to, **move.told)
         # What decides about money is always recorded.
         row = self.payouts.change(connection, payout, values, entry, always=move.evidence not in _ROUTINE)
         if row is None:
@@ -222,6 +236,13 @@ class PayoutMoves:
         if before != after:
             refundable = self.limits.lock(connection, payout.refund_of, taking=after > before)
             self.limits.take(connection, refundable, EXACT.subtract(after, before))
+
+
+def problem_columns(payout: PayoutMixin, problem: str | None, now: datetime) -> dict[str, Any]:
+    """The columns that tell of one more problem in a row, or that there is none."""
+    if problem is None:
+        return {"problem": None, "problem_since": None, "failures": 0}
+    return {"problem": problem, "problem_since": payout.problem_since or now, "failures": payout.failures + 1}
 
 
 def _target(payout: PayoutMixin, move: PayoutMove) -> PayoutStatus:

@@ -17,12 +17,13 @@ from flask_paycheckout.errors import (
     PaybackRefused,
     PayoutRefused,
     RefundTooLarge,
+    UnknownCheckout,
     UnknownPayout,
 )
 from flask_paycheckout.payouts.calls import error_text
+from flask_paycheckout.payouts.paybacks import RefundablePayment, refundable
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
-from flask_paycheckout.payouts.requests import RefundablePayment
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.service.calls import ESTIMATE
@@ -234,6 +235,7 @@ def _refund_form(
     shown = owner_page(
         "refund",
         payment=payment,
+        refunds=runtime().payouts.of_checkout(payment.checkout.checkout_id),
         fault=fault,
         wrong=wrong,
         costs=_COSTS[runtime().settings.payout_fees],
@@ -294,10 +296,10 @@ def _require_payout(reference: str) -> PayoutMixin:
 
 
 def _require_refundable(checkout_id: str) -> RefundablePayment:
-    payment = runtime().payout_requests.refundable(checkout_id)
-    if payment is None:
+    try:
+        return refundable(runtime().checkouts.require(checkout_id))
+    except (UnknownCheckout, NothingToRefund, PaybackRefused):
         abort(404, "No money of such a payment can be refunded.")
-    return payment
 
 
 def _url_of(reference: str) -> str:

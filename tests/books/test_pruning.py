@@ -192,7 +192,6 @@ def test_histories_of_payouts_go_when_they_are_at_their_end(shop: Shop) -> None:
         "unknown": {"status": "unknown"},
         "young": {"moved_at": now - timedelta(days=364)},
         "problem": {"status": "sent", "problem": "an answer came late", "problem_since": now - AGO},
-        "leased": {"status": "sent", "lease_token": "t"},
     }
     for reference, columns in kept.items():
         completes(shop, reference, **columns)

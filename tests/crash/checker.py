@@ -204,8 +204,8 @@ def _payouts_at_rest(rows: Rows, record: Record) -> Iterator[str]:
         expected = {"failed", "completed" if row["service_reference"] in ended else "sent"}
         if row["status"] not in expected or (row["status"] == "failed" and not row["problem"]):
             yield f"{row['reference']} is {row['status']}: {row['problem']}; expected {expected}"
-        if row["next_attempt_at"] is not None or row["lease_token"] is not None:
-            yield f"{row['reference']} is {row['status']} and still waits for something, or is held by somebody"
+        if row["next_attempt_at"] is not None:
+            yield f"{row['reference']} is {row['status']} and still waits for something"
 
 
 def _other_ends(rows: Rows, ends: dict[str, str]) -> Iterator[str]:

@@ -1225,7 +1225,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an answer that comes too late to move a payout is not kept": (
             f"{_TRIES}::test_an_answer_that_comes_after_a_person_resolved_it_is_kept_for_people",
-            Swap("payouts.results:PayoutResults._answered", "self._keep_as_history(current, move)", "True"),
+            Swap("payouts.results:PayoutResults.found", "self._keep_as_history(current, move)", "True"),
         ),
         "the installation's key is made with the first payout, which an earlier backup does not have": (
             f"{_TRIES}::test_a_restored_database_asks_for_the_same_reference_again[sqlite]",
@@ -1249,7 +1249,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "what other keys do not find counts as missed": (
             f"{_SELLERS}::test_what_other_keys_do_not_find_is_unknown_and_never_sent_again",
-            Swap("payouts.following:Following.look_up", "looked_up.proves_absence", "True"),
+            Swap("payouts.calls:PayoutCalls.find", "keys.sent_it", "True"),
         ),
         "a payout in doubt is sent again with other keys": (
             f"{_SELLERS}::test_one_that_may_have_been_sent_is_sent_again_with_the_same_keys_only",
@@ -1269,7 +1269,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a database error in one step of a round of payouts ends the round": (
             "payouts/test_sending.py::test_a_database_error_in_one_step_of_a_round_stops_no_other_step",
-            First("payouts.sending:PayoutSender._step", "return step()"),
+            First("payouts.sending:PayoutSender._try", "return step(results)"),
         ),
         "a sender waits for a row that the shop has locked": (
             "payouts/test_leases.py::test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting",
@@ -1277,22 +1277,22 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a payout that cannot be stored ends the round": (
             "payouts/test_sending.py::test_one_whose_answer_cannot_be_stored_stops_no_other_in_any_step",
-            Swap("payouts.results:PayoutResults._answered", "Exception", "ReceiverFailed"),
+            Swap("payouts.results:PayoutResults.move", "Exception", "ReceiverFailed"),
         ),
         "money given back by hand does not count against what arrived": (
             f"{_REFUNDS}::test_money_given_back_by_hand_is_completed_counted_booked_and_told[sqlite]",
             Swap(
                 "payouts.requests:PayoutRequests.refund",
-                "self.limits.take(transaction.connection, refundable, exact)",
-                "by_hand or self.limits.take(transaction.connection, refundable, exact)",
+                "self.limits.take(transaction.connection, payment, exact)",
+                "by_hand or self.limits.take(transaction.connection, payment, exact)",
             ),
         ),
         "the limit of refunds counts what is sent": (
             f"{_REFUNDS}::test_another_currency_is_sent_and_what_was_paid_is_counted",
             Swap(
                 "payouts.requests:PayoutRequests.refund",
-                "self.limits.take(transaction.connection, refundable, exact)",
-                "self.limits.take(transaction.connection, refundable, sent.amount)",
+                "self.limits.take(transaction.connection, payment, exact)",
+                "self.limits.take(transaction.connection, payment, sent.amount)",
             ),
         ),
         "a refund that fails gives back what was sent": (
@@ -1377,7 +1377,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a sender does not look whether its claim still holds": (
             f"{_LATE}::test_a_sender_that_sleeps_past_its_lease_makes_no_call[sqlite-bank]",
-            Swap("payouts.sending:PayoutSender._send", "self.queue.renew(str(taken[0].lease_token))", "taken"),
+            Swap("payouts.sending:PayoutSender._send", "self.queue.renew(asked)", "asked"),
         ),
         "a result is stored although the payout has changed since it was claimed": (
             f"{_LATE}::test_a_refusal_that_comes_after_the_lease_sends_nothing_again[sqlite-429-bank]",
@@ -1403,26 +1403,26 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_ONCE}::test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference",
             Swap(
                 "payouts.results:PayoutResults.missed",
-                "PayoutMove(PayoutEvidence.MISSED, values)",
-                "PayoutMove(PayoutEvidence.MISSED, values | {'service_reference': payout.service_reference + '-2'})",
+                "PayoutMove(PayoutEvidence.MISSED, problem=payout.problem)",
+                "PayoutMove(PayoutEvidence.MISSED, {'service_reference': payout.service_reference + '-2'})",
             ),
         ),
         "a token is sent again when its answer was lost": (
             f"{_ONCE}::test_a_token_whose_answer_was_lost_is_never_sent_again_by_itself",
             Swap(
-                "payouts.sending:PayoutSender._look_up",
-                "results.refused if certain else results.in_doubt",
-                "results.not_carried_out",
+                "payouts.following:Following.look_up",
+                "results.in_doubt(payout, payout.problem or _IN_DOUBT)",
+                "results.not_carried_out(payout, payout.problem)",
             ),
         ),
         "a token whose sender died is sent again": (
             f"{_LATE}::test_a_sender_that_sleeps_past_its_lease_makes_no_call[sqlite-token]",
             Swap(
-                "payouts.following:Following._to_be_asked",
-                "results.in_doubt(payout, _IN_DOUBT)",
-                "results.not_carried_out(payout, _IN_DOUBT)",
+                "payouts.following:Following.look_up",
+                "results.in_doubt(payout, payout.problem or _IN_DOUBT)",
+                "results.not_carried_out(payout, payout.problem)",
             ),
-            Swap("payouts.sending:PayoutSender._send", "self.queue.renew(str(taken[0].lease_token))", "taken"),
+            Swap("payouts.sending:PayoutSender._send", "self.queue.renew(asked)", "asked"),
         ),
         "a move of a payout stores two events": (
             f"{_ONCE}::test_of_each_move_one_event_is_stored[bank]",
@@ -1435,17 +1435,12 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
     },
     "Refunds are never more than what arrived, go where the approver saw them going, and tell no account number.": {
-        "the sum of refunds is compared outside the lock and the statement that changes it": (
+        "the sum of refunds is compared outside the lock": (
             f"{_REFUNDS}::test_refunds_at_once_are_together_never_more_than_what_arrived[sqlite]",
             Swap(
                 "payouts.paybacks:RefundLimits.lock",
                 "locked(connection, self.table, checkout_id)",
                 "connection.execute(select(self.table).filter_by(checkout_id=checkout_id)).mappings().one()",
-            ),
-            Swap(
-                "payouts.paybacks:RefundLimits.take",
-                'update(self.table).where(c.id == row["id"], before)',
-                'update(self.table).where(c.id == row["id"])',
             ),
         ),
         "an approval binds nothing": (
@@ -1522,7 +1517,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a booking of a payout is stored in a second transaction": (
             "payouts/test_answers.py::test_an_atomic_receiver_that_raises_takes_the_booking_back",
-            Before("payouts.stored:PayoutMoves._store", "book_payout", "connection.commit()"),
+            Before("payouts.stored:PayoutMoves._store", "book", "connection.commit()"),
         ),
         "held money is booked as a payment": (
             f"{_BOOKED}::test_held_money_is_booked_apart_and_becomes_a_payment_when_it_is_accepted[sqlite]",

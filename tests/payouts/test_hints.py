@@ -37,10 +37,9 @@ def test_webhooks_hurry_a_bounded_number_of_reads_a_minute_and_call_nobody(open_
     assert (due(), calls) == (10, {})
 
 
-def test_what_is_being_read_or_fails_or_was_not_sent_keeps_its_time(payer: Payer) -> None:
+def test_what_fails_or_was_not_sent_keeps_its_time(payer: Payer) -> None:
     """The time of what its receiver has not claimed is that of its end: a stranger must not bring it near."""
     columns: dict[str, dict[str, Any]] = {
-        "read": {"lease_token": "somebody"},
         "fails": {"failures": 3},
         "unclaimed": {"status": "claimable"},
     }

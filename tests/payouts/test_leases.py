@@ -10,6 +10,7 @@ import pytest
 
 from flask_paycheckout import PayoutReport
 from flask_paycheckout.database.history import lines
+from flask_paycheckout.payouts.payout_states import PayoutStatus
 from tests.locks import with_patience
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
@@ -83,7 +84,7 @@ def test_a_late_answer_of_a_sender_that_lost_its_claim_counts_while_it_is_still_
 
     def another_process_looks() -> None:
         payer.sandbox.advance(minutes=5)
-        payer.shop.runtime.payout_queue.take_due("sending", payer.sandbox.now, 10)
+        payer.shop.runtime.payout_queue.take_due(PayoutStatus.SENDING, payer.sandbox.now, 10)
 
     payer.meanwhile(FIAT, another_process_looks)
     assert payer.sends() == PayoutReport(sent=1)
