@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -101,6 +102,10 @@ class Merchant:
         expected = (0, 1) if code is None else (code,)
         assert process.returncode in expected, f"{line}\n{said}"
         return said
+
+    def runs_program(self, source: str) -> str:
+        """Run a program in Python; gives all that it printed."""
+        return self.runs(f"python -c {shlex.quote(source)}")
 
     @contextmanager
     def running(self, line: str, ready: str | None) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:

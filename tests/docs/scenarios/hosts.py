@@ -15,6 +15,15 @@ from flask_paycheckout.testing import Sandbox
 from tests.docs.merchant import SETTINGS, Merchant, visited
 from tests.docs.pages import Scene, snippet
 
+_MAKE_ORDER = """
+from shop import *
+
+app.app_context().push()
+Model.metadata.create_all(db.engine)
+db.session.add(Order(id="1", total="12.50"))
+db.session.commit()
+"""
+
 
 def lite_shop(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox: Sandbox) -> None:
     shop = make_shop(change=lambda readme: scene.code())
@@ -62,10 +71,7 @@ def lite_on_gevent(scene: Scene, merchant: Merchant) -> None:
     pytest.importorskip("gevent")
     merchant.environment |= SETTINGS
     merchant.writes("shop.py", snippet("docs/hosts.md", "lite_shop", "") + scene.code())
-    makes = (
-        "app.app_context().push(); Model.metadata.create_all(db.engine); db.session.add(Order(id='1', total='12.50'))"
-    )
-    merchant.runs(f'python -c "from shop import *; {makes}; db.session.commit()"')
+    merchant.runs_program(_MAKE_ORDER)
     order = merchant.here("http://127.0.0.1:8000/orders/1")
     with merchant.running("gunicorn --worker-class gevent --bind 127.0.0.1:8000 shop:app", "Booting worker"):
         assert "Pay now" in visited(order).text

@@ -11,13 +11,12 @@ import requests
 from tests.docs.conftest import MakeShop
 from tests.docs.merchant import PATIENCE, Merchant, visited
 from tests.docs.pages import Scene
-from tests.docs.scenarios.operation import MAKE_ORDER, SANDBOX
+from tests.docs.scenarios.operation import SANDBOX, START_TWO
 from tests.scripted import Shop
 from tests.test_metrics import figures
 from tests.waiting import eventually
 
 TOKEN = "a-long-random-text-of-the-shop"
-DUE = "from shop import *; from datetime import UTC, datetime; app.app_context().push(); paycheckout.start('1'); db.session.query(paycheckout.Checkout).update({'next_read_at': datetime(2026, 1, 1, tzinfo=UTC)}); db.session.commit()"  # noqa: E501
 
 
 def monitoring(scene: Scene, make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,8 +42,7 @@ def metrics_processes(scene: Scene, merchant_with_shop: Merchant) -> None:
     merchant.writes("shop.py", f"{source}\nfrom flask_paycheckout import metrics\nmetrics.init_app(app, cache=0)\n")
     merchant.environment["FLASK_PAYCHECKOUT_METRICS_TOKEN"] = TOKEN
     with merchant.running(SANDBOX, "Ctrl-C"):
-        merchant.runs(MAKE_ORDER)
-        merchant.runs(f'python -c "{DUE}"')
+        merchant.runs_program(START_TWO)
         merchant.runs(export)
         merchant.runs(empty)
         with merchant.running(serve, "Booting worker"), merchant.running(f"{reconcile} --interval 1", None):
@@ -56,7 +54,7 @@ def metrics_processes(scene: Scene, merchant_with_shop: Merchant) -> None:
             eventually(lambda: _scraped(address)[read], PATIENCE)
             scraped = [_scraped(address) for _ in range(10)]
             assert {one['paycheckout_webhooks_total{outcome="malformed"}'] for one in scraped} == {20}
-            assert {one['paycheckout_checkouts{account="",status="created"}'] for one in scraped} == {1}
+            assert {one['paycheckout_checkouts{account="",status="created"}'] for one in scraped} == {2}
     counting = {file.name for file in (merchant.folder / "metrics-of-shop").glob("counter_*.db")}
     assert len(counting) == 3, "two workers and reconcile"
 
