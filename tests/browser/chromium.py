@@ -57,6 +57,11 @@ def new_page(browser: Browser) -> Iterator[Callable[..., Page]]:
         yield make
 
 
+def heading(page: Page, words: str) -> None:
+    """Wait until this is what the page is about."""
+    expect(page.get_by_role("heading", level=1)).to_have_text(words)
+
+
 @pytest.fixture
 def page(new_page: Callable[..., Page]) -> Page:
     return new_page()

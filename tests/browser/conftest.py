@@ -1,10 +1,8 @@
-"""The demo over real sockets, for a browser to look at."""
+"""The demo over real sockets, for a browser to look at; nobody reconciles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,13 +11,8 @@ from tests.serving import leaving_no_file_open
 
 
 @pytest.fixture
-def make_demo() -> Iterator[Callable[..., Demo]]:
-    with ExitStack() as demos:
-
-        def make(**options: Any) -> Demo:
-            demo = demos.enter_context(Demo(**options))
-            for app in (demo.app, demo.sandbox, demo.warehouse):
-                app.wsgi_app = leaving_no_file_open(app.wsgi_app)  # type: ignore[assignment,method-assign]
-            return demo
-
-        yield make
+def demo() -> Iterator[Demo]:
+    with Demo(reconciler=False) as demo:
+        for app in (demo.app, demo.sandbox, demo.warehouse):
+            app.wsgi_app = leaving_no_file_open(app.wsgi_app)  # type: ignore[assignment,method-assign]
+        yield demo

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from base64 import b64encode
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 
 from PIL import Image
@@ -19,7 +20,7 @@ from playwright.sync_api import Page, sync_playwright
 from example_shop.serving import Demo
 from tests.browser.chromium import opened
 from tests.browser.gallery import Gallery, Scene
-from tests.browser.looking import faults, turned
+from tests.browser.looking import WIDTHS, Theme, faults, turn
 from tests.optional_parts import chromium
 
 _FOLDER = Path(__file__).parents[2] / ".pictures"
@@ -56,7 +57,9 @@ def main() -> None:
 
 
 def _take(page: Page, scene: Scene, folder: Path) -> None:
-    for width, theme in turned(page):
+    themes: tuple[Theme, ...] = ("light", "dark")
+    for width, theme in product(WIDTHS, themes):
+        turn(page, width, theme)
         name = scene.name.replace("/", "-")
         page.screenshot(path=folder / f"{name}-{width}-{theme}.png", full_page=True)
     for fault in faults(page):

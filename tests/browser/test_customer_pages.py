@@ -14,6 +14,7 @@ import requests
 from playwright.sync_api import Page, expect
 
 from flask_paycheckout.security.signed_links import STATUS
+from tests.browser.chromium import heading
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.serving import served
@@ -47,10 +48,6 @@ def site(open_shop: OpenShop) -> Iterator[Site]:
     with served(shop.app) as address:
         shop.service.page = f"{address}/hosted/{{id}}"
         yield Site(shop, address)
-
-
-def heading(page: Page, words: str) -> None:
-    expect(page.get_by_role("heading", level=1)).to_have_text(words)
 
 
 def looks_at(page: Page, url: str) -> None:

@@ -26,10 +26,7 @@ def visited() -> Iterator[dict[str, set[str]]]:
         yield found
 
 
-def test_no_page_has_a_fault(
-    make_demo: Callable[..., Demo], new_page: Callable[..., Page], visited: dict[str, set[str]]
-) -> None:
-    demo = make_demo(reconciler=False)
+def test_no_page_has_a_fault(demo: Demo, new_page: Callable[..., Page], visited: dict[str, set[str]]) -> None:
     gallery = Gallery(demo)
     visited.clear()
     page = new_page(reduced_motion="reduce")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from flask import Flask
 from playwright.sync_api import Page
 
-from flask_paycheckout.sandbox import create_sandbox
-from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
+from tests.hostile.test_foreign_pages import everything
+from tests.hostile.test_sandbox import sandbox
+from tests.sandbox.actors import Merchant
 from tests.serving import served
+
+__all__ = ["sandbox"]
 
 ATTACK = """async ([sandbox, checkout]) => {
   const seen = [], tries = [];
@@ -68,11 +70,6 @@ ATTACK = """async ([sandbox, checkout]) => {
 
 
 @pytest.fixture
-def sandbox() -> Flask:
-    return create_sandbox(control_token=CONTROL_TOKEN)
-
-
-@pytest.fixture
 def addresses(sandbox: Flask) -> Iterator[tuple[str, str]]:
     """Of the sandbox and of the evil page."""
     evil = Flask("evil")
@@ -81,21 +78,13 @@ def addresses(sandbox: Flask) -> Iterator[tuple[str, str]]:
         yield of_sandbox, of_page
 
 
-def world_of(sandbox: Flask) -> tuple[Any, ...]:
-    tester = Tester(sandbox)
-    asked = ("clock", "mails", "requests", "faults", "webhooks")
-    return tuple(
-        body["offsetSeconds"] if isinstance(body := tester.does("GET", path), dict) else body for path in asked
-    )
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"], ids=["another-port", "another-site"])
 def test_it_reads_nothing_and_moves_nothing(page: Page, sandbox: Flask, addresses: tuple[str, str], host: str) -> None:
     checkout = Merchant(sandbox).makes_checkout()
-    before = world_of(sandbox)
+    before = everything(sandbox)
     page.goto(addresses[1].replace("127.0.0.1", host))
     assert page.evaluate(ATTACK, [addresses[0], checkout]) == []
-    assert world_of(sandbox) == before
+    assert everything(sandbox) == before
     assert Merchant(sandbox).reads_deposit(checkout).code == 404
 
 

@@ -9,10 +9,7 @@ import requests
 from playwright.sync_api import Page, expect
 
 from example_shop.serving import Demo
-
-
-def heading(page: Page, words: str) -> None:
-    expect(page.get_by_role("heading", name=words)).to_be_visible()
+from tests.browser.chromium import heading
 
 
 def places_order(page: Page, demo: Demo) -> None:
@@ -28,9 +25,8 @@ def places_order(page: Page, demo: Demo) -> None:
     expect(page.get_by_role("button", name=re.compile("^Pay"))).to_be_visible()
 
 
-def test_a_customer_pays_an_order(make_demo: Callable[..., Demo], new_page: Callable[..., Page]) -> None:
+def test_a_customer_pays_an_order(demo: Demo, new_page: Callable[..., Page]) -> None:
     """Webhook, deposit read and signal: the shop knows before anybody reconciles, and the warehouse packs."""
-    demo = make_demo(reconciler=False)
     page, phone = new_page(), new_page(viewport={"width": 360, "height": 740})
     places_order(page, demo)
     order_url = page.url

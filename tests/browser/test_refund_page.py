@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.chromium import heading
 from tests.browser.looking import faults, overhang
 from tests.conftest import OpenShop
 from tests.payouts.claiming import FORM, Customer, refunded
@@ -39,10 +40,6 @@ def open_site(open_shop: OpenShop) -> Iterator[Callable[..., Site]]:
 @pytest.fixture
 def site(open_site: Callable[..., Site]) -> Site:
     return open_site()
-
-
-def heading(page: Page, words: str) -> None:
-    expect(page.get_by_role("heading", level=1)).to_have_text(words)
 
 
 def sends_whatever_is_typed(page: Page) -> None:
