@@ -322,64 +322,22 @@ _PROBES = 3
 _SHARE = 4
 
 
-class AdaptiveLimit:
-    """The number of reads that a process may make at once; it grows by one, and is halved, like TCP's window.
+@dataclass
+class _Answers:
+    """How the reads of one account are answered."""
 
-    It lives as long as the process, and begins with one read.
+    failures: int = 0
+    """The reads in a row without a reliable answer."""
 
-    :param most: the upper limit.
-    """
+    answered: bool = False
+    """Whether one was answered in this round."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._failures = 0
-        self._successes = 0
-        self.size = 1
-        """The number of reads that may be under way now."""
-
-    def begin_round(self) -> None:
-        """Begin a round; after one that ended in failures, with a single probe."""
-        self._successes = 0
-        if self.closed:
-            self._failures = _PROBES - 1
-            self.size = 1
-
-    def keep_within(self, most: int) -> None:
-        """Set another upper limit."""
-        self.most = most
-        self.size = min(self.size, most)
-
-    def answered(self) -> None:
-        """Record a reliable answer; that there is no such deposit is one too."""
-        self._failures = 0
-        self._successes += 1
-        self.size = min(self.size + 1, self.most)
-
-    def failed(self, *, late: bool = False) -> None:
-        """Record a read without a reliable answer.
-
-        :param late: whether it took so long that a few more of them would hold up the round.
-        """
-        self._failures += _PROBES if late else 1
-        self.size = max(1, self.size // 2)
-
-    @property
-    def troubled(self) -> bool:
-        """Whether the last read failed."""
-        return self._failures > 0
-
-    @property
-    def closed(self) -> bool:
-        """Whether the round should end, since its other reads would fail as well.
-
-        After an answer in this round, as many failures are allowed as reads may be under way, so that a few checkouts
-        that always fail do not delay the others.
-        """
-        return self._failures >= max(_PROBES, self.most if self._successes else 0)
+    window: int = 1
+    """The reads that may be under way: one more after each answer, and half after each failure, like TCP's window."""
 
 
 class AccountLimits:
-    """The limits of one process's reads: one limit for each merchant account, and one for all together.
+    """The reads that one process may have under way, of each merchant account, and of all together.
 
     With several accounts, a read whose answer is late takes no place from the others: it counts for its own account
     only. So a process has twice as many reads under way at most.
@@ -389,7 +347,7 @@ class AccountLimits:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._limits: dict[str, AdaptiveLimit] = {}
+        self._answers: dict[str, _Answers] = {}
         self._under_way: Counter[str] = Counter()
         self._late: Counter[str] = Counter()
         """The reads under way whose answers are late; `_under_way` counts the others."""
@@ -399,19 +357,21 @@ class AccountLimits:
 
     def begin_round(self, accounts: Collection[str]) -> None:
         """Begin a round that reads deposits of these accounts."""
-        if len(self._limits) > _MOST_KEPT:
-            self._limits.clear()
+        if len(self._answers) > _MOST_KEPT:
+            self._answers.clear()
         self._under_way.clear()
         self._late.clear()
         self._working.clear()
         self.add(accounts)
 
     def add(self, accounts: Collection[str]) -> None:
-        """Let these accounts take part in the round too."""
+        """Let these accounts take part in the round too; one that failed begins with a single probe."""
         for account in accounts:
-            limit = self._limits.setdefault(account, AdaptiveLimit(self.most))
+            answers = self._answers.setdefault(account, _Answers())
             if account not in self._working and not self._late[account]:
-                limit.begin_round()
+                answers.answered = False
+                if answers.failures >= _PROBES:
+                    answers.failures, answers.window = _PROBES - 1, 1
         self._working.update(accounts)
 
     @property
@@ -425,20 +385,24 @@ class AccountLimits:
         0 while so few may begin that it is not worth a statement. If one claim took more than half, the places that are
         free soon after would be too few for another one, and stay free.
         """
-        limit = self._limits[account]
-        if limit.closed:
+        if self.closed(account):
             return 0
-        limit.keep_within(self._share_of(account))
-        room = min(limit.size - self._under_way[account] - self._late[account], self._free)
-        return min(room, (limit.size + 1) // 2) if room >= max(1, limit.size // 2) else 0
+        size = min(self._answers[account].window, self._share_of(account))
+        room = min(size - self._under_way[account] - self._late[account], self._free)
+        return min(room, (size + 1) // 2) if room >= max(1, size // 2) else 0
 
     def troubled(self, account: str) -> bool:
         """Whether the account's last read failed."""
-        return self._limits[account].troubled
+        return self._answers[account].failures > 0
 
     def closed(self, account: str) -> bool:
-        """Whether no further read of an account is worth a try in this round."""
-        return account in self._limits and self._limits[account].closed
+        """Whether no further read of an account is worth a try in this round, since it would fail as well.
+
+        After an answer in this round, as many failures are allowed as reads may be under way, so that a few checkouts
+        that always fail do not delay the others.
+        """
+        answers = self._answers.get(account, _Answers())
+        return answers.failures >= max(_PROBES, self._share_of(account) if answers.answered else 0)
 
     def begun(self, account: str) -> None:
         """Count a read as under way until its result is stored."""
@@ -457,16 +421,17 @@ class AccountLimits:
         (self._late if late else self._under_way)[account] -= 1
 
     def tell(self, account: str, *, answered: bool, late: bool = False) -> None:
-        """Record whether a read got a reliable answer.
+        """Record whether a read got a reliable answer; that there is no such deposit is one too.
 
-        :param late: whether it was counted as late.
+        :param late: whether it was counted as late: a few more failures like it would hold up the round.
         """
-        limit = self._limits[account]
+        answers = self._answers[account]
         if answered:
-            limit.answered()
+            answers.failures, answers.answered, answers.window = 0, True, min(answers.window + 1, self.most)
         else:
-            limit.failed(late=late)
-        if limit.closed:
+            answers.failures += _PROBES if late else 1
+            answers.window = max(1, answers.window // 2)
+        if self.closed(account):
             self.finished(account)
 
     def finished(self, account: str) -> None:
@@ -479,6 +444,6 @@ class AccountLimits:
         return min(room, self.most + room - self._late.total())
 
     def _share_of(self, account: str) -> int:
-        """An equal share of the reads, at least a quarter, among the accounts whose answers are not late."""
-        sharing = len(self._working) - sum(1 for reads in self._late.values() if reads)
-        return max(1, self.most // _SHARE, self.most // max(1, sharing))
+        """An equal share of the reads, at least a quarter, among this account and those whose answers are not late."""
+        late = sum(1 for other, reads in self._late.items() if reads and other != account)
+        return max(1, self.most // _SHARE, self.most // max(1, len(self._working) - late))

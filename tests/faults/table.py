@@ -1152,8 +1152,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_ROUNDS}[waiting-refuses its keys-20]",
             Swap(
                 "service.limits:AccountLimits.add",
-                "AdaptiveLimit(self.most)",
-                "next(iter(self._limits.values()), AdaptiveLimit(self.most))",
+                "_Answers()",
+                "next(iter(self._answers.values()), _Answers())",
             ),
         ),
         "an answer that is late keeps its place": (
