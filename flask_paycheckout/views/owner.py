@@ -5,11 +5,11 @@ Every request first asks the shop's permission function for the person's name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import cast
 
-from flask import Blueprint, Flask, abort, g, redirect, request, url_for
+from flask import Blueprint, Flask, abort, g, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import NotFound, ServiceUnavailable
@@ -24,14 +24,7 @@ from flask_paycheckout.checkouts.decisions import HOW_TO_ACCEPT, REJECTING, acce
 from flask_paycheckout.checkouts.payments import Amount, arrived_of, sums_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.order_ids import is_order_id
-from flask_paycheckout.errors import (
-    PaybackRefused,
-    ReceiverFailed,
-    TransitionRefused,
-    UnknownCheckout,
-    UnknownPayout,
-    UnknownRequest,
-)
+from flask_paycheckout.errors import ReceiverFailed, UnknownCheckout, UnknownPayout, UnknownRequest
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
 from flask_paycheckout.security.signed_links import ERASE, RESOLVE
@@ -40,13 +33,17 @@ from flask_paycheckout.text import visible
 from flask_paycheckout.views import owner_books, owner_payouts, owner_requests
 from flask_paycheckout.views.headers import exempt_from_csrf, harden, require_same_site
 from flask_paycheckout.views.owner_forms import (
+    Fault,
+    Page,
     asked_for,
+    choice_given,
     chosen,
+    form,
     form_url,
+    go_to,
     owner,
     owner_page,
     person,
-    subject_of_form,
     why_given,
 )
 from flask_paycheckout.views.pages import answer_owner
@@ -143,18 +140,19 @@ def _address(place: str | None) -> str | None:
     return place if place is None or "/" in place else url_for(place)
 
 
-def list_orders() -> str | tuple[str, int] | Response:
+def list_orders() -> Page | Response:
     """List the orders, newest first, below the alarms that need a person."""
     shop = runtime()
     search = request.args.get("search", "").strip()
     if search:
         order_id = find_order_id(shop.checkouts, search)
         if order_id is not None:
-            return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
+            return go_to("show_order", id=order_id)
     status, asked = chosen(Status, "status"), asked_for()
     page = page_of_orders(shop.checkouts, status, request.args.get("after"), period=asked.period)
-    shown = owner_page(
+    return owner_page(
         "orders",
+        code=404 if search else 200,
         page=page,
         arrived=sums_of(_arrived(attempt) for order in page.rows for attempt in order.attempts),
         arrived_of=_arrived,
@@ -168,83 +166,82 @@ def list_orders() -> str | tuple[str, int] | Response:
         status=status,
         not_found=search,
     )
-    return (shown, 404) if search else shown
 
 
 def _arrived(attempt: CheckoutMixin) -> Amount | None:
     return arrived_of(attempt.payment, attempt.total_kind)
 
 
-def show_order() -> str | tuple[str, int]:
+def show_order() -> Page:
     """Explain one order, with a form for each payment that needs a person."""
     return _story(request.args.get("id", ""))
 
 
-def list_paybacks() -> str:
+def _story(order_id: str, fault: Fault | None = None) -> Page:
+    shop = runtime()
+    story = explain(shop.checkouts, shop.payouts, order_id) if is_order_id(order_id) else None
+    if story is None or not (story.attempts or story.request):
+        abort(404, "No payment of such an order was ever started.")
+    shop.looked(owner(), order_id, order_id)
+    has_part = any(attempt.status == Status.PART for attempt in story.attempts)
+    return owner_page(
+        "order",
+        fault,
+        story=story,
+        money=money_of(story),
+        accepting=accepting,
+        rejecting=REJECTING,
+        refunded_of=partial(refunded_of, story),
+        rest=shop.part_payments.rest(order_id) if has_part else None,
+        choices=lambda checkout_id: shop.resolutions.choices(shop.checkouts.require(checkout_id)),
+        action=partial(form_url, purpose=RESOLVE),
+        erase_url=form_url("erase", ERASE, order_id),
+    )
+
+
+def _story_of(checkout_id: str, fault: Fault) -> Page:
+    return _story(runtime().checkouts.require(checkout_id).order_id, fault)
+
+
+def list_paybacks() -> Page:
     """List the money that paid no order, until a person records that it was paid back or is kept."""
     count, listed = runtime().paybacks.listed(_LISTED)
     return owner_page("paybacks", count=count, listed=listed, sums=sums_of(money.left for money in listed))
 
 
-def list_deeds() -> str:
+def list_deeds() -> Page:
     """List who looked at, decided, approved, refunded, exported and erased what, newest first."""
     page = page_of_deeds(runtime().engine(), runtime().models, request.args.get("after"), _LISTED)
     return owner_page("deeds", page=page)
 
 
-def resolve(token: str) -> str | tuple[str, int] | Response:
+@form(RESOLVE, _story_of)
+def resolve(checkout_id: str) -> Response:
     """Record a decision on a held payment, with name and reason."""
-
-    def record(checkout_id: str, decision: str, why: str) -> None:
-        resolutions = runtime().for_writing(f"resolve({checkout_id!r})").resolutions
-        part, excess = HOW_TO_ACCEPT.get(decision, (False, False))
-        accepts = decision in HOW_TO_ACCEPT
-        resolutions.resolve(checkout_id, accepts, owner(), why, as_part=part, refund_excess=excess)
-
-    return _record(token, "decision", (*HOW_TO_ACCEPT, "reject"), record)
+    decision, why = choice_given("decision", (*HOW_TO_ACCEPT, "reject")), why_given()
+    part, excess = HOW_TO_ACCEPT.get(decision, (False, False))
+    resolutions, accepts = runtime().for_writing(f"resolve({checkout_id!r})").resolutions, decision in HOW_TO_ACCEPT
+    decided = resolutions.resolve(checkout_id, accepts, owner(), why, as_part=part, refund_excess=excess)
+    return go_to("show_order", id=decided.order_id)
 
 
-def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
+@form(RESOLVE, _story_of)
+def mark_paid_back(checkout_id: str) -> Response:
     """Record that money was paid back, or is kept, with name and reason."""
-
-    def record(checkout_id: str, became: str, why: str) -> None:
-        shop = runtime().for_writing(f"mark_paid_back({checkout_id!r})")
-        shop.paybacks.mark(checkout_id, owner(), why, became == "kept")
-
-    return _record(token, "became", ("done", "kept"), record)
+    became, why = choice_given("became", ("done", "kept")), why_given()
+    paybacks = runtime().for_writing(f"mark_paid_back({checkout_id!r})").paybacks
+    return go_to("show_order", id=paybacks.mark(checkout_id, owner(), why, became == "kept").order_id)
 
 
-def erase(token: str) -> str | tuple[str, int] | Response:
+@form(ERASE, _story)
+def erase(order_id: str) -> Response:
     """Erase the persons of an order, with name and reason; the page names what must stay for now."""
-    order_id, why = subject_of_form(ERASE, token), why_given()
-    if not why:
-        return _story(order_id, "Say why the persons of this order are erased.", 400)
+    why = why_given()
     erased = runtime().for_writing(f"erase({order_id!r})").erasing.erase(order_id, owner(), why)
-    if not erased.kept:
-        return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
-    kept = "; ".join(f"{subject}: {reason}" for subject, reason in erased.kept.items())
-    return _story(order_id, visible(f"Erased, but for what must stay for now. Erase it again later. {kept}."), 409)
-
-
-def _record(
-    token: str, field: str, choices: Sequence[str], record: Callable[[str, str, str], None]
-) -> str | tuple[str, int] | Response:
-    """Record the choice of a form about a checkout.
-
-    :param field: the name of the choice.
-    :param record: takes the checkout's id, the choice and the reason.
-    """
-    checkout_id = subject_of_form(RESOLVE, token)
-    order_id = runtime().checkouts.require(checkout_id).order_id
-    choice, why = request.form.get(field, ""), why_given()
-    if choice not in choices or not why:
-        return _story(order_id, "Choose one, and say why.", 400)
-    try:
-        record(checkout_id, choice, why)
-    except (TransitionRefused, PaybackRefused):
-        decided = "This was decided already, or cannot be decided like this any more; see below by whom."
-        return _story(order_id, decided, 409)
-    return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
+    if erased.kept:
+        kept = "; ".join(f"{subject}: {reason}" for subject, reason in erased.kept.items())
+        raise Fault(f"Erased, but for what must stay for now. Erase it again later. {kept}.", 409)
+    return go_to("show_order", id=order_id)
 
 
 def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> None:
@@ -265,19 +262,3 @@ def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> No
     runtime().for_reading("the owner's page")
     if request.method == "POST":
         require_same_site("Please decide on the owner's own page.")
-
-
-def _story(order_id: str, fault: str | None = None, code: int = 200) -> tuple[str, int]:
-    shop = runtime()
-    story = explain(shop.checkouts, shop.payouts, order_id) if is_order_id(order_id) else None
-    if story is None or not (story.attempts or story.request):
-        abort(404, "No payment of such an order was ever started.")
-    shop.looked(owner(), order_id, order_id)
-    has_part = any(attempt.status == Status.PART for attempt in story.attempts)
-    facts = {"accepting": accepting, "rejecting": REJECTING, "refunded_of": partial(refunded_of, story)}
-    facts |= {
-        "rest": shop.part_payments.rest(order_id) if has_part else None,
-        "choices": lambda checkout_id: shop.resolutions.choices(shop.checkouts.require(checkout_id)),
-    }
-    urls = {"action": partial(form_url, purpose=RESOLVE), "erase_url": form_url("erase", ERASE, order_id)}
-    return owner_page("order", story=story, money=money_of(story), fault=fault, **facts, **urls), code

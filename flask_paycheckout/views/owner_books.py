@@ -4,37 +4,35 @@ from __future__ import annotations
 
 from datetime import date
 
-from flask import Response, request
-from werkzeug.wrappers import Response as AnyResponse
+from flask import request
+from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.export import Format, Sums
 from flask_paycheckout.books.periods import month_period
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.views.owner_forms import Asked, asked_for, file_name, owner, owner_page
+from flask_paycheckout.views.owner_forms import Asked, Fault, Page, asked_for, owner, owner_page, to_save
 
 _MIMETYPES = {Format.CSV: "text/csv", Format.JSONL: "application/jsonl"}
 _NAMES = {Format.CSV.value: "CSV", Format.JSONL.value: "JSON lines"}
 
 
-def show_month() -> tuple[str, int]:
+def show_month() -> Page:
     """Show the sums of a month, by default of the present one, with its downloads."""
-    return _page(asked_for())
+    return _page()
 
 
-def download_month() -> AnyResponse | tuple[str, int]:
+def download_month() -> Response | Page:
     """Give the movements of one month as a file to save; a stream of parts, each read when the browser takes it."""
     asked, month = asked_for(), request.args.get("month", "")
     try:
         form = Format(request.args.get("format", Format.CSV.value))
         period = month_period(month, runtime().books.zone_of(asked.account), asked.account)
     except ValueError:
-        return _page(asked, "Choose a month, and CSV or JSON lines.", 400)
+        return _page(Fault("Choose a month, and CSV or JSON lines."))
     books = runtime().books
     books.record_export(period, owner())
-    response = Response(books.text(period, form), mimetype=_MIMETYPES[form])
-    of_account = f"-{file_name(asked.account)}" if asked.account else ""
-    response.headers["Content-Disposition"] = f'attachment; filename="books-{month}{of_account}.{form.value}"'
-    return response
+    of_account = f"-{asked.account}" if asked.account else ""
+    return to_save(books.text(period, form), _MIMETYPES[form], f"books-{month}{of_account}.{form.value}")
 
 
 def sums_of_days(asked: Asked) -> Sums | None:
@@ -42,16 +40,15 @@ def sums_of_days(asked: Asked) -> Sums | None:
     return runtime().books.sums(asked.period) if asked.period.is_limited else None
 
 
-def _page(asked: Asked, fault: str | None = None, code: int = 200) -> tuple[str, int]:
-    books, month = runtime().books, request.args.get("month", "")
+def _page(fault: Fault | None = None) -> Page:
+    books, asked, month = runtime().books, asked_for(), request.args.get("month", "")
     months = books.months(asked.account)
     month = month if month in months else next(iter(months), "")
-    page = owner_page(
+    return owner_page(
         "books",
+        fault,
         asked=asked,
         months={each: f"{date.fromisoformat(f'{each}-01'):%B %Y}" for each in months},
         month=books.month(month, asked.account) if month else None,
         formats=_NAMES,
-        fault=fault,
     )
-    return page, code

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from functools import partial
+from functools import partial, wraps
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
-from flask import abort, g, render_template, request, url_for
+from flask import abort, g, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.payout_alarms import payout_name
 from flask_paycheckout.books.periods import Period, moment_of
 from flask_paycheckout.database.deeds import MAX_BY, MAX_WHY
-from flask_paycheckout.errors import payout_status_text
+from flask_paycheckout.errors import (
+    NothingToRefund,
+    PaybackRefused,
+    PayoutRefused,
+    RefundTooLarge,
+    TransitionRefused,
+    payout_status_text,
+)
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Person
 from flask_paycheckout.text import moment_text, payout_sum_text, trimmed, visible
 from flask_paycheckout.views.headers import nonce
 from flask_paycheckout.views.language import page_settings, use_settings
+
+Page = tuple[str, int]
+"""A page of the owner's view, and its HTTP status."""
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -30,6 +42,19 @@ _ALL_ACCOUNTS = "*"
 _MAX_AMOUNT = 100
 _EXPONENT = re.compile(r"[0-9]e", re.IGNORECASE)
 _NO_NAME = re.compile(r"[^A-Za-z0-9.-]+")
+_DECIDED = "This was decided already, or cannot be decided like this any more; see below by whom."
+
+
+@dataclass(eq=False)
+class Fault(Exception):
+    """Why a page does not do what was asked for; told on the page that the person came from."""
+
+    text: str
+    code: int = 400
+    """The HTTP status."""
+
+    field: str = ""
+    """The field of the form that it is about; empty for none."""
 
 
 class Folded(NamedTuple):
@@ -118,11 +143,14 @@ def person() -> Person:
     return who
 
 
-def owner_page(template: str, **facts: object) -> str:
-    """Render a page of the owner's view, for a person who may look."""
+def owner_page(template: str, fault: Fault | None = None, code: int = 200, **facts: object) -> Page:
+    """Render a page of the owner's view, for a person who may look.
+
+    :param fault: what the page tells; its code is the answer's.
+    """
     if "look" not in person().may:
         abort(403, "You may not look at these pages.")
-    return render_template(
+    html = render_template(
         f"paycheckout/owner/{template}.html",
         moment=moment,
         visible=visible,
@@ -133,8 +161,22 @@ def owner_page(template: str, **facts: object) -> str:
         who=person().name,
         first="after" not in request.args,
         nonce=nonce(),
+        fault=fault and visible(fault.text),
+        wrong=fault and fault.field,
         **facts,
     )
+    return html, fault.code if fault else code
+
+
+def go_to(endpoint: str, **values: Any) -> Response:
+    """Lead to another page of the owner's view."""
+    return redirect(url_for(f"paycheckout_owner.{endpoint}", **values), 303)
+
+
+def to_save(content: bytes | Iterable[str], mimetype: str, name: str) -> Response:
+    """A response that the browser saves as a file."""
+    disposition = f'attachment; filename="{_NO_NAME.sub("-", name)}"'
+    return Response(content, mimetype=mimetype, headers={"Content-Disposition": disposition})
 
 
 def state_text(status: str) -> str:
@@ -147,6 +189,37 @@ def folded(history: Iterable[Any]) -> Iterator[Folded]:
     for _, entries in groupby(history, lambda entry: (entry.text, entry.facts.get("compared"))):
         equal = list(entries)
         yield Folded(equal[0], equal[-1], len(equal))
+
+
+def form(
+    purpose: str, page: Callable[[str, Fault], Page]
+) -> Callable[[Callable[[str], Response | Page]], Callable[[str], Response | Page]]:
+    """Make the view of a form's token of a function that does what the form says, given the token's subject.
+
+    :param purpose: as for `form_url`.
+    :param page: shows the page with the form again, with what kept it from being done.
+    """
+
+    def decorate(act: Callable[[str], Response | Page]) -> Callable[[str], Response | Page]:
+        @wraps(act)
+        def view(token: str) -> Response | Page:
+            subject = subject_of_form(purpose, token)
+            try:
+                return act(subject)
+            except Fault as told:
+                fault = told
+            except PayoutRefused as refused:
+                fault = Fault(f"Nothing was recorded: {refused}", 409)
+            except RefundTooLarge as refused:
+                left = f"{refused.rest} {refused.currency}"
+                fault = Fault(f"Nothing was recorded: only {left} of the payment are left for refunds.", 409, "amount")
+            except (NothingToRefund, PaybackRefused, TransitionRefused):
+                fault = Fault(_DECIDED, 409)
+            return page(subject, fault)
+
+        return view
+
+    return decorate
 
 
 def form_url(endpoint: str, purpose: str, subject: str) -> str:
@@ -168,11 +241,6 @@ def subject_of_form(purpose: str, token: str) -> str:
     return subject
 
 
-def file_name(text: str) -> str:
-    """A text as part of a file's name."""
-    return _NO_NAME.sub("-", text).strip("-.")[:60]
-
-
 def number_given(name: str) -> str:
     """A number of the posted form, with a point before its decimals.
 
@@ -185,12 +253,37 @@ def number_given(name: str) -> str:
     return number
 
 
-def fault_text(error: ValueError) -> str:
-    """What is wrong with a form, as a sentence."""
-    fault = visible(str(error))
-    return f"{fault[:1].upper()}{fault[1:]}."
+@contextmanager
+def faults(field: str | None = None) -> Iterator[None]:
+    """Tell a value of the form that cannot be used.
+
+    :param field: the field that has it; else the first word of the error.
+    :raises Fault: for each `ValueError`.
+    """
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        raise Fault(f"{text[:1].upper()}{text[1:]}.", field=field or text.partition(" ")[0]) from None
 
 
-def why_given() -> str:
-    """The reason in the posted form; empty without one."""
-    return trimmed(request.form.get("why", ""))[:MAX_WHY]
+def choice_given(name: str, choices: Container[str]) -> str:
+    """The choice in the posted form.
+
+    :raises Fault: it is none of these.
+    """
+    choice = request.form.get(name, "")
+    if choice not in choices:
+        raise Fault("Choose one, and say why.")
+    return choice
+
+
+def why_given(*, required: bool = True) -> str:
+    """The reason in the posted form.
+
+    :raises Fault: there is none, and it is required.
+    """
+    why = trimmed(request.form.get("why", ""))[:MAX_WHY]
+    if required and not why:
+        raise Fault("Say why, for the record.", field="why")
+    return why

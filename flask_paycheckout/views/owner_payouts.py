@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, Decimal
 
-from flask import abort, make_response, redirect, request, url_for
+from flask import abort, request
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.explain import payout_story
@@ -12,40 +12,36 @@ from flask_paycheckout.books.lists import page_of_payouts
 from flask_paycheckout.checkouts.payments import Amount, sums_of
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.config.checks import PayoutFees
-from flask_paycheckout.errors import (
-    NothingToRefund,
-    PaybackRefused,
-    PayoutRefused,
-    RefundTooLarge,
-    UnknownCheckout,
-    UnknownPayout,
-)
+from flask_paycheckout.errors import NothingToRefund, PaybackRefused, PayoutRefused, UnknownCheckout
 from flask_paycheckout.payouts.calls import error_text
-from flask_paycheckout.payouts.paybacks import RefundablePayment, refundable
+from flask_paycheckout.payouts.paybacks import refundable
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.service.calls import ESTIMATE
-from flask_paycheckout.text import trimmed, visible
+from flask_paycheckout.text import trimmed
 from flask_paycheckout.totals import is_token, positive_amount
 from flask_paycheckout.views import language
 from flask_paycheckout.views.order_urls import claim_url
 from flask_paycheckout.views.owner_books import sums_of_days
 from flask_paycheckout.views.owner_forms import (
+    Fault,
+    Page,
     asked_for,
+    choice_given,
     chosen,
-    fault_text,
-    file_name,
+    faults,
+    form,
     form_url,
+    go_to,
     number_given,
     owner,
     owner_page,
-    subject_of_form,
+    to_save,
     why_given,
 )
 
-_Page = str | tuple[str, int] | Response
 _Sum = tuple[Decimal, str]
 
 _COSTS = {
@@ -55,32 +51,22 @@ _COSTS = {
 }
 _LISTED = 25
 
-
-_CHOICES = {
-    "approve": "Approve it: the money goes to the destination above",
-    "over_limit": "Approve it beyond the daily limit: the money goes out today",
-    "cancel": "Cancel it: nothing is sent, now or later",
-    "retry": "Try again: it is sent to the same destination",
-    "sent": "It was sent, as the service's dashboard or the chain shows",
-    "not_sent": "It was not sent: it is sent (again), so be sure",
-    "amended": "It is right so: the amount that the service reports was sent",
-    "returned": "It came back, or never left; it can be tried again then",
+_DECISIONS = {
+    "approve": (PayoutEvidence.APPROVED, "Approve it: the money goes to the destination above"),
+    "over_limit": (PayoutEvidence.APPROVED, "Approve it beyond the daily limit: the money goes out today"),
+    "cancel": (PayoutEvidence.CANCELLED, "Cancel it: nothing is sent, now or later"),
+    "retry": (PayoutEvidence.RETRIED, "Try again: it is sent to the same destination"),
+    "sent": (PayoutEvidence.SEEN_SENT, "It was sent, as the service's dashboard or the chain shows"),
+    "not_sent": (PayoutEvidence.SEEN_UNSENT, "It was not sent: it is sent (again), so be sure"),
+    "amended": (PayoutEvidence.AMENDED, "It is right so: the amount that the service reports was sent"),
+    "returned": (PayoutEvidence.RETURNED, "It came back, or never left; it can be tried again then"),
 }
-"""The words of each decision, as a choice of the form."""
+"""The decisions of the form: the evidence that each is, and its words."""
 
 _APPROVING = ("approve", "over_limit")
-_ALLOWED = {
-    PayoutStatus.CLAIMABLE: ("cancel",),
-    PayoutStatus.WAITING: ("approve", "over_limit", "cancel"),
-    PayoutStatus.READY: ("cancel",),
-    PayoutStatus.FAILED: ("retry",),
-    PayoutStatus.UNKNOWN: ("sent", "not_sent"),
-    PayoutStatus.SENT: ("amended", "returned"),
-    PayoutStatus.COMPLETED: ("returned",),
-}
 
 
-def list_payouts() -> str:
+def list_payouts() -> Page:
     """List payouts and refunds, newest first."""
     status, kind, asked = chosen(PayoutStatus, "status"), chosen(PayoutKind, "kind"), asked_for()
     page = page_of_payouts(runtime().payouts, status, kind, request.args.get("after"), _LISTED, asked.period)
@@ -98,43 +84,56 @@ def list_payouts() -> str:
     )
 
 
-def show_payout() -> _Page:
+def show_payout() -> Page:
     """Show one payout with its history, and a form for the decisions that its state allows."""
-    return _shown(_require_payout(request.args.get("reference", "")))
+    return _shown(request.args.get("reference", ""))
 
 
-def decide_payout(token: str) -> _Page:
+def _shown(reference: str, fault: Fault | None = None) -> Page:
+    payout = runtime().payouts.require(reference)
+    status = payout.status
+    runtime().looked(owner(), payout.reference, payout.order_id)
+    # A choice that was refused is taken back: what it was made for is no longer shown.
+    stands = fault is not None and fault.code == 400
+    return owner_page(
+        "payout",
+        fault,
+        payout=payout,
+        steps=payout_story(payout).happenings,
+        choices=_choices(payout),
+        chosen=request.form.get("decision") if stands else None,
+        why=request.form.get("why", ""),
+        action=form_url("decide_payout", PAYOUT, payout.reference),
+        refund_url=claim_url(payout.reference) if status == PayoutStatus.CLAIMABLE else None,
+        can_refund=status == PayoutStatus.FAILED and payout.kind == PayoutKind.REFUND,
+        has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
+    )
+
+
+def _choices(payout: PayoutMixin) -> dict[str, str]:
+    """The words of the decisions that the payout's state allows to this person."""
+    refused = {"approve" if payout.waits_for_day else "over_limit"}
+    if not runtime().payout_decisions.may_approve(payout, owner()):
+        refused.update(_APPROVING)
+    if payout.reported_amount is None:
+        refused.add("amended")
+    status = PayoutStatus(payout.status)
+    allowed = {name: words for name, (said, words) in _DECISIONS.items() if (status, said) in PAYOUT_TRANSITIONS}
+    return {name: words for name, words in allowed.items() if name not in refused}
+
+
+@form(PAYOUT, _shown)
+def decide_payout(reference: str) -> Response:
     """Record a person's decision on a payout: approve, cancel, try again, sent or not sent."""
-    payout = _require_payout(subject_of_form(PAYOUT, token))
-    decision, why = request.form.get("decision", ""), why_given()
+    payout, decision = runtime().payouts.require(reference), choice_given("decision", _DECISIONS)
     approves = decision in _APPROVING
-    if decision not in _CHOICES or not (why or approves):
-        return _shown(payout, "Choose one, and say why.", 400)
-    try:
-        _record(payout, decision, why)
-    except PayoutRefused as refused:
-        again = _require_payout(payout.reference)
-        changed = approves and again.status == PayoutStatus.WAITING
-        # The choice is taken back: what it was made for is no longer shown.
-        return _shown(again, f"Nothing was recorded: {refused}", 409, keep_choice=not changed)
-    except RefundTooLarge as refused_refund:
-        left = f"{refused_refund.rest} {refused_refund.currency}"
-        return _shown(payout, f"Nothing was recorded: only {left} of the payment are left for refunds.", 409)
-    return redirect(_url_of(payout.reference), 303)
-
-
-def _record(payout: PayoutMixin, decision: str, why: str) -> None:
-    """Record a decision.
-
-    :raises PayoutRefused: the payout's state does not allow it, or its destination is not the one that was shown.
-    """
-    reference, seen = payout.reference, request.form.get("seen", "")
+    why = why_given(required=not approves)
     decisions = runtime().for_writing(f"the decision on {reference!r}").payout_decisions
-    if decision in _APPROVING:
+    if approves:
         # A form without a revision shows nothing, so it approves nothing.
-        revision = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 10 else -1
-        decisions.approve(reference, owner(), why or None, revision, over_limit=decision == "over_limit")
-    elif decision not in _allowed(payout):
+        seen = request.form.get("seen", -1, type=int)
+        decisions.approve(reference, owner(), why or None, seen, over_limit=decision == "over_limit")
+    elif decision not in _choices(payout):
         # The same word means something else in another state: what was not sent is sent, what came back is not.
         raise PayoutRefused(reference, payout.status, decision, "See below.")
     elif decision == "cancel":
@@ -143,111 +142,69 @@ def _record(payout: PayoutMixin, decision: str, why: str) -> None:
         decisions.retry(reference, owner(), why)
     else:
         decisions.resolve(reference, decision in ("sent", "amended"), owner(), why)
+    return go_to("show_payout", reference=reference)
 
 
-def give_proof() -> _Page:
+def give_proof() -> Response | Page:
     """Give the service's transfer proof of a completed bank transfer, as a PDF to save."""
-    payout = _require_payout(request.args.get("reference", ""))
+    payout = runtime().payouts.require(request.args.get("reference", ""))
     try:
         document = runtime().payout_calls.proof(payout.reference)
     except PayoutRefused:
-        return _shown(payout, "There is no transfer proof: only a completed bank transfer has one.", 409)
+        fault = Fault("There is no transfer proof: only a completed bank transfer has one.", 409)
+        return _shown(payout.reference, fault)
     except PaymentsError as error:
-        return _shown(payout, f"The service gave no transfer proof: {visible(str(error))}. Try again later.", 502)
+        return _shown(payout.reference, Fault(f"The service gave no transfer proof: {error}. Try again later.", 502))
     runtime().looked(owner(), payout.reference, payout.order_id)
-    response = make_response(document)
-    response.mimetype = "application/pdf"
-    name = file_name(payout.reference) or "payout"
-    response.headers["Content-Disposition"] = f'attachment; filename="transfer-proof-{name}.pdf"'
-    return response
+    return to_save(document, "application/pdf", f"transfer-proof-{payout.reference}.pdf")
 
 
-def ask_for_refund() -> _Page:
+def ask_for_refund() -> Page:
     """Show how much of a payment can be refunded, with a form to do it."""
-    return _refund_form(_require_refundable(request.args.get("checkout", "")))
+    return _refund_form(request.args.get("checkout", ""))
 
 
-def refund(token: str) -> _Page:
-    """Refund a payment, or a part of it, once for each form that was shown."""
-    checkout_id = subject_of_form(RESOLVE, token)
-    payment = _require_refundable(checkout_id)
-    why, wrong = why_given(), "send_amount"
+def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None = None) -> Page:
     try:
-        send = _sum_to_send()
-        if "estimate" in request.form:
-            return _refund_form(payment, send=send)
-        wrong = "amount"
-        amount = number_given("amount")
-        if not why:
-            return _refund_form(payment, "Say why, for the record.", 400, "why")
-        requests = runtime().for_writing(f"refund({checkout_id!r})").payout_requests
-        made = requests.refund_now(checkout_id, amount, owner(), why, request.form.get("seen", ""), send)
-    except ValueError as error:
-        return _refund_form(payment, fault_text(error), 400, wrong)
-    except RefundTooLarge as refused:
-        left = f"Only {refused.rest} {refused.currency} of it are left."
-        return _refund_form(_require_refundable(checkout_id), left, 409, wrong="amount")
-    except (NothingToRefund, PaybackRefused) as refused_all:
-        abort(409, visible(str(refused_all)))
-    if made is None:
-        changed = (
-            "Nothing was refunded now: there is a refund that you had not seen, perhaps of this same form."
-            " Look at the refunds below; send the form again if you want another one."
-        )
-        return _refund_form(_require_refundable(checkout_id), changed, 409)
-    return redirect(_url_of(made.reference), 303)
-
-
-def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, keep_choice: bool = True) -> _Page:
-    status = payout.status
-    runtime().looked(owner(), payout.reference, payout.order_id)
-    shown = owner_page(
-        "payout",
-        payout=payout,
-        steps=payout_story(payout).happenings,
-        fault=fault,
-        choices={name: _CHOICES[name] for name in _allowed(payout)},
-        chosen=request.form.get("decision") if keep_choice else None,
-        why=request.form.get("why", ""),
-        action=form_url("decide_payout", PAYOUT, payout.reference),
-        refund_url=claim_url(payout.reference) if status == PayoutStatus.CLAIMABLE else None,
-        can_refund=status == PayoutStatus.FAILED and payout.kind == PayoutKind.REFUND,
-        has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
-    )
-    return shown, code
-
-
-def _allowed(payout: PayoutMixin) -> list[str]:
-    """The decisions that the payout's state allows to this person."""
-    refused = {"approve" if payout.waits_for_day else "over_limit"}
-    if not runtime().payout_decisions.may_approve(payout, owner()):
-        refused = {"approve", "over_limit"}
-    refused |= set() if payout.reported_amount is not None else {"amended"}
-    return [name for name in _ALLOWED.get(PayoutStatus(payout.status), ()) if name not in refused]
-
-
-def _refund_form(
-    payment: RefundablePayment, fault: str | None = None, code: int = 200, wrong: str = "", send: _Sum | None = None
-) -> _Page:
+        payment = refundable(runtime().checkouts.require(checkout_id))
+    except (UnknownCheckout, NothingToRefund, PaybackRefused):
+        abort(404, "No money of such a payment can be refunded.")
     money, given = payment.checkout.payment, request.values
     received = money and money.received
     token = received.currency if received and is_token(received.currency) else ""
-    shown = owner_page(
+    return owner_page(
         "refund",
+        fault,
         payment=payment,
-        refunds=runtime().payouts.of_checkout(payment.checkout.checkout_id),
-        fault=fault,
-        wrong=wrong,
+        refunds=runtime().payouts.of_checkout(checkout_id),
         costs=_COSTS[runtime().settings.payout_fees],
         amount=request.form.get("amount", _proposed(payment.left)),
         # Who paid from a wallet can be paid back to one.
         offers_tokens=(money and money.method == "crypto") or given.get("send_amount"),
         send={"amount": given.get("send_amount", ""), "currency": given.get("send_currency", token)},
-        estimate=send and _estimate(payment, *send),
+        estimate=send and _estimate(payment.checkout.account, *send),
         why=request.form.get("why", ""),
-        action=form_url("refund", RESOLVE, payment.checkout.checkout_id),
+        action=form_url("refund", RESOLVE, checkout_id),
     )
-    return shown, code
+
+
+@form(RESOLVE, _refund_form)
+def refund(checkout_id: str) -> Response | Page:
+    """Refund a payment, or a part of it, once for each form that was shown."""
+    with faults("send_amount"):
+        send = _sum_to_send()
+    if "estimate" in request.form:
+        return _refund_form(checkout_id, send=send)
+    requests, seen = runtime().for_writing(f"refund({checkout_id!r})").payout_requests, request.form.get("seen", "")
+    with faults("amount"):
+        made = requests.refund_now(checkout_id, number_given("amount"), owner(), why_given(), seen, send)
+    if made is None:
+        raise Fault(
+            "Nothing was refunded now: there is a refund that you had not seen, perhaps of this same form."
+            " Look at the refunds below; send the form again if you want another one.",
+            409,
+        )
+    return go_to("show_payout", reference=made.reference)
 
 
 def _sum_to_send() -> _Sum | None:
@@ -261,14 +218,14 @@ def _sum_to_send() -> _Sum | None:
     return positive_amount(number_given("send_amount"), currency, "send"), currency
 
 
-def _estimate(payment: RefundablePayment, amount: Decimal, currency: str) -> str:
+def _estimate(account: str, amount: Decimal, currency: str) -> str:
     """The service's estimate of the fee, for people, or why there is none; asked outside of any transaction."""
     if not is_token(currency):
         return "The service estimates fees for tokens only."
     # It estimates whole numbers only.
     whole = amount.to_integral_value(ROUND_CEILING)
     try:
-        with runtime().service.permit(ESTIMATE, payment.checkout.account) as permit:
+        with runtime().service.permit(ESTIMATE, account) as permit:
             told = permit.ask(lambda client: client.crypto_disbursements.estimate(currency, whole))
     except PaymentsError as error:
         return f"The service gave no estimate of the fee: {error_text(error)}"
@@ -286,21 +243,3 @@ def _proposed(left: Amount) -> str:
         asked = left.amount
     amount = min(asked, left.amount)
     return f"{amount:f}".replace(".", language.decimal_mark(language.of_page().tag))
-
-
-def _require_payout(reference: str) -> PayoutMixin:
-    payout = runtime().payouts.find(reference)
-    if payout is None:
-        raise UnknownPayout(reference)
-    return payout
-
-
-def _require_refundable(checkout_id: str) -> RefundablePayment:
-    try:
-        return refundable(runtime().checkouts.require(checkout_id))
-    except (UnknownCheckout, NothingToRefund, PaybackRefused):
-        abort(404, "No money of such a payment can be refunded.")
-
-
-def _url_of(reference: str) -> str:
-    return url_for("paycheckout_owner.show_payout", reference=reference)

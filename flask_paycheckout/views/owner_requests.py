@@ -4,47 +4,63 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from flask import redirect, request, url_for
+from flask import request
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.lists import page_of_requests
 from flask_paycheckout.books.periods import moment_of
 from flask_paycheckout.checkouts.requests import MAX_NOTE, MAX_TITLE, new_reference
-from flask_paycheckout.errors import WithdrawalRefused
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import REQUEST_FORM
 from flask_paycheckout.text import trimmed
 from flask_paycheckout.totals import Pay
 from flask_paycheckout.views.order_urls import request_url
 from flask_paycheckout.views.owner_forms import (
+    Fault,
+    Page,
     asked_for,
-    fault_text,
+    faults,
+    form,
     form_url,
+    go_to,
     number_given,
     owner,
     owner_page,
-    subject_of_form,
     why_given,
 )
-
-_Page = str | tuple[str, int] | Response
 
 _LISTED = 25
 _DONE = frozenset({"paid", "withdrawn"})
 _TYPED = ("title", "note", "amount", "currency", "expires", "account")
 
 
-def list_requests() -> _Page:
+def list_requests(fault: Fault | None = None) -> Page:
     """List payment requests, newest first, with a form for another one."""
-    return _shown()
+    shop, asked = runtime(), asked_for()
+    page = page_of_requests(shop.checkouts, shop.clock(), request.args.get("after"), _LISTED, asked.account)
+    typed = {name: request.form.get(name, "") for name in _TYPED}
+    if not typed["currency"] and page.rows:
+        typed["currency"] = page.rows[0].request.total.currency
+    return owner_page(
+        "requests",
+        fault,
+        page=page,
+        asked=asked,
+        typed=typed,
+        longest={"title": MAX_TITLE, "note": MAX_NOTE},
+        accounts=shop.merchants.names() if shop.parts.several_accounts() else [],
+        make_url=form_url("make_request", REQUEST_FORM, new_reference()),
+        url_of=lambda listed: request_url(listed.reference),
+        withdraw_url=lambda listed: form_url("withdraw_request", REQUEST_FORM, listed.reference),
+        done=_DONE,
+    )
 
 
-def make_request(token: str) -> _Page:
+@form(REQUEST_FORM, lambda _, fault: list_requests(fault))
+def make_request(reference: str) -> Response:
     """Make a payment request, once for each form that was shown."""
-    reference = subject_of_form(REQUEST_FORM, token)
-    requests = runtime().for_writing("request()").requests
-    account = request.form.get("account", "")
-    try:
+    requests, account = runtime().for_writing("request()").requests, request.form.get("account", "")
+    with faults():
         if runtime().parts.several_accounts():
             runtime().merchants.require(account)
         made = requests.make(
@@ -56,44 +72,15 @@ def make_request(token: str) -> _Page:
             owner(),
             reference,
         )
-    except ValueError as error:
-        return _shown(fault_text(error), 400, wrong=str(error).partition(" ")[0])
-    return redirect(url_for("paycheckout_owner.list_requests", _anchor=made.reference), 303)
+    return go_to("list_requests", _anchor=made.reference)
 
 
-def withdraw_request(token: str) -> _Page:
+@form(REQUEST_FORM, lambda _, fault: list_requests(fault))
+def withdraw_request(reference: str) -> Response:
     """Withdraw a payment request, with name and reason."""
-    reference, why = subject_of_form(REQUEST_FORM, token), why_given()
-    if not why:
-        return _shown("Say why the request is withdrawn.", 400)
-    try:
-        runtime().for_writing(f"withdraw_request({reference!r})").requests.withdraw(reference, owner(), why)
-    except WithdrawalRefused as refused:
-        return _shown(f"This request is {refused.status} already; see below.", 409)
-    return redirect(url_for("paycheckout_owner.list_requests"), 303)
-
-
-def _shown(fault: str | None = None, code: int = 200, wrong: str = "") -> _Page:
-    shop, asked = runtime(), asked_for()
-    page = page_of_requests(shop.checkouts, shop.clock(), request.args.get("after"), _LISTED, asked.account)
-    typed = {name: request.form.get(name, "") for name in _TYPED}
-    if not typed["currency"] and page.rows:
-        typed["currency"] = page.rows[0].request.total.currency
-    shown = owner_page(
-        "requests",
-        page=page,
-        asked=asked,
-        fault=fault,
-        wrong=wrong,
-        typed=typed,
-        longest={"title": MAX_TITLE, "note": MAX_NOTE},
-        accounts=shop.merchants.names() if shop.parts.several_accounts() else [],
-        make_url=form_url("make_request", REQUEST_FORM, new_reference()),
-        url_of=lambda listed: request_url(listed.reference),
-        withdraw_url=lambda listed: form_url("withdraw_request", REQUEST_FORM, listed.reference),
-        done=_DONE,
-    )
-    return shown, code
+    requests = runtime().for_writing(f"withdraw_request({reference!r})").requests
+    requests.withdraw(reference, owner(), why_given())
+    return go_to("list_requests")
 
 
 def _currency_given() -> str:

@@ -1104,7 +1104,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an approval on the owner's page is of whatever is stored": (
             f"{_DESK}::test_an_approval_without_the_revision_approves_nothing",
-            Swap("views.owner_payouts:_record", "-1", "None"),
+            Swap("views.owner_payouts:decide_payout", "-1", "None"),
         ),
         "a form about a payout is good for everybody": (
             f"{_DESK}::test_a_form_is_good_for_its_person_and_payout_only",

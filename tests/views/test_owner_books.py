@@ -88,7 +88,7 @@ def test_an_account_has_its_own_months(desk: Shop) -> None:
     desk.changes(desk.starts("o-2"), account="north/..")
     assert months(desk, account="north/..") == [("2026-02", False)]
     answer = downloads(desk, month="2026-02", account="north/..")
-    assert answer.headers["Content-Disposition"] == 'attachment; filename="books-2026-02-north.csv"'
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="books-2026-02-north-...csv"'
     assert len(answer.text.splitlines()) == 3
     assert len(downloads(desk, month="2026-02", account="").text.splitlines()) == 1
     assert downloads(desk, month="2026-02", account="south").status_code == 404

@@ -350,7 +350,7 @@ def test_a_form_that_is_sent_by_many_at_once_makes_one_refund(desk: Shop) -> Non
         ({"why": "\u200b\u2060 \u3164"}, 400, "Say why"),
         ({"amount": "1.234"}, 400, "more decimals than USD has"),
         ({"amount": "<b>1"}, 400, "is not a decimal number"),
-        ({"amount": "12.51"}, 409, "Only 12.50 USD of it are left."),
+        ({"amount": "12.51"}, 409, "only 12.50 USD of the payment are left"),
     ],
 )
 def test_a_refund_that_cannot_be_made_is_told_beside_what_was_typed(
