@@ -127,10 +127,8 @@ def wants_json() -> bool:
         return True
     # Parameters such as a charset make no other type.
     accepted = MIMEAccept((parse_options_header(value)[0], quality) for value, quality in request.accept_mimetypes)
-    json, page = accepted["application/json"], accepted["text/html"]
-    # Many programs send "application/json, */*", which accepts both equally.
-    named = set(accepted.values())
-    return json > page or (json == page > 0 and "application/json" in named and "text/html" not in named)
+    # Many programs send "application/json, */*": of two that are equally good, the one that is named is preferred.
+    return accepted.best_match(("text/html", "application/json")) == "application/json"
 
 
 def allow_origins(response: Response) -> Response:

@@ -55,12 +55,8 @@ def use_found_settings() -> None:
 def of_page() -> Language:
     """The language of our own pages in this request."""
     chosen = _shops_locale()
-    if chosen is not None:
-        return choose([chosen], page_settings().languages)
-    return choose(
-        (tag for tag, quality in request.accept_languages if quality > 0),
-        page_settings().languages,
-    )
+    wanted = [tag for tag, quality in request.accept_languages if quality > 0] if chosen is None else [chosen]
+    return choose(wanted, page_settings().languages)
 
 
 def of_shop(order_id: str) -> Language:

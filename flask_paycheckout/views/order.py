@@ -14,6 +14,7 @@ from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
+from flask_paycheckout.books.lists import ListedRequest
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.states import Status
@@ -37,7 +38,7 @@ from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, request_page_url, status_path, status_url
-from flask_paycheckout.views.page_text import BUTTON, RETRY, Asked, PageText, Receipt, order_text, plain_text
+from flask_paycheckout.views.page_text import BUTTON, RETRY, PageText, Receipt, order_text, plain_text
 from flask_paycheckout.views.pages import (
     Answer,
     Code,
@@ -123,12 +124,10 @@ def _page(
     return page("order.html", link.order_id, text, standing=current, scan=scan, **paths)
 
 
-def _asked(link: Link) -> Asked | None:
-    """The payment request that a link leads to; None where it leads to an order of the shop."""
+def _asked(link: Link) -> ListedRequest | None:
+    """The payment request that a link leads to, with its state by its own row; None for an order of the shop."""
     asked = runtime().requests.of_an_order(link.order_id)
-    if asked is None:
-        return None
-    return Asked(asked.title, asked.note, asked.expires_at, asked.status("unpaid", runtime().clock()))
+    return None if asked is None else ListedRequest(asked, asked.status("unpaid", runtime().clock()))
 
 
 def _drawn(link: Link) -> Markup | None:
@@ -191,9 +190,6 @@ def create_checkout(token: str) -> Answer:
         return _not_payable(link)
     except OrderSettled:
         return Answer(lambda: redirect(status_path(link), 303), partial(_started, link))
-    except NotAsked as error:
-        # The service's calls log this themselves, once a minute instead of once per customer.
-        return _unavailable(link, error)
     except (
         PaymentsError,
         TooManyAttempts,
@@ -202,10 +198,7 @@ def create_checkout(token: str) -> Answer:
         ReceiverFailed,
         SQLAlchemyError,
     ) as error:
-        told = "starts of payments", "no checkout for order %s: %s", link.order_id, loggable(error)
-        runtime().log.warning(*told, extra=about(link.order_id), error=error)
-        crowded = isinstance(error, TooManyAttempts)
-        return _unavailable(link, error, Code.TOO_MANY_ATTEMPTS if crowded else Code.TRY_LATER)
+        return _unavailable(link, error)
     return Answer(lambda: redirect(checkout.url, 303), partial(_started, link, checkout), 201 if is_new else 200)
 
 
@@ -222,7 +215,12 @@ def _started(link: Link, checkout: CheckoutMixin | None = None) -> dict[str, Any
     }
 
 
-def _unavailable(link: Link, error: Exception, code: Code = Code.TRY_LATER) -> Answer:
+def _unavailable(link: Link, error: Exception) -> Answer:
+    # The service's calls log by themselves that they were not made, once a minute instead of once per customer.
+    if not isinstance(error, NotAsked):
+        told = "starts of payments", "no checkout for order %s: %s", link.order_id, loggable(error)
+        runtime().log.warning(*told, extra=about(link.order_id), error=error)
+    code = Code.TOO_MANY_ATTEMPTS if isinstance(error, TooManyAttempts) else Code.TRY_LATER
     wait = seconds_to_wait(error)
     text = plain_text(RETRY, language.of_page(), wait)
 

@@ -6,12 +6,12 @@ Every text of a constant here is translated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from decimal import Decimal
 from typing import TypeVar
 
 import msgspec
 
+from flask_paycheckout.books.lists import ListedRequest
 from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.payments import Payment
 from flask_paycheckout.checkouts.states import Reason, Status
@@ -265,30 +265,21 @@ class Receipt(msgspec.Struct, frozen=True):
     """By currency."""
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """A payment request, as its page shows it."""
-
-    title: str
-    note: str | None
-    expires_at: datetime | None
-    state: str
-    """The state by its own row: `unpaid`, `expired` or `withdrawn`."""
-
-
 def order_text(
     standing: OrderStatus,
     payable: bool,
     receipt: Receipt,
     refunds: OrderRefunds,
     language: Language,
-    asked: Asked | None = None,
+    asked: ListedRequest | None = None,
 ) -> PageText:
     """The text of the status page.
 
     :param payable: whether the shop wants a payment of this order now.
     :param receipt: the amounts to show.
     :param refunds: what was paid back of the order's payments.
-    :param asked: the payment request whose order it is; None for an order of the shop.
+    :param asked: the payment request whose order it is, with its state by its own row: `unpaid`, `expired` or
+        `withdrawn`; None for an order of the shop.
     """
     status, reason = standing.status, standing.reason
     # Money that is on its way, or has arrived, is shown even when the shop wants no payment any more.
@@ -296,7 +287,7 @@ def order_text(
     ended = _OF_REASON.get(reason) if reason and status == Status.ABANDONED else None
     waiting = _CROWDED if standing.crowded and status == Status.CREATED else None
     refunded = None if refunds.of_payment is None or status != Status.PAID else _OF_REFUND[refunds.of_payment]
-    of_request = _OF_REQUEST[asked.state] if asked and (closed or status == "unpaid") else None
+    of_request = _OF_REQUEST[asked.status] if asked and (closed or status == "unpaid") else None
     text = of_request or (_CLOSED if closed else refunded or waiting or ended or _OF_STATUS[status])
     notices = [] if refunds.of_others is None else [_OF_OTHER_REFUND[refunds.of_others]]
     if refunds.of_rejected is not None:
@@ -305,29 +296,28 @@ def order_text(
             text, notices = msgspec.structs.replace(_REJECTED, pay=_REJECTED.pay if payable else ""), [becomes]
         else:
             notices = [_ALSO_REJECTED, becomes, *notices]
-    text = msgspec.structs.replace(
-        text,
-        separate=_SEPARATE if text.pay and refunds.of_rejected is not None else "",
-        unrecorded=_UNRECORDED if standing.unrecorded else "",
-        unfinished=_UNFINISHED if status == Status.PENDING else "",
-    )
+    told = language.gettext
     return msgspec.structs.replace(
         translated(text, language),
-        refund=" ".join(map(language.gettext, notices)),
+        separate=told(_SEPARATE) if text.pay and refunds.of_rejected is not None else "",
+        unrecorded=told(_UNRECORDED) if standing.unrecorded else "",
+        unfinished=told(_UNFINISHED) if status == Status.PENDING else "",
+        refund=" ".join(map(told, notices)),
         total="" if receipt.total is None else _to_pay(receipt.total, receipt.left, standing.has_part, language),
         arrived=[_arrived(payment, language) for payment in receipt.payments],
         paid_back=[format_amount(amount, currency, language.tag) for currency, amount in receipt.paid_back.items()],
-        **(_subject(asked, standing, language) if asked else {}),
+        subject=visible(asked.request.title) if asked else "",
+        note=visible(asked.request.note or "") if asked else "",
+        deadline=_deadline(asked, language) if asked and status not in (Status.PAID, Status.HELD) else "",
     )
 
 
-def _subject(asked: Asked, standing: OrderStatus, language: Language) -> dict[str, str]:
-    """The title, the note and the deadline of a payment request."""
-    texts = {"subject": visible(asked.title), "note": visible(asked.note or "")}
-    if asked.expires_at is None or asked.state == "withdrawn" or standing.status in (Status.PAID, Status.HELD):
-        return texts
-    deadline = language.gettext("To be paid before %(time)s")
-    return texts | {"deadline": deadline % {"time": format_moment(asked.expires_at, language.tag)}}
+def _deadline(asked: ListedRequest, language: Language) -> str:
+    if asked.request.expires_at is None or asked.status == "withdrawn":
+        return ""
+    return language.gettext("To be paid before %(time)s") % {
+        "time": format_moment(asked.request.expires_at, language.tag)
+    }
 
 
 def plain_text(text: PageText, language: Language, wait: int | None = None) -> PageText:

@@ -154,11 +154,10 @@ def qr_code(text: str) -> Markup:
         import segno
     except ImportError:
         raise ImportError("paycheckout.qr needs segno. Install it: pip install 'flask-paycheckout[qr]'") from None
-    code = segno.make(text, error="m")
-    # Without a size, it has a `viewBox`, without which a page that makes it smaller would cut it off.
-    drawn = code.svg_inline(scale=4, light="#fff", svgclass="paycheckout-qr", title="QR code", omitsize=True)
-    width, height = code.symbol_size(scale=4)
-    drawing = drawn.replace("<svg", f'<svg width="{width}" height="{height}"', 1)
+    # With a unit it has a `viewBox`, without which a page that makes it smaller would cut it off.
+    drawing = segno.make(text, error="m").svg_inline(
+        scale=4, unit="px", light="#fff", svgclass="paycheckout-qr", title="QR code"
+    )
     # Safe: the SVG consists of numbers, without the text itself.
     return Markup(drawing)  # noqa: S704
 

@@ -105,42 +105,40 @@ def _typed() -> Mapping[str, str]:
 
 def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> Answer:
     if form.faults:
-        return _refused(payout, Code.INVALID, texts.FAULTS, form) if claims_left(payout) else _closed(payout)
+        return _refused(payout, form)
     try:
         claimed = runtime().for_writing("the refund page").refund_claims.claim(payout.reference, form)
-    except (PayoutRefused, TooManyClaims) as error:
-        again = _again(payout)
-        # Unless so many others changed it at once that this one never had its turn.
-        return _unreachable(again, form, error, str(error)) if claims_left(again) else _closed(again)
-    except Invalid as error:
-        return _refused(_again(payout), Code.INVALID, texts.REFUSED, form, detail=error.message or "")
-    except NotAsked as error:
-        # The service's calls log this themselves, once a minute instead of once per customer.
-        return _unreachable(payout, form, error)
-    except (PaymentsError, ReceiverFailed, SQLAlchemyError) as error:
-        return _unreachable(payout, form, error, loggable(error))
+    except (PaymentsError, PayoutRefused, ReceiverFailed, SQLAlchemyError, TooManyClaims) as error:
+        return _refused(payout, form, error)
     stored = _state(claimed)
     return msgspec.structs.replace(stored, page=lambda: redirect(url_for("paycheckout.refund", token=token), 303))
 
 
-def _closed(payout: PayoutMixin) -> Answer:
-    """Answer a form that came too late, or too often."""
-    if can_be_claimed(payout):
-        return _refused(payout, Code.TOO_MANY_ATTEMPTS, texts.TOO_OFTEN)
-    return _refused(payout, Code.TOO_LATE, texts.TOO_LATE)
+def _refused(payout: PayoutMixin, form: RefundForm, error: Exception | None = None) -> Answer:
+    """The answer to a form that changed nothing; it is shown again while it can be corrected or sent again.
 
-
-def _unreachable(payout: PayoutMixin, form: RefundForm, error: Exception, logged: str = "") -> Answer:
-    if logged:
-        text, told = "the destination of refund %s was not stored: %s", (payout.reference, logged)
-        runtime().log.warning("destinations of refunds", text, *told, extra=about_payout(payout), error=error)
-    why = texts.WALLET_UNREACHABLE if payout.is_token else texts.UNREACHABLE
-    return _refused(_again(payout), Code.TRY_LATER, why, form, wait=seconds_to_wait(error))
-
-
-def _again(payout: PayoutMixin) -> PayoutMixin:
-    """The refund as it stands after a form that changed nothing."""
-    return runtime().refund_claims.find(payout.reference) or payout
+    :param error: why it was not stored; None for the faults of the form.
+    """
+    payout, chosen = runtime().refund_claims.find(payout.reference) or payout, language.of_page()
+    code, why, wait, detail = Code.INVALID, texts.FAULTS, None, ""
+    if not can_be_claimed(payout):
+        code, why = Code.TOO_LATE, texts.TOO_LATE
+    elif not claims_left(payout):
+        code, why = Code.TOO_MANY_ATTEMPTS, texts.TOO_OFTEN
+    elif isinstance(error, Invalid):
+        why, detail = texts.REFUSED, error.message or ""
+    elif error is not None:
+        # The service's calls log by themselves that they were not made, once a minute instead of once per customer.
+        if not isinstance(error, NotAsked):
+            told = "the destination of refund %s was not stored: %s", payout.reference, loggable(error)
+            runtime().log.warning("destinations of refunds", *told, extra=about_payout(payout), error=error)
+        why = texts.WALLET_UNREACHABLE if payout.is_token else texts.UNREACHABLE
+        code, wait = Code.TRY_LATER, seconds_to_wait(error)
+    title, when = chosen.gettext(why), "" if wait is None else when_text(wait, chosen)
+    more: dict[str, Any] = {"detail": detail} if detail else {}
+    if code is Code.INVALID:
+        more["errors"] = {field.name: field.fault for field in _fields(payout, form) if field.fault}
+    return problem(code, title, partial(_page, payout, form, problem=title, detail=detail, when=when), wait, **more)
 
 
 def _state(payout: PayoutMixin) -> Answer:
@@ -149,38 +147,12 @@ def _state(payout: PayoutMixin) -> Answer:
 
 
 def _facts(payout: PayoutMixin) -> dict[str, Any]:
-    fields = _fields(payout, None) if claims_left(payout) else []
     return {
         "status": payout.status,
         "amount": f"{payout.amount:f}",
         "currency": payout.currency,
-        "fields": [{"name": field.name, "label": field.label, "required": True} for field in fields],
+        "fields": [{"name": field.name, "label": field.label, "required": True} for field in _fields(payout)],
     }
-
-
-def _refused(
-    payout: PayoutMixin,
-    code: Code,
-    why: str,
-    form: RefundForm | None = None,
-    *,
-    detail: str = "",
-    wait: int | None = None,
-) -> Answer:
-    """The answer to a form that changed nothing.
-
-    :param why: one of the texts of `refund_text`.
-    :param form: what was sent, to be corrected or sent again; None when no form can be sent any more.
-    :param detail: the service's own words.
-    :param wait: seconds until another try is useful.
-    """
-    chosen = language.of_page()
-    told, when = chosen.gettext(why), "" if wait is None else when_text(wait, chosen)
-    shown = partial(_page, payout, form, problem=told, detail=detail, when=when)
-    more: dict[str, Any] = {"detail": detail} if detail else {}
-    if form is not None and code is Code.INVALID:
-        more["errors"] = {field.name: field.fault for field in _fields(payout, form) if field.fault}
-    return problem(code, told, shown, wait, **more)
 
 
 def _page(payout: PayoutMixin, form: RefundForm | None = None, **problem: str) -> Response:
@@ -196,7 +168,7 @@ def _page(payout: PayoutMixin, form: RefundForm | None = None, **problem: str) -
         look="paid" if sent_for_good else _LOOKS.get(state, "waiting"),
         state=state.value,
         final=sent_for_good or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED),
-        fields=_fields(payout, form) if claims_left(payout) else [],
+        fields=_fields(payout, form),
         about_account=_ABOUT_ACCOUNT,
     )
 
@@ -208,7 +180,10 @@ def _shown_destination(payout: PayoutMixin) -> str:
     return visible(payout.destination.removeprefix("wallet ") if payout.is_token else payout.destination)
 
 
-def _fields(payout: PayoutMixin, form: RefundForm | None) -> list[_Field]:
+def _fields(payout: PayoutMixin, form: RefundForm | None = None) -> list[_Field]:
+    """The fields of the form, as they were sent; none where it cannot be sent any more."""
+    if not claims_left(payout):
+        return []
     faults, chosen = {} if form is None else form.faults, language.of_page()
     first = next((name for name in fields_of(payout.currency) if name in faults), None)
     return [

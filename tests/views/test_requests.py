@@ -43,7 +43,9 @@ def test_the_page_says_what_is_asked_for_and_leads_to_the_payment(open_shop: Ope
         assert part in told
     assert "request:" not in page.text
     # With a viewBox: its size on the page is another one.
-    assert re.search(r'<svg width="\d+" height="\d+"[^>]* viewBox="0 0 \d+ \d+"[^>]* class="paycheckout-qr"', page.text)
+    assert re.search(
+        r'<svg width="\d+px" height="\d+px"[^>]* viewBox="0 0 \d+ \d+"[^>]* class="paycheckout-qr"', page.text
+    )
     paying = shop.browser.post(form_of(shop, made.reference), headers=SAME_SITE)
     assert (paying.status_code, paying.location) == (303, "https://pay.example/checkout/chk-1")
     assert "https://pay.example" in page.headers["Content-Security-Policy"] or "form-action 'self' https:" in str(
