@@ -1,7 +1,7 @@
 """Tokens in URLs, with one key per purpose, an age limit and key rotation: customers' links and the owner's forms.
 
-A token is sealed with Fernet of `cryptography`: encrypted and authenticated, so that nobody can read an order id from it.
-It needs no row in a table: a random handle would have to be stored while a page is rendered, inside the shop's own
+A token is sealed with Fernet of `cryptography`: encrypted and authenticated, so that nobody can read an order id from
+it. It needs no row in a table: a random handle would have to be stored while a page is rendered, inside the shop's own
 transaction, also for orders that nobody ever pays.
 """
 
