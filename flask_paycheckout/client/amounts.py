@@ -29,8 +29,6 @@ def exact_number(text: str) -> Decimal | None:
         number = Decimal(text)
     except InvalidOperation:
         return None
-    if len(text) <= _MAX_DIGITS and text.replace(".", "").lstrip("-").isdigit():
-        return number
     exponent = number.as_tuple().exponent
     bounded = isinstance(exponent, int) and exponent >= -_MAX_DIGITS and number.adjusted() < _MAX_DIGITS
     return number if bounded else None

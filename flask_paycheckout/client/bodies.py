@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from functools import cache, partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 from urllib.parse import quote, urlencode
 
 from flask_paycheckout.client.amounts import as_number, exact_amount
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from flask_paycheckout.client.envelope import JsonObject
-
-T = TypeVar("T")
 
 
 class Fields:
@@ -42,7 +40,9 @@ class Fields:
         :raises ValueError: a count is not positive, an amount negative, a text not encodable.
         """
         written = self._written(given, "", None)
-        return query_text(written | ({} if page is None else {"page": _count("page", page)}))
+        if page is not None:
+            written["page"] = _count("page", page)
+        return query_text(written)
 
     def body(self, given: object, place: str = "", currency: str | None = None) -> JsonObject:
         """The JSON object.
@@ -73,23 +73,20 @@ class Fields:
         if Decimal in kinds:
             return partial(exact_amount, currency=currency, zero=name not in self._required)
         if bool in kinds:
-            return _flag
+            return flag
         if int in kinds:
             return _count
         nested = next((kind for kind in kinds if is_dataclass(kind)), None)
         return text if nested is None else partial(_object, nested)
 
 
-@cache
-def fields_of(declared: type[Any]) -> Fields:
-    """The `Fields` of a dataclass."""
-    return Fields(declared)
+fields_of = cache(Fields)
 
 
-def _object(kind: Any, name: str, value: object) -> JsonObject:
+def _object(kind: Any, name: str, value: object, currency: str | None = None) -> JsonObject:
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be a {kind.__name__}, not {type(value).__name__}")
-    return fields_of(kind).body(value, f"{name}.")
+    return fields_of(kind).body(value, f"{name}.", currency)
 
 
 def text(name: str, value: str) -> str:
@@ -105,7 +102,7 @@ def text(name: str, value: str) -> str:
     return value
 
 
-def _flag(name: str, value: bool) -> bool:
+def flag(name: str, value: bool) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True, False or None, not {type(value).__name__}")
     return value
@@ -119,18 +116,13 @@ def _count(name: str, value: int) -> int:
     return value
 
 
-def needed(**values: str) -> JsonObject:
-    """Strings that must be given, under their wire names."""
-    return {_wire_name(name): text(name, value) for name, value in values.items()}
-
-
 def texts(**values: str | None) -> JsonObject:
     """Strings under their wire names; None leaves one out."""
     return {_wire_name(name): text(name, value) for name, value in values.items() if value is not None}
 
 
 def batch(
-    name: str, items: Iterable[T], kind: type[T], currency: str | None = None
+    name: str, items: Iterable[Any], kind: type[Any], currency: str | None = None
 ) -> tuple[list[JsonObject], tuple[str, ...]]:
     """The objects of a batch's items, at least one and all of one kind, and the references that they carry.
 
@@ -138,18 +130,12 @@ def batch(
     :raises TypeError: an item is of another kind, or a field of it has the wrong type; the text names it.
     :raises ValueError: there are none, or one cannot be sent; the text names it.
     """
-    if isinstance(items, (str, bytes, dict, kind)):
-        raise TypeError(f"{name} must be a list of {kind.__name__}, not {type(items).__name__}")
-    taken: tuple[Any, ...] = tuple(items)
+    taken = tuple(items)
     if not taken:
         raise ValueError(f"{name} is empty")
-    declared: Any = kind
-    written = []
-    for index, item in enumerate(taken):
-        if not isinstance(item, kind):
-            raise TypeError(f"{name}[{index}] must be a {kind.__name__}, not {type(item).__name__}")
-        of_amount = getattr(item, "currency", currency)
-        written.append(fields_of(declared).body(item, f"{name}[{index}].", of_amount))
+    written = [
+        _object(kind, f"{name}[{index}]", item, getattr(item, "currency", currency)) for index, item in enumerate(taken)
+    ]
     return written, tuple(item.reference for item in taken if item.reference is not None)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from flask_paycheckout.client.bodies import fields_of
 from flask_paycheckout.client.envelope import (
     JsonObject,
     Unreadable,
@@ -27,6 +28,7 @@ from flask_paycheckout.client.reading import reader_of
 from flask_paycheckout.client.records import RESPONSE, Record, ResponseHeaders, ResponseInfo, attach
 from flask_paycheckout.client.retries import SHORTEST_ATTEMPT, seconds_to_wait
 from flask_paycheckout.client.sending import SECRETS, Call
+from flask_paycheckout.client.signing import RenewedToken
 from flask_paycheckout.client.transport import RefusedResponse, httpx
 from flask_paycheckout.client.waiting import W
 
@@ -98,7 +100,7 @@ class Caller(Generic[W]):
         :param timeout: seconds for the call of each page.
         """
         # A filter that is wrong is named here, not when the first record is wanted.
-        listing.filters.query(filters)
+        fields_of(listing.filters).query(filters)
         return walk(listing, lambda number: self.fetch(listing, filters, number, timeout), sort=filters.get("sort"))
 
     async def fetch(
@@ -128,7 +130,7 @@ class Caller(Generic[W]):
                 response.kept_in(record)
             return found, form
 
-        query = listing.filters.query(filters, page)
+        query = fields_of(listing.filters).query(filters, page)
         found, form = await self._ask(listing.operation, read, query=query, timeout=timeout)
         if form == "record":
             if not found.docs and not may_be_blank:
@@ -186,10 +188,10 @@ class Caller(Generic[W]):
     async def _tried(self, call: Call, read: Callable[[_Response], T], retries: Retries) -> T:
         """The result of the first attempt that succeeds, within the call's time."""
         pace, repeatable = retries.pace, call.operation.repeatable
-        until = pace.elapsed() + retries.budget
-        token = self.sender.renewable(call.operation)
+        signer = self.sender.signers.get(call.operation.access)
+        token = signer if isinstance(signer, RenewedToken) else None
         held = token and (token.held or await self.waiting.in_thread(partial(token.renew, None)))
-        number = 0
+        number, until = 0, pace.elapsed() + retries.budget
         while True:
             try:
                 return await self._attempt(call, read, until - pace.elapsed())
@@ -210,9 +212,7 @@ class Caller(Generic[W]):
                 number += 1
 
     async def _attempt(self, call: Call, read: Callable[[_Response], T], left: float) -> T:
-        # Errors are raised outside of the handlers, and without the frames that held the answer's words: those may
-        # repeat what was sent.
-        failure: PaymentsError
+        failure: PaymentsError | None = None
         http, status, pace = None, None, self.retries.pace
         began, wall = pace.elapsed(), pace.wall()
         request = self.sender.request(call, left, wall)
@@ -224,14 +224,18 @@ class Caller(Generic[W]):
             failure = error
         except Unreadable as unreadable:
             failure = call.failed(f"{unreadable} (HTTP {status})")
-        else:
-            self._log(call, f"HTTP {status}", began)
+        if failure is not None:
+            call.complete(failure)
+            if http is not None:
+                failure.http_status, failure.headers = status, ResponseHeaders(http.headers)
+                failure.retry_after = seconds_to_wait(http.headers.get("retry-after"), wall)
+        took = 1000 * (pace.elapsed() - began)
+        # Neither the query, which may hold names and addresses, nor headers and body.
+        _log.debug("%s %s: %s (%.0f ms)", call.operation.method, call.path, failure or f"HTTP {status}", took)
+        if failure is None:
             return result
-        call.complete(failure)
-        if http is not None:
-            failure.http_status, failure.headers = status, ResponseHeaders(http.headers)
-            failure.retry_after = seconds_to_wait(http.headers.get("retry-after"), wall)
-        self._log(call, failure, began)
+        # Raised outside of the handlers, and without the frames that held the answer's words: those may repeat what was
+        # sent.
         raise failure.with_traceback(None)
 
     async def _response_to(self, request: httpx.Request, call: Call) -> httpx.Response:
@@ -248,11 +252,6 @@ class Caller(Generic[W]):
             text = hide(_error_text(error), request.extensions[SECRETS])
             failure = call.failed(text, request_sent=not isinstance(error, _UNSENT))
         raise failure
-
-    def _log(self, call: Call, outcome: object, began: float) -> None:
-        """Log one request: neither its query, which may hold names and addresses, nor its headers and body."""
-        took = 1000 * (self.retries.pace.elapsed() - began)
-        _log.debug("%s %s: %s (%.0f ms)", call.operation.method, call.path, outcome, took)
 
 
 class _Response:

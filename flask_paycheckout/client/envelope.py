@@ -1,8 +1,8 @@
 """The service's envelope: what an answer's body says, without trusting any of it.
 
 Success: `{statusCode: 2xx, message, data}`. Refusal: `{statusCode: 4xx or 5xx, error, message}`. The HTTP status has
-no say. Parsing is strict JSON in UTF-8 with two exceptions, so that one odd field cannot hide a payment: a number too
-long to be money and the literals NaN and Infinity read as null.
+no say. Parsing is strict JSON in UTF-8 with three exceptions, so that one odd field cannot hide a payment: a number too
+long to be money, the literals NaN and Infinity, and an object that names a key twice read as null.
 """
 
 from __future__ import annotations
@@ -19,13 +19,9 @@ class Unreadable(Exception):
     """The body is not what the service would send; the text says why."""
 
 
-class Ambiguous(JsonObject):
-    """A JSON object that names a key twice: which value holds is anyone's guess."""
-
-
-def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
+def _object(pairs: list[tuple[str, Any]]) -> JsonObject | None:
     read = dict(pairs)
-    return read if len(read) == len(pairs) else Ambiguous(read)
+    return read if len(read) == len(pairs) else None
 
 
 def _whole_number(text: str) -> int | None:
@@ -43,7 +39,7 @@ _parse = json.JSONDecoder(
 def envelope_of(body: bytes) -> JsonObject:
     """The body's outermost object.
 
-    :raises Unreadable: the body is no JSON object, or one that names a key twice.
+    :raises Unreadable: the body is no JSON object.
     """
     try:
         envelope = _parse(body.decode())
@@ -51,8 +47,6 @@ def envelope_of(body: bytes) -> JsonObject:
         envelope = None
     if not isinstance(envelope, dict):
         raise Unreadable("the body is not a JSON object")
-    if isinstance(envelope, Ambiguous):
-        raise Unreadable("the body names a key twice")
     return envelope
 
 
@@ -80,13 +74,11 @@ def _is_code(value: object, least: int, below: int) -> TypeGuard[int]:
 def data_of(envelope: JsonObject) -> JsonObject | list[Any]:
     """The `data` of a success.
 
-    :raises Unreadable: there is none, or it names a key twice.
+    :raises Unreadable: there is none.
     """
     data = envelope.get("data")
     if not isinstance(data, (dict, list)):
         raise Unreadable("a successful answer came without its data")
-    if isinstance(data, Ambiguous):
-        raise Unreadable("the data names a key twice")
     return data
 
 

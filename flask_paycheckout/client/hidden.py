@@ -17,8 +17,6 @@ _MASK = "***"
 class Hidden(str):
     """A string whose `repr` is a mask; compared, joined and encoded it is the string itself."""
 
-    __slots__ = ()
-
     def __repr__(self) -> str:
         return f"'{_MASK}'"
 
@@ -26,13 +24,9 @@ class Hidden(str):
 class AccountNumber(Hidden):
     """A bank account's number; always a string, also where the service sends a JSON number."""
 
-    __slots__ = ()
-
 
 class Credentials(dict[str, Any]):
     """An object of secrets; its `repr` is a mask."""
-
-    __slots__ = ()
 
     def __repr__(self) -> str:
         return repr(_MASK)
@@ -40,8 +34,6 @@ class Credentials(dict[str, Any]):
 
 class Sealed(bytes):
     """A body as it is sent or received; its `repr` tells the size only."""
-
-    __slots__ = ()
 
     def __repr__(self) -> str:
         return f"<{len(self)} bytes>"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from flask_paycheckout.client.envelope import Ambiguous, Unreadable
+from flask_paycheckout.client.envelope import Unreadable
 from flask_paycheckout.client.errors import TransportFailed
 from flask_paycheckout.client.reading import RecordReader, reader_of
 from flask_paycheckout.client.records import Record
@@ -16,7 +16,6 @@ from flask_paycheckout.client.records import Record
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 
-    from flask_paycheckout.client.bodies import Fields
     from flask_paycheckout.client.operations import Operation
     from flask_paycheckout.client.records import Sort
 
@@ -45,13 +44,13 @@ READ_PAGE = "_read_page"
 class Listing(Generic[R]):
     """A list of the service.
 
-    :ivar filters: writes the filters into the query.
+    :ivar filters: the `TypedDict` of its filters, which `bodies.Fields` writes into the query.
     :ivar id_of: the id by which a record is known again; one without an id is never passed over.
     :ivar is_open: whether the interface leaves its form open: a page, an array, or the page's first record alone.
     """
 
     operation: Operation[R]
-    filters: Fields
+    filters: Any
     id_of: Callable[[R], str | None]
     is_open: bool = False
 
@@ -103,7 +102,7 @@ def page_of(data: object, reader: RecordReader[R]) -> Page[R]:
 
     :raises Unreadable: it is no page, or one of its records cannot be read.
     """
-    if not isinstance(data, dict) or isinstance(data, Ambiguous):
+    if not isinstance(data, dict):
         raise Unreadable("the data is not a page")
     docs = reader.read_each(data.get("docs"))
     return Page(docs=docs, **msgspec.structs.asdict(reader_of(_Numbers).read(data)))

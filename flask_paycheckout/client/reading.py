@@ -17,8 +17,7 @@ from typing import Any, Generic, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from flask_paycheckout.client.amounts import exact_number
-from flask_paycheckout.client.envelope import Ambiguous, JsonObject, Unreadable
+from flask_paycheckout.client.envelope import JsonObject, Unreadable
 from flask_paycheckout.client.hidden import AccountNumber, Credentials, Hidden
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -43,7 +42,7 @@ class RecordReader(Generic[R]):
 
         :raises Unreadable: `data` is not an object, or a required field is missing or of another kind.
         """
-        if not isinstance(data, dict) or isinstance(data, Ambiguous):
+        if not isinstance(data, dict):
             raise Unreadable("the data is not an object")
         values = {}
         for wire_name, name, read, absent, required in self._fields:
@@ -63,12 +62,6 @@ class RecordReader(Generic[R]):
             return self.read(data)
         except Unreadable:
             return None
-
-    def read_all(self, data: object) -> tuple[R, ...]:
-        """The records of a list; what is none of them is left out."""
-        if not isinstance(data, list):
-            return ()
-        return tuple(record for item in data if (record := self.read_or_none(item)) is not None)
 
     def read_each(self, data: object) -> tuple[R, ...]:
         """The records of a list in which each one counts.
@@ -103,17 +96,13 @@ def _text(value: object) -> str | None:
 def _amount(value: object) -> Decimal | None:
     """A JSON number, exactly; never a string, a boolean or anything else that looks like money."""
     if type(value) is int:
-        return exact_number(str(value))
+        return Decimal(value)
     return value if isinstance(value, Decimal) else None
 
 
-def _whole(value: object) -> int | None:
-    """A JSON number without fraction or exponent."""
-    return value if type(value) is int else None
-
-
-def _flag(value: object) -> bool | None:
-    return value if isinstance(value, bool) else None
+def _only(kind: type[Any]) -> _Read:
+    """Reads values of exactly this type."""
+    return lambda value: value if type(value) is kind else None
 
 
 def _text_or_number(value: object) -> str | None:
@@ -131,11 +120,6 @@ def _as(kind: type[Any], read: _Read) -> _Read:
     return read_hidden
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    items = value if isinstance(value, list) else ()
-    return tuple(read for item in items if (read := _text(item)) is not None)
-
-
 def _moment(value: object) -> datetime | None:
     """An ISO 8601 time as an aware datetime in UTC; the service's times are UTC when they do not say."""
     if not isinstance(value, str):
@@ -149,9 +133,7 @@ def _moment(value: object) -> datetime | None:
 
 def _object(value: object) -> JsonObject | None:
     """An object whose content the interface leaves open; None when it is too deep to be printed or stored."""
-    return (
-        value if isinstance(value, dict) and not isinstance(value, Ambiguous) and _shallow(value, _MAX_DEPTH) else None
-    )
+    return value if isinstance(value, dict) and _shallow(value, _MAX_DEPTH) else None
 
 
 def _shallow(value: object, depth: int) -> bool:
@@ -163,8 +145,8 @@ def _shallow(value: object, depth: int) -> bool:
 
 _READERS: dict[Any, _Read] = {
     str: _text,
-    int: _whole,
-    bool: _flag,
+    int: _only(int),
+    bool: _only(bool),
     Decimal: _amount,
     datetime: _moment,
     dict: _object,
@@ -186,9 +168,13 @@ def _reader_of(annotation: Any, required: bool) -> _Read:
 
 
 def _list_reader_of(item: Any, required: bool) -> _Read:
-    if item is str:
-        return _texts
-    reader: RecordReader[Any] = reader_of(item)
-    if not required:
-        return reader.read_all
-    return lambda value: reader.read_each(value) if isinstance(value, list) else None
+    if required:
+        read_each = reader_of(item).read_each
+        return lambda value: read_each(value) if isinstance(value, list) else None
+    read = _reader_of(item, required)
+
+    def read_usable(value: object) -> tuple[Any, ...]:
+        items = value if isinstance(value, list) else ()
+        return tuple(found for one in items if (found := read(one)) is not None)
+
+    return read_usable

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import random
+import re
 import time
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -28,6 +29,7 @@ _LONGEST_WAIT = 2.0
 # With less time than this an attempt would only replace the failure we know by a timeout.
 SHORTEST_ATTEMPT = 0.05
 _LONGEST_HEADER = 40
+_SECONDS = re.compile("[0-9]{1,40}")
 _WORTH_REPEATING = (TransportFailed, ServiceFault, RateLimited)
 
 
@@ -97,9 +99,8 @@ def seconds(timeout: float) -> float:
 
 def seconds_to_wait(header: str | None, now: float) -> float | None:
     """The wait that a `Retry-After` header asks for, in seconds from `now` (Unix time)."""
-    text = (header or "").strip()
-    if text.isascii() and text.isdigit() and len(text) <= _LONGEST_HEADER:
-        return float(text)
+    if header is not None and _SECONDS.fullmatch(header):
+        return float(header)
     moment = moment_of(header)
     return None if moment is None else max(0.0, moment - now)
 
@@ -109,7 +110,7 @@ def moment_of(header: str | None) -> float | None:
     if header is None or len(header) > _LONGEST_HEADER:
         return None
     try:
-        moment = parsedate_to_datetime(header.strip())
+        moment = parsedate_to_datetime(header)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -14,7 +13,7 @@ import msgspec
 from flask_paycheckout.client.errors import OutcomeUnknown, PaymentsError, TransportFailed, Unauthorized
 from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in
 from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.signing import RenewedToken, Signer, header_value, signed_headers
+from flask_paycheckout.client.signing import Signer, header_value, signed_headers
 from flask_paycheckout.client.transport import LIMITS, Limits, httpx
 
 if TYPE_CHECKING:
@@ -105,41 +104,36 @@ class Sender:
     signers: Mapping[Access, Signer]
     user_agent: str
 
-    @cached_property
-    def _path(self) -> str:
-        return httpx.URL(self.base_url).raw_path.decode("ascii").rstrip("/")
-
-    def renewable(self, operation: Operation[Any]) -> RenewedToken | None:
-        """The token of the operation's calls, when another one can be asked for."""
-        signer = self.signers.get(operation.access)
-        return signer if isinstance(signer, RenewedToken) else None
-
     def request(self, call: Call, left: float, wall: float) -> httpx.Request:
-        """The request of one attempt, with its signature over the target that goes on the wire.
+        """The request of one attempt.
 
         :param left: seconds until the attempt must have ended.
         :param wall: Unix time in seconds, for the signature.
         :raises ValueError: the client has no credentials for this call.
         """
-        operation, target, content = call.operation, call.path + call.query, call.content
-        headers = httpx.Headers(
-            {"Accept": operation.accept, "Accept-Encoding": "identity", "User-Agent": self.user_agent}
+        operation, content, secrets = call.operation, call.content, set(hidden_in(call.body))
+        limits = Limits(time.monotonic() + left, operation.max_bytes, operation.repeatable)
+        request = httpx.Request(
+            operation.method,
+            self.base_url + call.path + call.query,
+            headers={"Accept": operation.accept, "Accept-Encoding": "identity", "User-Agent": self.user_agent},
+            content=content or None,
+            extensions={LIMITS: limits, SECRETS: secrets, "timeout": httpx.Timeout(left).as_dict()},
         )
         if content:
-            headers["Content-Type"] = "application/json"
-        secrets = set(hidden_in(call.body))
+            request.headers["Content-Type"] = "application/json"
         if operation.access is not Access.OPEN:
             if (signer := self.signers.get(operation.access)) is None:
                 raise ValueError(f"{operation} needs {operation.access.value}: give them to the PaymentsClient")
-            signed = signed_headers(signer, operation.method, self._path + target, content, int(wall))
-            headers.update(signed)
-            told = [value for name, value in signed.items() if name.lower() not in _HARMLESS]
-            # Of `Bearer <token>` also the token alone.
-            secrets |= {Hidden(secret) for value in told for secret in (value, value.rpartition(" ")[2])}
-        limits = Limits(time.monotonic() + left, operation.max_bytes, operation.repeatable)
-        extensions = {LIMITS: limits, SECRETS: secrets, "timeout": httpx.Timeout(left).as_dict()}
-        url = self.base_url + target
-        return httpx.Request(operation.method, url, headers=headers, content=content or None, extensions=extensions)
+            # The target as it goes on the wire.
+            target = request.url.raw_path.decode("ascii")
+            signed = signed_headers(signer, operation.method, target, content, int(wall))
+            request.headers.update(signed)
+            for name, value in signed.items():
+                if name.lower() not in _HARMLESS:
+                    # Of `Bearer <token>` also the token alone.
+                    secrets.update((Hidden(value), Hidden(value.rpartition(" ")[2])))
+        return request
 
 
 def checked_base_url(base_url: str) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 _LONGEST_WAIT = 60.0
-_LONGEST_TIMESTAMP = 12
+_TIMESTAMP = re.compile("[0-9]{1,12}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,100}")
 
 
@@ -49,8 +49,6 @@ class HmacSigner:
     :raises ValueError: either is empty, or the id cannot stand in a header.
     """
 
-    __slots__ = ("_client_id", "_keyed")
-
     def __init__(self, client_id: str, client_secret: str) -> None:
         client_secret = concealed(client_secret)
         self._client_id = header_value("client_id", client_id)
@@ -70,9 +68,6 @@ class HmacSigner:
             "X-Signature": keyed.hexdigest(),
         }
 
-    def __repr__(self) -> str:
-        return "<HmacSigner>"
-
 
 class BearerToken:
     """Sends the access token of a login as `Authorization: Bearer <token>`.
@@ -86,17 +81,14 @@ class BearerToken:
     :raises ValueError: the token is empty or cannot stand in a header.
     """
 
-    __slots__ = ("_header",)
-
     def __init__(self, access_token: str, scheme: str = "Bearer") -> None:
-        self._header = _bearer_header(access_token, scheme)
+        access_token = concealed(access_token)
+        token = header_value("access_token", access_token)
+        self._header = header_value("scheme", Hidden(f"{scheme} {token}".lstrip()))
 
     def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
         """The one header."""
         return {"Authorization": self._header}
-
-    def __repr__(self) -> str:
-        return "<BearerToken>"
 
 
 class RenewedToken:
@@ -110,15 +102,12 @@ class RenewedToken:
     :param scheme: the word before the token; empty for the token alone.
     """
 
-    __slots__ = ("_ask", "_lock", "_scheme", "held")
-
     def __init__(self, ask: Callable[[], str], scheme: str = "Bearer") -> None:
         if not callable(ask):
             raise TypeError(f"ask must be a function that returns an access token, not {type(ask).__name__}")
-        self._ask = ask
-        self._scheme = header_value("scheme", scheme) if scheme else ""
-        # The header in use, in a tuple: a new one is another object, even with an equal token.
-        self.held: tuple[str] | None = None
+        self._ask, self._scheme = ask, scheme
+        # The token in use: a new one is another object, even if it is an equal token.
+        self.held: BearerToken | None = None
         # One for each process: after a fork, nobody would release a lock that another thread held.
         self._lock = PerProcess(Lock)
 
@@ -127,10 +116,9 @@ class RenewedToken:
 
         :raises Exception: what the function raises; also a `TypeError` or `ValueError` for what is no token.
         """
-        held = self.held or self.renew(None)
-        return {"Authorization": held[0]}
+        return (self.held or self.renew(None)).sign(method, target, body, timestamp)
 
-    def renew(self, refused: object) -> tuple[str]:
+    def renew(self, refused: object) -> BearerToken:
         """Another token, unless another thread got one since.
 
         :param refused: `held`, as it was before the call that was refused.
@@ -141,13 +129,10 @@ class RenewedToken:
             raise TimeoutError("another thread has been asking for an access token for a minute")
         try:
             if self.held is None or self.held is refused:
-                self.held = (_bearer_header(self._ask(), self._scheme),)
+                self.held = BearerToken(self._ask(), self._scheme)
             return self.held
         finally:
             lock.release()
-
-    def __repr__(self) -> str:
-        return "<RenewedToken>"
 
 
 class WebhookRefused(ValueError):
@@ -180,7 +165,7 @@ def verify_webhook(
     text = body
     if signed == "timestamp_and_body":
         timestamp = given.get("x-timestamp", "")
-        if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= _LONGEST_TIMESTAMP):
+        if not _TIMESTAMP.fullmatch(timestamp):
             raise WebhookRefused("the webhook has no usable X-Timestamp")
         if abs(clock() - int(timestamp)) > tolerance:
             raise WebhookRefused("the webhook's X-Timestamp is not of now")
@@ -188,17 +173,6 @@ def verify_webhook(
     expected = hmac.new(client_secret.encode(), text, hashlib.sha256).hexdigest()
     if not hmac.compare_digest(expected.encode(), given.get("x-signature", "").encode(errors="replace")):
         raise WebhookRefused("the webhook's X-Signature is missing or wrong")
-
-
-def _bearer_header(access_token: str, scheme: str) -> str:
-    """The value of the `Authorization` header.
-
-    :raises TypeError: the token is not a string.
-    :raises ValueError: the token is empty or cannot stand in a header.
-    """
-    access_token = concealed(access_token)
-    token = header_value("access_token", access_token)
-    return header_value("scheme", Hidden(f"{scheme} {token}".lstrip()))
 
 
 def header_value(name: str, value: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 # The only place that names the HTTP library: whatever else works with it imports it from here.
 try:
-    import httpx
+    import httpx as httpx
 except ImportError:
     import httpx2 as httpx  # type: ignore[import-not-found,no-redef]
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import datetime
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
-
-__all__ = ["LIMITS", "Body", "InProcess", "Limits", "RefusedResponse", "httpx", "no_cookies", "pool_limits"]
 
 LIMITS = "flask_paycheckout.limits"
 """The request extension with the request's `Limits`."""

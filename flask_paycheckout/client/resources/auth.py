@@ -6,7 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from flask_paycheckout.client.bodies import needed, text, texts
+from flask_paycheckout.client.bodies import flag, text, texts
 from flask_paycheckout.client.hidden import Credentials, Hidden, concealed
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records import Record
@@ -108,8 +108,7 @@ class Auth(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         password, national_id = concealed(password), concealed(national_id)
-        body = needed(email=email, full_name=full_name, password=password)
-        body |= texts(country=country, country_code=country_code)
+        body = texts(email=email, full_name=full_name, password=password, country=country, country_code=country_code)
         if national_id is not None:
             body["nationalID"] = text("national_id", national_id)
         return (await self._caller.record(_REGISTER, body=body, timeout=timeout)).verification_token
@@ -122,7 +121,7 @@ class Auth(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         password = concealed(password)
-        body = needed(email=email, password=password)
+        body = texts(email=email, password=password)
         return (await self._caller.record(_LOGIN, body=body, timeout=timeout)).verification_token
 
     @method
@@ -136,7 +135,6 @@ class Auth(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         verification_token, otp = concealed(verification_token), concealed(otp)
-        if not isinstance(disable_expire, bool):
-            raise TypeError(f"disable_expire must be True or False, not {type(disable_expire).__name__}")
-        body = needed(verification_token=verification_token, otp=otp) | {"isDisableExpire": disable_expire}
+        body = texts(verification_token=verification_token, otp=otp)
+        body["isDisableExpire"] = flag("disable_expire", disable_expire)
         return await self._caller.record(_VERIFY, body=body, timeout=timeout)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.client.amounts import Amount, whole_amount
-from flask_paycheckout.client.bodies import batch, needed, query_text, text
+from flask_paycheckout.client.bodies import batch, query_text, text
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records import Activity, Record
 from flask_paycheckout.client.resource import Resource, method
@@ -142,5 +142,5 @@ class CryptoDisbursements(Resource[W]):
         :raises ValueError: the amount is no whole number, or not positive.
         :raises PaymentsError: see `errors`.
         """
-        values = needed(token=token) | {"amount": f"{whole_amount('amount', amount):f}"}
-        return await self._caller.record(_ESTIMATE, query=query_text(values), timeout=timeout)
+        query = query_text({"token": token, "amount": whole_amount("amount", amount)})
+        return await self._caller.record(_ESTIMATE, query=query, timeout=timeout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from flask_paycheckout.client.bodies import Fields, batch, needed, query_text, text, texts
+from flask_paycheckout.client.bodies import batch, query_text, text
 from flask_paycheckout.client.errors import Invalid
 from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation, deprecated
 from flask_paycheckout.client.paging import Listing, walk
@@ -74,7 +74,7 @@ class FiatDisbursementFilters(TypedDict, total=False):
 
 _LIST = Listing(
     Operation("GET", "/v1/disbursement/fiat", FiatDisbursement),
-    Fields(FiatDisbursementFilters),
+    FiatDisbursementFilters,
     lambda made: made.disbursement_id,
     is_open=True,
 )
@@ -222,7 +222,7 @@ class FiatDisbursements(Resource[W]):
 
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.records(_METHODS, query=query_text(texts(currency=currency)), timeout=timeout)
+        return await self._caller.records(_METHODS, query=query_text({"currency": currency}), timeout=timeout)
 
     @method
     async def report(self, disbursement_id: str, *, timeout: float | None = None) -> bytes:
@@ -249,7 +249,7 @@ class FiatDisbursements(Resource[W]):
         await self._caller.data(
             _SANDBOX_UPDATE,
             requested_id=disbursement_id,
-            body=needed(status=status),
+            body={"status": status},
             references=(disbursement_id,),
             timeout=timeout,
         )
@@ -267,9 +267,9 @@ class FiatDisbursements(Resource[W]):
             _MOST_PAGES,
             only_grows=True,
         ):
-            if since is not None and made.created_at is not None and made.created_at < since:
+            if since and made.created_at and made.created_at < since:
                 break
-            if after is not None and made.reference == after and made.created_at is not None:
+            if after and made.reference == after and made.created_at:
                 since = made.created_at - _LOOK_BACK
             if made.reference in wanted:
                 found[made.reference] = made

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack, get_args
 import msgspec
 
 from flask_paycheckout.client.amounts import Amount
-from flask_paycheckout.client.bodies import Fields
+from flask_paycheckout.client.bodies import fields_of
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 from flask_paycheckout.client.operations import Operation, PaymentsPath, deprecated
 from flask_paycheckout.client.paging import Listing
@@ -182,10 +182,9 @@ class NewPayment(TypedDict):
     us_network: NotRequired[UsNetwork | None]
 
 
-_FILTERS, _QUOTED, _NEW = Fields(PaymentFilters), Fields(QuoteFields), Fields(NewPayment)
 # The interface's heading says /v2/payments; its sample request says /v2/payment. The client's option decides.
 _LISTS = {
-    path: Listing(Operation("GET", path, Payment), _FILTERS, lambda found: found.payment_id)
+    path: Listing(Operation("GET", path, Payment), PaymentFilters, lambda found: found.payment_id)
     for path in get_args(PaymentsPath)
 }
 
@@ -218,7 +217,7 @@ class Payments(Resource[W]):
         :param fields: see `QuoteFields`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_QUOTE, query=_QUOTED.query(fields), timeout=timeout)
+        return await self._caller.record(_QUOTE, query=fields_of(QuoteFields).query(fields), timeout=timeout)
 
     @deprecated(f"{_INSTEAD}.list")
     @method
@@ -269,4 +268,4 @@ class Payments(Resource[W]):
         :raises ServiceFault: the service failed, the payment may exist as well.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_CREATE, body=_NEW.body(fields), timeout=timeout)
+        return await self._caller.record(_CREATE, body=fields_of(NewPayment).body(fields), timeout=timeout)

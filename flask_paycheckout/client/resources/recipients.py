@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 import msgspec
 
-from flask_paycheckout.client.bodies import Fields, query_text
+from flask_paycheckout.client.bodies import fields_of
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
-from flask_paycheckout.client.operations import Operation
+from flask_paycheckout.client.operations import Operation, RecipientDelete
 from flask_paycheckout.client.paging import Listing
 from flask_paycheckout.client.records import RecipientType, Record, Sort
 from flask_paycheckout.client.resource import Resource, each, method
@@ -89,8 +89,10 @@ _GET = Operation("GET", "/v1/recipient/{id}", Recipient)
 # None of these moves money; still each is sent once, since a second create would make a second recipient.
 _CREATE = Operation("POST", "/v1/recipient", Recipient)
 _UPDATE = Operation("PATCH", "/v1/recipient/{id}", Recipient)
-_DELETE = Operation("DELETE", "/v1/recipient/{id}", Recipient)
-_DELETE_BY_QUERY = Operation("DELETE", "/v1/recipient", Recipient)
+_DELETES: dict[RecipientDelete, Operation[Recipient]] = {
+    "path": Operation("DELETE", "/v1/recipient/{id}", Recipient),
+    "query": Operation("DELETE", "/v1/recipient?id={id}", Recipient),
+}
 
 
 class RecipientFilters(TypedDict, total=False):
@@ -128,8 +130,7 @@ class RecipientFields(TypedDict):
     reference: NotRequired[str | None]
 
 
-_LIST = Listing(Operation("GET", "/v1/recipient", Recipient), Fields(RecipientFilters), lambda found: found.id)
-_FIELDS = Fields(RecipientFields)
+_LIST = Listing(Operation("GET", "/v1/recipient", Recipient), RecipientFilters, lambda found: found.id)
 
 
 class Recipients(Resource[W]):
@@ -200,7 +201,7 @@ class Recipients(Resource[W]):
         :raises PaymentsError: see `errors`. After a `TransportFailed` whose `request_sent` is True the recipient may
             exist: `list(search=...)` tells.
         """
-        body = _FIELDS.body(fields)
+        body = fields_of(RecipientFields).body(fields)
         for name in ("currency", "country"):
             if name not in body["bank"]:
                 raise ValueError(f"bank.{name} is missing: a new recipient's bank account needs it")
@@ -217,7 +218,9 @@ class Recipients(Resource[W]):
         :raises Invalid: the service refuses a field.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_UPDATE, requested_id=recipient_id, body=_FIELDS.body(fields), timeout=timeout)
+        return await self._caller.record(
+            _UPDATE, requested_id=recipient_id, body=fields_of(RecipientFields).body(fields), timeout=timeout
+        )
 
     @method
     async def delete(self, recipient_id: str, *, timeout: float | None = None) -> Recipient:
@@ -226,7 +229,5 @@ class Recipients(Resource[W]):
         :raises NotFound: there is no such recipient.
         :raises PaymentsError: see `errors`.
         """
-        by_query = self._caller.recipient_delete == "query"
-        operation = _DELETE_BY_QUERY if by_query else _DELETE
-        query = query_text({"id": recipient_id}) if by_query else ""
-        return await self._caller.record(operation, requested_id=recipient_id, query=query, timeout=timeout)
+        operation = _DELETES[self._caller.recipient_delete]
+        return await self._caller.record(operation, requested_id=recipient_id, timeout=timeout)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import msgspec
 
-from flask_paycheckout.client.bodies import Fields
+from flask_paycheckout.client.bodies import fields_of
 from flask_paycheckout.client.operations import Access, Operation, deprecated
 from flask_paycheckout.client.paging import Listing
 from flask_paycheckout.client.records import BlockchainType, Record, Sort
@@ -133,10 +133,9 @@ class CryptoFilters(TypedDict, total=False):
     use_smart_contract: bool | None
 
 
-_CRYPTO_FILTERS = Fields(CryptoFilters)
 _BANKS = Listing(
     Operation("GET", "/v1/reference/banks", Bank, access=Access.OPEN),
-    Fields(BankFilters),
+    BankFilters,
     lambda bank: bank.record_id or bank.id,
 )
 
@@ -168,7 +167,7 @@ class References(Resource[W]):
         :param filters: see `CryptoFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.records(_CRYPTOS, query=_CRYPTO_FILTERS.query(filters), timeout=timeout)
+        return await self._caller.records(_CRYPTOS, query=fields_of(CryptoFilters).query(filters), timeout=timeout)
 
     @deprecated(_INSTEAD)
     @method
