@@ -22,7 +22,7 @@ constructor.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flask_paycheckout.database.hosts import metadata_of
 from flask_paycheckout.models import models_in
@@ -73,6 +73,9 @@ class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no type
         """Whether the permission function names a person who may look."""
         person = person_of(self._permission)
         return person is not None and "look" in person.may
+
+
+_View = TypeVar("_View", bound=_ReadOnlyView)
 
 
 class CheckoutView(_ReadOnlyView):
@@ -141,11 +144,12 @@ def payment_views(
     :raises ConfigurationError: `permission` is not a function, or `init_app` was not called before.
     """
     models = models_in(metadata_of(db, metadata))
-    checkouts: Any = {"name": "Checkouts", "category": category, "endpoint": "paycheckout_checkouts"}
-    events: Any = {"name": "Events", "category": category, "endpoint": "paycheckout_events"}
-    payouts: Any = {"name": "Payouts", "category": category, "endpoint": "paycheckout_payouts"}
+
+    def made(view: type[_View], model: type, name: str) -> _View:
+        return view(model, db, permission, name=name, category=category, endpoint=f"paycheckout_{name.lower()}")
+
     return (
-        CheckoutView(models.Checkout, db, permission, **checkouts),
-        EventView(models.Event, db, permission, **events),
-        PayoutView(models.Payout, db, permission, **payouts),
+        made(CheckoutView, models.Checkout, "Checkouts"),
+        made(EventView, models.Event, "Events"),
+        made(PayoutView, models.Payout, "Payouts"),
     )

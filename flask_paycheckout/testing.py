@@ -32,9 +32,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from threading import Thread
@@ -310,16 +310,13 @@ class SandboxControl:
         total: Pay | Receive,
         *,
         title: str = "A payment request",
-        note: str | None = None,
-        expires: datetime | timedelta | None = None,
-        account: str = "",
-        by: str | None = None,
+        **details: Any,
     ) -> RequestMixin:
         """Make a payment request of the shop and commit it; it is started and paid like an order, by its `order_id`.
 
         :param paycheckout: the shop's extension; needs an application context. Other parameters as for its `request`.
         """
-        made = paycheckout.request(total, title=title, note=note, expires=expires, account=account, by=by)
+        made = paycheckout.request(total, title=title, **details)
         paycheckout.session.commit()
         return made
 
@@ -561,13 +558,10 @@ def _over_socket(method: str, url: str, headers: Mapping[str, str], body: bytes)
 
     parts = urlsplit(url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=_PATIENCE)
-    try:
+    with closing(kind(parts.hostname or "", parts.port, timeout=_PATIENCE)) as connection:
         connection.request(method, parts._replace(scheme="", netloc="").geturl(), body, dict(headers))
         response = connection.getresponse()
         return response.status, response.read()
-    finally:
-        connection.close()
 
 
 def _camel(name: str) -> str:
@@ -643,21 +637,26 @@ def paycheckout_sandbox_server() -> Iterator[Sandbox]:
 @pytest.fixture
 def paycheckout_signals() -> Iterator[Signals]:
     """The signals that any app sent during the test, in order."""
-    from flask_paycheckout.signals import BY_NAME, OF_PAYOUTS
+    from flask_paycheckout.signals import BY_NAME
 
     seen = Signals()
 
     def recorder(name: str) -> Callable[..., None]:
-        def record(app: Flask, *, order_id: str, checkout: CheckoutMixin | None, event_id: str, **extra: Any) -> None:
-            checkout_id = None if checkout is None else checkout.checkout_id
-            seen.append(Signalled(name, order_id, checkout_id, event_id, extra))
-
-        def record_payout(
-            app: Flask, *, order_id: str | None, payout: PayoutMixin, event_id: str, **extra: Any
+        def record(
+            app: Flask,
+            *,
+            order_id: str | None,
+            event_id: str,
+            checkout: CheckoutMixin | None = None,
+            payout: PayoutMixin | None = None,
+            **extra: Any,
         ) -> None:
-            seen.append(Signalled(name, order_id, payout.refund_of, event_id, extra, payout.reference))
+            checkout_id = None if checkout is None else checkout.checkout_id
+            of_payout = () if payout is None else (payout.reference,)
+            of = checkout_id if payout is None else payout.refund_of
+            seen.append(Signalled(name, order_id, of, event_id, extra, *of_payout))
 
-        return record_payout if name in OF_PAYOUTS else record
+        return record
 
     with ExitStack() as connected:
         for name, signal in BY_NAME.items():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, exists, select, tuple_
+from sqlalchemy import ColumnElement, Engine, Select, exists, select, tuple_
 from sqlalchemy.orm import Session, defer
 
 from flask_paycheckout.books.periods import ALWAYS, Period
@@ -195,11 +195,6 @@ def page_of_payouts(
     columns = select(payouts.table).where(*wanted, *period.conditions(payouts.table, c.created_at))
     found = _newest(payouts.rows, columns, time, place, limit)
     return Page(tuple(payouts.made(row._mapping) for row in found.rows), found.next_place)
-
-
-def has_payouts(connection: Connection, models: Models) -> bool:
-    """Whether any payout or refund is stored."""
-    return connection.execute(select(models.payouts.c.id).limit(1)).first() is not None
 
 
 # Requests

@@ -132,7 +132,7 @@ def erase(order_id: str, by: str, why: str, dry_run: bool, as_json: bool) -> Non
 
     Exit code 0: erased, or counted. 1: something must stay for now; erase again later. 2: an argument cannot be used.
     """
-    with usable(by="--by", why="--why", order_id="ORDER_ID"):
+    with usable():
         erased = runtime().for_writing("erase()").erasing.erase(order_id, by, why, dry_run=dry_run)
     facts, verb = asdict(erased), "Would erase" if dry_run else "Erased"
     counts = {name: facts[name] for name in ("checkouts", "payouts", "recipients")}

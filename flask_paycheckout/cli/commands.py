@@ -93,7 +93,7 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
     Exit code 0: no event waits any more. 1: some still do.
     """
     shop = runtime().for_writing("deliver()")
-    with usable(order_id="--order"):
+    with usable():
         order_id = order_id and shop.requests.require_order(order_id)
     done = shop.outbox.deliver_waiting(order_id, now=now)
     waiting = shop.outbox.queue.count_waiting(order_id)
@@ -112,11 +112,11 @@ def show(order_id: str, as_json: bool) -> None:
 
     Exit code 0: printed. 1: nothing of this order is stored. 2: this is not a valid order id.
     """
-    with usable(order_id="ORDER_ID"):
+    with usable():
         shop = runtime().for_reading(f"explain({order_id!r})")
         shop.requests.require_order(order_id)
         explanation = explain(shop.checkouts, shop.payouts, order_id)
-    click.echo(json.dumps(explanation.as_dict(), indent=2) if as_json else str(explanation))
+    tell(as_json, explanation.as_dict(), *str(explanation).splitlines())
     is_stored = bool(explanation.attempts or explanation.payouts or explanation.request)
     if is_stored:
         shop.looked(system_user(), order_id, order_id)
@@ -156,7 +156,7 @@ def resolve(
     Exit code 0: decided. 1: the checkout is not stored, or not held. 2: an option is missing or cannot be used.
     """
     require_one(accept, reject, "--accept or --reject")
-    with usable(by="--by", why="--why", as_part="--as-part"):
+    with usable():
         resolve_payment = runtime().for_writing(f"resolve({checkout_id!r})").resolutions.resolve
         checkout = resolve_payment(checkout_id, accept, by, why, as_part=as_part, refund_excess=refund_excess)
     click.echo(visible(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}"))
@@ -176,7 +176,7 @@ def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str) -> None
     used.
     """
     require_one(done, kept, "--done or --kept")
-    with usable(by="--by", why="--why"):
+    with usable():
         shop = runtime().for_writing(f"mark_paid_back({checkout_id!r})")
         checkout = shop.paybacks.mark(checkout_id, by, why, kept)
     money = f"the money of checkout {checkout.checkout_id} of order {checkout.order_id}"

@@ -58,7 +58,7 @@ def read_period(start: str | None, end: str | None, account: str | None = None) 
 
     :raises click.UsageError: one of them cannot be used, or the period ends before it begins.
     """
-    moments = _moment(start, "--from"), _moment(end, "--to")
+    moments = _moment(start, "start"), _moment(end, "end")
     period = Period(*moments, known_account(account))
     if period.start is not None and period.end is not None and period.start >= period.end:
         raise click.UsageError("--from must be before --to, which is not included itself.")
@@ -67,8 +67,8 @@ def read_period(start: str | None, end: str | None, account: str | None = None) 
     return period
 
 
-def _moment(given: str | None, option: str) -> datetime | None:
-    with usable(option):
+def _moment(given: str | None, name: str) -> datetime | None:
+    with usable(name):
         return None if given is None else moment_of(given, runtime().settings.time_zone)
 
 
@@ -77,7 +77,7 @@ def known_account(name: str | None) -> str | None:
 
     :raises click.BadParameter: there is no such account.
     """
-    with usable("--account"):
+    with usable("account"):
         return None if name is None else runtime().for_reading("the merchant account").merchants.require(name)
 
 
@@ -91,17 +91,19 @@ def system_user() -> str:
 
 
 @contextmanager
-def usable(only: str | None = None, /, **options: str) -> Iterator[None]:
+def usable(name: str = "") -> Iterator[None]:
     """Tell a value that cannot be used as click does, with exit code 2.
 
-    :param only: the option that gave it; else `options` has that of each argument, with which a message begins.
+    :param name: of the command's parameter that gave it; by default the first word of the error.
     """
     try:
         yield
     except ValueError as error:
-        message = visible(str(error))
-        option = only or options.get(str(error).partition(" ")[0])
-        raise click.BadParameter(message, param_hint=option) if option else click.UsageError(message) from None
+        context, message = click.get_current_context(), visible(str(error))
+        for given in context.command.params:
+            if given.name == (name or message.partition(" ")[0]):
+                raise click.BadParameter(message, context, given) from None
+        raise click.UsageError(message, context) from None
 
 
 def require_one(one: bool, other: bool, names: str) -> None:

@@ -69,7 +69,7 @@ def refund(
 
     Exit code 0: stored. 1: there is no such money, or less of it is left. 2: an argument cannot be used.
     """
-    with usable(amount="--amount", send="--send", currency="--send", checkout_id="CHECKOUT_ID", by="--by", why="--why"):
+    with usable():
         requests = runtime().for_writing(f"refund({checkout_id!r})").payout_requests
         made = requests.refund_now(checkout_id, amount, by, why, send=send)
     if made is None:
@@ -225,6 +225,6 @@ def _decisions(call: str) -> PayoutDecisions:
 
 
 def _decide(decision: Callable[[], PayoutMixin]) -> None:
-    with usable(by="--by", why="--why"):
+    with usable():
         payout = decision()
     click.echo(visible(f"{payout.kind} {payout.reference} is {payout.status}"))

@@ -45,9 +45,9 @@ def request(
     """
     shop = runtime().for_writing("request()")
     known = known_account(account) or ""
-    with usable("--expires"):
+    with usable("expires"):
         end = None if expires is None else moment_of(expires, shop.settings_of(known).time_zone)
-    with usable(amount="AMOUNT", currency="CURRENCY", title="--title", note="--note", expires="--expires"):
+    with usable():
         made = shop.requests.make(Pay(amount, currency), title, note, end, known, system_user())
     facts = _facts(ListedRequest(made, "unpaid"))
     link = f"Send this link to the person who pays: {facts['url']}"

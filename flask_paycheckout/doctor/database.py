@@ -104,7 +104,7 @@ def _unique_faults(inspector: Inspector, table: Table, indexes: Sequence[Any]) -
     found: list[Any] = [*inspector.get_unique_constraints(table.name, table.schema)]
     found += [index for index in indexes if index["unique"]]
     constraints = [each for each in table.constraints if isinstance(each, UniqueConstraint)]
-    wanted = {_names(each.columns) for each in constraints} | {(each.name,) for each in table.columns if each.unique}
+    wanted = {_names(each.columns) for each in constraints}
     for names in sorted(wanted - {tuple(each["column_names"]) for each in found}):
         yield f".{' and '.join(names)} {'is' if len(names) == 1 else 'together are'} not unique"
 

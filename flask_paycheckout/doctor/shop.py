@@ -14,15 +14,13 @@ from sqlalchemy import QueuePool
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.alarms import Severity
-from flask_paycheckout.books.lists import has_payouts
-from flask_paycheckout.books.payout_alarms import missing_token_text
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import account_option, json_option, known_account
 from flask_paycheckout.database.database_errors import database_text
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database
-from flask_paycheckout.doctor.service import asked, check_accounts, check_service
+from flask_paycheckout.doctor.service import check_accounts, check_service
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
@@ -87,7 +85,6 @@ def examine(shop: Runtime, account: str | None = None) -> Diagnosis:
         _receivers,
         _webhook,
         _deferred,
-        partial(_payouts, account=account),
         partial(_alarms, account=account),
     )
     return Diagnosis(tuple(result for check in checks for result in check(shop)), webhook_address(shop))
@@ -137,19 +134,19 @@ def _web_calls(shop: Runtime) -> Iterator[Check]:
 
 
 def _public_address(shop: Runtime) -> Iterator[Check]:
-    public = shop.settings.public_url
     remedy = "Set PAYCHECKOUT_PUBLIC_URL to the shop's own https address, such as https://shop.example."
-    if is_beside_sandbox(shop) and public is None and not shop.app.config.get("SERVER_NAME"):
-        found = f"{development_address()}, where flask run serves it without --port"
-        yield ok("address", f"{found}; for another port set FLASK_RUN_PORT, or PAYCHECKOUT_PUBLIC_URL")
-        return
-    if public is None and not shop.app.config.get("SERVER_NAME"):
-        yield warning("address", "only requests know the shop's own address; commands and tasks do not", remedy)
+    if not (shop.settings.public_url or shop.app.config.get("SERVER_NAME")):
+        if is_beside_sandbox(shop):
+            found = f"{development_address()}, where flask run serves it without --port"
+            yield ok("address", f"{found}; for another port set FLASK_RUN_PORT, or PAYCHECKOUT_PUBLIC_URL")
+        else:
+            yield warning("address", "only requests know the shop's own address; commands and tasks do not", remedy)
         return
     address = urlsplit(webhook_url())
-    if is_loopback(address.hostname or "") and not is_loopback(urlsplit(shop.settings.base_url).hostname or ""):
+    is_here = is_loopback(address.hostname or "")
+    if is_here and not is_loopback(urlsplit(shop.settings.base_url).hostname or ""):
         yield warning("address", f"the service cannot send webhooks to {address.hostname}", remedy)
-    elif address.scheme != "https" and not is_loopback(address.hostname or ""):
+    elif address.scheme != "https" and not is_here:
         yield warning("address", "plain http: an eavesdropper can use the links to pay and to status pages", remedy)
     else:
         yield ok("address", f"{address.scheme}://{address.netloc}")
@@ -174,9 +171,9 @@ def _order_total(shop: Runtime) -> Iterator[Check]:
 
 
 def _receivers(shop: Runtime) -> Iterator[Check]:
-    """Check that signals are heard in this process; those of payouts only in a shop that has any."""
+    """Check that signals are heard in this process; of those of payouts an alarm tells once there is an event."""
     unheard = shop.receivers.unheard()
-    for name in sorted(NEEDS_RECEIVER if _pays_out(shop) else NEEDS_RECEIVER - OF_PAYOUTS):
+    for name in sorted(NEEDS_RECEIVER - OF_PAYOUTS):
         count, is_payment = len(shop.receivers.of(name)), name == "order_paid"
         if name in unheard:
             remedy = (
@@ -198,19 +195,6 @@ def _receivers(shop: Runtime) -> Iterator[Check]:
             " through db.session fails, since no transaction covers both",
             "Keep orders and payments in one database, or see 'Tables in a second database' in docs/receivers.md.",
         )
-
-
-def _payouts(shop: Runtime, account: str | None) -> Iterator[Check]:
-    """Name the accounts with payouts that are ready, and no access token to send them with."""
-    # An account without keys is told by the check of the accounts.
-    for name in shop.merchants.without_token() if _pays_out(shop) else ():
-        if account in (None, name):
-            found = f"some{f' of account {name}' if name else ''} are ready, and there is no access token for them, so"
-            yield failure("payouts", f"{found} nothing sends them", f"{missing_token_text([name])}.")
-
-
-def _pays_out(shop: Runtime) -> bool:
-    return asked(shop, lambda connection: has_payouts(connection, shop.models), otherwise=False)
 
 
 def _webhook(shop: Runtime) -> Iterator[Check]:

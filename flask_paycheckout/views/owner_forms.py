@@ -96,18 +96,16 @@ class Asked:
 
 def asked_for() -> Asked:
     """Read the filters of this request's address."""
-    names, asked = runtime().merchants.names(), request.args.get("account")
-    days = _day("from"), _day("to")
-    if len(names) < 2:
-        return Asked(None, [], *days)
-    if asked is None or (asked == _ALL_ACCOUNTS and asked not in names):
-        return Asked(None, names, *days)
+    names, account = runtime().merchants.names(), request.args.get("account", _ALL_ACCOUNTS)
+    several = len(names) > 1
+    if not several or account == _ALL_ACCOUNTS:
+        return Asked(None, names if several else [], _day("from"), _day("to"))
     try:
-        account = runtime().merchants.require(asked)
+        runtime().merchants.require(account)
     except ValueError:
         abort(404, "There is no such account.")
     use_settings(partial(runtime().settings_of, account))
-    return Asked(account, names, *days)
+    return Asked(account, names, _day("from"), _day("to"))
 
 
 def chosen(choice: type[_Choice], name: str) -> _Choice | None:
