@@ -22,14 +22,14 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 def make_models(database: ShopDatabase) -> Models:
     """Make the mapped classes in the shop's metadata, or take the shop's own subclasses of the mixins."""
     checkout = mapped(database, CheckoutMixin, "PayCheckoutCheckout")
-    # A shop that moved its payment tables to another bind before there were payouts has them there too.
-    beside = getattr(checkout, "__bind_key__", None)
+    # A shop that has put its checkouts on another bind need not say so of each other table.
+    bind_key = getattr(checkout, "__bind_key__", None)
     models = Models(
         checkout,
         mapped(database, EventMixin, "PayCheckoutEvent"),
-        mapped(database, PayoutMixin, "PayCheckoutPayout", beside),
-        mapped(database, BookingMixin, "PayCheckoutBooking", beside),
-        mapped(database, RequestMixin, "PayCheckoutRequest", beside),
+        mapped(database, PayoutMixin, "PayCheckoutPayout", bind_key),
+        mapped(database, BookingMixin, "PayCheckoutBooking", bind_key),
+        mapped(database, RequestMixin, "PayCheckoutRequest", bind_key),
         day_table(table_of(checkout)),
     )
     # Now, so that migrations and `create_all` include the tables to which no class is mapped.

@@ -18,7 +18,7 @@ _ABANDONED, _PENDING, _REMINDER = "order_abandoned", "order_pending", "payment_r
 
 @dataclass(frozen=True, eq=False)
 class OrderSuperseding:
-    """Compares events with the present state of their orders.
+    """The `events.Superseding` of one app.
 
     `order_abandoned` is superseded while the order is created, pending, part, held or paid; `order_pending` once the
     order is paid or held, or its own checkout is decided; `payment_reminder` once money is on its way, held or here, or
@@ -30,11 +30,7 @@ class OrderSuperseding:
     answers: ShopAnswers
 
     def has_happened_to(self, event: HeldEvent | EventMixin, connection: Connection | None = None) -> bool:
-        """Whether this event is no longer true.
-
-        :param connection: a transaction in which the order's checkouts are locked, so that the answer stays right until
-            it ends. SQLite has no row locks; there it must have written before. None for a look without locks.
-        """
+        """See `Superseding`."""
         if event.name not in (_ABANDONED, _PENDING, _REMINDER):
             return False
         if connection is not None:
@@ -52,5 +48,5 @@ class OrderSuperseding:
         return bool(self.checkouts.rows(select(c.id).where(overtaken).limit(1), connection))
 
     def is_unwanted(self, event: HeldEvent) -> bool:
-        """Whether the shop wants no payment any more that it would remind of; asked in a transaction of its own."""
+        """See `Superseding`."""
         return event.name == _REMINDER and not self.answers.is_payable(event.order_id)
