@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask_paycheckout.client import FiatItem
+from flask_paycheckout.client import FiatItem, PayoutBank
 from tests.interface.test_interface import listed
 
 AT = "2026-01-01T10:00:00.000Z"
@@ -38,6 +38,7 @@ DEPOSIT = record(
     paymentCrypto={"network": "polygon", "hops": [1, {"a": None}]},
     expiredAt="2026-01-01T11:15:00+02:00",
 )
+LINK = record("POST /v1/checkout", id="chk_1", url="https://pay.example.com/checkout/chk_1")
 USER = record(
     "POST /v1/auth/verify-login",
     "data.user",
@@ -47,11 +48,13 @@ USER = record(
     credentials={"key": "canary-credentials"},
 )
 FIAT = record("GET /v1/disbursement/fiat/{disbursementId}", disbursementId="d1", reference="ref-1", note="thanks")
+BATCH = record("POST /v2/disbursement/fiat", disburseData=[FIAT])
 FIAT_METHOD = record("GET /v1/disbursement/fiat/payment-method", "data[]")
 CRYPTO_DISBURSEMENT = record("POST /v1/disbursement/crypto", "data.disburseData[]", amount=0.000000000000000001)
 RECIPIENT = record("GET /v1/recipient/{id}", id="r1", name="Bo")
 PAYMENT = record("POST /v2/payment", paymentId="p1")
 PERSON: dict[str, Any] = {"name": "Bo", "email": "b@c.d", "address": "1 Rue", "city": "Lyon", "post_code": "69001"}
+ACCOUNT = PayoutBank(bank_name="First", account_name="Bo", account_number="canary-12", bank_code="first_bank")
 ITEMS = [FiatItem(amount=1, recipient_id="r1", reference="ref-1")]
 QUOTE = record("GET /v2/payment/quote")
 CURRENCY = record("GET /v1/reference/currencies", "data[]")

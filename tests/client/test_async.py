@@ -18,7 +18,6 @@ from flask_paycheckout.client import (
     PaymentsClient,
     TransportFailed,
 )
-from flask_paycheckout.client.resource import Resource
 from flask_paycheckout.totals import Pay
 from tests.client import samples
 from tests.client.samples import DEPOSIT
@@ -62,32 +61,27 @@ def using(use: Use, *answers: Any, **options: Any) -> tuple[Any, list[httpx.Requ
 
 
 def test_both_clients_have_the_same_parts_and_methods() -> None:
-    clients = PaymentsClient(BASE_URL), AsyncPaymentsClient(BASE_URL)
-    names = [{name for name in dir(client) if not name.startswith("_")} for client in clients]
-    assert names[0] == names[1]
-    parts = [name for name in names[0] if isinstance(getattr(clients[0], name), Resource)]
-    assert len(parts) == 8
-    for name in parts:
-        assert type(getattr(clients[0], name)) is type(getattr(clients[1], name))
+    blocking, awaited = (
+        {name: type(getattr(client, name)) for name in dir(client) if not name.startswith("_")}
+        for client in (PaymentsClient(BASE_URL), AsyncPaymentsClient(BASE_URL))
+    )
+    assert blocking == awaited
 
 
 def test_a_list_is_walked_and_its_pages_follow_each_other() -> None:
-    first, second = success(paged(samples.RECIPIENT, total_pages=2)), paged({"id": "r2"}, page=2, total_pages=2)
+    pages = [success(paged({"id": f"r{number}"}, page=number, total_pages=2)) for number in (1, 2)]
 
-    async def walk(client: AsyncPaymentsClient) -> list[str]:
-        return [found.id async for found in client.recipients.iterate(sort="-createdAt")]
-
-    async def follow(client: AsyncPaymentsClient) -> list[str]:
+    async def read(client: AsyncPaymentsClient) -> list[str]:
+        walked = [found.id async for found in client.recipients.iterate(sort="-createdAt")]
         page = await client.recipients.list(search="Bo")
         following = await client.next_page(page)
         assert following is not None
         assert await client.next_page(following) is None
-        return [*(found.id for found in page), *(found.id for found in following)]
+        return [*walked, *(found.id for found in (*page, *following))]
 
-    for use in (walk, follow):
-        found, requests = using(use, first, success(second))
-        assert (found, len(requests)) == (["r1", "r2"], 2)
-    assert requests[1].url.query == b"search=Bo&page=2"
+    found, requests = using(read, *pages, *pages)
+    assert found == ["r1", "r2", "r1", "r2"]
+    assert [request.url.query for request in requests[2:]] == [b"search=Bo", b"search=Bo&page=2"]
 
 
 def test_reads_are_tried_again_and_money_is_not() -> None:

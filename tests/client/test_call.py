@@ -34,21 +34,13 @@ def test_an_unknown_write_is_sent_once_and_may_move_money() -> None:
 
 
 @pytest.mark.parametrize(
-    "call",
-    [
-        ("GET", "x"),
-        ("GET", "/a b"),
-        ("GET", "/a?b=c"),
-        ("GET", "/a/../b"),
-        ("GET", "//a"),
-        ("GET", "/é"),
-    ],
-    ids=repr,
+    "path",
+    ["x", "/a b", "/a?b=c", "/a/../b", "//a", "/é"],
 )
-def test_what_could_go_elsewhere_is_not_sent(call: tuple[str, str]) -> None:
+def test_what_could_go_elsewhere_is_not_sent(path: str) -> None:
     script = Script(success({}))
     with pytest.raises(ValueError, match="must"):
-        Shop(script).call(*call)
+        Shop(script).call("GET", path)
     assert script.requests == []
 
 

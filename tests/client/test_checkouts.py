@@ -8,9 +8,8 @@ import pytest
 from flask_paycheckout.client import CheckoutLink, TransportFailed
 from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.totals import Pay, Receive, Total
+from tests.client.samples import LINK
 from tests.client.wire import Script, Shop, success
-
-LINK = {"id": "chk_1", "url": "https://pay.example.com/checkout/chk_1"}
 
 
 @pytest.mark.parametrize(

@@ -9,21 +9,10 @@ import pytest
 
 from flask_paycheckout.client import BearerToken, PaymentsClient
 from tests.client.samples import DEPOSIT
-from tests.client.wire import ACCESS_TOKEN, CLIENT_SECRET, Script, http, says, success
+from tests.client.wire import ACCESS_TOKEN, BASE_URL, Script, Shop, http, says, success
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve
-
-
-def make(**options: Any) -> PaymentsClient:
-    options = {
-        "client_id": "shop-1",
-        "client_secret": CLIENT_SECRET,
-        "access_token": ACCESS_TOKEN,
-        "retries": 0,
-        **options,
-    }
-    return PaymentsClient("https://api.example.com", **options)
 
 
 @pytest.mark.parametrize(
@@ -39,13 +28,13 @@ def test_wrong_arguments_are_named_and_secrets_not_shown(
     options: dict[str, Any], kind: type[Exception], fault: str
 ) -> None:
     with pytest.raises(kind, match=fault) as caught:
-        make(**options)
+        Shop(Script(b""), **options)
     assert "canary" not in str(caught.value)
 
 
 def test_a_signer_of_ones_own_signs_alone() -> None:
     script = Script(success(DEPOSIT))
-    make(signer=BearerToken("mine"), transport=httpx.MockTransport(script)).deposits.get("c")
+    Shop(script, signer=BearerToken("mine")).deposits.get("c")
     assert script.requests[0].headers["authorization"] == "Bearer mine"
     assert "x-signature" not in script.requests[0].headers
 
@@ -60,7 +49,7 @@ def test_a_signer_of_ones_own_signs_alone() -> None:
 )
 def test_another_form_of_the_authorization_header_can_be_had(access_token: Any, header: str) -> None:
     script = Script(success([]))
-    make(access_token=access_token, transport=httpx.MockTransport(script)).fiat_disbursements.payment_methods()
+    Shop(script, access_token=access_token).fiat_disbursements.payment_methods()
     assert script.requests[0].headers["authorization"] == header
 
 
@@ -72,8 +61,9 @@ class Counted(httpx.MockTransport):
 
 
 def test_a_closed_client_says_so_and_leaves_a_given_transport_open() -> None:
-    transport = Counted(Script(success(DEPOSIT)))
-    with make(transport=transport) as client:
+    script = Script(success(DEPOSIT))
+    transport = Counted(script)
+    with Shop(script, transport=transport) as client:
         client.deposits.get("c")
     client.close()
     assert transport.closed == 0
@@ -82,7 +72,7 @@ def test_a_closed_client_says_so_and_leaves_a_given_transport_open() -> None:
 
 
 def test_it_shows_where_it_points() -> None:
-    assert repr(make()) == "<PaymentsClient https://api.example.com>"
+    assert repr(PaymentsClient(BASE_URL)) == "<PaymentsClient https://api.example.com>"
 
 
 FORKING = """

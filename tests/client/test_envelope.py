@@ -1,17 +1,14 @@
 from __future__ import annotations
 
-import json
 import time
 from decimal import Decimal
 from typing import Any
 
-import httpx
 import pytest
 
 from flask_paycheckout.client import Invalid
 from flask_paycheckout.client.envelope import Unreadable, data_of, envelope_of, status_code_of
-from tests.client.samples import DEPOSIT
-from tests.client.wire import Script, Shop, success
+from tests.client.wire import Script, Shop, refusal
 
 BOMB = 100_000
 
@@ -20,10 +17,6 @@ def data_in(body: bytes) -> Any:
     envelope = envelope_of(body)
     status_code_of(envelope)
     return data_of(envelope)
-
-
-def asked(answer: bytes | httpx.Response) -> object:
-    return Shop(Script(answer), count=0).deposits.get("x")
 
 
 @pytest.mark.parametrize(
@@ -86,11 +79,6 @@ def test_numbers_are_exact_or_nothing(text: str, value: object) -> None:
 )
 def test_odd_error_texts_are_still_refusals(said: object, read: str | None) -> None:
     with pytest.raises(Invalid) as caught:
-        asked(json.dumps({"statusCode": 400, "error": said, "message": said}).encode())
+        Shop(Script(refusal(400, said, said))).deposits.get("x")
     assert caught.value.message == read
     assert caught.value.error == read
-
-
-def test_the_body_decides_whatever_the_http_status_says() -> None:
-    deposit = Shop(Script(httpx.Response(500, content=success(DEPOSIT))), count=0).deposits.get("chk_1")
-    assert deposit.status == "completed"

@@ -8,7 +8,6 @@ import pytest
 
 from flask_paycheckout import Pay
 from flask_paycheckout.client import (
-    FiatItem,
     Invalid,
     NotFound,
     OutcomeUnknown,
@@ -19,25 +18,8 @@ from flask_paycheckout.client import (
     TransportFailed,
     Unauthorized,
 )
-from flask_paycheckout.client.errors import refusal_for
+from tests.client.samples import ITEMS
 from tests.client.wire import Script, Shop, refusal
-
-
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (400, Invalid),
-        (401, Unauthorized),
-        (403, Unauthorized),
-        (404, NotFound),
-        (429, RateLimited),
-        (499, Invalid),
-        (500, ServiceFault),
-    ],
-)
-def test_each_status_code_has_its_error(status: int, kind: type[RequestRefused]) -> None:
-    assert refusal_for(status) is kind
-
 
 ERRORS = [
     TransportFailed("GET /x", "gone", 3.0, request_sent=False),
@@ -63,7 +45,12 @@ def test_what_a_stranger_says_stays_short_and_on_one_line() -> None:
     assert len(repr(error)) < 800
 
 
-_FAILURES: dict[str, bytes | Exception] = {
+_KINDS: dict[str | int, type[RequestRefused]] = {
+    **dict.fromkeys((400, 409, 422, 499), Invalid),
+    **dict.fromkeys((401, 403), Unauthorized),
+    **{404: NotFound, 429: RateLimited, 500: ServiceFault, 503: ServiceFault},
+}
+_FAILURES: dict[str | int, bytes | Exception] = {
     "nobody-there": httpx.ConnectError("refused"),
     "connecting-too-slow": httpx.ConnectTimeout("slow"),
     "hung-up": httpx.RemoteProtocolError("gone"),
@@ -71,44 +58,30 @@ _FAILURES: dict[str, bytes | Exception] = {
     "no-answer": httpx.ReadTimeout("slow"),
     "garbage": b"<html>502 Bad Gateway</html>",
     "no-data": b'{"statusCode": 200}',
-    **{str(status): refusal(status) for status in (400, 401, 403, 404, 409, 422, 429, 500, 503)},
+    **{status: refusal(int(status)) for status in _KINDS},
 }
 _NEVER_ARRIVED = {"nobody-there", "connecting-too-slow"}
-_NOT_NOW = {"401", "429"}
-_REFUSED = {"400", "403", "404", "409", "422"} | _NOT_NOW
+_NOT_NOW = {401, 429}
+_REFUSED = {failure for failure, kind in _KINDS.items() if kind is not ServiceFault}
 
 
-def _failure_of(use: Callable[[Shop], object], failure: str) -> PaymentsError:
+@pytest.mark.parametrize("failure", _FAILURES)
+@pytest.mark.parametrize(
+    ("use", "lost", "may_be_repeated"),
+    [
+        pytest.param(lambda s: s.fiat_disbursements.create("USD", ITEMS), "unknown", False, id="fiat"),
+        pytest.param(lambda s: s.recipients.delete("r"), "unknown", False, id="recipient"),
+        pytest.param(lambda s: s.checkouts.create(Pay(1, "USD")), "unknown", True, id="checkout"),
+        pytest.param(lambda s: s.deposits.get("d"), "no", True, id="read"),
+        pytest.param(lambda s: s.fiat_disbursements.find(["ref-1"]), "no", True, id="look-up"),
+    ],
+)
+def test_a_call_says_whether_it_may_have_been_carried_out(
+    use: Callable[[Shop], object], lost: str, may_be_repeated: bool, failure: str | int
+) -> None:
     with pytest.raises(PaymentsError) as caught:
         use(Shop(Script(_FAILURES[failure]), count=0))
-    return caught.value
-
-
-@pytest.mark.parametrize("failure", _FAILURES)
-@pytest.mark.parametrize(
-    "create",
-    [
-        lambda s: s.fiat_disbursements.create("USD", [FiatItem(amount=1, recipient_id="r", reference="ref-1")]),
-        lambda s: s.recipients.delete("r"),
-    ],
-    ids=["fiat", "recipient"],
-)
-def test_a_create_says_whether_it_may_have_been_carried_out(create: Callable[[Shop], object], failure: str) -> None:
-    error = _failure_of(create, failure)
-    assert error.carried_out == ("no" if failure in _REFUSED | _NEVER_ARRIVED else "unknown")
-    assert error.retryable is (failure in _NOT_NOW | _NEVER_ARRIVED)
-
-
-@pytest.mark.parametrize("failure", _FAILURES)
-@pytest.mark.parametrize(
-    ("use", "lost"),
-    [
-        pytest.param(lambda s: s.deposits.get("d"), "no", id="read"),
-        pytest.param(lambda s: s.fiat_disbursements.find(["ref-1"]), "no", id="look-up"),
-        pytest.param(lambda s: s.checkouts.create(Pay(1, "USD")), "unknown", id="checkout"),
-    ],
-)
-def test_a_call_that_may_be_repeated_says_so(use: Callable[[Shop], object], lost: str, failure: str) -> None:
-    error = _failure_of(use, failure)
-    assert error.carried_out == ("no" if failure in _REFUSED | _NEVER_ARRIVED else lost)
-    assert error.retryable is (failure not in _REFUSED - _NOT_NOW)
+    assert isinstance(caught.value, _KINDS.get(failure, TransportFailed))
+    certain = failure in _REFUSED | _NEVER_ARRIVED
+    assert caught.value.carried_out == ("no" if certain else lost)
+    assert caught.value.retryable is (failure in _NOT_NOW | _NEVER_ARRIVED or (may_be_repeated and not certain))

@@ -11,13 +11,12 @@ import pytest
 
 import flask_paycheckout.client
 from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.client.resource import Resource
 from flask_paycheckout.sandbox import create_sandbox
 from tests.serving import served
 
 WRITTEN = "http://127.0.0.1:8790"
-RESOURCES = "flask_paycheckout.client.resources."
-_EVERYTHING = [(name, getattr(PaymentsClient(WRITTEN), name)) for name in dir(PaymentsClient(WRITTEN))]
-PARTS = {name: type(part) for name, part in _EVERYTHING if type(part).__module__.startswith(RESOURCES)}
+PARTS = {name: type(part) for name, part in vars(PaymentsClient(WRITTEN)).items() if isinstance(part, Resource)}
 
 
 @pytest.fixture

@@ -10,14 +10,10 @@ from flask_paycheckout.client import (
     NewRecipient,
     NotFound,
     OutcomeUnknown,
-    PayoutBank,
     TransportFailed,
 )
-from tests.client.samples import FIAT
+from tests.client.samples import ACCOUNT, BATCH, FIAT
 from tests.client.wire import Script, Shop, refusal, success
-
-BANK = PayoutBank(bank_name="First", account_name="Bo", account_number="canary-12", bank_code="first_bank")
-BATCH = {"totalRecipient": 1, "disburseData": [FIAT], "sumFees": 1.25, "sumAmount": 125.5}
 
 
 def item(**changed: Any) -> FiatItem:
@@ -29,7 +25,7 @@ def item(**changed: Any) -> FiatItem:
     [
         (item(amount="1.005"), ValueError, r"items\[1\]\.amount 1.005 has more decimals than USD has \(2\)"),
         (item(recipient_id=None), ValueError, r"items\[1\]\.recipient_id or items\[1\]\.recipient must be given"),
-        (item(recipient=NewRecipient(bank=BANK)), ValueError, r"and not both"),
+        (item(recipient=NewRecipient(bank=ACCOUNT)), ValueError, r"and not both"),
         ({"amount": 1}, TypeError, r"items\[1\] must be a FiatItem, not dict"),
     ],
 )

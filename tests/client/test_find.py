@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import httpx
@@ -11,11 +11,13 @@ from hypothesis import given, strategies as st
 
 from flask_paycheckout.client import ServiceFault, TransportFailed
 from tests.client.test_paging import Shelf, in_every_form
-from tests.client.wire import Shop, refusal, steady, success
+from tests.client.wire import Script, Shop, refusal, steady, success
 
 
 class Books(Shelf):
     """A service with so many payouts, and others that are made before each page behind page 1 is read."""
+
+    refuses_large_pages = False
 
     def __init__(self, total: int, *, array: bool = False, most: int = 100, added: Iterable[int] = ()) -> None:
         more = iter(added)
@@ -27,7 +29,6 @@ class Books(Shelf):
             change=lambda shelf: shelf.makes(next(more, 0)),
             times=10**9,
         )
-        self.refuses_large_pages = False
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         assert request.url.params["sort"] == "-createdAt"
@@ -91,20 +92,15 @@ def test_a_service_whose_pages_are_smaller_is_read_by_its_own() -> None:
 
 
 def test_a_page_that_fails_is_no_payout_that_is_missing() -> None:
-    books, fails = Books(300), httpx.Response(200, content=refusal(500))
-    answers = iter([books, books])
+    books = Books(300)
 
     def service(request: httpx.Request) -> httpx.Response:
-        answer: Callable[[httpx.Request], httpx.Response] = next(answers, lambda _: fails)
-        return answer(request)
+        return books(request) if len(books.read) < 2 else httpx.Response(200, content=refusal(500))
 
     with pytest.raises(ServiceFault):
         Shop(service, count=0).fiat_disbursements.find(["ref-5"])
 
 
 def test_data_without_any_field_is_no_payout_that_is_missing() -> None:
-    def service(request: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, content=success({}))
-
     with pytest.raises(TransportFailed, match="does not say whether there are records"):
-        Shop(service, count=0).fiat_disbursements.find(["ref-5"])
+        Shop(Script(success({})), count=0).fiat_disbursements.find(["ref-5"])

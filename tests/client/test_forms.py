@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
 import pytest
 
 from flask_paycheckout.client import FiatItem, PaymentsClient
 from flask_paycheckout.testing import Sandbox
 from tests.client.samples import RECIPIENT
-from tests.client.wire import Script, paged, success
+from tests.client.wire import Script, Shop, paged, success
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
 
@@ -18,11 +17,8 @@ pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
 def called(answer: Any, use: Any, **options: Any) -> str:
     """The method and target of the one call that is made."""
     script = Script(answer)
-    client = PaymentsClient(
-        "https://api.test", client_id="c", client_secret="s", transport=httpx.MockTransport(script), **options
-    )
     # Another budget keeps the forms.
-    use(client.within(3))
+    use(Shop(script, **options).within(3))
     (request,) = script.requests
     return f"{request.method} {request.url.raw_path.decode()}"
 
@@ -61,14 +57,10 @@ def test_every_form_of_the_list_is_read_whole(form: str) -> None:
         if form != "record":
             # An empty list shows nothing at all in that form, from which a look-up concludes nothing; see test_find.
             assert payouts.find(["r-1"]) == {}
-        made = [payouts.create("USD", [_item(number)]).disburse_data[0] for number in range(7)]
-        ids = [one.disbursement_id for one in made]
+        items = [FiatItem(amount=5, recipient_id="5a6d00000000000000000101", reference=f"r-{n}") for n in range(7)]
+        ids = [payouts.create("USD", [item]).disburse_data[0].disbursement_id for item in items]
         assert [one.disbursement_id for one in payouts.iterate(limit=3)] == ids
         assert [one.disbursement_id for one in payouts.list(limit=3, page=2).docs] == ids[3:6]
         assert [one.disbursement_id for one in payouts.list(disbursement_id=ids[4]).docs] == ids[4:5]
         assert payouts.find(["r-0", "nothing"]).keys() == {"r-0"}
     sandbox.transport.close()
-
-
-def _item(number: int) -> FiatItem:
-    return FiatItem(amount=5, recipient_id="5a6d00000000000000000101", reference=f"r-{number}")

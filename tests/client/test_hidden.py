@@ -6,7 +6,7 @@ import pickle
 import pytest
 from hypothesis import given, strategies as st
 
-from flask_paycheckout.client.hidden import AccountNumber, Hidden, Sealed, hide
+from flask_paycheckout.client.hidden import AccountNumber, Hidden, hide
 from flask_paycheckout.client.sending import _encode
 from tests.client.wire import steady
 
@@ -27,11 +27,6 @@ def test_it_is_sent_like_any_other_and_nothing_else_slips_through() -> None:
     assert _encode({"a": Hidden("x")}) == b'{"a":"x"}'
     with pytest.raises(TypeError, match="object is no JSON"):
         _encode({"a": object()})
-
-
-def test_a_sealed_body_tells_its_size() -> None:
-    assert repr(Sealed(b"canary")) == "<6 bytes>"
-    assert Sealed(b"canary") == b"canary"
 
 
 @steady

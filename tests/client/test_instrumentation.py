@@ -8,21 +8,17 @@ import httpx
 import pytest
 
 from tests.client.samples import DEPOSIT
-from tests.client.wire import RawServer, client_of, http, says, success
+from tests.client.wire import client_of, http, says, success
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve
 
 
-@pytest.fixture
-def server(serve: Serve) -> RawServer:
-    return serve(says(http(success(DEPOSIT))))
-
-
 @pytest.mark.parametrize(("kind", "name"), [(httpx.Client, "send"), (httpx.HTTPTransport, "handle_request")])
 def test_every_call_over_a_socket_is_sent_by_httpx(
-    server: RawServer, monkeypatch: pytest.MonkeyPatch, kind: type, name: str
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, kind: type, name: str
 ) -> None:
+    server = serve(says(http(success(DEPOSIT))))
     seen, real = list[str](), getattr(kind, name)
 
     def watched(self: Any, request: httpx.Request, **options: Any) -> Any:

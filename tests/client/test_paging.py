@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,26 +21,23 @@ def doc(number: int) -> dict[str, Any]:
     return {"disbursementId": f"d{number}", "status": "pending", "reference": f"ref-{number}", "createdAt": created}
 
 
+@dataclass
 class Shelf:
     """A service's list of disbursements, one made each minute.
 
     It may change before each of the first `times` pages behind page 1.
     """
 
-    def __init__(
-        self,
-        total: int,
-        *,
-        array: bool = False,
-        ignores_paging: bool = False,
-        most: int = 1000,
-        sort: Sort = "createdAt",
-        change: Callable[[Shelf], None] = lambda shelf: None,
-        times: int = 1,
-    ) -> None:
-        self.stored, self.read, self._made = list(range(total)), list[int](), total
-        self._array, self._ignores_paging, self._most = array, ignores_paging, most
-        self._sort, self._change, self._times = sort, change, times
+    total: int
+    array: bool = False
+    ignores_paging: bool = False
+    most: int = 1000
+    sort: Sort = "createdAt"
+    change: Callable[[Shelf], None] = lambda shelf: None
+    times: int = 1
+
+    def __post_init__(self) -> None:
+        self.stored, self.read, self._made = list(range(self.total)), list[int](), self.total
 
     def makes(self, records: int) -> None:
         self.stored += range(self._made, self._made + records)
@@ -47,22 +45,22 @@ class Shelf:
 
     @property
     def ordered(self) -> list[int]:
-        return self.stored[::-1] if self._sort.startswith("-") else list(self.stored)
+        return self.stored[::-1] if self.sort.startswith("-") else list(self.stored)
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         page = int(request.url.params.get("page", "1"))
-        limit = min(self._most, int(request.url.params.get("limit", "10")))
-        if page > 1 and self._times:
-            self._times -= 1
-            self._change(self)
+        limit = min(self.most, int(request.url.params.get("limit", "10")))
+        if page > 1 and self.times:
+            self.times -= 1
+            self.change(self)
         self.read.append(page)
-        shown = self.ordered if self._ignores_paging else self.ordered[(page - 1) * limit : page * limit]
+        shown = self.ordered if self.ignores_paging else self.ordered[(page - 1) * limit : page * limit]
         docs, total = [doc(number) for number in shown], len(self.stored)
         envelope = paged(*docs, page=page, total_pages=-(-total // limit), limit=limit, totalDocs=total)
-        return httpx.Response(200, content=success(docs if self._array else envelope))
+        return httpx.Response(200, content=success(docs if self.array else envelope))
 
     def walked(self, limit: int) -> list[str]:
-        return ids(Shop(self).fiat_disbursements.iterate(limit=limit, sort=self._sort))
+        return ids(Shop(self).fiat_disbursements.iterate(limit=limit, sort=self.sort))
 
 
 def ids(found: Iterator[FiatDisbursement]) -> list[str]:

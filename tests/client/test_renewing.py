@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import httpx
 import pytest
 
-from flask_paycheckout.client import PaymentsClient, Unauthorized
+from flask_paycheckout.client import Unauthorized
 from tests.client import samples
-from tests.client.wire import refusal, success
-
-BATCH = success({"disburseData": [samples.FIAT]})
+from tests.client.wire import Shop, refusal, success
 
 
 class Service:
@@ -26,16 +23,14 @@ class Service:
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.tokens.append(request.headers["authorization"].removeprefix("Bearer "))
         good = self.tokens[-1] == self.valid
-        return httpx.Response(200, content=BATCH if good else refusal(self.status, message=self.tokens[-1]))
-
-
-def client_with(service: Callable[[httpx.Request], httpx.Response], ask: Callable[[], str]) -> PaymentsClient:
-    return PaymentsClient("https://api.example.com", access_token=ask, transport=httpx.MockTransport(service))
+        return httpx.Response(
+            200, content=success(samples.BATCH) if good else refusal(self.status, message=self.tokens[-1])
+        )
 
 
 def test_a_token_that_ran_out_is_asked_for_again_and_then_kept() -> None:
     tokens, service = iter(["canary-1", "canary-2"]), Service("canary-2")
-    client = client_with(service, lambda: next(tokens))
+    client = Shop(service, access_token=lambda: next(tokens))
     for _ in range(2):
         assert client.fiat_disbursements.create("USD", samples.ITEMS).disburse_data
     assert service.tokens == ["canary-1", "canary-2", "canary-2"]
@@ -44,7 +39,7 @@ def test_a_token_that_ran_out_is_asked_for_again_and_then_kept() -> None:
 @pytest.mark.parametrize(("status", "sent"), [(401, ["canary-1", "canary-2"]), (403, ["canary-1"])])
 def test_it_is_asked_for_once_in_a_call_and_after_a_401_only(status: int, sent: list[str]) -> None:
     tokens, service = (f"canary-{number}" for number in count(1)), Service("another", status)
-    client = client_with(service, lambda: next(tokens))
+    client = Shop(service, access_token=lambda: next(tokens))
     with pytest.raises(Unauthorized) as caught:
         client.fiat_disbursements.create("USD", samples.ITEMS)
     assert service.tokens == sent
@@ -61,7 +56,7 @@ def test_when_there_is_no_other_token_the_refusal_tells_why() -> None:
             raise LookupError("nobody is logged in") from None
 
     with pytest.raises(Unauthorized) as caught:
-        client_with(Service("another"), ask).fiat_disbursements.create("USD", samples.ITEMS)
+        Shop(Service("another"), access_token=ask).fiat_disbursements.create("USD", samples.ITEMS)
     assert (caught.value.carried_out, caught.value.retryable) == ("no", True)
     assert isinstance(caught.value.__cause__, LookupError)
 
@@ -73,13 +68,13 @@ def test_of_many_threads_that_are_refused_together_one_asks() -> None:
         if request.headers["authorization"] == "Bearer old":
             together.wait(60)
             return httpx.Response(200, content=refusal(401))
-        return httpx.Response(200, content=BATCH)
+        return httpx.Response(200, content=success(samples.BATCH))
 
     def ask() -> str:
         asked.append("new" if asked else "old")
         return asked[-1]
 
-    client = client_with(service, ask)
+    client = Shop(service, access_token=ask)
     with ThreadPoolExecutor(4) as threads:
         for call in [threads.submit(client.fiat_disbursements.create, "USD", samples.ITEMS) for _ in range(4)]:
             call.result()

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from flask_paycheckout.client import Bank, NotFound, Page, PaymentsClient, TransportFailed
-from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.references.data import BANKS
+from flask_paycheckout.client import NotFound, TransportFailed
 from tests.client import samples
 from tests.client.samples import DEPOSIT
 from tests.client.wire import ACCESS_TOKEN, CLIENT_SECRET, Script, Shop, paged, refusal, success
@@ -20,8 +18,6 @@ from tests.client.wire import ACCESS_TOKEN, CLIENT_SECRET, Script, Shop, paged, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
-BATCH = success({"disburseData": [samples.FIAT]})
 
 TIMED: list[Callable[[Shop], object]] = [
     lambda c: c.deposits.get("chk_1", timeout=3),
@@ -53,7 +49,7 @@ def test_a_time_budget_that_is_none_is_refused(timeout: float) -> None:
 
 
 def test_payouts_that_may_have_been_sent_are_all_named_and_not_sent_again() -> None:
-    script = Script(httpx.ConnectError("refused"), httpx.ReadTimeout("late"), BATCH)
+    script = Script(httpx.ConnectError("refused"), httpx.ReadTimeout("late"), success(samples.BATCH))
     with pytest.raises(TransportFailed) as caught:
         Shop(script).fiat_disbursements.create("USD", [*samples.ITEMS, replace(samples.ITEMS[0], reference="ref-2")])
     assert (len(script.requests), caught.value.carried_out) == (2, "unknown")
@@ -61,7 +57,7 @@ def test_payouts_that_may_have_been_sent_are_all_named_and_not_sent_again() -> N
 
 
 def test_requests_are_logged_without_secrets(caplog: pytest.LogCaptureFixture) -> None:
-    script = Script(success(DEPOSIT), refusal(404), success(paged(samples.RECIPIENT)), BATCH)
+    script = Script(success(DEPOSIT), refusal(404), success(paged(samples.RECIPIENT)), success(samples.BATCH))
     shop = Shop(script)
     with caplog.at_level(logging.DEBUG, "flask_paycheckout.client"):
         shop.deposits.get("a/b")
@@ -82,20 +78,16 @@ def test_requests_are_logged_without_secrets(caplog: pytest.LogCaptureFixture) -
 @pytest.mark.parametrize(("app", "rest"), [(None, ""), ("my-shop/2.3", " my-shop/2.3")])
 def test_the_user_agent_names_version_and_app(app: str | None, rest: str) -> None:
     script = Script(success(DEPOSIT))
-    client = PaymentsClient(
-        "https://a.example", client_id="c", client_secret="s", app=app, transport=httpx.MockTransport(script)
-    )
-    client.within(3).deposits.get("chk_1")
+    Shop(script, app=app).within(3).deposits.get("chk_1")
     assert script.requests[0].headers["user-agent"] == f"flask-paycheckout/{version('flask-paycheckout')}{rest}"
 
 
 def test_the_banks_beyond_one_page_are_read() -> None:
-    app = create_sandbox(unknowns={"limit_maximum": "25", "limit_above_maximum": "clamped"})
-    client = PaymentsClient("http://127.0.0.1:8790", transport=httpx.WSGITransport(app=app))
+    script = Script(*(success(paged(samples.BANK, page=number, total_pages=2)) for number in (1, 2)))
+    shop = Shop(script)
     with pytest.warns(DeprecationWarning, match="payment_methods"):
-        page: Page[Bank] | None = client.references.banks(limit=100)
-    found = list[Bank]()
-    while page is not None:
-        found += page.docs
-        page = client.next_page(page)
-    assert [(bank.name, bank.payment_code) for bank in found] == [(bank.name, bank.payment_code) for bank in BANKS]
+        page = shop.references.banks(currency="EUR")
+    following = shop.next_page(page)
+    assert following is not None
+    assert (following.page, shop.next_page(following)) == (2, None)
+    assert script.requests[1].url.query == b"currency=EUR&page=2"

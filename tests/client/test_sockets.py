@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tests.client.conftest import Serve
 
 GOOD = http(success(DEPOSIT))
-BUDGET = 0.4
 
 
 def test_a_connection_that_broke_is_not_used_again(serve: Serve) -> None:

@@ -9,7 +9,7 @@ import pytest
 from flask_paycheckout.client import PaymentsClient, TransportFailed
 from tests.client.access import access_of
 from tests.client.samples import DEPOSIT
-from tests.client.wire import CLIENT_ID, CLIENT_SECRET, Script, Shop, Watch, success
+from tests.client.wire import Script, Shop, success
 
 
 @pytest.mark.parametrize(
@@ -40,18 +40,15 @@ def test_a_useless_base_url_is_refused_with_its_fault(base_url: str, fault: str)
 )
 def test_calls_go_below_the_base_url_and_are_signed_as_sent(base_url: str, url: str) -> None:
     script = Script(success(DEPOSIT))
-    keys = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET}
-    with PaymentsClient(base_url, transport=httpx.MockTransport(script), **keys) as client:  # type: ignore[arg-type]
-        client.deposits.sandbox_update("a?b%2F é", "completed")
+    Shop(script, base_url=base_url).deposits.sandbox_update("a?b%2F é", "completed")
     assert str(script.requests[0].url) == f"{url}a%3Fb%252F%20%C3%A9"
     assert access_of(script.requests[0]) == "signed"
 
 
 def test_every_attempt_is_signed_anew() -> None:
-    script, watch = Script(b"<html>", success(DEPOSIT)), Watch(wall=1000.0)
-    watch.pace = type(watch.pace)(watch.pace.wall, watch.pace.elapsed, lambda _: watch.sleep(7.0), watch.pace.chance)
-    Shop(script, watch=watch).deposits.get("c")
-    assert [request.headers["x-timestamp"] for request in script.requests] == ["1000", "1007"]
+    script = Script(httpx.Response(503, headers={"Retry-After": "7"}, content=b"<html>"), success(DEPOSIT))
+    Shop(script).deposits.get("c")
+    assert [request.headers["x-timestamp"] for request in script.requests] == ["1767225600", "1767225607"]
     assert script.requests[0].headers["x-signature"] != script.requests[1].headers["x-signature"]
 
 
@@ -90,7 +87,7 @@ def test_the_deadline_is_checked_between_chunks_of_any_transport() -> None:
 @pytest.mark.parametrize(("access", "named"), [("signed", "client_secret"), ("bearer", "access_token")])
 def test_a_call_without_its_credentials_names_them_and_is_not_sent(access: Any, named: str) -> None:
     script = Script(b"")
-    client = PaymentsClient("https://a.example", transport=httpx.MockTransport(script))
+    client = Shop(script, client_id=None, client_secret=None, access_token=None)
     with pytest.raises(ValueError, match=f"GET /x needs .*{named}"):
         client.call("GET", "/x", access=access)
     assert script.requests == []

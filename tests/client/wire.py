@@ -119,12 +119,11 @@ class Script:
 class Watch:
     """Time that passes only by sleeping, and chance that always draws the same."""
 
-    def __init__(self, wall: float = 1767225600.0, chance: float = 1.0) -> None:
-        self.start = wall
+    def __init__(self, chance: float = 1.0) -> None:
         self.passed = 0.0
         self.sleeps: list[float] = []
         self.pace = Pace(
-            wall=lambda: self.start + self.passed,
+            wall=lambda: 1767225600.0 + self.passed,
             elapsed=lambda: self.passed,
             sleep=self.sleep,
             chance=lambda: chance,
@@ -138,14 +137,17 @@ class Watch:
 class Shop(PaymentsClient):
     """A client over a script, with a watch in place of real time."""
 
-    def __init__(self, handler: Handler, *, watch: Watch | None = None, count: int = 2, budget: float = 15.0) -> None:
-        super().__init__(
-            BASE_URL,
-            client_id=CLIENT_ID,
-            client_secret=CLIENT_SECRET,
-            access_token=ACCESS_TOKEN,
-            transport=httpx.MockTransport(handler),
-        )
+    def __init__(
+        self, handler: Handler, *, watch: Watch | None = None, count: int = 2, budget: float = 15.0, **options: Any
+    ) -> None:
+        given: dict[str, Any] = {
+            "base_url": BASE_URL,
+            "client_id": CLIENT_ID,
+            "client_secret": CLIENT_SECRET,
+            "access_token": ACCESS_TOKEN,
+            "transport": httpx.MockTransport(handler),
+        }
+        super().__init__(**given | options)
         self.watch = watch or Watch()
         self._caller.retries = Retries(count, budget, self.watch.pace)
 
@@ -189,13 +191,11 @@ class RawServer(socketserver.ThreadingTCPServer):
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         number = self.opened.index(request) + 1
-        with contextlib.suppress(OSError), self._secured(request) as stream:
+        stream = self.tls.wrap_socket(request, server_side=True, do_handshake_on_connect=False) if self.tls else request
+        with contextlib.suppress(OSError), stream:
             while (asked := _whole_request(stream)) and not self.closing.is_set():
                 self.requests.append((number, asked))
                 self.answer(stream, asked, self)
-
-    def _secured(self, connection: socket.socket) -> socket.socket:
-        return connection if self.tls is None else self.tls.wrap_socket(connection, server_side=True)
 
 
 def _whole_request(connection: socket.socket) -> bytes:

@@ -1001,7 +1001,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("testing:SandboxControl._disbursement_id", "one.reference == reference", "True"),
         ),
         "a lost answer passes for a call that was not carried out": (
-            "client/test_errors.py::test_a_create_says_whether_it_may_have_been_carried_out[fiat-hung-up]",
+            "client/test_errors.py::test_a_call_says_whether_it_may_have_been_carried_out[fiat-hung-up]",
             Swap("client.errors:PaymentsError.__init__", '"unknown"', '"no"'),
         ),
     },

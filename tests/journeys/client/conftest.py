@@ -23,17 +23,13 @@ def set_up() -> Iterator[SetUp]:
         def make(**unknowns: str) -> Desk:
             sandbox = Sandbox(unknowns=unknowns)
             things.callback(sandbox.transport.close)
-
-            def connect(access_token: str) -> PaymentsClient:
-                client = PaymentsClient(
-                    sandbox.base_url,
-                    signer=signer_of(unknowns),
-                    access_token=token_header(access_token, unknowns),
-                    transport=sandbox.transport,
-                    **forms_of(unknowns),
-                )
-                return things.enter_context(client)
-
-            return Desk(sandbox, connect, connect(ACCESS_TOKEN))
+            client = PaymentsClient(
+                sandbox.base_url,
+                signer=signer_of(unknowns),
+                access_token=token_header(ACCESS_TOKEN, unknowns),
+                transport=sandbox.transport,
+                **forms_of(unknowns),
+            )
+            return Desk(sandbox, things.enter_context(client), unknowns)
 
         yield make
