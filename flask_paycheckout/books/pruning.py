@@ -171,67 +171,63 @@ class Prunable:
     abandoned_before: datetime
 
     def event(self) -> Condition:
-        """An event that may go: its receivers have run, and the rows that it is about are decided, or gone."""
+        """An event that may go: the rows that it is about are decided, or gone."""
         e, checkouts, payouts = self.models.events.c, self.models.checkouts.c, self.models.payouts.c
-        of_checkout = checkouts.checkout_id == e.checkout_id, ~func.coalesce(self.decided_checkout(), False)
-        of_payout = payouts.reference == e.payout_reference, ~func.coalesce(self.decided_payout(), False)
-        return and_(self.is_delivered(), ~exists().where(*of_checkout), ~exists().where(*of_payout))
-
-    def is_delivered(self) -> Condition:
-        """An event whose last receiver ran long ago, or that was superseded then."""
-        e = self.models.events.c
-        return and_(e.next_attempt_at.is_(None), func.coalesce(e.delivered_at, e.superseded_at) < self.before)
+        of_checkout = checkouts.checkout_id == e.checkout_id, ~self.decided_checkout()
+        of_payout = payouts.reference == e.payout_reference, ~self.decided_payout()
+        return and_(self._is_told(), ~exists().where(*of_checkout), ~exists().where(*of_payout))
 
     def checkout(self) -> Condition:
         """A checkout that may go as a whole: nobody ever picked a payment method, so that there is no deposit.
 
-        Nor is there anything that knows it: no refund, no webhook, and no event that is younger or not delivered.
+        Nor is there anything that knows it: no refund and no webhook.
         """
-        c, e, p = self.models.checkouts.c, self.models.events.c, self.models.payouts.c
+        c, p = self.models.checkouts.c, self.models.payouts.c
         never = ("paid_order_id", "payback", "refunded_amount", "found_by", "deposit_status", *PAYMENT_COLUMNS)
-        told = and_(
-            e.order_id == c.order_id, e.checkout_id == c.checkout_id, ~func.coalesce(self.is_delivered(), False)
-        )
         return and_(
-            self._is_over(),
-            c.moved_at < min(self.before, self.abandoned_before),
+            self.decided_checkout(),
+            c.status == Status.ABANDONED.value,
+            c.moved_at < self.abandoned_before,
             c.webhooks == 0,
             *(c[name].is_(None) for name in never),
-            ~exists().where(told),
             ~exists().where(p.refund_of == c.checkout_id),
         )
 
     def decided_checkout(self) -> Condition:
-        """A checkout that is decided, all of whose events were told."""
-        c = self.models.checkouts.c
+        """A checkout that is decided, or abandoned without money and read by nothing, all of whose events may go."""
+        c, e = self.models.checkouts.c, self.models.events.c
         # Money that paid no order waits for a person, and a part for the rest.
         pays = and_(c.paid_order_id.is_not(None), func.coalesce(c.reason, "") != Reason.EXCESS.value)
         settled = and_(c.status.in_(FINAL), or_(pays, c.payback.is_not(None)))
-        settled = or_(settled, and_(c.status == Status.PART.value, c.next_read_at.is_(None)))
-        e = self.models.events.c
-        waiting = (e.order_id == c.order_id, e.checkout_id == c.checkout_id, e.next_attempt_at.is_not(None))
-        return and_(c.moved_at < self.before, or_(settled, self._is_over()), ~exists().where(*waiting))
-
-    def _is_over(self) -> Condition:
-        """An abandoned checkout that nothing reads any more."""
-        c = self.models.checkouts.c
-        unread = [
-            c[name].is_(None) for name in ("next_read_at", "webhook_due_at", "remind_at", "problem", "problem_since")
-        ]
-        never_arrived = and_(c.payment_completed_at.is_(None), c.payment_paid_amount.is_(None))
-        no_money = and_(never_arrived, func.coalesce(c.deposit_status, "") != COMPLETED)
-        return and_(c.status == Status.ABANDONED.value, no_money, *unread)
+        part = and_(c.status == Status.PART.value, c.next_read_at.is_(None))
+        idle = "next_read_at", "webhook_due_at", "remind_at", "problem", "problem_since"
+        never_arrived = "payment_completed_at", "payment_paid_amount"
+        over = and_(
+            c.status == Status.ABANDONED.value,
+            func.coalesce(c.deposit_status, "") != COMPLETED,
+            *(c[name].is_(None) for name in (*idle, *never_arrived)),
+        )
+        told = self._are_told(e.order_id == c.order_id, e.checkout_id == c.checkout_id)
+        return and_(c.moved_at < self.before, or_(settled, part, over), told)
 
     def decided_payout(self) -> Condition:
-        """A payout at its end, all of whose events were told."""
-        p, e = self.models.payouts.c, self.models.events.c
+        """A payout at its end, all of whose events may go."""
+        p = self.models.payouts.c
         # A token transfer that was sent has no next step, and is at its end.
         ended = and_(p.status == PayoutStatus.SENT.value, p.next_attempt_at.is_(None))
-        idle = [p[name].is_(None) for name in ("problem", "problem_since")]
-        waiting = exists().where(e.payout_reference == p.reference, e.next_attempt_at.is_not(None))
         return and_(
             p.moved_at < self.before,
             or_(p.status.in_([PayoutStatus.COMPLETED, PayoutStatus.CANCELLED]), ended),
-            *idle,
-            ~waiting,
+            *(p[name].is_(None) for name in ("problem", "problem_since")),
+            self._are_told(self.models.events.c.payout_reference == p.reference),
         )
+
+    def _is_told(self) -> Condition:
+        """Whether an event's last receiver ran long ago, or it was superseded then."""
+        e = self.models.events.c
+        told_at = func.coalesce(e.delivered_at, e.superseded_at)
+        return func.coalesce(and_(e.next_attempt_at.is_(None), told_at < self.before), False)
+
+    def _are_told(self, *about: Condition) -> Condition:
+        """Whether that is so of all events about a row."""
+        return ~exists().where(*about, ~self._is_told())

@@ -143,7 +143,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the history of an abandoned checkout with money is pruned": (
             f"{_PRUNING}::test_histories_stay_of_what_is_not_decided[sqlite]",
-            Swap("books.pruning:Prunable._is_over", "never_arrived", "c.id > 0"),
+            Swap(
+                "books.pruning:Prunable.decided_checkout",
+                '"payment_completed_at", "payment_paid_amount"',
+                "()",
+            ),
         ),
         "a checkout whose money comes while it is pruned is removed": (
             f"{_PRUNING}::test_money_that_comes_between_count_and_removal_is_kept[sqlite]",
