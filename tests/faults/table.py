@@ -1464,7 +1464,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "what moves while it is read is named": (
             f"{_AUDIT}::test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named",
-            Swap("books.audit.rechecks:certain", "range(_MOST_LOOKS)", "range(0)"),
+            Swap("books.audit.rechecks:Recheck.certain", "range(_MOST_LOOKS)", "range(0)"),
         ),
         "what was paid past the shop is not named": (
             f"{_AUDIT}::test_what_was_paid_past_the_shop_is_missing_here",

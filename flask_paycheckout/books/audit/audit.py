@@ -10,15 +10,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property, partial
+from typing import Any
+
+from sqlalchemy import Table
 
 from flask_paycheckout.books.audit.books import books_findings
 from flask_paycheckout.books.audit.comparing import judge_deposit, judge_disbursement, judge_replaced, unknown_here
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.books.audit.reading import Job, Reads, what_to_do
-from flask_paycheckout.books.audit.rechecks import ReadDeposit, Recheck
+from flask_paycheckout.books.audit.rechecks import Findings, Recheck
 from flask_paycheckout.books.audit.rows import AuditRows, Ordered
 from flask_paycheckout.books.periods import Period
-from flask_paycheckout.client import FiatDisbursement, Invalid, NotFound, PaymentsClient, Unauthorized
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.client import Deposit, FiatDisbursement, Invalid, NotFound, PaymentsClient, Unauthorized
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -42,10 +46,12 @@ class Audit:
     stopped: Callable[[], bool]
     accounts: Accounts
     calls: PayoutCalls
-    read_deposit: ReadDeposit
+    read_deposit: Callable[[CheckoutMixin], Callable[[], Deposit | None]]
 
     # Disbursements that are named already: accounts with the same keys have the same list.
     _others: set[str] = field(default_factory=set, init=False)
+    # By the id of the payout, the disbursements that a list shows; each saves the first read of it.
+    _shown: dict[int, FiatDisbursement] = field(default_factory=dict, init=False)
 
     @cached_property
     def rows(self) -> AuditRows:
@@ -60,9 +66,9 @@ class Audit:
         return Reads(max(1, self.parts.settings.reconcile_readers // 2), self.stopped)
 
     @cached_property
-    def _checks(self) -> Recheck:
-        read, compare = self._reading_of, self._compare_payout
-        return Recheck(self.rows, self._reads, self.rows.models.payouts, read, compare)
+    def _payouts(self) -> Recheck:
+        table = self.rows.models.payouts
+        return Recheck(self._reads, partial(self._look, table, self._reading_of, self._compare_payout))
 
     def count(self) -> int:
         """The number of checkouts and payouts that are compared with the service."""
@@ -74,21 +80,43 @@ class Audit:
         :raises Stopped: it was asked to stop.
         """
         rows = self.rows
-        deposits = Recheck(rows, self._reads, rows.models.checkouts, self.read_deposit, judge_deposit)
-        yield from self._look(deposits, rows.unpaid())
-        yield from self._look(deposits, rows.paid())
+        deposits = Recheck(self._reads, partial(self._look, rows.models.checkouts, self.read_deposit, judge_deposit))
+        yield from self._compare_rows(deposits, rows.unpaid())
+        yield from self._compare_rows(deposits, rows.paid())
         for account in rows.accounts():
             yield from self._compare_list(account)
-        yield from self._look(self._checks, rows.payouts())
+        yield from self._compare_rows(self._payouts, rows.payouts())
         yield from books_findings(rows, self._reads)
 
-    def _look(self, checks: Recheck, source: Ordered) -> Iterator[Collection[Finding]]:
-        """The findings about rows that no list has shown."""
+    def _compare_rows(self, checks: Recheck, source: Ordered) -> Iterator[Collection[Finding]]:
         for page in self.rows.pages(source):
-            wanted = [self.rows.of_row(checks.table, row) for row in page if row["id"] not in checks.named]
-            yield checks.certain(checks.look(wanted))
+            yield checks.certain(row["id"] for row in page)
 
-    def _compare_list(self, account: str) -> Iterator[Sequence[Finding]]:
+    def _look(
+        self,
+        table: Table,
+        reading: Callable[[Any], Callable[[], Any]],
+        compare: Callable[[Any, Any], Finding],
+        ids: Collection[int],
+    ) -> Findings:
+        """Read what the service says of these rows, and compare.
+
+        :param reading: returns, in the caller's thread, the function that reads what the service says of a row; that
+            returns None when the service has nothing.
+        :param compare: compares a row with what was read.
+        """
+        rows = self.rows.find(table, "id", ids).values()
+        found = {}
+        for row, read in zip(
+            rows, self._reads.run([Job(row.account, partial(reading, row)) for row in rows]), strict=True
+        ):
+            if isinstance(read, Exception):
+                found[row.id] = compare(row, None).unreadable(what_to_do(read, row.account))
+            else:
+                found[row.id] = compare(row, read)
+        return found
+
+    def _compare_list(self, account: str) -> Iterator[Collection[Finding]]:
         """The findings of an account's list, in pages."""
         # Until it answers, or the account is given up: without its list nobody knows what is missing.
         job = Job(
@@ -102,7 +130,7 @@ class Audit:
             yield [Finding(Verdict.UNREADABLE, Kind.DISBURSEMENT, account, remedy=remedy)]
             return
         for first in range(0, len(listed), _PAGE):
-            yield self._compare(account, listed[first : first + _PAGE])
+            yield from self._compare(account, listed[first : first + _PAGE])
 
     def _listed(self, account: str, client: PaymentsClient) -> Sequence[FiatDisbursement]:
         try:
@@ -128,21 +156,24 @@ class Audit:
                     break
         return found
 
-    def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> Sequence[Finding]:
+    def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Collection[Finding]]:
         rows, table = self.rows, self.rows.models.payouts
         known = rows.find(table, "service_reference", [made.reference for made in listed if made.reference])
         by_id = rows.find(table, "disbursement_id", [made.disbursement_id for made in listed])
-        judged, others = dict[int, Finding](), []
+        shown, others = dict[int, FiatDisbursement](), []
         for made in listed:
             payout = known.get(made.reference) or by_id.get(made.disbursement_id)
             if payout is None:
                 others.append(made)
-            elif payout.payer == account and payout.id not in self._checks.named and self._is_audited(payout.account):
-                judged[payout.id] = self._compare_payout(payout, made)
-        return [*self._checks.certain(judged), *self._unknown_here(account, others)]
+            elif payout.payer == account and self._is_audited(payout.account):
+                shown[payout.id] = made
+        self._shown.update(shown)
+        yield self._payouts.certain(shown)
+        yield list(self._unknown_here(account, others))
 
     def _reading_of(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
-        return partial(_found, self.calls.reading(payout))
+        shown = self._shown.pop(payout.id, None)
+        return partial(_found, self.calls.reading(payout)) if shown is None else lambda: shown
 
     def _compare_payout(self, payout: PayoutMixin, made: FiatDisbursement | None) -> Finding:
         return judge_disbursement(payout, self.calls.known_destination(payout), made, self.parts.clock())

@@ -10,7 +10,7 @@ from typing import Any
 
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.books.audit.reading import Reads
-from flask_paycheckout.books.audit.rechecks import certain
+from flask_paycheckout.books.audit.rechecks import Recheck
 from flask_paycheckout.books.audit.rows import AuditRows, Row
 from flask_paycheckout.books.ledger import LineKind, Values, about, arrival_lines, booked_kind, money_out, payout_line
 from flask_paycheckout.checkouts.payments import EXACT
@@ -32,15 +32,12 @@ Names = Collection[str]
 """The ids of checkouts, or the references of payouts."""
 
 
-def books_findings(rows: AuditRows, reads: Reads) -> Iterator[Sequence[Finding]]:
+def books_findings(rows: AuditRows, reads: Reads) -> Iterator[Collection[Finding]]:
     """Findings about checkouts and payouts that the books contradict, and about lines that nothing bears out."""
-    named: dict[bool, set[str]] = {False: set(), True: set()}
+    checks = {is_payout: Recheck(reads, partial(_judge, rows, is_payout)) for is_payout in (False, True)}
     for is_payout, names in _subjects(rows):
         reads.require_going_on()
-        look = partial(_judge, rows, is_payout)
-        found = certain(look(names - named[is_payout]), look, reads)
-        named[is_payout] |= found.keys()
-        yield list(found.values())
+        yield checks[is_payout].certain(names)
 
 
 def _subjects(rows: AuditRows) -> Iterator[tuple[bool, set[str]]]:

@@ -5,23 +5,15 @@ The second one follows some moments later, since a running shop may be about to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
-from sqlalchemy import Table
-
 from flask_paycheckout.books.audit.findings import Finding, Verdict
-from flask_paycheckout.books.audit.reading import Job, Reads, what_to_do
-from flask_paycheckout.books.audit.rows import AuditRows
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.client import Deposit
+from flask_paycheckout.books.audit.reading import Reads
 
 Findings = dict[Any, Finding]
 """By the id of the row, or the name of the checkout or payout."""
-
-ReadDeposit = Callable[[CheckoutMixin], Callable[[], Deposit | None]]
 
 # Looks at what differs, while the row moves each time.
 _MOST_LOOKS = 5
@@ -31,53 +23,29 @@ _CALM = 2.0
 
 @dataclass(frozen=True)
 class Recheck:
-    """Compares rows of one table with the service, and makes sure of what it found.
+    """Looks at rows, and makes sure of what it found.
 
-    :param reading: returns, in the caller's thread, the function that reads what the service says of a row; that
-        returns None when the service has nothing.
-    :param compare: compares a row with what was read.
+    :param look: compares the rows of these names, as they are now; rows that are gone have no finding.
     """
 
-    rows: AuditRows
     reads: Reads
-    table: Table
-    reading: Callable[[Any], Callable[[], Any]]
-    compare: Callable[[Any, Any], Finding]
-    named: set[int] = field(default_factory=set, init=False)
-    """The ids of the rows that are named already, since a list can show one twice."""
+    look: Callable[[Collection[Any]], Findings]
+    named: set[Any] = field(default_factory=set, init=False)
+    """The names of those with a finding: a list can show one twice, and several lines tell of one."""
 
-    def look(self, rows: Collection[Any]) -> Findings:
-        """Read what the service says of these rows, and compare."""
-        answers = self.reads.run([Job(row.account, partial(self.reading, row)) for row in rows])
-        return {row.id: self._judge(row, read) for row, read in zip(rows, answers, strict=True)}
-
-    def certain(self, judged: Findings) -> Collection[Finding]:
-        """The findings that are certain."""
-        found = certain(judged, lambda ids: self.look(self.rows.find(self.table, "id", ids).values()), self.reads)
-        self.named.update(found)
-        return found.values()
-
-    def _judge(self, row: Any, read: Any) -> Finding:
-        if isinstance(read, Exception):
-            return self.compare(row, None).unreadable(what_to_do(read, row.account))
-        return self.compare(row, read)
-
-
-def certain(judged: Findings, look: Callable[[Collection[Any]], Findings], reads: Reads) -> Findings:
-    """The findings that are certain: a doubtful one is named once two looks say the same.
-
-    :param look: looks again.
-    """
-    doubtful = _doubtful(judged)
-    for _ in range(_MOST_LOOKS):
-        if not doubtful:
-            break
-        reads.pause(_CALM)
-        again = look(doubtful)
-        # Rows that are not found any more were deleted meanwhile.
-        judged = {name: one for name, one in judged.items() if name not in doubtful} | again
-        doubtful = {name: one for name, one in _doubtful(again).items() if one != doubtful[name]}
-    return judged
+    def certain(self, names: Iterable[Any]) -> Collection[Finding]:
+        """The findings that are certain: a doubtful one is named once two looks say the same."""
+        judged = self.look({*names} - self.named)
+        doubtful = _doubtful(judged)
+        for _ in range(_MOST_LOOKS):
+            if not doubtful:
+                break
+            self.reads.pause(_CALM)
+            again = self.look(doubtful)
+            judged = {name: one for name, one in judged.items() if name not in doubtful} | again
+            doubtful = {name: one for name, one in _doubtful(again).items() if one != doubtful[name]}
+        self.named.update(judged)
+        return judged.values()
 
 
 def _doubtful(judged: Findings) -> Findings:

@@ -90,13 +90,10 @@ class AuditRows:
         with self._engine.connect() as connection:
             return sorted({"", *stored_accounts(connection, self.models, _MOST_ACCOUNTS)})
 
-    def of_row(self, table: Table, row: Row) -> Any:
-        """The checkout or payout of a row."""
-        return self.models.of_row(self.models.Payout if table is self.models.payouts else self.models.Checkout, row)
-
     def find(self, table: Table, column: str, values: Collection[Any]) -> dict[Any, Any]:
         """Checkouts or payouts as they are now, by a column that names each."""
-        return {row[column]: self.of_row(table, row) for row in self._of(table, column, values)}
+        model = self.models.Payout if table is self.models.payouts else self.models.Checkout
+        return {row[column]: self.models.of_row(model, row) for row in self._of(table, column, values)}
 
     def by_booked_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
         """Payouts that were sent under a reference and then tried again under another one, by the earlier one."""
