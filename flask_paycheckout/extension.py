@@ -384,7 +384,7 @@ class PayCheckout:
 
         shop = runtime().for_reading(f"explain({order_id!r})")
         shop.requests.require_order(order_id)
-        return explain(shop.checkouts, shop.payouts, order_id)
+        return explain(shop.checkouts, shop.payouts, shop.event_queue, shop.requests, order_id)
 
     def books(
         self,

@@ -53,8 +53,8 @@ class Merchants:
 
     def without_token(self) -> list[str]:
         """The accounts with payouts to be sent that have no access token."""
-        c = self.parts.models.payouts.c
-        ready = select(c.account).where(c.status == PayoutStatus.READY.value).distinct().order_by(c.account)
+        payouts = self.parts.models.payouts
+        ready = select_accounts(payouts, payouts.c.status == PayoutStatus.READY.value)
         with self.parts.engine().connect() as connection:
             names = connection.execute(ready).scalars().all()
         return [name for name in names if self.lacks_token(name)]
@@ -67,6 +67,11 @@ class Merchants:
             # The shop has no keys for this account. The report names it already, because its calls fail.
             return False
         return (self.parts.settings.access_token if token is SETTINGS else token) is None
+
+
+def select_accounts(table: Table, *where: ColumnElement[bool]) -> Select[Any]:
+    """Select the accounts with such rows, by name."""
+    return select(table.c.account).where(*where).distinct().order_by(table.c.account)
 
 
 def stored_accounts(connection: Connection, models: Models, limit: int = _LISTED) -> list[str]:

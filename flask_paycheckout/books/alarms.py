@@ -19,7 +19,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, Executable, Select, Table, func, select
+from sqlalchemy import ColumnElement, Engine, Executable, Select, func, select
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.models import Models
@@ -147,21 +147,22 @@ class Look:
         """The condition that limits a statement to the wanted account, if any."""
         return [] if self.account is None else [column == self.account]
 
-    def accounts(self, table: Table, *where: ColumnElement[bool]) -> list[str]:
-        """The accounts with such rows, by name."""
-        account = table.c.account
-        found = select(account).where(*where, *self.of_account(account)).distinct().order_by(account)
-        return [row.account for row in self.rows(found)]
-
 
 def waiting(
-    look: Look, rows: Select[Any], since: str, what: tuple[str, str], example: Callable[[Any], Example], *remedies: str
+    look: Look,
+    rows: Select[Any],
+    since: str,
+    what: tuple[str, str],
+    example: Callable[[Any], Example],
+    *remedies: str,
+    note: ColumnElement[bool] | None = None,
 ) -> Iterator[Alarm]:
     """One alarm for all rows of a statement; none without any.
 
     :param rows: selects what `example` needs, `account`, and the time since when each row waits.
     :param since: the name of that time.
     :param what: what one row, and what many, are; a number stands before it.
+    :param note: the condition of rows that are a mere note, where there are no others.
     """
     found = rows.subquery().c
     counted = select(func.count(), func.min(found[since]), func.min(found.account), func.max(found.account))
@@ -169,7 +170,8 @@ def waiting(
     if count:
         examples = map(example, look.rows(rows.order_by(rows.selected_columns[since]).limit(EXAMPLES)))
         account = lowest if lowest == highest else None
-        yield Alarm(number(count, *what), as_utc(first), count, account, tuple(examples), remedies)
+        is_note = note is not None and not look.rows(rows.where(~note).limit(1))
+        yield Alarm(number(count, *what), as_utc(first), count, account, tuple(examples), remedies, is_note=is_note)
 
 
 def number(count: int, one: str, many: str) -> str:

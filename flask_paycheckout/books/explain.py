@@ -9,17 +9,15 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
-
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.decisions import ACCEPTING_EXCESS, ACCEPTING_PART, REJECTING, accepting
 from flask_paycheckout.checkouts.payments import Payment
+from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.states import best_of
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.history import lines
-from flask_paycheckout.database.order_ids import request_of
+from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.stored import Payouts
@@ -301,25 +299,21 @@ class Explanation:
         return "\n".join(map(visible, text))
 
 
-def explain(checkouts: Checkouts, payouts: Payouts, order_id: str) -> Explanation:
+def explain(
+    checkouts: Checkouts, payouts: Payouts, events: EventQueue, requests: PaymentRequests, order_id: str
+) -> Explanation:
     """Explain an order from the stored rows alone; the service is not called."""
-    stored = checkouts.of_order(order_id)
-    with Session(checkouts.engine()) as session:
-        event = checkouts.models.Event
-        events = session.scalars(select(event).where(event.order_id == order_id).order_by(event.id)).all()
-        stories = [
-            _story(EventStory, one, receivers_done=tuple(one.done), leased_until=one.lease_until) for one in events
-        ]
-        asked = checkouts.models.Request
-        request = session.scalars(select(asked).where(asked.reference == request_of(order_id))).one_or_none()
-        asked_for = None if request is None else _story(RequestStory, request, total=str(request.total))
+    attempts, request = checkouts.of_order(order_id), requests.of_an_order(order_id)
     return Explanation(
         order_id,
-        best_of({attempt.status for attempt in stored}),
-        tuple(map(_attempt_story, stored)),
-        tuple(payout_story(payout) for payout in payouts.of_order(order_id)),
-        tuple(stories),
-        asked_for,
+        best_of({attempt.status for attempt in attempts}),
+        tuple(map(_attempt_story, attempts)),
+        tuple(map(payout_story, payouts.of_order(order_id))),
+        tuple(
+            _story(EventStory, event, receivers_done=tuple(event.done), leased_until=event.lease_until)
+            for event in events.of_order(order_id)
+        ),
+        None if request is None else _story(RequestStory, request, total=str(request.total)),
     )
 
 

@@ -78,10 +78,8 @@ def read_only_database(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.NOW)
 def failing_service(look: Look) -> Iterator[Alarm]:
     """A service that does not answer, or fails: one trouble, whatever calls and accounts it keeps from working."""
-    if failing := _failing(look, START, CLAIM, PAYOUT, READS):
-        accounts = {calls.account for calls in failing}
-        account = accounts.pop() if len(accounts) == 1 else None
-        yield replace(_alarm_of(look, failing, account, "the service failed"), of="")
+    for one in _by_account(look, "the service failed", START, CLAIM, PAYOUT, READS, several=2):
+        yield replace(one, of="")
 
 
 @alarm(Severity.NOW)
@@ -109,18 +107,17 @@ def refused_customers(look: Look) -> Iterator[Alarm]:
     yield from _by_account(look, "too many web requests waited for it", WEB_CALL, remedy=remedy)
 
 
-def _by_account(look: Look, why: str, *operations: str, remedy: str = _DOCTOR) -> Iterator[Alarm]:
-    """One alarm for each account with failing calls; a single one for many."""
+def _by_account(
+    look: Look, why: str, *operations: str, remedy: str = _DOCTOR, several: int = _SEVERAL
+) -> Iterator[Alarm]:
+    """One alarm for each account with failing calls; a single one for several."""
     failing = _failing(look, *operations)
     names = list(dict.fromkeys(calls.account for calls in failing))
-    for name in names if len(names) < _SEVERAL else [None]:
-        of_account = [calls for calls in failing if name in (None, calls.account)]
-        yield _alarm_of(look, of_account, name, why, remedy)
+    for name in names if len(names) < several else [None]:
+        yield _alarm_of(look, [calls for calls in failing if name in (None, calls.account)], name, why, remedy)
 
 
-def _alarm_of(
-    look: Look, failing: Sequence[FailingCalls], account: str | None, why: str, remedy: str = _DOCTOR
-) -> Alarm:
+def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, why: str, remedy: str) -> Alarm:
     """The alarm for failing calls; a mere note when nobody has tried for an hour, as they may be possible again."""
     count, last = sum(calls.count for calls in failing), max(calls.last_failure_at for calls in failing)
     untried = last <= look.now - UNTRIED
@@ -150,25 +147,15 @@ def _failing(look: Look, *operations: str) -> list[FailingCalls]:
     return [found for calls in failing for found in _since_answer(look, calls)]
 
 
-def note_in_outage(
-    look: Look,
-    found: Iterator[Alarm],
-    table: Table,
-    since: ColumnElement[Any],
-    where: Sequence[ColumnElement[bool]],
-    *operations: str,
-) -> Iterator[Alarm]:
-    """Make an alarm about rows a mere note where all their trouble is that of a failing service, or of refused keys.
+def in_outage(look: Look, table: Table, since: ColumnElement[Any], *operations: str) -> ColumnElement[bool]:
+    """Whether a row's trouble is that of a failing service, or of refused keys, which have an alarm of their own.
 
-    Those have an alarm of their own.
-
-    :param operations: the calls that the rows wait for.
+    :param since: the time when the row's trouble began.
+    :param operations: the calls that the row waits for.
     """
-    for one in found:
-        names = [operation + cause for operation in operations for cause in ("", KEYS)]
-        failing = {calls.account for calls in _failing(look, *names)}
-        in_outage = began_in_outage(look.models.services, table.c.account, since, look.now, names, failing)
-        yield replace(one, is_note=not look.accounts(table, *where, ~in_outage))
+    names = [operation + cause for operation in operations for cause in ("", KEYS)]
+    failing = {calls.account for calls in _failing(look, *names)}
+    return began_in_outage(look.models.services, table.c.account, since, look.now, names, failing)
 
 
 def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
@@ -205,34 +192,45 @@ def _time_of(look: Look, latest: ColumnElement[Any], *where: ColumnElement[bool]
 def unsettled_payments(look: Look) -> Iterator[Alarm]:
     """Completed deposits that could not be applied."""
     what = "completed at the service, and neither paid nor held here"
-    remedy = "Repair the named cause; reconcile tries again within ten minutes."
-    yield from _with_problem(look, _is_completed(look), (f"payment is {what}", f"payments are {what}"), remedy)
+    yield from _checkouts(
+        look,
+        [*_has_problem(look), _is_completed(look)],
+        "problem_since",
+        (f"payment is {what}", f"payments are {what}"),
+        "Repair the named cause; reconcile tries again within ten minutes.",
+    )
 
 
 @alarm(Severity.TODAY)
 def unexplained_payments(look: Look) -> Iterator[Alarm]:
     """Reads that succeeded and say what no rule explains, such as a completed deposit that is no longer completed."""
-    what = "payment needs an explanation of the service", "payments need an explanation of the service"
-    read = look.models.checkouts.c.failed_reads == 0
-    yield from _with_problem(look, read, what, "Look into one: flask paycheckout show ORDER_ID")
-
-
-def _with_problem(
-    look: Look, where: ColumnElement[bool], what: tuple[str, str], remedy: str, *, calls: bool = False
-) -> Iterator[Alarm]:
-    """Checkouts with a problem, each of which is named: open ones, and parts that could not pay their order."""
-    c = look.models.checkouts.c
-    problem = c.problem_since.is_not(None), c.status.in_([*OPEN, Status.PART])
-    yield from _checkouts(look, [*problem, where], "problem_since", what, remedy, calls=calls)
+    yield from _checkouts(
+        look,
+        [*_has_problem(look), look.models.checkouts.c.failed_reads == 0],
+        "problem_since",
+        ("payment needs an explanation of the service", "payments need an explanation of the service"),
+        "Look into one: flask paycheckout show ORDER_ID",
+    )
 
 
 @alarm(Severity.NOW)
 def unread_payments(look: Look) -> Iterator[Alarm]:
     """Other checkouts whose reads have failed for over five minutes; a note while their accounts cannot be read."""
     c = look.models.checkouts.c
-    failing = (c.failed_reads > 0) & ~_is_completed(look) & (c.problem_since <= look.now - PATIENCE)
-    what = "payment could not be read or settled", "payments could not be read or settled"
-    yield from _with_problem(look, failing, what, _DOCTOR, calls=True)
+    yield from _checkouts(
+        look,
+        [*_has_problem(look), c.failed_reads > 0, ~_is_completed(look), c.problem_since <= look.now - PATIENCE],
+        "problem_since",
+        ("payment could not be read or settled", "payments could not be read or settled"),
+        _DOCTOR,
+        calls=True,
+    )
+
+
+def _has_problem(look: Look) -> list[ColumnElement[bool]]:
+    """The conditions of a problem that is named: that of an open checkout, or a part that could not pay its order."""
+    c = look.models.checkouts.c
+    return [c.problem_since.is_not(None), c.status.in_([*OPEN, Status.PART])]
 
 
 def _is_completed(look: Look) -> ColumnElement[bool]:
@@ -279,9 +277,9 @@ def _checkouts(
     """
     c = look.models.checkouts.c
     # Not by the plain column: along an index of accounts, SQLite would read all abandoned checkouts of this one.
-    where = *where, *look.of_account(func.coalesce(c.account, ""))
+    of_account = look.of_account(func.coalesce(c.account, ""))
     due = func.coalesce(c.due_amount, c.total_amount).label("due")
-    rows = select(look.models.checkouts, due).where(*where)
+    rows = select(look.models.checkouts, due).where(*where, *of_account)
 
     def example(row: Any) -> Example:
         text, name = subject(row), ""
@@ -293,8 +291,8 @@ def _checkouts(
         text += f", since {moment_text(getattr(row, since))}"
         return Example(text, row.order_id, problem=row.problem, name=name)
 
-    found = waiting(look, rows, since, what, example, *remedies)
-    yield from note_in_outage(look, found, look.models.checkouts, c[since], where, READS) if calls else found
+    note = in_outage(look, look.models.checkouts, c[since], READS) if calls else None
+    yield from waiting(look, rows, since, what, example, *remedies, note=note)
 
 
 def _arrived(paid: Amount | None) -> str:

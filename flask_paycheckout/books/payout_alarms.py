@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, func, or_, select
 
+from flask_paycheckout.books.account_names import select_accounts
 from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, Alarm, Example, Look, Severity, alarm, waiting
-from flask_paycheckout.books.payment_alarms import note_in_outage
+from flask_paycheckout.books.payment_alarms import in_outage
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
 from flask_paycheckout.service.record import PAYOUT, READS
@@ -40,17 +40,18 @@ def payouts_to_approve(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.TODAY)
 def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
     """Payouts and refunds of which the receiver has not said where the money goes; a note in the first week."""
-    for found in _payouts(
+    c = look.models.payouts.c
+    yield from _payouts(
         look,
-        [look.models.payouts.c.status == PayoutStatus.CLAIMABLE.value],
+        [c.status == PayoutStatus.CLAIMABLE.value],
         (
             "payout or refund waits for its receiver to say where",
             "payouts or refunds wait for their receivers to say where",
         ),
         "Send the receiver the link again; the owner's page of the payout or refund shows it.",
         f"Or cancel one: flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
-    ):
-        yield replace(found, is_note=found.since > look.now - _WEEK)
+        note=c.moved_at > look.now - _WEEK,
+    )
 
 
 @alarm(Severity.NOW)
@@ -62,7 +63,7 @@ def unsent_payouts(look: Look) -> Iterator[Alarm]:
         unsent,
         ("payout is ready and not sent", "payouts are ready and not sent"),
         RECONCILE,
-        calls=True,
+        note=_in_outage(look),
     )
 
 
@@ -82,7 +83,8 @@ def _unsent(look: Look, *, lacks_token: bool) -> tuple[list[str], Sequence[Colum
     """The accounts with payouts that should have been sent, and lack an access token or not; and their conditions."""
     c = look.models.payouts.c
     unsent = c.status == PayoutStatus.READY.value, _is_late(look)
-    accounts = [one for one in look.accounts(look.models.payouts, *unsent) if look.lacks_token(one) is lacks_token]
+    found = look.rows(select_accounts(look.models.payouts, *unsent, *look.of_account(c.account)))
+    accounts = [name for (name,) in found if look.lacks_token(name) is lacks_token]
     return accounts, [*unsent, c.account.in_(accounts)]
 
 
@@ -108,7 +110,7 @@ def payouts_not_followed(look: Look) -> Iterator[Alarm]:
         RECONCILE,
         "If it runs, look for the reference in the service's dashboard.",
         f"If the service has paid another amount: flask paycheckout payouts resolve REFERENCE --sent {_BY_WHY}",
-        calls=True,
+        note=_in_outage(look),
     )
 
 
@@ -160,17 +162,16 @@ def _payouts(
     what: tuple[str, str],
     *remedies: str,
     more: str = "",
-    calls: bool = False,
+    note: ColumnElement[bool] | None = None,
 ) -> Iterator[Alarm]:
     """One alarm for all payouts that fulfil the conditions.
 
     :param what: the words for one and for many of them.
     :param more: a form with which each example ends, filled with its row.
-    :param calls: whether they wait for calls of the service; in an outage that is a mere note.
+    :param note: the condition of those that are a mere note, where there are no others.
     """
-    c = look.models.payouts.c
-    where = *where, *look.of_account(c.account)
-    rows = select(look.models.payouts).where(*where)
+    table = look.models.payouts
+    rows = select(table).where(*where, *look.of_account(table.c.account))
 
     def example(row: Any) -> Example:
         of_order = f" of order {row.order_id}" if row.order_id else ""
@@ -181,9 +182,13 @@ def _payouts(
         text += f" ({more.format(row)})" if more else ""
         return Example(text, row.order_id, row.reference, name=f"{payout_name(row)}: {sent}")
 
-    found = waiting(look, rows, "moved_at", what, example, *remedies)
+    yield from waiting(look, rows, "moved_at", what, example, *remedies, note=note)
+
+
+def _in_outage(look: Look) -> ColumnElement[bool]:
+    c = look.models.payouts.c
     since = func.coalesce(c.problem_since, c.next_attempt_at)
-    yield from note_in_outage(look, found, look.models.payouts, since, where, PAYOUT, READS) if calls else found
+    return in_outage(look, look.models.payouts, since, PAYOUT, READS)
 
 
 def missing_token_text(accounts: Sequence[str]) -> str:

@@ -45,10 +45,7 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
         click.echo(visible(note), err=True)
     done = not stopped.is_set()
     if done and keep:
-        until = compared.rows.period.end or shop.clock()
-        result = AuditResult(
-            shop.clock(), period.start, until, period.account, {each: counts[each] for each in Verdict}
-        )
+        result = AuditResult(shop.clock(), compared.rows.period, {each: counts[each] for each in Verdict})
         store_audit(shop.engine(), shop.models.services, result)
     raise SystemExit(0 if done and set(counts) <= {Verdict.AGREED} else 1)
 

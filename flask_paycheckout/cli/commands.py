@@ -115,7 +115,7 @@ def show(order_id: str, as_json: bool) -> None:
     with usable():
         shop = runtime().for_reading(f"explain({order_id!r})")
         shop.requests.require_order(order_id)
-        explanation = explain(shop.checkouts, shop.payouts, order_id)
+        explanation = explain(shop.checkouts, shop.payouts, shop.event_queue, shop.requests, order_id)
     tell(as_json, explanation.as_dict(), *str(explanation).splitlines())
     is_stored = bool(explanation.attempts or explanation.payouts or explanation.request)
     if is_stored:

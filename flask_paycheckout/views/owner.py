@@ -179,7 +179,11 @@ def show_order() -> Page:
 
 def _story(order_id: str, fault: Fault | None = None) -> Page:
     shop = runtime()
-    story = explain(shop.checkouts, shop.payouts, order_id) if is_order_id(order_id) else None
+    story = (
+        explain(shop.checkouts, shop.payouts, shop.event_queue, shop.requests, order_id)
+        if is_order_id(order_id)
+        else None
+    )
     if story is None or not (story.attempts or story.request):
         abort(404, "No payment of such an order was ever started.")
     shop.looked(owner(), order_id, order_id)

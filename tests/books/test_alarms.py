@@ -100,11 +100,7 @@ def receiver_is_missing(shop: Shop) -> None:
 
 
 def atomic_receiver_fails(shop: Shop) -> Generator[None, None, None]:
-    @shop.paycheckout.atomic
-    def close(app: Flask, **facts: Any) -> None:
-        raise RuntimeError("the shelf broke")
-
-    with order_paid.connected_to(close, sender=shop.app):
+    with order_paid.connected_to(shop.paycheckout.atomic(lambda app, **facts: breaks(app)), sender=shop.app):
         paid_with_webhook(shop)
         while True:
             yield

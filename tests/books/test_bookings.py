@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -19,6 +20,11 @@ IN_USD: dict[str, Any] = {"fee": {"amount": number("0.37"), "currency": "USD"}}
 def books(shop: Shop) -> list[str]:
     with shop.app.app_context():
         return [f"{line.kind} {line.gross} {line.fee} {line.net} {line.received}" for line in shop.paycheckout.books()]
+
+
+def nothing_applies(shop: Shop) -> AbstractContextManager[Any]:
+    """An atomic receiver that fails, until the `with` block ends."""
+    return order_paid.connected_to(shop.paycheckout.atomic(lambda app, **facts: 1 / 0), sender=shop.app)
 
 
 @pytest.mark.on_each_database
@@ -79,11 +85,7 @@ def test_money_that_could_not_be_applied_is_held_until_it_is(open_shop: OpenShop
     shop = open_shop()
     checkout_id = shop.has_deposit("completed", **IN_USD)
 
-    @shop.paycheckout.atomic
-    def close(app: object, **facts: object) -> None:
-        raise RuntimeError("no such shelf")
-
-    with order_paid.connected_to(close, sender=shop.app):
+    with nothing_applies(shop):
         shop.settles(checkout_id)
         shop.settles(checkout_id)
     assert books(shop) == ["held 12.50 0.37 12.13 12.13"]
@@ -96,13 +98,9 @@ def test_a_settlement_that_is_overtaken_by_a_noted_arrival_books_the_money_once(
     shop = open_shop()
     checkout_id = shop.has_deposit("completed", **IN_USD)
 
-    @shop.paycheckout.atomic
-    def close(app: object, **facts: object) -> None:
-        raise RuntimeError("no such shelf")
-
     def overtake() -> None:
         shop.service.meanwhile = lambda: None
-        with order_paid.connected_to(close, sender=shop.app):
+        with nothing_applies(shop):
             shop.settles(checkout_id)
 
     shop.service.meanwhile = overtake

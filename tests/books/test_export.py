@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from flask_paycheckout import order_paid
 from flask_paycheckout.books import export
 from flask_paycheckout.books.periods import month_period, months_until
+from tests.books.test_bookings import nothing_applies
 from tests.conftest import OpenShop
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import Payer
@@ -113,11 +113,7 @@ def test_a_closed_period_exports_byte_for_byte_the_same_again(open_shop: OpenSho
     shop = open_shop()
     checkout_id = shop.has_deposit("completed", **FEE)
 
-    @shop.paycheckout.atomic
-    def close(app: object, **facts: object) -> None:
-        raise RuntimeError("no such shelf")
-
-    with order_paid.connected_to(close, sender=shop.app):
+    with nothing_applies(shop):
         shop.settles(checkout_id)
     month = ("export", "--from", "2026-01-01", "--to", "2026-01-02")
     shop.clock.advance(days=2)

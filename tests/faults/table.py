@@ -429,7 +429,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "one outage is an alarm for each thing that waits in it": (
             "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
-            Swap("books.payment_alarms:note_in_outage", "~in_outage", "True"),
+            Swap("books.alarms:waiting", "~note", "True"),
         ),
         "a log that writes a line for each checkout of an outage": (
             "accounts/test_outage.py::test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account",

@@ -118,12 +118,7 @@ class Audit:
 
     def _compare_list(self, account: str) -> Iterator[Collection[Finding]]:
         """The findings of an account's list, in pages."""
-        # Until it answers, or the account is given up: without its list nobody knows what is missing.
-        job = Job(
-            (account, "list"),
-            lambda: partial(self._listed, account, self.accounts.client_of(account, PAYOUT)),
-            tries=100,
-        )
+        job = Job((account, "list"), lambda: partial(self._listed, account, self.accounts.client_of(account, PAYOUT)))
         [listed] = self._reads.run([job])
         if isinstance(listed, Exception):
             remedy = what_to_do(listed, account, "So long nobody knows what is missing here.")

@@ -1,13 +1,13 @@
 """Many reads of the service, and pauses while it does not answer.
 
-A pause ends after the seconds that the service asked for, or after growing ones. A merchant account that stays away for
-too long is given up.
+A pause ends after the seconds that the service asked for, or after growing ones. Reads of a merchant account that stays
+away for too long are given up; the next ones begin with a single call.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -21,8 +21,6 @@ from flask_paycheckout.text import account_text
 
 # Seconds between two looks at whether the audit is to stop.
 _TICK = 0.5
-# After so many failures in a row, of one call or of several at once, the service is away.
-_FAILURES = 3
 # Seconds of the first pause and the longest one, each twice as long as the one before.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 # Seconds that an account may stay away. A service that counts requests by the minute answers again in the next one.
@@ -42,23 +40,6 @@ class Job(NamedTuple):
     make: Callable[[], Callable[[], Any]]
     """Returns the function that makes the call in a thread; called in the caller's own."""
 
-    tries: int = 2
-    """The most calls, each with the client's own retries, while the service answers others."""
-
-
-@dataclass
-class _Source:
-    """How reads that fail together go, since their last answer."""
-
-    answered: bool = False
-    """Whether there ever was one."""
-
-    failures: int = 0
-    pauses: int = 0
-    paused_since: float = 0.0
-    down: PaymentsError | None = None
-    """The error for which they were given up."""
-
 
 @dataclass(eq=False)
 class Reads:
@@ -71,7 +52,9 @@ class Reads:
     most: int
     stopped: Callable[[], bool]
 
-    _sources: dict[Hashable, _Source] = field(default_factory=dict, init=False)
+    _answering: set[Hashable] = field(default_factory=set, init=False)
+    """Those whose last reads were answered."""
+
     _is_away: bool = field(default=False, init=False)
     """Whether some were given up, and nothing answered since: no others are waited for."""
 
@@ -82,27 +65,47 @@ class Reads:
         """
         results: dict[int, Any] = {}
         with ThreadPoolExecutor(self.most, "paycheckout-audit") as threads:
-            for name in dict.fromkeys(job.of for job in jobs):
-                source = self._sources.setdefault(name, _Source())
-                waiting = [(number, 1) for number, job in enumerate(jobs) if job.of == name]
-                while waiting and source.down is None:
-                    self.require_going_on()
-                    # At first, and after a pause, one call shows whether the service answers.
-                    most = self.most if source.answered and not source.pauses else 1
-                    chosen, waiting = waiting[:most], waiting[most:]
-                    calls = [_result_of(jobs[number].make) for number, _ in chosen]
-                    found = dict(zip(chosen, threads.map(_result_of, calls), strict=True))
-                    results |= {number: result for (number, _), result in found.items()}
-                    waits = self._waits(source, list(found.values()))
-                    # Waiting says nothing about a single read.
-                    waiting = [
-                        (number, tries + (not waits))
-                        for (number, tries), result in found.items()
-                        if _is_failure(result) and (waits or tries < jobs[number].tries)
-                    ] + waiting
-                results |= {number: source.down for number, _ in waiting}
+            for source in dict.fromkeys(job.of for job in jobs):
+                of_source = {number: job.make for number, job in enumerate(jobs) if job.of == source}
+                results |= self._run(source, of_source, threads)
         self.require_going_on()
         return [results[number] for number in range(len(jobs))]
+
+    def _run(
+        self, source: Hashable, makes: Mapping[int, Callable[[], Callable[[], Any]]], threads: ThreadPoolExecutor
+    ) -> dict[int, Any]:
+        """The results of the reads of one source, by their numbers."""
+        results: dict[int, Any] = {}
+        waiting, pauses, since = list(makes), 0, 0.0
+        while waiting:
+            self.require_going_on()
+            # At first, and after a pause, one call shows whether the service answers.
+            most = self.most if source in self._answering else 1
+            chosen, waiting = waiting[:most], waiting[most:]
+            calls = [_result_of(makes[number]) for number in chosen]
+            found = dict(zip(chosen, threads.map(_result_of, calls), strict=True))
+            results |= found
+            failed: dict[int, PaymentsError] = {number: one for number, one in found.items() if _is_failure(one)}
+            if len(failed) < len(found):
+                self._answering.add(source)
+                self._is_away, pauses = False, 0
+                # The service answers, so that all others fail by themselves.
+                failed = {number: one for number, one in failed.items() if isinstance(one, RateLimited)}
+            if not failed:
+                continue
+            self._answering.discard(source)
+            # Another read than the last one is tried next.
+            waiting += failed
+            error, now = failed.popitem()[1], time.monotonic()
+            since = since if pauses else now
+            seconds = max(min(_FIRST_PAUSE * 2**pauses, _LONGEST_PAUSE), error.retry_after or 0.0)
+            late = now + seconds > since + (0.0 if self._is_away else _PATIENCE)
+            if late or is_about_keys(error):
+                self._is_away |= late
+                return results | dict.fromkeys(waiting, error)
+            pauses += 1
+            self.pause(seconds)
+        return results
 
     def require_going_on(self) -> None:
         """:raises Stopped: the audit was asked to stop."""
@@ -114,28 +117,6 @@ class Reads:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and not self.stopped():
             time.sleep(min(left, _TICK))
-
-    def _waits(self, source: _Source, results: Sequence[Any]) -> bool:
-        """Learn from reads that were made at once; whether a service that does not answer was waited for."""
-        failures = [result for result in results if _is_failure(result)]
-        source.failures = source.failures + 1 if len(failures) == len(results) else 0
-        if not source.failures:
-            source.answered, source.pauses, self._is_away = True, 0, False
-        limited = [one for one in failures if isinstance(one, RateLimited)]
-        if not limited and source.failures < _FAILURES:
-            return False
-        error: PaymentsError = [*failures, *limited][-1]
-        now = time.monotonic()
-        if not source.pauses:
-            source.paused_since = now
-        seconds = max(min(_FIRST_PAUSE * 2**source.pauses, _LONGEST_PAUSE), error.retry_after or 0.0)
-        late = now + seconds > source.paused_since + (0.0 if self._is_away else _PATIENCE)
-        if late or is_about_keys(error):
-            source.down, self._is_away = error, self._is_away or late
-            return False
-        source.pauses += 1
-        self.pause(seconds)
-        return True
 
 
 def _result_of(call: Any) -> Any:

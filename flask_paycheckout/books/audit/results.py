@@ -22,14 +22,8 @@ class AuditResult:
     """The result of an audit that came to its end."""
 
     at: datetime
-    since: datetime | None
-    """The beginning of its period; None for the first payment."""
-
-    until: datetime
-    """The end of its period, not included; at the latest the time of the audit."""
-
-    account: str | None
-    """The merchant account that it was limited to; None for all."""
+    period: Period
+    """What was compared; it ends at the latest with the audit."""
 
     counts: Mapping[str, int]
     """How many deposits, disbursements and bookings have each verdict, such as `agreed` and `differs`."""
@@ -41,10 +35,11 @@ class AuditResult:
 
     def covers(self, period: Period, now: datetime) -> bool:
         """Whether it compared everything of a period; of one that is not over, everything until the audit."""
-        if self.account not in (None, period.account) or period.end is None:
+        mine, until = self.period, period.end
+        if mine.account not in (None, period.account) or mine.end is None or until is None:
             return False
-        begins = self.since is None or (period.start is not None and self.since <= period.start)
-        return begins and self.until >= (period.end if period.end <= now else min(self.at, period.end))
+        begins = mine.start is None or (period.start is not None and mine.start <= period.start)
+        return begins and mine.end >= (until if until <= now else min(self.at, until))
 
 
 def store_audit(engine: Engine, services: Table, result: AuditResult) -> None:

@@ -76,8 +76,8 @@ class AuditRows:
     def count(self, *sources: Ordered) -> int:
         """The number of rows."""
         with self._engine.connect() as connection:
-            counted = [select(func.count()).select_from(rows.subquery()) for rows, _ in sources]
-            return sum(connection.execute(statement).scalar_one() for statement in counted)
+            counted = (select(func.count()).select_from(rows.subquery()) for rows, _ in sources)
+            return sum(map(connection.scalar, counted))
 
     def pages(self, source: Ordered) -> Iterator[Sequence[Row]]:
         """The rows in pages, each read when it is asked for."""
