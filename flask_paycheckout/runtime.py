@@ -331,7 +331,7 @@ class Runtime:
     def erasing(self) -> Erasing:
         from flask_paycheckout.books.erasing import Erasing
 
-        collaborators = self.checkouts, self.requests, self.payouts, self.sealing, self.service
+        collaborators = self.checkouts, self.requests, self.payouts, self.payout_calls, self.service
         return Erasing(self.parts, *collaborators)
 
     def look(self, account: str | None = None) -> Look:

@@ -103,13 +103,13 @@ def count_by_status(
     tables: tuple[tuple[Table, type[StrEnum]], ...] = (models.checkouts, Status), (models.payouts, PayoutStatus)
     found = []
     for table, states in tables:
-        c = table.c
-        counting = select(c.account, c.status, func.count()).group_by(c.account, c.status)
-        counting = counting if account is None else counting.where(c.account == account)
+        c, zeros = table.c, dict.fromkeys(map(str, states), 0)
+        of_account = [] if account is None else [c.account == account]
+        counting = select(c.account, c.status, func.count()).where(*of_account).group_by(c.account, c.status)
         # The account of the settings has its zeros before its first row, so that alerts find it.
-        counts: dict[str | None, dict[str, int]] = {of: {state.value: 0 for state in states} for of in ("", *listed)}
+        counts: dict[str | None, dict[str, int]] = {of: dict(zeros) for of in ("", *listed)}
         for name, status, count in connection.execute(counting):
-            of = counts.setdefault(name if name in listed else None, {state.value: 0 for state in states})
+            of = counts.setdefault(name if name in listed else None, dict(zeros))
             of[status] = of.get(status, 0) + count
         found.append(counts)
     return found[0], found[1]

@@ -22,10 +22,10 @@ from flask_paycheckout.database.history import lines, reduced
 from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.parts import Parts
+from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.destinations import ToRecipient
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
-from flask_paycheckout.payouts.sealing import Sealing, Unreadable
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.calls import RECIPIENT, Service
 from flask_paycheckout.text import plain, visible
@@ -68,7 +68,7 @@ class Erasing:
     checkouts: Checkouts
     requests: PaymentRequests
     payouts: Payouts
-    sealing: Sealing
+    calls: PayoutCalls
     service: Service
 
     def erase(self, order_id: str, by: str, why: str, *, dry_run: bool = False) -> Erased:
@@ -149,10 +149,7 @@ class Erasing:
                     if one.reference == payout.reference
                 ]
             )
-        try:
-            last = self.sealing.open(payout.to_kind, payout.to_details)
-        except Unreadable:
-            return found
+        last = self.calls.known_destination(payout)
         return list(dict.fromkeys([*found, *([last.recipient_id] if isinstance(last, ToRecipient) else [])]))
 
     # Rows

@@ -83,7 +83,7 @@ def report(look: Look, least: Severity = Severity.NOTE) -> Report:
 
 
 def _sums(counts: Counts, states: type[StrEnum]) -> dict[str, int]:
-    return {state.value: sum(of_account.get(state.value, 0) for of_account in counts.values()) for state in states}
+    return {state.value: sum(of_account[state] for of_account in counts.values()) for state in states}
 
 
 def find_alarms(look: Look) -> tuple[Alarm, ...]:

@@ -263,20 +263,9 @@ def gauged(shop: Shop) -> Mapping[str, int]:
     return {kind: count for (kind, _), count in counted.items() if count}
 
 
-def is_well(shop: Shop) -> None:
-    assert urgent(shop) == set()
-
-
-def goes_well(shop: Shop, histories: int, chance: Random) -> None:
+@pytest.mark.parametrize("histories", [15, pytest.param(soak_count(1000), marks=pytest.mark.soak)])
+def test_a_healthy_shop_has_no_alarm(well: Shop, pytestconfig: pytest.Config, histories: int) -> None:
+    chance = stream(seed_of(pytestconfig), "healthy")
     for _ in range(histories):
-        Day(shop, chance).passes(8)
-        is_well(shop)
-
-
-def test_a_healthy_shop_has_no_alarm(well: Shop, pytestconfig: pytest.Config) -> None:
-    goes_well(well, 15, stream(seed_of(pytestconfig), "healthy"))
-
-
-@pytest.mark.soak
-def test_a_healthy_shop_has_no_alarm_in_a_thousand_histories(well: Shop, pytestconfig: pytest.Config) -> None:
-    goes_well(well, soak_count(1000), stream(seed_of(pytestconfig), "healthy"))
+        Day(well, chance).passes(8)
+        assert urgent(well) == set()

@@ -274,9 +274,17 @@ def nonzero(sums: Counter[str]) -> dict[str, int]:
     return {kind: cents for kind, cents in sums.items() if cents}
 
 
-def run(open_shop: OpenShop, database: str, chance: Random, orders: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.on_each_database
+@pytest.mark.parametrize("orders", [2 * BATCH, pytest.param(soak_count(1000), marks=pytest.mark.soak)])
+def test_the_books_of_random_histories_equal_the_oracle(
+    open_shop: OpenShop,
+    new_database: NewDatabase,
+    monkeypatch: pytest.MonkeyPatch,
+    pytestconfig: pytest.Config,
+    orders: int,
+) -> None:
     monkeypatch.setattr(rechecks, "_CALM", 0.0)
-    histories = Histories(open_shop, database, chance)
+    histories = Histories(open_shop, new_database("ledger"), stream(seed_of(pytestconfig), "ledger"))
     histories.host.shop.reconciles()
     for first in range(0, orders, BATCH):
         histories.batch(range(first, min(first + BATCH, orders)))
@@ -287,18 +295,3 @@ def run(open_shop: OpenShop, database: str, chance: Random, orders: int, monkeyp
     histories.sandbox.advance(minutes=60)
     audit = runs(histories.hosts[0].shop, "audit")
     assert audit.exit_code == 0, audit.output
-
-
-@pytest.mark.on_each_database
-def test_the_books_of_random_histories_equal_the_oracle(
-    open_shop: OpenShop, new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
-) -> None:
-    run(open_shop, new_database("ledger"), stream(seed_of(pytestconfig), "ledger"), 2 * BATCH, monkeypatch)
-
-
-@pytest.mark.soak
-@pytest.mark.on_each_database
-def test_the_books_of_a_thousand_random_histories_equal_the_oracle(
-    open_shop: OpenShop, new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
-) -> None:
-    run(open_shop, new_database("ledger"), stream(seed_of(pytestconfig), "ledger"), soak_count(1000), monkeypatch)

@@ -53,10 +53,13 @@ class Reads:
     stopped: Callable[[], bool]
 
     _answering: set[Hashable] = field(default_factory=set, init=False)
-    """Those whose last reads were answered."""
+    """The sources whose last reads were answered."""
+
+    _given_up: set[Hashable] = field(default_factory=set, init=False)
+    """The sources that have stayed away for too long, and have not answered since: they are not waited for again."""
 
     _is_away: bool = field(default=False, init=False)
-    """Whether some were given up, and nothing answered since: no others are waited for."""
+    """Whether one was given up, and nothing has answered since: no others are waited for."""
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:
         """Make these reads, one source after the other; the results, or their errors, in the order of the jobs.
@@ -88,8 +91,9 @@ class Reads:
             failed: dict[int, PaymentsError] = {number: one for number, one in found.items() if _is_failure(one)}
             if len(failed) < len(found):
                 self._answering.add(source)
+                self._given_up.discard(source)
                 self._is_away, pauses = False, 0
-                # The service answers, so that all others fail by themselves.
+                # The service answers, so that each of the others has failed by itself.
                 failed = {number: one for number, one in failed.items() if isinstance(one, RateLimited)}
             if not failed:
                 continue
@@ -99,9 +103,11 @@ class Reads:
             error, now = failed.popitem()[1], time.monotonic()
             since = since if pauses else now
             seconds = max(min(_FIRST_PAUSE * 2**pauses, _LONGEST_PAUSE), error.retry_after or 0.0)
-            late = now + seconds > since + (0.0 if self._is_away else _PATIENCE)
-            if late or is_about_keys(error):
-                self._is_away |= late
+            patience = 0.0 if self._is_away or source in self._given_up else _PATIENCE
+            if is_late := now + seconds > since + patience:
+                self._given_up.add(source)
+                self._is_away = True
+            if is_late or is_about_keys(error):
                 return results | dict.fromkeys(waiting, error)
             pauses += 1
             self.pause(seconds)
