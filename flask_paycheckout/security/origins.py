@@ -31,12 +31,10 @@ def reaches_this_machine(host: str) -> bool:
     Wider than `is_loopback`, and used to refuse addresses. Names are not looked up in DNS.
     """
     name = host.strip("[]").rstrip(".").lower()
-    if is_loopback(name):
-        return True
     try:
         address = ipaddress.ip_address(name)
     except ValueError:
-        return False
+        return is_loopback(name)
     mapped = getattr(address, "ipv4_mapped", None) or address
     return bool(mapped.is_loopback or mapped.is_unspecified)
 

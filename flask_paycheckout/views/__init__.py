@@ -34,20 +34,20 @@ def _make_blueprint() -> Blueprint:
         root_path=str(_PACKAGE),
         template_folder="templates",
     )
-    # Always answered with JSON, which names no amount and no id.
-    blueprint.add_url_rule("/orders/<token>/status", "order_status", order.order_page, merge_slashes=False)
-    blueprint.add_url_rule("/requests/<token>", "request", order.request_page, merge_slashes=False)
-    for rule, view, methods in (
-        ("/orders/<token>/checkout", order.create_checkout, "POST"),
-        ("/orders/<token>", order.order_page, "GET"),
-        ("/refunds/<token>", refund.refund, "GET POST"),
+    for rule, endpoint, view, methods in (
+        ("/orders/<token>/checkout", "create_checkout", order.create_checkout, "POST"),
+        ("/orders/<token>", "order_page", order.order_page, "GET"),
+        # Always answered with JSON, which names no amount and no id.
+        ("/orders/<token>/status", "order_status", order.order_page, "GET"),
+        ("/requests/<token>", "request", order.request_page, "GET"),
+        ("/refunds/<token>", "refund", refund.refund, "GET POST"),
         # Always both, so that the answer to another method does not reveal whether a secret is set.
-        ("/webhook", webhook.webhook, "POST"),
-        ("/webhook/<secret>", webhook.webhook, "POST"),
-        ("/static/<path:filename>", static, "GET"),
+        ("/webhook", "webhook", webhook.webhook, "POST"),
+        ("/webhook/<secret>", "webhook", webhook.webhook, "POST"),
+        ("/static/<path:filename>", "static", static, "GET"),
     ):
         # Werkzeug would redirect merged slashes to the host in the request, which may be forged.
-        blueprint.add_url_rule(rule, view_func=view, methods=methods.split(), merge_slashes=False)
+        blueprint.add_url_rule(rule, endpoint, view, methods=methods.split(), merge_slashes=False)
     blueprint.before_request(_release_session)
     blueprint.register_error_handler(SQLAlchemyError, answer_customer)
     blueprint.after_request(harden)

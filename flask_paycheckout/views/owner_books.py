@@ -12,8 +12,8 @@ from flask_paycheckout.books.periods import month_period
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views.owner_forms import Asked, Fault, Page, asked_for, owner, owner_page, to_save
 
-_MIMETYPES = {Format.CSV: "text/csv", Format.JSONL: "application/jsonl"}
-_NAMES = {Format.CSV.value: "CSV", Format.JSONL.value: "JSON lines"}
+_FORMATS = {Format.CSV: ("CSV", "text/csv"), Format.JSONL: ("JSON lines", "application/jsonl")}
+"""The name and the media type of each format."""
 
 
 def show_month() -> Page:
@@ -32,7 +32,7 @@ def download_month() -> Response | Page:
     books = runtime().books
     books.record_export(period, owner())
     of_account = f"-{asked.account}" if asked.account else ""
-    return to_save(books.text(period, form), _MIMETYPES[form], f"books-{month}{of_account}.{form.value}")
+    return to_save(books.text(period, form), _FORMATS[form][1], f"books-{month}{of_account}.{form.value}")
 
 
 def sums_of_days(asked: Asked) -> Sums | None:
@@ -50,5 +50,5 @@ def _page(fault: Fault | None = None) -> Page:
         asked=asked,
         months={each: f"{date.fromisoformat(f'{each}-01'):%B %Y}" for each in months},
         month=books.month(month, asked.account) if month else None,
-        formats=_NAMES,
+        formats=_FORMATS,
     )

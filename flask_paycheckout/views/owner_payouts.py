@@ -152,11 +152,12 @@ def give_proof() -> Response | Page:
         document = runtime().payout_calls.proof(payout.reference)
     except PayoutRefused:
         fault = Fault("There is no transfer proof: only a completed bank transfer has one.", 409)
-        return _shown(payout.reference, fault)
     except PaymentsError as error:
-        return _shown(payout.reference, Fault(f"The service gave no transfer proof: {error}. Try again later.", 502))
-    runtime().looked(owner(), payout.reference, payout.order_id)
-    return to_save(document, "application/pdf", f"transfer-proof-{payout.reference}.pdf")
+        fault = Fault(f"The service gave no transfer proof: {error}. Try again later.", 502)
+    else:
+        runtime().looked(owner(), payout.reference, payout.order_id)
+        return to_save(document, "application/pdf", f"transfer-proof-{payout.reference}.pdf")
+    return _shown(payout.reference, fault)
 
 
 def ask_for_refund() -> Page:

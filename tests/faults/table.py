@@ -592,7 +592,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("views.order:_status_page", "runtime().settings.show_total", "True"),
         ),
         "the JSON has an id": (
-            "views/test_order.py::test_the_json_has_three_fields_and_no_more",
+            "views/test_order.py::test_the_json_has_three_fields_and_the_page_a_way_to_pay_while_one_is_wanted",
             Swap(
                 "views.order:_standing",
                 '{"status": current.status, "final": current.final, "pollAfter": current.poll_after}',
@@ -1094,10 +1094,6 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "an approval on the owner's page is of whatever is stored": (
             f"{_DESK}::test_an_approval_without_the_revision_approves_nothing",
             Swap("views.owner_payouts:decide_payout", "-1", "None"),
-        ),
-        "a form about a payout is good for everybody": (
-            f"{_DESK}::test_a_form_is_good_for_its_person_and_payout_only",
-            Swap("views.owner_forms:subject_of_form", "who != person().name", "False"),
         ),
         "a payout that nothing sends is no alarm": (
             f"{_OUT}::test_each_trouble_is_named_within_five_minutes[reconcile does not run]",

@@ -18,6 +18,8 @@ KINDS = {
     "200 page": 200,
     "200 JSON": 200,
     "200 options": 200,
+    "200 owner": 200,
+    "403 owner": 403,
     "303 to pay": 303,
     "303 paid already": 303,
     "400 webhook": 400,
@@ -39,7 +41,8 @@ def provoked(shop: Shop, kind: str) -> TestResponse:
     browser = shop.browser
     pay = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, 'o-1')}/checkout"
     status = f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, 'o-1')}"
-    hook = "/paycheckout/webhook"
+    hook, owner = "/paycheckout/webhook", "/paycheckout/owner"
+    shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada"))
     if kind == "303 paid already":
         shop.has_paid()
     if kind == "503 page":
@@ -56,6 +59,8 @@ def provoked(shop: Shop, kind: str) -> TestResponse:
         "200 page": ("GET", status),
         "200 JSON": ("GET", f"{status}/status"),
         "200 options": ("OPTIONS", pay),
+        "200 owner": ("GET", owner),
+        "403 owner": ("POST", f"{owner}/held/x"),
         "400 webhook": ("POST", hook),
         "404 token": ("GET", "/paycheckout/orders/x"),
         "404 path": ("GET", "/paycheckout/x"),

@@ -19,31 +19,16 @@ def asks(shop: Shop, order_id: str = "o-1") -> dict[str, Any]:
     return read
 
 
-@pytest.mark.parametrize(
-    ("status", "final", "poll_after"),
-    [
-        ("unpaid", False, 2),
-        ("created", False, 2),
-        ("pending", False, 2),
-        ("paid", True, 0),
-        ("held", False, 20),
-        ("abandoned", False, 2),
-    ],
-)
-def test_the_json_has_three_fields_and_no_more(shop: Shop, status: str, final: bool, poll_after: int) -> None:
-    reach(shop, status)
-    assert asks(shop) == {"status": status, "final": final, "pollAfter": poll_after}
-
-
 @pytest.mark.parametrize("status", STATUSES)
-def test_the_page_shows_the_status_and_the_way_to_pay_while_one_is_wanted(shop: Shop, status: str) -> None:
+def test_the_json_has_three_fields_and_the_page_a_way_to_pay_while_one_is_wanted(shop: Shop, status: str) -> None:
     reach(shop, status)
+    final = status == "paid"
+    assert asks(shop) == {"status": status, "final": final, "pollAfter": {"paid": 0, "held": 20}.get(status, 2)}
     page = opens(shop).text
     assert not names(page, "chk-1")
     assert f'data-status="{status}"' in page
     assert ("<form" in page) is (status not in ("pending", "paid", "held"))
-    assert ("status.js" in page) is (status != "paid")
-    assert ('http-equiv="refresh"' in page) is (status != "paid")
+    assert ("status.js" in page) is ('http-equiv="refresh"' in page) is not final
 
 
 @pytest.mark.parametrize(

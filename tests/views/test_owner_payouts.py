@@ -16,13 +16,12 @@ from werkzeug.test import TestResponse
 from flask_paycheckout import ToBank
 from flask_paycheckout.client import FiatItem, NewRecipient, PayoutBank
 from flask_paycheckout.database.history import lines
-from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
 from tests.payouts.shop import ADA, committing, payout, payouts, pays_out, refunds, stands
 from tests.races.crowds import crowd
 from tests.scripted import SAME_SITE, Shop, refusal
-from tests.views.test_owner import ROOT, opens_view
+from tests.views.test_owner import ROOT, opens_view, text_of
 
 ACCOUNT = "GB29NWBK60161331926819"
 
@@ -35,10 +34,6 @@ def desk(shop: Shop) -> Shop:
 
 def opens(shop: Shop, path: str, **query: str) -> TestResponse:
     return shop.browser.get(ROOT + path, query_string=query)
-
-
-def text_of(answer: TestResponse) -> str:
-    return " ".join(html.unescape(answer.text).split())
 
 
 def listed(answer: TestResponse) -> list[str]:
@@ -78,7 +73,7 @@ def test_payouts_and_refunds_are_listed_newest_first_and_chosen_by_state_and_kin
     assert listed(opens(desk, "/payouts", kind="refund")) == [refund]
     assert listed(opens(desk, "/payouts", kind="payout", status="ready")) == ["maker-1"]
     assert "There are none of these." in opens(desk, "/payouts", status="unknown").text
-    shown = " ".join(re.sub(r"<[^>]+>", " ", text_of(opens(desk, "/payouts"))).split())
+    shown = text_of(opens(desk, "/payouts"))
     assert "Refund 3 of order o-1 waits for the customer 1.50 USD" in shown
     assert "Together, in all states: 161.50 USD." in shown
     day = desk.clock().date()
@@ -159,7 +154,7 @@ def test_a_decision_is_recorded_with_who_and_why(desk: Shop, status: str, decisi
     assert now.status == becomes
     last = lines(now.history)[-1]
     assert (last["by"], last["why"]) == ("Ada", "checked")
-    assert re.search(r": Ada [a-z ,]+: checked ", text_of(desk.browser.get(answer.location)).replace("</div>", " "))
+    assert re.search(r": Ada [a-z ,]+: checked", text_of(desk.browser.get(answer.location)))
 
 
 def test_a_transfer_that_came_back_is_not_sent_again_when_its_state_has_changed(desk: Shop) -> None:
@@ -202,24 +197,6 @@ def test_an_approval_without_the_revision_approves_nothing(desk: Shop, seen: str
     assert payout(desk, "maker-1").status == "waiting"
 
 
-# Who may decide
-
-
-def forged(shop: Shop) -> list[str]:
-    token = form_of(opens(shop, "/payout", reference="maker-1"))[0].rsplit("/", 1)[1]
-    sign = shop.runtime.signed_links.sign
-    return ["x", token[:-2], sign(PAYOUT, "maker-1"), sign(PAYOUT, "maker-1\nBob"), sign(RESOLVE, "maker-1\nAda")]
-
-
-def test_a_form_is_good_for_its_person_and_payout_only(desk: Shop) -> None:
-    pays_out(desk, approve=True)
-    given = {"decision": "approve", "seen": "0"}
-    for token in forged(desk):
-        answer = desk.browser.post(f"{ROOT}/payouts/{token}", data=given, headers=SAME_SITE)
-        assert answer.status_code == 403
-    assert payout(desk, "maker-1").status == "waiting"
-
-
 # Refunds
 
 
@@ -234,7 +211,7 @@ def test_a_payment_is_refunded_in_part_and_whole(desk: Shop) -> None:
     assert (made.amount, made.refund_of, made.status) == (Decimal("2.50"), checkout_id, "claimable")
     assert lines(made.history)[0]["by"] == "Ada"
     page = opens(desk, "/refund", checkout=checkout_id)
-    assert "Left for refunds 10.00 USD" in re.sub(r"<[^>]+>", "", text_of(page))
+    assert "Left for refunds 10.00 USD" in text_of(page)
     assert made.reference in page.text
     assert sends(desk, page, why="all broke").status_code == 303
     assert [str(one.amount) for one in payouts(desk)] == ["2.50", "10.00"]
@@ -270,8 +247,7 @@ def test_who_paid_from_a_wallet_is_paid_back_to_one(wallet_desk: tuple[Shop, str
         ("/payout", {"reference": made.reference}),
     ):
         assert "6.5 usdc-polygon for 5.00 USD" in opens(shop, path, **query).text
-    money = re.sub(r"<[^>]+>", " ", text_of(opens(shop, "/order", id="o-1")))
-    assert "To be refunded 5.00 USD Left for refunds 7.50 USD" in " ".join(money.split())
+    assert "To be refunded 5.00 USD Left for refunds 7.50 USD" in text_of(opens(shop, "/order", id="o-1"))
     stands(shop, made.reference, status="failed")
     again = opens(shop, "/payout", reference=made.reference)
     link = re.search(r'href="([^"]*/refund\?[^"]*send_amount[^"]*)"', again.text)
@@ -443,6 +419,3 @@ def test_a_service_that_fails_is_told_and_no_transaction_is_open_meanwhile(desk:
     assert "The service gave no transfer proof:" in answer.text
     assert "closed <b>for lunch" in text_of(answer)
     assert "<b>" not in answer.text
-
-
-# The start page
