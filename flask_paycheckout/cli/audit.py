@@ -56,18 +56,18 @@ def _told(compared: Audit, counts: Counter[Verdict], notes: list[str], *, everyt
     :param counts: counts all findings.
     :param notes: gets sentences for the end.
     """
-    with progress_bar("Reading the service", compared.count) as bar:
+    with progress_bar("Reading the service", compared.count) as update:
         try:
             for findings in compared.run():
                 for finding in findings:
                     counts[finding.verdict] += 1
                     if everything or finding.verdict is not Verdict.AGREED:
-                        if bar is not None:
+                        if update is not None:
                             # Take the bar off the line.
                             click.echo("\r\x1b[K", nl=False, err=True)
                         yield finding
-                if bar is not None:
-                    bar.update(len(findings))
+                if update is not None:
+                    update(len(findings))
         except Stopped:
             notes.append("It was stopped before everything was compared. Compare the rest with --from and --to.")
             return

@@ -72,8 +72,8 @@ def _write(books: Books, period: Period, form: Format) -> None:
     """Write an export to standard output, with a progress bar when only that is not a terminal."""
     out = sys.stdout.buffer
     count = (lambda: 0) if sys.stdout.isatty() else lambda: books.count(period)
-    with progress_bar("Exporting", count) as bar:
-        for part in books.text(period, form, bar and bar.update):
+    with progress_bar("Exporting", count) as update:
+        for part in books.text(period, form, update):
             out.write(part.encode())
         # Now, so that a full disk or a closed pipe is noticed before any total is told.
         out.flush()

@@ -219,29 +219,27 @@ def login(email: str, never_expires: bool) -> None:
     click.echo(log_in(email, never_expires=never_expires))
 
 
-class _Sandbox(click.Command):
-    """The sandbox's own command line, which is imported when it is used."""
+@paycheckout.command(
+    short_help="Run the payments service's sandbox on this machine.",
+    with_appcontext=False,
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True},
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def sandbox(words: tuple[str, ...]) -> None:
+    """Hand the words to the sandbox's own command line."""
+    # Imported when it is used.
+    from flask_paycheckout.sandbox.terminal.commands import main
 
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        """Hand the words to the sandbox's command line, also to complete them in a shell."""
-        from flask_paycheckout.sandbox.terminal.commands import cli, main
-
-        if extra.get("resilient_parsing"):
-            return cli.make_context(info_name, args, parent, **extra)
-        raise SystemExit(main(args))
-
-
-paycheckout.add_command(_Sandbox("sandbox", short_help="Run the payments service's sandbox on this machine."))
+    raise SystemExit(main(words))
 
 
 def _round(limit: int | None, as_json: bool, run: Round, *, watching: bool) -> ReconcileReport:
     """Run one round, with a progress bar on a terminal; a log gets one line only."""
     shop = runtime()
     due = (lambda: 0) if as_json else lambda: min(shop.due_reads.count_due(shop.clock()), limit or sys.maxsize)
-    with progress_bar("Reading deposits", due) as bar:
-        report = run(limit, bar and (lambda report: bar.update(1)))
+    with progress_bar("Reading deposits", due) as update:
+        report = run(limit, update and (lambda report: update(1)))
     if as_json:
         moment = {"at": runtime().clock().isoformat(timespec="seconds")} if watching else {}
         click.echo(json.dumps(moment | asdict(report)))

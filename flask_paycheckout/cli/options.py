@@ -169,8 +169,8 @@ def log_in(email: str, *, never_expires: bool = False) -> str:
 
 
 @contextmanager
-def progress_bar(label: str, count: Callable[[], int]) -> Iterator[Any]:
-    """A progress bar of click on a terminal; None in a log, and while there is nothing to do.
+def progress_bar(label: str, count: Callable[[], int]) -> Iterator[Callable[[int], None] | None]:
+    """A function that moves a progress bar on a terminal; None in a log, and while there is nothing to do.
 
     :param count: counts the steps; not called without a terminal.
     """
@@ -179,7 +179,7 @@ def progress_bar(label: str, count: Callable[[], int]) -> Iterator[Any]:
         yield None
         return
     with click.progressbar(length=length, label=label, file=sys.stderr) as bar:
-        yield bar
+        yield bar.update
 
 
 @contextmanager

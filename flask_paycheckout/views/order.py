@@ -119,9 +119,16 @@ def _not_payable(link: Link) -> Answer:
 def _page(
     link: Link, current: OrderStatus, text: PageText, action: str | None = None, payment_page: str | None = None
 ) -> Response:
-    paths = {"status_path": status_path(link, "order_status"), "action": action, "payment_page": payment_page}
-    scan = _drawn(link) if action and request_of(link.order_id) is not None else None
-    return page("order.html", link.order_id, text, standing=current, scan=scan, **paths)
+    return page(
+        "order.html",
+        link.order_id,
+        text,
+        standing=current,
+        status_path=status_path(link, "order_status"),
+        action=action,
+        payment_page=payment_page,
+        scan=_drawn(link) if action and request_of(link.order_id) is not None else None,
+    )
 
 
 def _asked(link: Link) -> ListedRequest | None:

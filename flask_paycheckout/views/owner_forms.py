@@ -35,6 +35,8 @@ from flask_paycheckout.views.language import page_settings, use_settings
 Page = tuple[str, int]
 """A page of the owner's view, and its HTTP status."""
 
+View = Callable[[str], Response | Page]
+
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 _ALL_ACCOUNTS = "*"
@@ -189,16 +191,14 @@ def folded(history: Iterable[Any]) -> Iterator[Folded]:
         yield Folded(equal[0], equal[-1], len(equal))
 
 
-def form(
-    purpose: str, page: Callable[[str, Fault], Page]
-) -> Callable[[Callable[[str], Response | Page]], Callable[[str], Response | Page]]:
+def form(purpose: str, page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
     """Make the view of a form's token of a function that does what the form says, given the token's subject.
 
     :param purpose: as for `form_url`.
     :param page: shows the page with the form again, with what kept it from being done.
     """
 
-    def decorate(act: Callable[[str], Response | Page]) -> Callable[[str], Response | Page]:
+    def decorate(act: View) -> View:
         @wraps(act)
         def view(token: str) -> Response | Page:
             subject = subject_of_form(purpose, token)
