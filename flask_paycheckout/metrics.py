@@ -16,7 +16,6 @@ share one.
 
 from __future__ import annotations
 
-import hmac
 import os
 import threading
 import time
@@ -42,6 +41,7 @@ from flask_paycheckout.parts.logs import about
 from flask_paycheckout.parts.observations import Observation, Observed
 from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.runtime import KEY as RUNTIME, Runtime, runtime
+from flask_paycheckout.security.comparing import is_one_of
 from flask_paycheckout.service.calls import CREATE, READ
 from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.views.headers import harden
@@ -133,11 +133,7 @@ def _add_view(app: Flask, url_prefix: str) -> None:
 
 def _may_see() -> bool:
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() != "bearer":
-        return False
-    # Compared with all, in constant time.
-    matches = [hmac.compare_digest(given.strip().encode(), one.encode()) for one in runtime().settings.metrics_token]
-    return any(matches)
+    return scheme.lower() == "bearer" and is_one_of(given.strip(), runtime().settings.metrics_token)
 
 
 def _scraped(metrics: _Metrics) -> CollectorRegistry:

@@ -1,1 +1,1 @@
-"""Checks of untrusted input from browsers: signed links, origins, and permission for the owner's pages."""
+"""Checks of untrusted input from browsers: signed links, origins, secrets, and permission for the owner's pages."""

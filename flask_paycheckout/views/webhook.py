@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.parts.observations import Observed
 from flask_paycheckout.runtime import Runtime, runtime
+from flask_paycheckout.security.comparing import is_one_of
 
 _MAX_BODY = 64 * 1024
 
@@ -73,12 +73,8 @@ def _checkout_id(body: bytes) -> str | None:
 
 
 def _is_expected(secret: str | None, expected: Sequence[str]) -> bool:
-    """Whether the path's secret is one of the expected ones, compared in constant time."""
-    if not expected:
-        return secret is None
-    given = (secret or "").encode()
-    # Compare with all, even after a match, so that the time does not tell which one matched.
-    return sum(hmac.compare_digest(given, one.encode()) for one in expected) > 0
+    """Whether the path's secret is one of the expected ones."""
+    return is_one_of(secret or "", expected) if expected else secret is None
 
 
 def _observe(shop: Runtime, outcome: str) -> None:

@@ -605,7 +605,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the time that the comparison of secrets takes tells of them": (
             f"{_ONE_ANSWER}::test_the_webhook_secret_is_compared_in_constant_time",
-            Swap("views.webhook:_is_expected", "hmac.compare_digest(given, one.encode())", "given == one.encode()"),
+            Swap("security.comparing:is_one_of", "hmac.compare_digest(given.encode(), one.encode())", "given == one"),
         ),
     },
     "A payment started by another site's page: POST only, from a page that the browser says is the shop's own.": {
