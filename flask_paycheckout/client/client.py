@@ -212,9 +212,6 @@ class _Client(Resource[W], Generic[W, Transport]):
         if self._caller.owns_connections:
             await self._caller.waiting.close()
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._caller.sender.base_url}>"
-
 
 class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
     """The payments service. Safe to share between threads, and usable on both sides of a fork.

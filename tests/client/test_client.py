@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from flask_paycheckout.client import BearerToken, PaymentsClient
+from flask_paycheckout.client import BearerToken
 from tests.client.samples import DEPOSIT
-from tests.client.wire import ACCESS_TOKEN, BASE_URL, Script, Shop, http, says, success
+from tests.client.wire import ACCESS_TOKEN, Script, Shop, http, says, success
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve
@@ -69,10 +69,6 @@ def test_a_closed_client_says_so_and_leaves_a_given_transport_open() -> None:
     assert transport.closed == 0
     with pytest.raises(RuntimeError, match="closed"):
         client.deposits.get("c")
-
-
-def test_it_shows_where_it_points() -> None:
-    assert repr(PaymentsClient(BASE_URL)) == "<PaymentsClient https://api.example.com>"
 
 
 FORKING = """
