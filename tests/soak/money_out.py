@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from flask import Flask, Response, abort, jsonify, request
+from flask import Blueprint, Flask, Response, jsonify, request
 
 from flask_paycheckout import (
     NothingToRefund,
-    PayCheckout,
     RefundTooLarge,
     ToBank,
     ToRecipient,
@@ -17,9 +16,7 @@ from flask_paycheckout import (
     TransitionRefused,
     order_paid,
 )
-
-if TYPE_CHECKING:
-    from flask_sqlalchemy import SQLAlchemy
+from tests.soak.tables import db, paycheckout
 
 _CENT = Decimal("0.01")
 # Of the sandbox's start state, by currency.
@@ -36,68 +33,59 @@ _MAKERS = (
 )
 _BOOKKEEPER = {"by": "the bookkeeper", "why": "as the books say"}
 
+money_out = Blueprint("money_out", __name__)
 
-class MoneyOut:
-    """Routes and receivers of the shop's processes."""
 
-    def __init__(self, paycheckout: PayCheckout, db: SQLAlchemy) -> None:
-        self._paycheckout = paycheckout
-        self._db = db
+@order_paid.connect
+def pay_maker(app: Flask, *, order_id: str, checkout: Any, **extra: Any) -> None:
+    """Half of every paid order goes to who made the goods, once."""
+    to, currency = _MAKERS[int(order_id[-2:]) % len(_MAKERS)]
+    share = (checkout.total.amount / 2).quantize(_CENT)
+    paycheckout.pay_out(f"maker-{order_id}", share, currency, to, order_id=order_id)
 
-    def connect(self, app: Flask) -> None:
-        order_paid.connect(self.pay_maker, app)
-        for rule, view in (
-            ("/orders/<order_id>/refund", self.refund),
-            ("/payouts/<reference>/approve", self.approve),
-            ("/payouts/<reference>/retry", self.retry),
-            ("/payouts/<reference>/resolve", self.resolve),
-        ):
-            app.add_url_rule(rule, view_func=view, methods=["POST"], endpoint=rule)
 
-    def pay_maker(self, app: Flask, *, order_id: str, checkout: Any, **extra: Any) -> None:
-        """Half of every paid order goes to who made the goods, once."""
-        to, currency = _MAKERS[int(order_id[-2:]) % len(_MAKERS)]
-        share = (checkout.total.amount / 2).quantize(_CENT)
-        self._paycheckout.pay_out(f"maker-{order_id}", share, currency, to, order_id=order_id)
+@money_out.post("/orders/<order_id>/refund")
+def refund(order_id: str) -> Response | tuple[Response, int]:
+    """Money of an order back: all that is left or a part, to a recipient or to where the customer says."""
+    wanted, model = request.get_json(), paycheckout.Checkout
+    paid = db.session.scalars(
+        db.select(model).where(model.order_id == order_id, model.status.in_(["paid", "held", "rejected"]))
+    ).first()
+    if paid is None:
+        return jsonify(refused="nothing was paid"), 409
+    to = None if wanted["claims"] else _RECIPIENTS[paid.payment.paid.currency]
+    try:
+        refund = paycheckout.refund(paid.checkout_id, wanted["amount"], by="Ada", why="one jar broke", to=to)
+    except (NothingToRefund, RefundTooLarge, ValueError) as refused:
+        db.session.rollback()
+        return jsonify(refused=str(refused)), 409
+    reference = refund.reference
+    db.session.commit()
+    return jsonify(reference=reference, url=paycheckout.refund_url(reference))
 
-    def refund(self, order_id: str) -> Response | tuple[Response, int]:
-        """Money of an order back: all that is left or a part, to a recipient or to where the customer says."""
-        wanted, model = request.get_json(), self._paycheckout.Checkout
-        paid = self._db.session.scalars(
-            self._db.select(model).where(model.order_id == order_id, model.status.in_(["paid", "held", "rejected"]))
-        ).first()
-        if paid is None:
-            return jsonify(refused="nothing was paid"), 409
-        to = None if wanted["claims"] else _RECIPIENTS[paid.payment.paid.currency]
-        try:
-            refund = self._paycheckout.refund(paid.checkout_id, wanted["amount"], by="Ada", why="one jar broke", to=to)
-        except (NothingToRefund, RefundTooLarge, ValueError) as refused:
-            self._db.session.rollback()
-            return jsonify(refused=str(refused)), 409
-        reference = refund.reference
-        self._db.session.commit()
-        return jsonify(reference=reference, url=self._paycheckout.refund_url(reference))
 
-    def approve(self, reference: str) -> Response:
-        """A person looks, and approves what was seen."""
-        payout = self._find(reference)
-        return self._decided(lambda: self._paycheckout.approve_payout(reference, by="Ada", seen=payout.revision))
+@money_out.post("/payouts/<reference>/approve")
+def approve(reference: str) -> Response:
+    """A person looks, and approves what was seen."""
+    model = paycheckout.Payout
+    seen = db.first_or_404(db.select(model).where(model.reference == reference)).revision
+    db.session.rollback()
+    return _decided(lambda: paycheckout.approve_payout(reference, by="Ada", seen=seen))
 
-    def retry(self, reference: str) -> Response:
-        return self._decided(lambda: self._paycheckout.retry_payout(reference, **_BOOKKEEPER))
 
-    def resolve(self, reference: str) -> Response:
-        sent = bool(request.get_json()["sent"])
-        return self._decided(lambda: self._paycheckout.resolve_payout(reference, sent, **_BOOKKEEPER))
+@money_out.post("/payouts/<reference>/retry")
+def retry(reference: str) -> Response:
+    return _decided(lambda: paycheckout.retry_payout(reference, **_BOOKKEEPER))
 
-    def _decided(self, decide: Any) -> Response:
-        try:
-            return jsonify(status=decide().status)
-        except (TransitionRefused, RefundTooLarge) as refused:
-            return jsonify(refused=str(refused))
 
-    def _find(self, reference: str) -> Any:
-        model = self._paycheckout.Payout
-        found = self._db.session.scalars(self._db.select(model).where(model.reference == reference)).first()
-        self._db.session.rollback()
-        return found or abort(404)
+@money_out.post("/payouts/<reference>/resolve")
+def resolve(reference: str) -> Response:
+    sent = bool(request.get_json()["sent"])
+    return _decided(lambda: paycheckout.resolve_payout(reference, sent, **_BOOKKEEPER))
+
+
+def _decided(decide: Any) -> Response:
+    try:
+        return jsonify(status=decide().status)
+    except (TransitionRefused, RefundTooLarge) as refused:
+        return jsonify(refused=str(refused))

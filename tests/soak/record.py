@@ -50,7 +50,7 @@ class Soaked:
     """A record, looked up in the ways that the promises need.
 
     :param record: lists of rows by the names of their tables: of the service `deposit`, `disbursement` and `webhook`;
-        of the shop those of the extension and of `shop.py`, where `shop_version` says how an order stood, and since
+        of the shop those of the extension and of `tables.py`, where `shop_version` says how an order stood, and since
         when. Beside them the lines of the `export`, the `alarms` of the report, `effects` (what the warehouse was told)
         and `locations` (every payment page a browser was sent to). `tolerance` is by how many seconds the times of two
         processes may differ.

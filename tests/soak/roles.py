@@ -15,7 +15,8 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from flask_paycheckout.cli import load_commands
 from flask_paycheckout.sandbox.terminal.commands import main as sandbox
-from tests.soak.shop import SETTINGS, create_app, db
+from tests.soak.shop import SETTINGS, create_app
+from tests.soak.tables import db
 
 HOST = "127.0.0.1"
 

@@ -1,7 +1,4 @@
-"""The shop as a merchant would write it, in each of its processes: orders, their pages, and what a payment sets off.
-
-Nothing here keeps a doubled delivery away: `Fulfilment` and `Note` take every row they are given, so that it shows.
-"""
+"""The shop as a merchant would write it, in each of its processes: orders, their pages, and what a payment sets off."""
 
 from __future__ import annotations
 
@@ -13,17 +10,14 @@ from datetime import datetime
 from multiprocessing import current_process
 from pathlib import Path
 from random import SystemRandom
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from flask import Flask, Response, abort, current_app, jsonify, render_template_string, request
-from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection, Engine, String, event, text, update
+from flask import Blueprint, Flask, Response, abort, current_app, jsonify, render_template_string, request
+from sqlalchemy import Connection, Engine, event, text, update
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from flask_paycheckout import (
     Pay,
-    PayCheckout,
     Receive,
     checkout_created,
     order_abandoned,
@@ -38,7 +32,8 @@ from flask_paycheckout import (
     refund_claimed,
 )
 from tests.soak.clock import clock_of
-from tests.soak.money_out import MoneyOut
+from tests.soak.money_out import money_out
+from tests.soak.tables import Fulfilment, Note, Order, Version, db, paycheckout
 
 #: Names the file, in JSON, where the shop's processes find their settings.
 SETTINGS = "SOAK_SHOP_SETTINGS"
@@ -46,77 +41,10 @@ SETTINGS = "SOAK_SHOP_SETTINGS"
 WAREHOUSE_DOWN = 0.03
 #: How often a receiver that has written breaks its transaction instead of leaving it whole.
 BREAKS = 1 / 200
-
-
-class Base(DeclarativeBase):
-    """What every table of the shop has in common: the shop's metadata."""
-
-
 # Not of the seed: which process asks, and how often, depends on where processes were killed.
 _CHANCE = SystemRandom()
 
-db = SQLAlchemy(model_class=Base)
-paycheckout = PayCheckout()
-
-if TYPE_CHECKING:
-    Model = Base
-else:
-    Model = db.Model
-
-
-class Total:
-    """The columns of a total."""
-
-    kind: Mapped[str] = mapped_column(String(8))
-    amount: Mapped[str] = mapped_column(String(40))
-    currency: Mapped[str] = mapped_column(String(40))
-    other_currency: Mapped[str | None] = mapped_column(String(40))
-
-
-class Order(Total, Model):
-    """An order as it stands."""
-
-    __tablename__ = "shop_order"
-
-    id: Mapped[str] = mapped_column(String(40), primary_key=True)
-    version: Mapped[int] = mapped_column(default=1)
-    open: Mapped[bool] = mapped_column(default=True)
-    paid: Mapped[bool] = mapped_column(default=False)
-
-
-class Version(Total, Model):
-    """How an order stood from a moment on."""
-
-    __tablename__ = "shop_version"
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    order_id: Mapped[str] = mapped_column(String(40), index=True)
-    open: Mapped[bool]
-    since: Mapped[str] = mapped_column(String(40))
-
-
-class Fulfilment(Model):
-    """A parcel that was sent."""
-
-    __tablename__ = "shop_fulfilment"
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    order_id: Mapped[str] = mapped_column(String(40), index=True)
-    event_id: Mapped[str] = mapped_column(String(40))
-    #: What the order cost as the parcel was packed.
-    amount: Mapped[str] = mapped_column(String(40))
-
-
-class Note(Model):
-    """What the shop was told, of any kind."""
-
-    __tablename__ = "shop_note"
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    event_id: Mapped[str] = mapped_column(String(40), index=True)
-    order_id: Mapped[str] = mapped_column(String(40))
-
-
+orders = Blueprint("orders", __name__)
 PAGE = "<h1>Order {{ order.id }}</h1>{{ paycheckout_button(order.id) }}<a href='{{ status }}'>Status</a>"
 
 
@@ -133,17 +61,11 @@ def create_app() -> Flask:
     app.config["CLOCK"] = clock = clock_of(Path(settings["clock_file"]))
     db.init_app(app)
     paycheckout.init_app(app, db, clock=clock)
-    MoneyOut(paycheckout, db).connect(app)
+    app.register_blueprint(orders)
+    app.register_blueprint(money_out)
     with app.app_context():
         if db.engine.dialect.name == "sqlite":
             prepare_sqlite(db.engine)
-    for rule, view, method in (
-        ("/orders", place_order, "POST"),
-        ("/orders/<order_id>", show_order, "GET"),
-        ("/orders/<order_id>/cart", change_cart, "POST"),
-        ("/orders/<order_id>/cancel", cancel, "POST"),
-    ):
-        app.add_url_rule(rule, view_func=view, methods=[method])
     return app
 
 
@@ -165,6 +87,7 @@ def prepare_sqlite(engine: Engine) -> None:
 # Pages
 
 
+@orders.post("/orders")
 def place_order() -> tuple[str, int]:
     """A new order; sent twice, it is the same one."""
     sent = request.get_json()
@@ -176,17 +99,20 @@ def place_order() -> tuple[str, int]:
     return show_order(sent["id"]), 201
 
 
+@orders.get("/orders/<order_id>")
 def show_order(order_id: str) -> str:
     """The order's page, with the button."""
     order = db.session.get(Order, order_id) or abort(404)
     return render_template_string(PAGE, order=order, status=paycheckout.status_url(order_id))
 
 
+@orders.post("/orders/<order_id>/cart")
 def change_cart(order_id: str) -> Response:
     """Another amount for an order that is not paid yet."""
     return _change(order_id, amount=request.get_json()["amount"])
 
 
+@orders.post("/orders/<order_id>/cancel")
 def cancel(order_id: str) -> Response:
     """No longer wanted, unless it is paid."""
     return _change(order_id, open=False)

@@ -1,0 +1,80 @@
+"""The tables of the soak's shop, and the extensions that all of its modules use.
+
+Nothing here keeps a doubled delivery away: `Fulfilment` and `Note` take every row they are given, so that it shows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import String
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from flask_paycheckout import PayCheckout
+
+
+class Base(DeclarativeBase):
+    """What every table of the shop has in common: the shop's metadata."""
+
+
+db = SQLAlchemy(model_class=Base)
+paycheckout = PayCheckout()
+
+if TYPE_CHECKING:
+    Model = Base
+else:
+    Model = db.Model
+
+
+class Total:
+    """The columns of a total."""
+
+    kind: Mapped[str] = mapped_column(String(8))
+    amount: Mapped[str] = mapped_column(String(40))
+    currency: Mapped[str] = mapped_column(String(40))
+    other_currency: Mapped[str | None] = mapped_column(String(40))
+
+
+class Order(Total, Model):
+    """An order as it stands."""
+
+    __tablename__ = "shop_order"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    open: Mapped[bool] = mapped_column(default=True)
+    paid: Mapped[bool] = mapped_column(default=False)
+
+
+class Version(Total, Model):
+    """How an order stood from a moment on."""
+
+    __tablename__ = "shop_version"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    order_id: Mapped[str] = mapped_column(String(40), index=True)
+    open: Mapped[bool]
+    since: Mapped[str] = mapped_column(String(40))
+
+
+class Fulfilment(Model):
+    """A parcel that was sent."""
+
+    __tablename__ = "shop_fulfilment"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    order_id: Mapped[str] = mapped_column(String(40), index=True)
+    event_id: Mapped[str] = mapped_column(String(40))
+    #: What the order cost as the parcel was packed.
+    amount: Mapped[str] = mapped_column(String(40))
+
+
+class Note(Model):
+    """What the shop was told, of any kind."""
+
+    __tablename__ = "shop_note"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    event_id: Mapped[str] = mapped_column(String(40), index=True)
+    order_id: Mapped[str] = mapped_column(String(40))
