@@ -8,15 +8,11 @@ gives statusCode: 201                          a field of the answer, which is a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 Schema = dict[str, Any]
-_CREDENTIALS = {
-    frozenset[str](): "nothing",
-    frozenset({"X-Signature", "X-Timestamp", "X-Client-ID"}): "signature",
-    frozenset({"Authorization"}): "access token",
-}
 
 
 def said_by(document: Schema) -> set[str]:
@@ -38,8 +34,7 @@ class _Described:
 
     def operation(self, operation: Schema) -> Iterator[str]:
         # Where there is a choice of credentials, the first is the one that is always enough.
-        credentials = frozenset(next(iter(operation["security"]), {}))
-        yield f"needs {_CREDENTIALS[credentials]}"
+        yield f"needs {', '.join(sorted(next(iter(operation['security']), {}))) or 'no credentials'}"
         if operation["deprecated"]:
             yield "is deprecated"
         if "requestBody" in operation:
@@ -60,9 +55,7 @@ class _Described:
 
     def _parameter(self, parameter: Schema) -> str:
         schema = parameter["schema"]
-        default = f" = {str(schema['default']).lower()}" if isinstance(schema.get("default"), bool) else ""
-        if "default" in schema and not default:
-            default = f" = {schema['default']}"
+        default = f" = {json.dumps(schema['default'])}" if "default" in schema else ""
         return _line(parameter["name"], parameter["required"], self._holds(schema)) + default
 
     def _fields(self, place: str, schema: Schema) -> Iterator[str]:
@@ -96,8 +89,7 @@ def _words(kind: Schema) -> list[str]:
         return [str(kind["const"])]
     if kind.get("format") == "date-time":
         return ["timestamp"]
-    types = kind["type"]
-    return list(types) if isinstance(types, list) else [types]
+    return [kind["type"]]
 
 
 def _line(place: str, is_required: bool, holds: list[str]) -> str:
