@@ -22,7 +22,6 @@ _WRAPPED = """() => [...document.querySelectorAll("div.highlight-python pre")].m
 }).filter(Boolean)"""
 
 
-@pytest.mark.slow("the documentation in a browser")
 def test_no_page_of_the_documentation_has_a_fault(new_page: Callable[..., Page], tmp_path: Path) -> None:
     pytest.importorskip("sphinx")
     subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "docs", str(tmp_path)], cwd=ROOT, check=True)

@@ -11,6 +11,7 @@ from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
 from tests.sandbox.inspector.developer import Developer
+from tests.sandbox.inspector.test_access import pages_of
 from tests.sandbox.payments.customers import makes
 from tests.security.test_markup import EVALUATED
 
@@ -59,13 +60,11 @@ def pages_of_the_sandbox(said: str) -> dict[str, str]:
     merchant.client_id = said
     merchant.calls("POST", f"/v1/deposit/5?{said}", json.dumps({said: said}).encode(), timestamp=said, signed_by=said)
     tester.orders_fault("POST /v1/checkout", "garbage", message=said)
-    lists = ("/", *(f"/inspector/{name}" for name in ("requests", "mails", "webhooks", "control", "unknowns")))
-    lists += ("/inspector/accounts", "/inspector/reset")
     disbursement = made["data"]["disburseData"][0]["disbursementId"]
     kinds = {"checkouts": checkout, "disbursements": disbursement, "payments": payment}
     details = (f"/inspector/{kind}/{one}" for kind, one in kinds.items())
     requests = (f"/inspector/requests/{entry['id']}" for entry in tester.requests())
-    found = {path: developer.opens(path) for path in (*lists, *details, *requests, f"/checkout/{checkout}")}
+    found = {path: developer.opens(path) for path in (*pages_of(sandbox), *details, *requests, f"/checkout/{checkout}")}
     words = ("requests?status", "requests?path", "mails?to", "webhooks?order", "control?done", "accounts?account")
     for name in words:
         found[name] = developer.http.get(
