@@ -53,6 +53,7 @@ def read_until(word: str, process: subprocess.Popen[str]) -> str:
     return "".join(printed)
 
 
+@pytest.mark.slow("programs")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "terminate"])
 def test_the_command_prints_its_addresses_and_stops_cleanly(number: signal.Signals) -> None:
     with running() as demo:

@@ -830,11 +830,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
     },
     "Accounts of one sandbox see nothing of each other.": {
         "a deposit is read by everybody": (
-            f"{_SANDBOX_ACCOUNTS}::test_what_one_account_made_is_unknown_to_another_both_ways[memory-deposits]",
+            f"{_SANDBOX_ACCOUNTS}::test_what_one_account_made_is_unknown_to_another_both_ways[sqlite-deposits]",
             Swap("sandbox.deposits.transitions:find_deposit", "deposit.user_id == user_id", "True"),
         ),
         "webhooks go to the first account's address": (
-            f"{_SANDBOX_ACCOUNTS}::test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_address[memory]",
+            f"{_SANDBOX_ACCOUNTS}::test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_address[sqlite]",
             Swap("sandbox.outgoing.webhooks:_address", "webhook.user_id", '"5a6d00000000000000000001"'),
         ),
         "the log tells who a caller claims to be": (
@@ -848,11 +848,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
     },
     "Worlds of one sandbox see nothing of each other.": {
         "pages of a world are open on this machine": (
-            f"{_WORLDS}::test_a_token_opens_its_own_world_only[memory]",
+            f"{_WORLDS}::test_a_token_opens_its_own_world_only",
             Swap("sandbox.wire.callers:check_password", "is_local() and not name", "is_local()"),
         ),
         "all worlds have the published credentials": (
-            f"{_WORLDS}::test_a_token_opens_its_own_world_only[memory]",
+            f"{_WORLDS}::test_a_token_opens_its_own_world_only",
             Swap("sandbox.auth.start_state:first_merchant", "not here.name", "True"),
         ),
         "a name is not looked at": (
@@ -860,7 +860,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("sandbox.wire.field_types:Matching.read", "re.fullmatch(self.pattern, value)", "True"),
         ),
         "a world's token comes with a snapshot": (
-            f"{_WORLDS}::test_a_snapshot_of_another_world_brings_neither_token_nor_address[memory]",
+            f"{_WORLDS}::test_a_snapshot_of_another_world_brings_neither_token_nor_address",
             Swap("sandbox.control.snapshots:_rows", "one.name in _LEFT_OUT", 'one.name == "claimed_until"'),
         ),
     },
@@ -884,7 +884,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Drop("sandbox.world.settings:follow", "take"),
         ),
         "a damaged snapshot is restored": (
-            f"{_LEVERS}/test_snapshots.py::test_what_cannot_be_restored_is_refused_and_changes_nothing[memory]",
+            f"{_LEVERS}/test_snapshots.py::test_what_cannot_be_restored_is_refused_and_changes_nothing[sqlite]",
             Swap(
                 "sandbox.control.snapshots:_read",
                 "sha256(bytes(snapshot.state)).hexdigest() != snapshot.digest",
@@ -892,7 +892,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "a snapshot of another version is restored": (
-            f"{_LEVERS}/test_snapshots.py::test_what_cannot_be_restored_is_refused_and_changes_nothing[memory]",
+            f"{_LEVERS}/test_snapshots.py::test_what_cannot_be_restored_is_refused_and_changes_nothing[sqlite]",
             Swap("sandbox.control.snapshots:_read", "snapshot.version != version()", "False"),
         ),
         "a restored number is given again": (
@@ -911,7 +911,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     },
     "What the sandbox says of money holds under every switch, and the client reads all of it.": {
         "a known reference is answered with another amount": (
-            f"{_FORMS}::test_unknown_known_reference_idempotent[memory]",
+            f"{_FORMS}::test_unknown_known_reference_idempotent[sqlite]",
             Swap(
                 "sandbox.disbursements.batches:_made_before",
                 "(made.user_id, made.kind, made.currency, made.amount, made.group_id is not None)",
@@ -919,7 +919,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "a known reference is answered with another payee": (
-            f"{_FORMS}::test_unknown_known_reference_idempotent[memory]",
+            f"{_FORMS}::test_unknown_known_reference_idempotent[sqlite]",
             Swap(
                 "sandbox.disbursements.batches:_made_before",
                 "transfers[made.id].goes_where(item.transfer)",
@@ -927,7 +927,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "a call above the limit is done": (
-            "sandbox/wire/test_every_answer.py::test_unknown_rate_limit[memory]",
+            "sandbox/wire/test_every_answer.py::test_unknown_rate_limit[sqlite]",
             Swap("sandbox.wire.callers:check_rate", "calls > int(limit)", "False"),
         ),
         "of a list that shows one record, only that one is read": (

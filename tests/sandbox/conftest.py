@@ -1,23 +1,17 @@
-"""A sandbox for each test, those who act on it, and which tests run on PostgreSQL too."""
+"""A sandbox for each test, and those who act on it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 
 import pytest
 from flask import Flask, request_finished
 
+from tests.conftest import NewDatabase
 from tests.postgres import empty_database
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.auth.visitors import Visitor
-from tests.sandbox.databases import (
-    MEMORY,
-    POSTGRESQL,
-    KeptPlaces,
-    Place,
-    disconnect,
-)
+from tests.sandbox.databases import UsualSandbox, disconnect, open_sandbox
 from tests.sandbox.disbursements.payers import Payer
 from tests.sandbox.documented import Departures
 from tests.sandbox.inspector.developer import Developer
@@ -39,43 +33,34 @@ def receiver() -> Receiver:
     return Receiver()
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test marked `each_database` twice, if its sandboxes come from the fixture."""
-    if metafunc.definition.get_closest_marker("each_database") and "places" in metafunc.fixturenames:
-        metafunc.parametrize("places", [MEMORY, POSTGRESQL], indirect=True)
+@pytest.fixture(scope="session")
+def usual_in_memory() -> UsualSandbox:
+    return UsualSandbox("sqlite://")
 
 
 @pytest.fixture(scope="session")
-def kept_places(postgres_server: str) -> Iterator[KeptPlaces]:
-    """Databases on PostgreSQL that the worker's tests use one after the other."""
-    with ExitStack() as until:
-        kept = KeptPlaces(lambda: until.enter_context(empty_database(postgres_server)))
-        until.callback(kept.close)
-        yield kept
-
-
-@pytest.fixture(scope="session")
-def places_in_memory() -> KeptPlaces:
-    return KeptPlaces(lambda: "sqlite://")
+def usual_on_postgresql(postgres_server: str) -> Iterator[UsualSandbox]:
+    with empty_database(postgres_server) as address:
+        usual = UsualSandbox(address)
+        yield usual
+        disconnect(usual.app)
 
 
 @pytest.fixture
-def places(request: pytest.FixtureRequest) -> Iterator[Place]:
-    """Where the test's sandboxes live, one after the other."""
-    in_memory = getattr(request, "param", MEMORY) == MEMORY
-    kept: KeptPlaces = request.getfixturevalue("places_in_memory" if in_memory else "kept_places")
-    return iter(kept)
-
-
-@pytest.fixture
-def make_sandbox(receiver: Receiver, places: Iterator[Place]) -> Iterator[MakeSandbox]:
+def make_sandbox(
+    request: pytest.FixtureRequest, receiver: Receiver, database_kind: str, new_database: NewDatabase
+) -> Iterator[MakeSandbox]:
     """A sandbox in its start state, whose unknowns are given as keywords."""
+    in_memory = database_kind == "sqlite"
+    usual: list[UsualSandbox] = [request.getfixturevalue(f"usual_{'in_memory' if in_memory else 'on_postgresql'}")]
     made: list[Flask] = []
 
     def make(**unknowns: str) -> Flask:
-        app = next(places).open(receiver, unknowns)
-        made.extend([app] if unknowns else [])
-        return app
+        if usual and not unknowns:
+            return usual.pop().reset(receiver)
+        address = "sqlite://" if in_memory else new_database(f"sandbox {len(made)}")
+        made.append(open_sandbox(address, receiver, unknowns))
+        return made[-1]
 
     yield make
     # Connections are given back to the server, which has only so many.

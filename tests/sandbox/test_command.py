@@ -12,6 +12,7 @@ from flask_paycheckout.sandbox.command import address_of, greeting
 from flask_paycheckout.sandbox.terminal.commands import main
 
 
+@pytest.mark.slow("programs")
 def test_a_command_runs_under_each_value_of_a_switch(capsys: pytest.CaptureFixture[str]) -> None:
     """The command stands for a shop's tests: it fails when the sandbox that it makes sends the whole deposit."""
     tests = """

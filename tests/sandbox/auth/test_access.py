@@ -16,8 +16,6 @@ from tests.sandbox.actors import CLIENT_SECRET, Merchant, Tester, machine_second
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
 
-pytestmark = pytest.mark.each_database
-
 READ = "/v1/deposit/none"
 
 
@@ -81,6 +79,7 @@ def whose(app: Flask, header: str | None) -> str | int:
             return refused.status_code
 
 
+@pytest.mark.on_each_database
 def test_the_token_of_a_login_is_its_users(sandbox: Flask, visitor: Visitor) -> None:
     registered = visitor.registers().data["verificationToken"]
     login = visitor.confirms(registered, visitor.otp("new@example.com")).data

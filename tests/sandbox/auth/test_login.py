@@ -14,8 +14,6 @@ from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.auth.visitors import EMAIL, PASSWORD, Visitor
 from tests.sandbox.world.test_databases import at_once
 
-pytestmark = pytest.mark.each_database
-
 
 def test_both_steps_answer_status_in_place_of_status_code_and_mail_the_password(visitor: Visitor) -> None:
     login = visitor.logs_in()
@@ -58,6 +56,7 @@ def test_a_wrong_password_and_an_unknown_address_cost_the_same_work(
     assert hashed[0] == hashed[1]
 
 
+@pytest.mark.on_each_database
 def test_many_confirmations_at_once_give_one_access_token(sandbox: Flask, visitor: Visitor) -> None:
     token, otp = visitor.begins(), visitor.otp()
     answers = at_once(*[lambda: Visitor(sandbox).confirms(token, otp).http_status] * 4)

@@ -10,8 +10,6 @@ from flask import Flask
 from tests.sandbox.actors import Tester
 from tests.sandbox.auth.visitors import Visitor
 
-pytestmark = pytest.mark.each_database
-
 
 def test_a_registration_answers_status_code_message_and_verification_token(visitor: Visitor) -> None:
     answer = visitor.registers()
@@ -44,6 +42,7 @@ def test_the_request_log_masks_what_registering_and_logging_in_carry(sandbox: Fl
     assert f'"{otp}"' not in log
 
 
+@pytest.mark.on_each_database
 def test_an_address_that_is_registered_is_refused(visitor: Visitor) -> None:
     visitor.registers()
     refused = visitor.registers("NEW@example.com", password="another one")

@@ -10,7 +10,7 @@ from flask_paycheckout.sandbox import create_sandbox
 from tests.sandbox.actors import Merchant, Tester
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_a_checkout_has_an_id_and_an_address_that_ends_with_it(merchant: Merchant) -> None:
     answer = merchant.asks_checkout(inputCurrency="USD", inputAmount=12.5)
     assert (answer.http_status, answer.code) == (200, 200)
@@ -68,7 +68,7 @@ def test_an_account_without_checkout_is_told_so(merchant: Merchant, tester: Test
     assert refused.body == {"statusCode": 400, "error": "Bad Request", "message": "Checkout is not enabled"}
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_a_pair_without_conversion_is_refused(merchant: Merchant, tester: Tester) -> None:
     pair = {"inputCurrency": "USD", "outputCurrency": "eth-ethereum"}
     assert merchant.asks_checkout(**pair, inputAmount=50).code == 400
@@ -76,7 +76,7 @@ def test_a_pair_without_conversion_is_refused(merchant: Merchant, tester: Tester
     assert merchant.asks_checkout(**pair, inputAmount=50).code == 200
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_amounts_stay_exact(merchant: Merchant, tester: Tester) -> None:
     answer = merchant.asks_checkout_raw(b'{"inputCurrency":"eth-ethereum","inputAmount":1.000000000000000001}')
     assert tester.picks(answer.data["id"])["inputAmount"] == Decimal("1.000000000000000001")

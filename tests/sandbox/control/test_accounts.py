@@ -74,7 +74,7 @@ PARTS: dict[str, tuple[Callable[[Payer], str], list[Callable[[Payer, str], Answe
 }
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 @pytest.mark.parametrize("part", PARTS)
 def test_what_one_account_made_is_unknown_to_another_both_ways(
     first: Payer, anna: Payer, tester: Tester, receiver: Receiver, part: str
@@ -91,7 +91,7 @@ def test_what_one_account_made_is_unknown_to_another_both_ways(
     assert receiver.received == []
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_an_account_has_all_that_a_merchant_needs(sandbox: Flask, tester: Tester) -> None:
     made = tester.makes_account("anna")
     assert made == tester.does("GET", "accounts/anna")
@@ -105,7 +105,7 @@ def test_an_account_has_all_that_a_merchant_needs(sandbox: Flask, tester: Tester
     assert tester.does("GET", "mails?account=default") == []
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_address(
     sandbox: Flask, first: Payer, anna: Payer, tester: Tester, receiver: Receiver
 ) -> None:
@@ -121,14 +121,14 @@ def test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_add
     assert receiver.urls[4:] == [other]
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_references_are_unique_within_an_account(first: Payer, anna: Payer) -> None:
     for payer in (first, anna):
         checkout = picks(payer, reference="order-7")
         assert payer.reads_deposit("order-7").data["depositId"] == checkout
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_switches_are_those_of_one_account(first: Payer, anna: Payer, tester: Tester) -> None:
     pair = {"inputCurrency": "USD", "outputCurrency": "EUR"}
     for off, asked in (
@@ -141,7 +141,7 @@ def test_switches_are_those_of_one_account(first: Payer, anna: Payer, tester: Te
         assert [merchant.asks_checkout(**body).code for merchant in (first, anna)] == [200, 400]
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_a_removed_account_leaves_nothing_but_lines_in_the_log(
     sandbox: Flask, first: Payer, tester: Tester, receiver: Receiver
 ) -> None:

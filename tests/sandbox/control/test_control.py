@@ -66,7 +66,7 @@ def test_what_the_state_of_a_checkout_does_not_allow_is_a_409(merchant: Merchant
         assert tester.asks("POST", f"checkouts/{checkout}/{action}", body).http_status == 409
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_a_used_reference_is_refused_however_it_is_picked(merchant: Merchant, tester: Tester) -> None:
     first, second = merchant.makes_checkout(), merchant.makes_checkout()
     assert tester.picks(first, reference="r/1 ü") == tester.picks(first, reference="r/1 ü")

@@ -18,7 +18,7 @@ from flask_paycheckout.sandbox.world.database import Table, tables_of_world
 from tests.sandbox.actors import ACCOUNTS_URL, CONTROL_TOKEN, Merchant, Receiver, Tester
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
-from tests.sandbox.databases import KeptPlaces, disconnect
+from tests.sandbox.databases import UsualSandbox, disconnect
 from tests.sandbox.disbursements.payers import Payer
 
 HIGH = 1_000_000
@@ -60,7 +60,7 @@ def lived_in(app: Flask, receiver: Receiver) -> str:
     return picked
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_a_restore_brings_everything_back_and_life_goes_on(sandbox: Flask, receiver: Receiver) -> None:
     picked = lived_in(sandbox, receiver)
     merchant, tester = Merchant(sandbox), Tester(sandbox)
@@ -89,9 +89,9 @@ EMPTY = {"call_count", "wallet_transfer", "payment"}
 
 
 def test_a_snapshot_moves_between_sqlite_and_postgresql(
-    kept_places: KeptPlaces, places_in_memory: KeptPlaces, receiver: Receiver
+    usual_in_memory: UsualSandbox, usual_on_postgresql: UsualSandbox, receiver: Receiver
 ) -> None:
-    here, there = (next(iter(places)).open(receiver, {}) for places in (places_in_memory, kept_places))
+    here, there = (each.reset(receiver) for each in (usual_in_memory, usual_on_postgresql))
     picked = lived_in(here, receiver)
     # Numbers that the sequence of PostgreSQL has not reached.
     content = edited(taken(here), raise_numbers)
@@ -154,7 +154,7 @@ SPOILT: list[tuple[str, Callable[[bytes], bytes]]] = [
 ]
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_what_cannot_be_restored_is_refused_and_changes_nothing(sandbox: Flask, merchant: Merchant) -> None:
     checkout = merchant.makes_checkout()
     before = taken(sandbox)

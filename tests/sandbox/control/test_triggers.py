@@ -50,7 +50,7 @@ def test_an_event_happens_to_what_is_named(merchant: Merchant, tester: Tester, r
         assert tester.refuses("POST", "trigger", {"event": event, "id": about}) == (409, what)
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_a_refund_goes_out_once(tester: Tester) -> None:
     paid = triggers(tester, "paid", amount=40)["id"]
     assert tester.refuses("POST", "trigger", {"event": "refund", "id": paid, "amount": 40.01}) == (400, "amount")

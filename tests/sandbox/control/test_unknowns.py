@@ -21,7 +21,7 @@ def values(told: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
     return {one["name"]: (one["value"], one["startValue"]) for one in told}
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_a_change_counts_from_the_next_call_on_until_it_is_taken_back(make_sandbox: MakeSandbox) -> None:
     sandbox = make_sandbox(recipient_not_found="400")
     merchant, tester = Merchant(sandbox), Tester(sandbox)

@@ -157,6 +157,7 @@ def test_a_bad_moment_is_outlived() -> None:
         eventually(lambda: delivered(app) == [checkout])
 
 
+@pytest.mark.slow("programs")
 def test_a_process_that_is_killed_between_commit_and_sending_loses_nothing(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'world.db'}"
     shop = Shop()

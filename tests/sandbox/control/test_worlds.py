@@ -24,7 +24,7 @@ from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Tester
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.databases import disconnect
 from tests.sandbox.disbursements.payers import Payer
-from tests.sandbox.world.test_databases import database
+from tests.sandbox.world.test_databases import database, on_each_kind
 
 __all__ = ["database"]
 
@@ -103,6 +103,7 @@ def makes(app: Flask, name: str) -> Inside:
     return Inside(app, name, answer.body)
 
 
+@on_each_kind
 def test_worlds_at_once_see_nothing_of_each_other(operated: Flask) -> None:
     made = [makes(operated, name) for name in NAMES]
     with ThreadPoolExecutor(len(made)) as pool:
@@ -116,6 +117,7 @@ def test_worlds_at_once_see_nothing_of_each_other(operated: Flask) -> None:
         assert len([mark for mark in own if mark in seen]) >= len(own) - 4
 
 
+@on_each_kind
 def test_clock_switches_faults_and_reset_are_those_of_one_world(operated: Flask) -> None:
     anna, other, operator = makes(operated, "anna"), makes(operated, "bo"), Tester(operated)
     other.lives()
@@ -165,6 +167,7 @@ def test_the_client_signs_for_a_world_by_its_address(operated: Flask) -> None:
     transport.close()
 
 
+@on_each_kind
 def test_worlds_are_listed_thrown_away_and_made_anew(operated: Flask) -> None:
     operator, old = Tester(operated), makes(operated, "anna")
     assert operator.refuses("POST", "worlds", {"name": "anna"}) == (409, "name")
@@ -187,6 +190,7 @@ def test_there_are_only_so_many() -> None:
     assert Tester(app).refuses("POST", "worlds", {"name": "b"}) == (409, "worlds")
 
 
+@on_each_kind
 def test_an_idle_world_is_put_away_and_comes_back_as_it_was(
     operated: Flask, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

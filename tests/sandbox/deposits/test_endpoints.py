@@ -10,7 +10,7 @@ import pytest
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
 
-pytestmark = pytest.mark.each_database
+pytestmark = pytest.mark.on_each_database
 
 
 def test_before_a_method_is_picked_there_is_no_deposit(merchant: Merchant) -> None:

@@ -39,7 +39,7 @@ def test_a_reference_twice_in_one_batch_is_refused(payer: Payer) -> None:
     assert payer.lists()["totalDocs"] == 0
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_of_batches_at_once_that_share_references_one_is_made(sandbox: Flask, payer: Payer) -> None:
     """They have their references in opposite orders, and meet in the middle."""
     items = [ITEM | {"reference": f"r-{number}"} for number in range(SHARED)]

@@ -11,7 +11,7 @@ from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
 from tests.sandbox.inspector.developer import Developer
 from tests.sandbox.payments.customers import makes
 
-pytestmark = pytest.mark.each_database
+pytestmark = pytest.mark.on_each_database
 
 ADA = {"recipientId": RECIPIENTS["USD"], "amount": 25}
 

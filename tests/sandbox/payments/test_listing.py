@@ -49,7 +49,7 @@ def test_both_paths_give_the_same_list(merchant: Merchant, both: tuple[str, str]
     assert lists(merchant, "/v2/payments").data == lists(merchant, "/v2/payment").data
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_a_filter_lets_through_what_it_names(merchant: Merchant, both: tuple[str, str]) -> None:
     for query, which in FILTERS:
         assert found(merchant, **query) == [both[int(number) - 1] for number in which], query

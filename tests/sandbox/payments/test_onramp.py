@@ -15,7 +15,7 @@ from tests.sandbox.payments.customers import details, found, sends
 BUYS: dict[str, Any] = {"inputCurrency": "USD", "outputCurrency": "usdc-polygon", "inputAmount": Decimal("250.50")}
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_a_currency_buys_a_token(merchant: Merchant, tester: Tester) -> None:
     payment = sends(merchant, **BUYS).data
     assert (payment["paymentType"], payment["blockchain"]) == ("onramp", "polygon")

@@ -11,7 +11,7 @@ from tests.sandbox.actors import Answer, Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.recipients.payees import adds, bank, changes, creates, deletes, found, reads
 
-pytestmark = pytest.mark.each_database
+pytestmark = pytest.mark.on_each_database
 
 TEXTS_OF_BANK = ("bankName", "paymentCode", "achNumber", "fedwireNumber", "ibanNumber", "ifsc")
 OWN = {"recipientType": "Business", "organizationId": "org-7", "reference": "free text"}

@@ -69,15 +69,10 @@ def test_it_says_who_got_what_and_when(payer: Payer) -> None:
 
 
 def test_it_prints_names_in_any_script(payer: Payer) -> None:
-    for name in NAMES:
-        assert name in text_of(proof_of(payer, name))
-
-
-def test_it_prints_names_whose_letters_are_shaped(payer: Payer) -> None:
-    for name in SHAPED:
-        text = text_of(proof_of(payer, name))
-        assert set(name) <= set(text)
-        assert "U+" not in text
+    text = text_of(proof_of(payer, note="\n".join((*NAMES, *SHAPED))))
+    assert [name for name in NAMES if name not in text] == []
+    assert {letter for name in SHAPED for letter in name} <= set(text)
+    assert "U+" not in text
 
 
 def test_an_unknown_disbursement_or_one_of_tokens_has_none(payer: Payer) -> None:
@@ -88,15 +83,8 @@ def test_an_unknown_disbursement_or_one_of_tokens_has_none(payer: Payer) -> None
         assert refused.body == {"statusCode": 404, "error": "Not Found", "message": "Disbursement not found"}
 
 
-HOSTILE = (
-    "[pay](https://evil.example)",
-    ") Tj ET Q endstream endobj",
-    "/JS (app.alert(1)) /OpenAction",
-)
-
-
-@pytest.mark.parametrize("said", HOSTILE)
-def test_what_strangers_wrote_is_printed_and_nothing_else(payer: Payer, said: str) -> None:
+def test_what_strangers_wrote_is_printed_and_nothing_else(payer: Payer) -> None:
+    said = "[pay](https://evil.example) ) Tj ET Q endstream endobj /JS (app.alert(1)) /OpenAction"
     proof = proof_of(payer, said, reference=said, note=said)
     assert text_of(proof).count(said) >= 3
     assert [page for page in proof.pages if "/Annots" in page or "/AA" in page] == []

@@ -11,14 +11,14 @@ from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.documented import Departures
 
 
-@pytest.mark.parametrize("unknowns", [{"http_status": "always_200"}, {"access_scheme": "either"}])
-def test_the_document_is_valid_also_under_unknowns_that_change_it(
-    make_sandbox: MakeSandbox, tester: Tester, unknowns: dict[str, str]
-) -> None:
-    described, changed = (each.does("GET", "openapi.json") for each in (tester, Tester(make_sandbox(**unknowns))))
-    validate(described)
-    validate(changed)
-    assert changed["paths"] != described["paths"]
+def test_the_document_is_valid_also_under_unknowns_that_change_it(make_sandbox: MakeSandbox) -> None:
+    described = [
+        Tester(make_sandbox(**unknowns)).does("GET", "openapi.json")
+        for unknowns in ({}, {"http_status": "always_200"}, {"access_scheme": "either"})
+    ]
+    for number, document in enumerate(described):
+        validate(document)
+        assert number == 0 or document["paths"] != described[0]["paths"]
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_nothing_is_stored_of_a_call_whose_entry_cannot_be(
     assert "customer pays" in Developer(sandbox).reads()
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_no_database_stumbles_over_a_nul(sandbox: Flask, merchant: Merchant, tester: Tester) -> None:
     """PostgreSQL cannot store or look for it, and no HTTP header may hold it."""
     http = sandbox.test_client()

@@ -159,6 +159,7 @@ def test_headers_have_a_limit(sandbox: Flask) -> None:
         assert whole(line).startswith(b"HTTP/1.0 431 ")
 
 
+@pytest.mark.slow("programs")
 def test_a_call_under_way_is_answered_when_the_command_is_terminated() -> None:
     command = [sys.executable, "-W", "error", "-m", "flask_paycheckout.sandbox", "--port", "0", "--json"]
     command += ["--control-token", CONTROL_TOKEN]

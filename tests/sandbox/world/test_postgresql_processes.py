@@ -58,11 +58,6 @@ def test_time_is_one_and_not_lost_when_it_is_moved_everywhere_at_once(stations: 
     assert (max(moments) - min(moments)).total_seconds() < 60
 
 
-def test_ids_are_given_once(stations: list[Flask]) -> None:
-    ids = many_hands(lambda where: Merchant(where).makes_checkout(), stations, 16)
-    assert len(set(ids)) == 48
-
-
 @pytest.mark.parametrize("fault", [{"kind": "delay", "seconds": 600}, {"kind": "reorder"}], ids=["delay", "reorder"])
 def test_every_webhook_is_sent_once_though_all_processes_send_what_is_due(
     stations: list[Flask], shop: Shop, fault: dict[str, Any]

@@ -14,7 +14,7 @@ from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer, given
 OTHER_WALLET = "0x" + "52" * 20
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 @pytest.mark.parametrize(("value", "codes"), [("account", (400, 200)), ("kind", (200, 200)), ("service", (400, 400))])
 def test_unknown_reference_scope(make_sandbox: MakeSandbox, value: str, codes: tuple[int, int]) -> None:
     payer = Payer(app := make_sandbox(reference_scope=value))
@@ -26,7 +26,7 @@ def test_unknown_reference_scope(make_sandbox: MakeSandbox, value: str, codes: t
     assert (payer.sends_tokens(token).code, other.pays(item).code) == codes
 
 
-@pytest.mark.each_database
+@pytest.mark.on_each_database
 def test_unknown_known_reference_idempotent(make_sandbox: MakeSandbox) -> None:
     payer = Payer(make_sandbox(known_reference="idempotent"))
     saved = {"recipientId": RECIPIENTS["USD"], "amount": 5, "reference": "r-1"}
