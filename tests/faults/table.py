@@ -1116,9 +1116,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "reconcile reads with the keys of the settings": (
             f"{_ACCOUNTS}::test_every_call_for_an_order_is_signed_by_its_own_account",
             Swap(
-                "service.calls:Service.reading",
-                "self.accounts.client_of(checkout.account, READ)",
-                "self.accounts.client_of('', READ)",
+                "checkouts.settlement:Settlement.reading",
+                "accounts.client_of(checkout.account, READ)",
+                "accounts.client_of('', READ)",
             ),
         ),
         "an account that is gone falls back to the keys of the settings": (
@@ -1498,7 +1498,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "The books have each movement of money once, and a line never changes.": {
         "a payment is booked in a second transaction": (
             f"{_BOOKED}::test_a_payment_is_booked_in_the_transaction_that_pays_the_order[sqlite]",
-            Before("checkouts.moves:Moves.move_in", "book_checkout", "connection.commit()"),
+            Before("checkouts.moves:Moves.move_in", "book", "connection.commit()"),
         ),
         "a booking of a payout is stored in a second transaction": (
             "payouts/test_answers.py::test_an_atomic_receiver_that_raises_takes_the_booking_back",
