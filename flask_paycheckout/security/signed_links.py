@@ -1,12 +1,14 @@
 """Tokens in URLs, with one key per purpose, an age limit and key rotation: customers' links and the owner's forms.
 
-A token is sealed with Fernet of `cryptography`: encrypted and authenticated, so that nobody can read an order id from
-it. It needs no row in a table: a random handle would have to be stored while a page is rendered, inside the shop's own
-transaction, also for orders that nobody ever pays.
+A customer's link is a Fernet token of `cryptography`: encrypted and authenticated, so that nobody can read an order id
+from it. It needs no row in a table: a random handle would have to be stored while a page is rendered, inside the shop's
+own transaction, also for orders that nobody ever pays. A form of the owner names what its page shows anyway, so
+itsdangerous signs it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
@@ -14,6 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from itsdangerous import BadSignature, TimestampSigner, URLSafeTimedSerializer
 
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import ConfigurationError
@@ -35,6 +39,9 @@ _CLOCK_SKEW = timedelta(seconds=30)
 
 # Fernet's decoder skips other characters; refuse them, so that each token has exactly one spelling.
 _LETTERS = re.compile(r"[A-Za-z0-9_-]+")
+
+_FORMS = frozenset({RESOLVE, ERASE, PAYOUT, REQUEST_FORM})
+_SIGNER = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 
 
 class Opened(NamedTuple):
@@ -66,6 +73,8 @@ class SignedLinks:
         :param signed_at: the time of the link that this one replaces; None for a new link.
         """
         at = int((signed_at or self.clock()).timestamp())
+        if purpose in _FORMS:
+            return str(self._signer(purpose, at).dumps(subject))
         return self._sealer(purpose).encrypt_at_time(subject.encode(), at).decode().rstrip("=")
 
     def read(self, purpose: str, token: str) -> str | None:
@@ -75,7 +84,12 @@ class SignedLinks:
 
     def open(self, purpose: str, token: str) -> Opened | None:
         """The subject of a token and its time; None when it is forged, too old, or made for another purpose."""
-        # Imported with the first link, so that programs that make none do not load `cryptography`.
+        opened = (self._open_form if purpose in _FORMS else self._open_link)(purpose, token)
+        if opened is None or not -_CLOCK_SKEW <= self.clock() - opened.signed_at <= self.max_age:
+            return None
+        return opened
+
+    def _open_link(self, purpose: str, token: str) -> Opened | None:
         from cryptography.fernet import InvalidToken
 
         sealer, padded = self._sealer(purpose), token + "=" * (-len(token) % 4)
@@ -85,8 +99,23 @@ class SignedLinks:
             subject, at = sealer.decrypt(padded).decode(), sealer.extract_timestamp(padded)
         except InvalidToken:
             return None
-        opened = Opened(subject, datetime.fromtimestamp(at, UTC))
-        return opened if -_CLOCK_SKEW <= self.clock() - opened.signed_at <= self.max_age else None
+        return Opened(subject, datetime.fromtimestamp(at, UTC))
+
+    def _open_form(self, purpose: str, token: str) -> Opened | None:
+        try:
+            subject, signed_at = self._signer(purpose).loads(token, return_timestamp=True)
+        except (BadSignature, UnicodeError):
+            return None
+        return Opened(str(subject), signed_at)
+
+    def _signer(self, purpose: str, at: int = 0) -> URLSafeTimedSerializer:
+        """Signs at this time, in Unix seconds; for reading it does not matter."""
+
+        class Signer(TimestampSigner):
+            def get_timestamp(self) -> int:
+                return at
+
+        return URLSafeTimedSerializer(self._good_keys(), salt=purpose, signer=Signer, signer_kwargs=_SIGNER)
 
     def _sealer(self, purpose: str) -> MultiFernet:
         from cryptography.fernet import MultiFernet
@@ -104,6 +133,7 @@ class SignedLinks:
 @lru_cache(maxsize=64)
 def _fernet(key: bytes, purpose: str) -> Fernet:
     """The Fernet of one purpose, with a key that is derived from the secret key."""
+    # Imported with the first link, so that programs that make none do not load `cryptography`.
     from cryptography.fernet import Fernet
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF

@@ -548,7 +548,6 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "security/test_signed_links.py::test_nobody_reads_an_order_id_out_of_a_token",
             First(
                 "security.signed_links:SignedLinks.sign",
-                "from itsdangerous import URLSafeTimedSerializer\n"
                 "return str(URLSafeTimedSerializer(self._good_keys()[-1], salt=purpose).dumps(subject))",
             ),
         ),
@@ -559,6 +558,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "all purposes share a key": (
             f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
             Swap("security.signed_links:_fernet", "purpose.encode()", 'b"paycheckout"'),
+        ),
+        "all purposes of forms share a salt": (
+            f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
+            Swap("security.signed_links:SignedLinks._signer", "purpose", '"paycheckout"'),
+        ),
+        "SHA-1 signs forms": (
+            f"{_TOKENS}::test_only_one_algorithm_signs",
+            Swap("security.signed_links:_SIGNER", "hashlib.sha256", "hashlib.sha1"),
         ),
         "a token never ends": (
             f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
@@ -579,6 +586,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "fallbacks may be one string": (
             f"{_TOKENS}::test_fallbacks_that_are_one_string_are_refused_at_once",
             Never("extension:_require_keys", "isinstance"),
+        ),
+        "forms need no signature": (
+            f"{_TOKENS}::test_a_spoiled_token_opens_nothing[signed]",
+            Swap(
+                "security.signed_links:SignedLinks._open_form",
+                "self._signer(purpose).loads(token, return_timestamp=True)",
+                "(self._signer(purpose).loads_unsafe(token)[1], self._clock())",
+            ),
         ),
     },
     "Reading other people's orders: one answer to each bad link, nothing cached or told on, no amount or id shown.": {

@@ -6,13 +6,12 @@ import hmac
 from collections.abc import Callable
 
 import pytest
-from itsdangerous import URLSafeTimedSerializer
 
 from flask_paycheckout.security.signed_links import PAY, STATUS, SignedLinks
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.security.answers import Answer, told
-from tests.security.test_tokens import ROUTES, uses
+from tests.security.test_tokens import ROUTES, signed, uses
 from tests.test_bounds import statements
 
 PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
@@ -26,16 +25,21 @@ def bad_tokens(shop: Shop, route: str) -> dict[str, str]:
     expired = {f"expired, {order_id}": tokens.sign(purpose, order_id) for order_id in ("o-1", "o-2", "o-404")}
     clock.advance(days=91)
     good = tokens.sign(purpose, "o-1")
+    old = signed("unit-secret-key", purpose, "o-1", clock)
+    head, _, mark = old.rpartition(".")
     return expired | {
         "unknown": "x",
         "an order's id": "o-1",
         "a checkout's id": "chk-1",
         "empty parts": "..",
         "long": "x" * 4000,
-        "signed by itsdangerous": URLSafeTimedSerializer("unit-secret-key", salt=purpose).dumps("o-1"),
+        "compressed": f".eJxLBAAAAP__.{old.split('.')[1]}.{mark}",
         "of another purpose": tokens.sign(other, "o-1"),
         "of another key": stranger.sign(purpose, "o-1"),
         "tampered": f"{good[:40]}{tokens.sign(purpose, 'o-2')[40:]}",
+        "tampered, of an earlier version": f"{signed('unit-secret-key', purpose, 'o-2', clock).split('.')[0]}"
+        f".{old.partition('.')[2]}",
+        "without its mark": head,
         "cut": good[:-5],
         "not text": "\udcff\udcfe".encode("utf-8", "surrogateescape").decode("latin-1"),
         "NUL": f"{good}\x00",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
+import hashlib
 from datetime import timedelta
 from itertools import permutations
 
 import pytest
-from cryptography.fernet import Fernet
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from flask_sqlalchemy import SQLAlchemy
+from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 
 from flask_paycheckout import ConfigurationError, PayCheckout
 from flask_paycheckout.security.signed_links import PAY, REFUND, REQUEST, RESOLVE, STATUS, SignedLinks
@@ -19,25 +17,37 @@ from tests.scripted import SAME_SITE, Clock, Shop, make_app
 from tests.security.answers import Answer, told
 
 DAY = timedelta(days=1)
+# Of Flask's sessions, Flask-WTF and itsdangerous itself; one SECRET_KEY signs for all of them.
+FOREIGN_SALTS = ("cookie-session", "wtf-csrf-token", "itsdangerous", "paycheckout", "")
 
 
-def sealed(key: str, purpose: str, order_id: str, clock: Clock) -> str:
+def sealed(key: str | bytes, purpose: str, order_id: str, clock: Clock) -> str:
     """A token as somebody who has a key would make it."""
-    derived = HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose.encode()).derive(key.encode())
-    at = int(clock().timestamp())
-    return Fernet(urlsafe_b64encode(derived)).encrypt_at_time(order_id.encode(), at).decode().rstrip("=")
+    return SignedLinks(lambda: [key.encode() if isinstance(key, str) else key], clock, DAY).sign(purpose, order_id)
 
 
-def test_a_spoiled_token_opens_nothing(clock: Clock) -> None:
+def signed(key: str | bytes, salt: str, order_id: str, clock: Clock, digest: object = hashlib.sha256) -> str:
+    """A form's token, as somebody who has a key would make it with itsdangerous."""
+
+    class Signer(TimestampSigner):
+        def get_timestamp(self) -> int:
+            return int(clock().timestamp())
+
+    arguments = {"key_derivation": "hmac", "digest_method": digest}
+    return str(URLSafeTimedSerializer(key, salt=salt, signer=Signer, signer_kwargs=arguments).dumps(order_id))
+
+
+@pytest.mark.parametrize("purpose", [PAY, RESOLVE], ids=["sealed", "signed"])
+def test_a_spoiled_token_opens_nothing(clock: Clock, purpose: str) -> None:
     """Cut anywhere, with any character changed, or put together from two good ones."""
     tokens = SignedLinks(lambda: [b"old", b"key"], clock, max_age=DAY)
-    one, other = (sealed("key", PAY, order_id, clock) for order_id in ("o-1", "o-2"))
+    one, other = (sealed("key", purpose, order_id, clock) for order_id in ("o-1", "o-2"))
     # Decoding ignores some bits of the last characters.
     for place in range(1, len(one) - 4):
         changed = one[:place] + chr(ord(one[place]) ^ 1) + one[place + 1 :]
         for token in {one[:place], one[place:], changed, one[:place] + other[place:]} - {one, other}:
-            assert tokens.read(PAY, token) is None, token
-    assert tokens.read(PAY, one) == "o-1"
+            assert tokens.read(purpose, token) is None, token
+    assert tokens.read(purpose, one) == "o-1"
 
 
 ROUTES = {
@@ -54,11 +64,22 @@ def uses(shop: Shop, route: str, token: str) -> Answer:
     return told(shop.browser.open("/", method=method, headers=SAME_SITE, environ_overrides=environ))
 
 
-@pytest.mark.parametrize(("made_for", "used_as"), [*permutations([PAY, STATUS, RESOLVE, REFUND, REQUEST], 2)])
+@pytest.mark.parametrize(
+    ("made_for", "used_as"), [*permutations([PAY, STATUS, RESOLVE, REFUND, REQUEST, *FOREIGN_SALTS], 2)]
+)
 def test_no_token_is_good_for_another_purpose(clock: Clock, made_for: str, used_as: str) -> None:
     tokens = SignedLinks(lambda: [b"key"], clock, DAY)
     token = tokens.sign(made_for, "o-1")
-    assert (tokens.read(made_for, token), tokens.read(used_as, token)) == ("o-1", None)
+    assert tokens.read(made_for, token) == "o-1"
+    for each in (token, signed(b"key", made_for, "o-1", clock)):
+        assert tokens.read(used_as, each) is None
+
+
+@pytest.mark.parametrize("digest", [hashlib.md5, hashlib.sha1, hashlib.sha512], ids=["md5", "sha1", "sha512"])
+def test_only_one_algorithm_signs(clock: Clock, digest: object) -> None:
+    assert (
+        SignedLinks(lambda: [b"key"], clock, DAY).read(RESOLVE, signed(b"key", RESOLVE, "o-1", clock, digest)) is None
+    )
 
 
 @pytest.mark.parametrize("fallbacks", [None, [], [""], [b""], ["", "old-key"], [None]], ids=repr)
@@ -66,7 +87,8 @@ def test_no_key_that_can_be_guessed_is_taken(open_shop: OpenShop, fallbacks: obj
     """A variable of the environment that is not set often ends as an empty fallback."""
     shop = open_shop(SECRET_KEY_FALLBACKS=fallbacks)
     for key in ("", "unit-secret-kex", "u", "none", "old-key "):
-        assert uses(shop, "pay", sealed(key, PAY, "o-1", shop.clock)).status == 404, key
+        assert not key or uses(shop, "pay", sealed(key, PAY, "o-1", shop.clock)).status == 404, key
+        assert shop.runtime.signed_links.read(RESOLVE, signed(key, RESOLVE, "o-1", shop.clock)) is None, key
 
 
 @pytest.mark.parametrize("fallbacks", ["old-key", b"old-key"])
@@ -83,7 +105,7 @@ def test_without_any_key_nothing_is_sealed_and_nothing_read(clock: Clock) -> Non
     with pytest.raises(ConfigurationError, match="SECRET_KEY is empty"):
         tokens.sign(PAY, "o-1")
     with pytest.raises(ConfigurationError, match="SECRET_KEY is empty"):
-        tokens.read(PAY, sealed("key", PAY, "o-1", clock))
+        tokens.read(RESOLVE, signed(b"", RESOLVE, "o-1", clock))
 
 
 @pytest.mark.parametrize(
@@ -98,6 +120,8 @@ def test_without_any_key_nothing_is_sealed_and_nothing_read(clock: Clock) -> Non
 def test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds(
     shop: Shop, seconds: int, status: int
 ) -> None:
-    token = shop.runtime.signed_links.sign(PAY, "o-1")
+    sign, read = shop.runtime.signed_links.sign, shop.runtime.signed_links.read
+    token, form = sign(PAY, "o-1"), sign(RESOLVE, "o-1")
     shop.clock.advance(seconds=seconds)
     assert uses(shop, "pay", token).status == status
+    assert read(RESOLVE, form) == (None if status == 404 else "o-1")
