@@ -98,7 +98,7 @@ class Resolutions:
             if accept:
                 moved = self._accept(checkout, decision, now)
             else:
-                moved = self.moves.move(checkout, _move(checkout, decision, now, evidence), now)
+                moved = self.moves.move(checkout, decided(checkout, decision, now, evidence), now)
             if moved is not None:
                 self.outbox.deliver(moved.events)
                 return self.checkouts.require(checkout_id)
@@ -140,7 +140,7 @@ class Resolutions:
         :param total: what the order costs now; None where the shop does not say that, so that the snapshot counts.
         """
         as_part, refund_excess = decision.as_part, decision.refund_excess
-        plan = partial(_move, checkout, decision, now)
+        plan = partial(decided, checkout, decision, now)
         refusal = partial(TransitionRefused, checkout.checkout_id, checkout.status, Evidence.ACCEPTED)
         in_parts = as_part or balance.newest_part or is_in_parts(total) or is_in_parts(checkout.total)
         if not (in_parts or refund_excess):
@@ -171,7 +171,8 @@ class Resolutions:
         return plan(evidence, rest=rest, excess=excess, then=then)
 
 
-def _move(checkout: CheckoutMixin, decision: Decision, now: datetime, evidence: Evidence, **more: Any) -> Move:
+def decided(checkout: CheckoutMixin, decision: Decision, now: datetime, evidence: Evidence, **more: Any) -> Move:
+    """The move of a held payment that a person decides on."""
     to = TRANSITIONS[Status(checkout.status), evidence]
     entry = line(now, Entry.RESOLVED, to=to, by=decision.by, why=decision.why, rule=evidence)
     values = {"next_read_at": now if to is Status.PART else None}

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
 
 import msgspec
 
@@ -45,7 +44,6 @@ Made = FiatDisbursement | CryptoDisbursement
 """A payout as the service has it."""
 
 AccessToken = str | Callable[[], str]
-Result = TypeVar("Result")
 
 OTHER_AMOUNT = "the service has it with another amount"
 """The reason why a person must look at a payout whose amount the service reports otherwise."""
@@ -90,15 +88,6 @@ class Addressed(msgspec.Struct, frozen=True):
 
     payout: PayoutMixin
     to: Destination
-
-
-class _Keys(msgspec.Struct, frozen=True):
-    """The keys that a payout is read with."""
-
-    account: str
-    client: PaymentsClient
-    sent_it: bool
-    """Whether the payout was sent with them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,30 +177,65 @@ class PayoutCalls:
         return made
 
     def find(self, payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement | None]:
-        """Look bank transfers that were sent with the same keys up at the service, by their service references.
-
-        :returns: the disbursements by service reference; None for one that does not exist. Those that other keys than
-            they were sent with do not find are left out, since they may exist all the same.
-        """
-        account, sent = payouts[0].account, present_try(payouts[0])
-        keys = self._keys(account, sent)
-        wanted = [payout.service_reference for payout in payouts]
-        after = self._known_before(account, sent, min(payout.taken_at or payout.created_at for payout in payouts))
-        found = self._signed(keys, lambda client: client.fiat_disbursements.find(wanted, after=after))()
-        return dict.fromkeys(wanted if keys.sent_it else ()) | found
+        """Look bank transfers that were sent with the same keys up at the service; see `_asking`."""
+        since = min(payout.taken_at or payout.created_at for payout in payouts)
+        return self._asking(payouts[0].account, [*map(present_try, payouts)], since)()
 
     def reading(self, payout: PayoutMixin, earlier: Try | None = None) -> Callable[[], FiatDisbursement | None]:
         """A function that reads a sent bank transfer; it returns None when the service does not know its reference.
-
-        It may run in a thread of its own; the shop is asked for the account's keys here.
 
         :param earlier: an earlier try, to be read in place of the present one.
         :raises PaymentsError: the shop gives no keys for the account, or, of the function, not those that sent it.
         """
         sent = earlier or present_try(payout)
-        keys = self._keys(payout.account, sent)
-        after = None if sent.disbursement_id else self._known_before(payout.account, sent, payout.created_at)
-        return self._signed(keys, lambda client: _read(keys, client, sent, after))
+        ask = self._asking(payout.account, [sent], payout.created_at)
+
+        def read() -> FiatDisbursement | None:
+            found = ask()
+            if sent.service_reference not in found:
+                raise AccountUnavailable(PAYOUT, payout.account, keys_gone_text(sent.client_id))
+            return found[sent.service_reference]
+
+        return read
+
+    def _asking(
+        self, account: str, tries: Sequence[Try], since: datetime
+    ) -> Callable[[], Mapping[str, FiatDisbursement | None]]:
+        """A function that asks the service about tries of an account that were sent with the same keys.
+
+        It returns the disbursements by service reference; None for one that does not exist. Those that other keys than
+        they were sent with do not find are left out, since they may exist all the same. It may run in a thread of its
+        own; the shop is asked for the account's keys here.
+
+        :param since: a time before which none of them was sent.
+        :raises PaymentsError: the shop gives no keys for the account.
+        """
+        sent, wanted = tries[0], [each.service_reference for each in tries]
+        # The account whose money paid, or may have; its keys may have been exchanged since.
+        payer = account if sent.paid_by is None else sent.paid_by
+        client = self.accounts.client_of(payer, PAYOUT)
+        # A signer of the shop's own may need no client id.
+        sent_it = sent.client_id in (None, client.client_id)
+        after = None
+        if sent.disbursement_id is None:
+            # One that the service certainly had before it could be given any of these.
+            after = self.payouts.sent_before(account, sent.client_id, as_utc(since) - CLOCKS_DIFFER)
+
+        def ask(client: PaymentsClient) -> Mapping[str, FiatDisbursement | None]:
+            transfers = client.fiat_disbursements
+            with self.record.call(READS, payer):
+                try:
+                    if sent.disbursement_id is None:
+                        found = transfers.find(wanted, after=after)
+                    else:
+                        found = {sent.service_reference: transfers.get(sent.disbursement_id)}
+                except NotFound:
+                    if sent_it:
+                        raise
+                    found = {}
+                return dict.fromkeys(wanted if sent_it else ()) | found
+
+        return self.accounts.renewing(payer, client, ask)
 
     def proof(self, reference: str) -> bytes:
         """The transfer proof of a completed bank transfer, as a PDF.
@@ -228,46 +252,11 @@ class PayoutCalls:
         with self.service.permit(PROOF, payout.payer) as permit:
             return permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id))
 
-    def _known_before(self, account: str, sent: Try, at: datetime) -> str | None:
-        """The service reference of a transfer that the service certainly had before it could be given this one."""
-        return self.payouts.sent_before(account, sent.client_id, as_utc(at) - CLOCKS_DIFFER)
-
-    def _keys(self, account: str, sent: Try) -> _Keys:
-        """The keys of the account whose money paid, or may have; they may have been exchanged since."""
-        payer = account if sent.paid_by is None else sent.paid_by
-        client = self.accounts.client_of(payer, PAYOUT)
-        # A signer of the shop's own may need no client id.
-        return _Keys(payer, client, sent_it=sent.client_id in (None, client.client_id))
-
-    def _signed(self, keys: _Keys, call: Callable[[PaymentsClient], Result]) -> Callable[[], Result]:
-        """A call with the keys of an account, whose outcome is recorded."""
-
-        def recorded(client: PaymentsClient) -> Result:
-            with self.record.call(READS, keys.account):
-                return call(client)
-
-        return self.accounts.renewing(keys.account, keys.client, recorded)
-
     def _create(self, client: PaymentsClient, batch: Sequence[Addressed]) -> Sequence[Made]:
         currency = batch[0].payout.currency
         if batch[0].payout.is_token:
             return client.crypto_disbursements.create(currency, [_receiver(one) for one in batch]).disburse_data
         return client.fiat_disbursements.create(currency, [_item(one) for one in batch]).disburse_data
-
-
-def _read(keys: _Keys, client: PaymentsClient, sent: Try, after: str | None) -> FiatDisbursement | None:
-    transfers = client.fiat_disbursements
-    try:
-        if sent.disbursement_id is not None:
-            return transfers.get(sent.disbursement_id)
-        found = transfers.find([sent.service_reference], after=after).get(sent.service_reference)
-    except NotFound:
-        if keys.sent_it:
-            raise
-        found = None
-    if found is None and not keys.sent_it:
-        raise AccountUnavailable(PAYOUT, keys.account, keys_gone_text(sent.client_id))
-    return found
 
 
 def keys_gone_text(client_id: str | None) -> str:
@@ -320,5 +309,5 @@ def _receiver(one: Addressed) -> CryptoReceiver:
     payout, to = one.payout, one.to
     if not isinstance(to, ToWallet):
         raise TypeError(f"{payout.currency} is a token, which only a wallet takes")
-    named = {"reference": payout.service_reference, "note": payout.note}
-    return CryptoReceiver(amount=payout.amount, receiver_wallet_address=to.address, **named)
+    receiver = partial(CryptoReceiver, amount=payout.amount, reference=payout.service_reference, note=payout.note)
+    return receiver(receiver_wallet_address=to.address)

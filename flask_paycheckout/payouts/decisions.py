@@ -90,9 +90,9 @@ class PayoutDecisions:
         for _ in range(_MAX_ROUNDS):
             payout = self.moves.payouts.require(reference)
             move = plan(payout)
-            moved = self.moves.move(payout, move, self.parts.clock())
-            if moved is not None:
-                self.outbox.deliver(moved.events)
+            events = self.moves.move(payout, move, self.parts.clock())
+            if events is not None:
+                self.outbox.deliver(events)
                 return self.moves.payouts.require(reference)
         raise PayoutRefused(reference, payout.status, move.evidence, "It keeps changing; try again.")
 

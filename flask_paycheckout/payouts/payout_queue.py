@@ -69,9 +69,7 @@ class PayoutQueue:
         """Payouts that nobody claimed in time, or that waited for this day; as many as one round moves."""
         return self.payouts.loaded(self._oldest(_TIMED, due_by, _MOVED))
 
-    def next_ready(
-        self, due_by: datetime, without: Collection[str] = (), locked: Collection[int] = ()
-    ) -> PayoutMixin | None:
+    def next_ready(self, due_by: datetime, without: Collection[str], locked: Collection[int]) -> PayoutMixin | None:
         """The payout that is to be sent next, not claimed yet.
 
         :param without: merchant accounts that send nothing now.

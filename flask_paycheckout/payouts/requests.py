@@ -11,7 +11,8 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.moves import Decision, Move, Moves
+from flask_paycheckout.checkouts.decisions import decided
+from flask_paycheckout.checkouts.moves import Decision, Moves
 from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.states import Evidence, Status
 from flask_paycheckout.clock import moment_after
@@ -66,6 +67,8 @@ class PayoutRequests:
         exact = positive_amount(amount, currency)
         if to is not None:
             require_destination(to, currency)
+            if expires is not None:
+                raise ValueError("expires is for a payout without `to`: what has a destination waits for nobody")
         wanted = {
             "reference": reference,
             "kind": PayoutKind.PAYOUT.value,
@@ -76,8 +79,8 @@ class PayoutRequests:
             "asked_by": None if by is None else stored_name(who_and_why(by, "-")[0]),
         }
         session = self.parts.sessions.of_context()
-        status = PayoutStatus.CLAIMABLE if to is None else self._status(approve, Amount(exact, currency))
-        end = self._end_of_claim(to, expires)
+        status = self._status(to, approve, Amount(exact, currency))
+        end = None if expires is None else moment_after(self.parts.clock(), expires)
         stored = self._insert(session, wanted, exact, to, status, end, by=wanted["asked_by"])
         if stored is not None:
             return stored
@@ -128,9 +131,7 @@ class PayoutRequests:
             "account": payment.checkout.account,
             "asked_by": stored_name(by),
         }
-        status = PayoutStatus.CLAIMABLE
-        if to is not None:
-            status = self._status(False if by_hand else None, counted, sent)
+        status = self._status(to, False if by_hand else None, counted, sent)
         counts = None if send is None else str(counted)
         stored = self._insert(session, row, sent.amount, to, status, counts=counts, by=by, why=why)
         if stored is None:
@@ -156,18 +157,14 @@ class PayoutRequests:
         :returns: None when there were other refunds since then; nothing is stored.
         """
         with self.parts.sessions.own() as session:
-            try:
-                reference = self.refund(checkout_id, amount, by, why, send=send).reference
-                # The checkout's row is locked by now, so nobody else can add a refund before the commit.
-                connection = session.connection(bind_arguments={"clause": self.parts.models.payouts})
-                refunds = self.payout_moves.payouts.of_checkout(checkout_id, connection)
-                if seen not in (None, str(len(refunds) - 1)):
-                    session.rollback()
-                    return None
-                session.commit()
-            except BaseException:
-                session.rollback()
-                raise
+            # Rolled back at the end of this block, unless it is committed.
+            reference = self.refund(checkout_id, amount, by, why, send=send).reference
+            # The checkout's row is locked by now, so nobody else can add a refund before the commit.
+            connection = session.connection(bind_arguments={"clause": self.parts.models.payouts})
+            refunds = self.payout_moves.payouts.of_checkout(checkout_id, connection)
+            if seen not in (None, str(len(refunds) - 1)):
+                return None
+            session.commit()
         return self.payout_moves.payouts.find(reference)
 
     def _refund_reference(self, connection: Connection, checkout_id: str) -> str:
@@ -181,17 +178,18 @@ class PayoutRequests:
         """Reject a held payment in the transaction of its refund, so that nobody can accept it any more."""
         if held.status != Status.HELD:
             return
-        entry = line(now, Entry.RESOLVED, to=Status.REJECTED, by=by, why=why, rule=Evidence.REJECTED)
-        rejection = Move(Status.REJECTED, entry, held.reason, Decision(False, by, why), {"next_read_at": None})
+        rejection = decided(held, Decision(False, by, why), now, Evidence.REJECTED)
         moved = self.moves.move_in(transaction.connection, transaction, held, rejection, now, leased=False)
         if moved is None:
             raise RuntimeError(f"checkout {held.checkout_id!r} changed although its row is locked")
 
-    def _status(self, approve: bool | None, *sums: Amount) -> PayoutStatus:
-        """The first state of a payout whose destination is known.
+    def _status(self, to: Destination | ByHand | None, approve: bool | None, *sums: Amount) -> PayoutStatus:
+        """The first state of a payout.
 
         :param sums: what is sent, and what it counts; a person approves it when either reaches its currency's limit.
         """
+        if to is None:
+            return PayoutStatus.CLAIMABLE
         if approve is None:
             limits = self.parts.settings.approve_over
             approve = any(each.currency in limits and each.amount >= limits[each.currency] for each in sums)
@@ -236,13 +234,6 @@ class PayoutRequests:
             why, deeds = facts.get("why"), self.parts.models.deeds
             record_deed(connection, deeds, now, stored.asked_by, *deed, why, stored.order_id)
         return stored
-
-    def _end_of_claim(self, to: Destination | None, expires: datetime | timedelta | None) -> datetime | None:
-        if expires is None:
-            return None
-        if to is not None:
-            raise ValueError("expires is for a payout without `to`: what has a destination waits for nobody")
-        return moment_after(self.parts.clock(), expires)
 
     def _difference(
         self, known: PayoutMixin, amount: Decimal, currency: str, to: Destination | None, account: str

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.errors import ReceiverFailed
@@ -85,7 +86,7 @@ class PayoutResults:
     parts: Parts
     moves: PayoutMoves
     outbox: Outbox
-    stopped: Callable[[], bool] = lambda: False
+    stopped: Callable[[], bool]
     """Whether to end before the next call."""
 
     delivery: Delivery = field(default_factory=Delivery, init=False)
@@ -234,25 +235,27 @@ class PayoutResults:
         :param noted: columns to store also when the move cannot be.
         """
         try:
-            moved = self.moves.move(payout, move, self._now())
+            events = self.moves.move(payout, move, self._now())
         except Exception as error:
             self.unread(payout, self._not_stored(payout, error), **noted)
             return True
-        if moved is None:
+        if events is None:
             return False
-        kind, status = moved.payout.kind, PayoutStatus(moved.payout.status)
+        status = move.target(payout)
         self._counts[status] += 1
-        self.parts.observers.record(Observed.PAYOUT, kind, status, account=payout.account)
-        self._events += moved.events
+        self.parts.observers.record(Observed.PAYOUT, payout.kind, status, account=payout.account)
+        self._events += events
         return True
 
     def note(self, payout: PayoutMixin, entry: str | None, **values: Any) -> PayoutMixin | None:
         """Change columns of a payout without a move; None when it has changed meanwhile, or cannot be changed now."""
         try:
-            return self.moves.note(payout, entry, **values)
+            with begin_limited(self.parts.engine()) as connection:
+                row = self.moves.payouts.change(connection, payout, values, entry)
         except SQLAlchemyError as error:
             self._not_stored(payout, error)
             return None
+        return None if row is None else self.moves.payouts.made(row)
 
     def _not_stored(self, payout: PayoutMixin, error: Exception) -> str:
         """Log that something about a payout could not be stored; the reason for people."""

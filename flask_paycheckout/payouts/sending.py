@@ -207,14 +207,10 @@ class PayoutSender:
         named = defaultdict(list)
         for answer in made:
             named[answer.reference].append(answer)
-        unnamed = []
         for one in batch:
-            answers = named[one.payout.service_reference]
-            if answers:
+            if answers := named[one.payout.service_reference]:
                 self._named(one, answers, results)
-            else:
-                unnamed.append(one)
-        if unnamed:
+        if unnamed := [one for one in batch if not named[one.payout.service_reference]]:
             results.failed_calls += 1
             self._look_up(unnamed, "the service's answer does not name it", results, doubted=True)
 

@@ -16,7 +16,6 @@ import msgspec
 from sqlalchemy import Connection, func, select
 
 from flask_paycheckout.checkouts.payments import EXACT
-from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.state_table import Book, StateTable, is_of, lost_races_ignored
@@ -69,21 +68,22 @@ class PayoutMove(msgspec.Struct, frozen=True):
     facts: Mapping[str, object] = msgspec.field(default_factory=dict)
     """Facts for the line of the history, such as who decided, and why."""
 
+    def target(self, payout: PayoutMixin) -> PayoutStatus:
+        """The state that the payout has after it.
+
+        :raises KeyError: the table of states has no such transition.
+        """
+        return PAYOUT_TRANSITIONS[PayoutStatus(payout.status), self.evidence]
+
+    def signal(self, payout: PayoutMixin) -> str | None:
+        """The name of the signal that tells of it; None without one."""
+        return PAYOUT_SIGNAL_OF.get(self.evidence) or PAYOUT_SIGNAL_OF.get(self.target(payout))
+
     @property
     def told(self) -> dict[str, object]:
         """All facts for the line of the history."""
         known = {"disbursement_id": self.values.get("disbursement_id"), "problem": self.problem}
         return {"rule": self.evidence, **known, **self.facts}
-
-
-class MovedPayout(msgspec.Struct, frozen=True):
-    """A move that was stored."""
-
-    payout: PayoutMixin
-    """The payout after the move, detached from any session."""
-
-    events: tuple[HeldEvent, ...] = ()
-    """The move's event, leased to the caller, who delivers it; empty when no signal is sent for this move."""
 
 
 class Payouts(StateTable[PayoutMixin]):
@@ -123,11 +123,6 @@ class Payouts(StateTable[PayoutMixin]):
         )
         return next((row[0] for row in self.rows(sent.order_by(c.id.desc()).limit(1))), None)
 
-    def counts(self) -> dict[str, int]:
-        """The number of payouts in each state."""
-        status = self.table.c.status
-        return dict(self.rows(select(status, func.count()).group_by(status)))
-
     @cached_property
     def _select_refund_states(self) -> Any:
         c, of = self.table.c, self.models.checkouts.c
@@ -148,15 +143,16 @@ class PayoutMoves:
     events: EventWriter
     transactions: ShopTransactions
 
-    def move(self, payout: PayoutMixin, move: PayoutMove, now: datetime) -> MovedPayout | None:
+    def move(self, payout: PayoutMixin, move: PayoutMove, now: datetime) -> Sequence[HeldEvent] | None:
         """Move a payout, book it and store its event, in one transaction; a refund counts against what arrived, or not.
 
-        :returns: None when the payout moved, or another process took it, meanwhile.
+        :returns: the event, leased to the caller, who delivers it, if a signal is sent for this move; None when the
+            payout moved, or another process took it, meanwhile.
         :raises KeyError: the table of states has no such transition.
         :raises RefundTooLarge: a failed refund is tried again, and others have taken its money.
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
-        signal = _signal_of(payout, move)
+        signal = move.signal(payout)
         with lost_races_ignored():
             in_session = signal is not None and self.events.has_atomic(signal)
             with self.transactions.begin_for(shop=in_session) as (connection, shop):
@@ -170,15 +166,6 @@ class PayoutMoves:
         """
         self._store(shop.connection, shop, payout, move, now, leased=False)
 
-    def note(self, payout: PayoutMixin, entry: str | None = None, **values: Any) -> PayoutMixin | None:
-        """Change columns of a payout that does not move; None when it has changed meanwhile.
-
-        :param entry: a line for the history, left out once the history is long.
-        """
-        with begin_limited(self.payouts.engine()) as connection:
-            row = self.payouts.change(connection, payout, values, entry)
-        return None if row is None else self.payouts.made(row)
-
     def _store(
         self,
         connection: Connection,
@@ -188,8 +175,8 @@ class PayoutMoves:
         now: datetime,
         *,
         leased: bool = True,
-    ) -> MovedPayout | None:
-        to = _target(payout, move)
+    ) -> Sequence[HeldEvent] | None:
+        to = move.target(payout)
         # Nothing happens by itself in other states, and the service cannot be asked about tokens.
         first_read = None if payout.is_token else now + FIRST_READ
         planned = {PayoutStatus.READY: now, PayoutStatus.SENT: first_read}.get(to)
@@ -208,21 +195,13 @@ class PayoutMoves:
             deeds = self.payouts.models.deeds
             record_deed(connection, deeds, now, by, deed, payout.reference, why, payout.order_id)
         self.book(connection, self.payouts.row_of(payout), row, now)
-        signal = _signal_of(payout, move)
+        signal = move.signal(payout)
         if signal is None:
-            return MovedPayout(self.payouts.made(row))
+            return ()
         # Notes of failed tries change nothing of this; a payout that is sent again has a new reference at the service.
         once = f"{payout.moved_at.timestamp()}:{row['revision']}:{payout.service_reference}:{payout.reference}"
-        event = self.events.store(
-            connection,
-            shop,
-            NewEvent(signal, once, payout.refund_of or "", payout.order_id or "", payout.reference),
-            self.payouts,
-            row,
-            now,
-            leased=leased,
-        )
-        return MovedPayout(cast("PayoutMixin", event.subject), (event,))
+        event = NewEvent(signal, once, payout.refund_of or "", payout.order_id or "", payout.reference)
+        return [self.events.store(connection, shop, event, self.payouts, row, now, leased=leased)]
 
     def _count_refund(self, connection: Connection, payout: PayoutMixin, to: PayoutStatus, counts: str) -> None:
         """Keep the sum of the checkout's refunds.
@@ -243,11 +222,3 @@ def problem_columns(payout: PayoutMixin, problem: str | None, now: datetime) -> 
     if problem is None:
         return {"problem": None, "problem_since": None, "failures": 0}
     return {"problem": problem, "problem_since": payout.problem_since or now, "failures": payout.failures + 1}
-
-
-def _target(payout: PayoutMixin, move: PayoutMove) -> PayoutStatus:
-    return PAYOUT_TRANSITIONS[PayoutStatus(payout.status), move.evidence]
-
-
-def _signal_of(payout: PayoutMixin, move: PayoutMove) -> str | None:
-    return PAYOUT_SIGNAL_OF.get(move.evidence) or PAYOUT_SIGNAL_OF.get(_target(payout, move))

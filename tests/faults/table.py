@@ -1249,7 +1249,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "what other keys do not find counts as missed": (
             f"{_SELLERS}::test_what_other_keys_do_not_find_is_unknown_and_never_sent_again",
-            Swap("payouts.calls:PayoutCalls.find", "keys.sent_it", "True"),
+            Swap("payouts.calls:PayoutCalls._asking", "sent.client_id in (None, client.client_id)", "True"),
         ),
         "a payout in doubt is sent again with other keys": (
             f"{_SELLERS}::test_one_that_may_have_been_sent_is_sent_again_with_the_same_keys_only",
@@ -1327,8 +1327,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_REFUNDS}::test_a_person_approves_what_reaches_the_limit_of_either_currency[limits1]",
             Swap(
                 "payouts.requests:PayoutRequests.refund",
-                "self._status(False if by_hand else None, counted, sent)",
-                "self._status(False if by_hand else None, counted)",
+                "self._status(to, False if by_hand else None, counted, sent)",
+                "self._status(to, False if by_hand else None, counted)",
             ),
         ),
         "the daily limit counts what a refund takes of the payment": (

@@ -14,7 +14,7 @@ from flask_paycheckout import PayoutReport, ToBank, ToRecipient, ToWallet
 from flask_paycheckout.client import FiatItem
 from flask_paycheckout.payouts.destinations import Destination
 from flask_paycheckout.testing import RequestedPayout, Sandbox
-from tests.payouts.shop import committing, payout, stands
+from tests.payouts.shop import committing, payout, stands, statuses
 from tests.scripted import Shop
 
 # Of the sandbox's start state, with an account in USD.
@@ -56,7 +56,7 @@ class Payer:
 
     @property
     def statuses(self) -> dict[str, int]:
-        return self.shop.runtime.payouts.counts()
+        return statuses(self.shop)
 
     @property
     def at_service(self) -> list[RequestedPayout]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -55,6 +56,11 @@ def payouts(shop: Shop) -> list[Any]:
     with shop.app.app_context(), shop.db.engine.connect() as connection:
         rows = connection.execute(table.select().order_by(table.c.id)).mappings().all()
     return [shop.runtime.payouts.made(row) for row in rows]
+
+
+def statuses(shop: Shop) -> dict[str, int]:
+    """How many payouts are in each state."""
+    return dict(Counter(one.status for one in payouts(shop)))
 
 
 def stands(shop: Shop, reference: str, **columns: Any) -> None:

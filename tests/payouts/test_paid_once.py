@@ -12,15 +12,11 @@ import pytest
 
 from flask_paycheckout import ToBank
 from tests.payouts.books import NO_ANSWER, Books
-from tests.payouts.shop import TOKEN, WALLET, comes_to_rest, payout, pays_out, sends
+from tests.payouts.shop import TOKEN, WALLET, comes_to_rest, payout, pays_out, sends, statuses
 from tests.scripted import Shop, refusal
 
 NUMBER = "400012341234"
 BANK = ToBank("Bo", NUMBER, "b1", "Bank")
-
-
-def statuses(shop: Shop) -> dict[str, int]:
-    return shop.runtime.payouts.counts()
 
 
 def owes_three(shop: Shop) -> None:

@@ -17,7 +17,7 @@ from flask_paycheckout import ToRecipient, ToWallet
 from tests.conftest import NewDatabase
 from tests.locks import with_patience
 from tests.payouts.books import Books
-from tests.payouts.shop import TOKEN, comes_to_rest, payout, payouts, pays_out, sends
+from tests.payouts.shop import TOKEN, comes_to_rest, payout, payouts, pays_out, sends, statuses
 from tests.races.crowds import run_together
 from tests.races.payers import LIMIT
 from tests.scripted import Shop
@@ -97,7 +97,7 @@ def test_processes_full_of_threads_that_send_and_decide_the_same_pay_each_once(
     payers([f"{decision} {reference}" for decision, references in decisions.items() for reference in references])
     comes_to_rest(shop, books)
     assert set(books.payees.values()) == {1}
-    counts = shop.runtime.payouts.counts()
+    counts = statuses(shop)
     assert set(counts) <= {"completed", "sent", "cancelled"}
     assert books.payees.total() == counts["completed"] + counts["sent"], "what is stored as paid, and nothing else"
     for decision, told in (("approve", "a person approved it"), ("retry", "a person had it tried again")):
