@@ -304,14 +304,15 @@ def money_to_pay_back(look: Look) -> Iterator[Alarm]:
     """Payments that paid no order, until a person says what became of the money."""
 
     def example(row: Any) -> Example:
-        money = money_of(row)
-        decided = "accepted as a second payment" if money.accepted else "rejected"
+        money = money_of(look.models, row)
+        decided = "accepted as a second payment" if row.status == Status.PAID else "rejected"
         left = f"; {money.left} of it are left, the rest is refunded" if money.left != money.paid else ""
-        if money.reason == Reason.EXCESS:
+        if row.reason == Reason.EXCESS:
             decided, left = "the last part of its order", f"; {money.left} more than it costs"
-        arrived = f"{_arrived(money.paid)} of {money.asked}, {money.reason}, {decided} {moment_text(money.since)}{left}"
-        name = f"Order {money.order_id}: {_arrived(money.paid)}, {decided}{left}"
-        return Example(f"{subject(money)}: {arrived}", money.order_id, name=name)
+        asked, since = f"{row.total_amount} {row.total_currency}", moment_text(as_utc(row.moved_at))
+        arrived = f"{_arrived(money.paid)} of {asked}, {row.reason}, {decided} {since}{left}"
+        name = f"Order {row.order_id}: {_arrived(money.paid)}, {decided}{left}"
+        return Example(f"{subject(row)}: {arrived}", row.order_id, name=name)
 
     yield from waiting(
         look,

@@ -72,8 +72,6 @@ def refund(
     with usable():
         requests = runtime().for_writing(f"refund({checkout_id!r})").payout_requests
         made = requests.refund_now(checkout_id, amount, by, why, send=send)
-    if made is None:
-        raise click.ClickException("Nothing was stored. Try again.")
     url = claim_url(made.reference)
     tell(
         as_json,

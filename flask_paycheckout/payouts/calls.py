@@ -146,10 +146,11 @@ class PayoutCalls:
         if sent.disbursement_id not in (None, made.disbursement_id):
             return "the service answered with another disbursement"
         try:
-            if made.amount is not None and made.amount != payout.amount:
-                return OTHER_AMOUNT
+            same = made.amount in (None, payout.amount)
         except ArithmeticError:
             # Another program has stored an amount that is no number.
+            same = False
+        if not same:
             return OTHER_AMOUNT
         currency = made.token if isinstance(made, CryptoDisbursement) else made.currency
         if currency is not None and currency != payout.currency:
@@ -241,12 +242,12 @@ class PayoutCalls:
         """The transfer proof of a completed bank transfer, as a PDF.
 
         :raises UnknownPayout: no such payout is stored.
-        :raises PayoutRefused: it is not completed, or was paid in a token.
+        :raises PayoutRefused: the service has not completed it.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer.
         """
         payout = self.payouts.require(reference)
         disbursement_id = payout.disbursement_id
-        if payout.is_token or payout.status != PayoutStatus.COMPLETED or not disbursement_id:
+        if payout.status != PayoutStatus.COMPLETED or not disbursement_id:
             remedy = "Only a completed bank transfer has one."
             raise PayoutRefused(reference, payout.status, "give the transfer proof", remedy)
         with self.service.permit(PROOF, payout.payer) as permit:

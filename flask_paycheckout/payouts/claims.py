@@ -154,4 +154,4 @@ def can_be_claimed(payout: PayoutMixin) -> bool:
 
 def claims_left(payout: PayoutMixin) -> int:
     """How often the link of a refund can still be used to say where it goes."""
-    return max(0, MAX_CLAIMS - payout.claims) if can_be_claimed(payout) else 0
+    return MAX_CLAIMS - payout.claims if can_be_claimed(payout) else 0

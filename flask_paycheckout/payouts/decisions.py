@@ -33,6 +33,11 @@ _REMEDIES = {
     PayoutEvidence.SEEN_SENT: "Only an unknown payout, and one that the service reports with another amount, was sent.",
     PayoutEvidence.SEEN_UNSENT: "Only an unknown, sent or completed payout can turn out not to have been sent.",
 }
+# What a person says of a payout that was sent already.
+_CORRECTIONS = {
+    PayoutEvidence.SEEN_UNSENT: PayoutEvidence.RETURNED,
+    PayoutEvidence.SEEN_SENT: PayoutEvidence.AMENDED,
+}
 _BY_ANOTHER = "The person who asked for it cannot approve it; let another person look at it."
 _WIPED = "It was given back by hand, or its destination was wiped at its end; make a new one in its place."
 
@@ -56,9 +61,8 @@ class PayoutDecisions:
         by, reason = who_and_why(by, "-" if why is None else why)
         # Without `seen` too, the approval is of one destination: a change after this read is refused.
         revision = self.moves.payouts.require(reference).revision if seen is None else seen
-        let_through = {"over_limit": True} if yes_or_no("over_limit", over_limit) else {}
-        given = None if why is None else reason
-        return self._decide(reference, PayoutEvidence.APPROVED, by, given, revision, **let_through)
+        given, let_through = None if why is None else reason, yes_or_no("over_limit", over_limit)
+        return self._decide(reference, PayoutEvidence.APPROVED, by, given, revision, over_limit=let_through)
 
     def may_approve(self, payout: PayoutMixin, by: str) -> bool:
         """Whether this person may approve a payout: where two persons are needed, the one who asked for it may not."""
@@ -100,8 +104,10 @@ class PayoutDecisions:
         self, reference: str, said: PayoutEvidence, by: str, why: str | None, seen: int | None = None, **values: bool
     ) -> PayoutMixin:
         def plan(payout: PayoutMixin) -> PayoutMove:
-            evidence = _as_correction(payout, said)
-            if (PayoutStatus(payout.status), evidence) not in PAYOUT_TRANSITIONS:
+            status = PayoutStatus(payout.status)
+            evidence = said if (status, said) in PAYOUT_TRANSITIONS else _CORRECTIONS.get(said, said)
+            amends_nothing = evidence is PayoutEvidence.AMENDED and payout.reported_amount is None
+            if (status, evidence) not in PAYOUT_TRANSITIONS or amends_nothing:
                 raise PayoutRefused(reference, payout.status, said, _REMEDIES[said])
             retried = evidence is PayoutEvidence.RETRIED
             if retried and payout.to_details is None:
@@ -110,9 +116,8 @@ class PayoutDecisions:
                 raise PayoutRefused(reference, payout.status, evidence, _LOOK_AGAIN)
             if evidence is PayoutEvidence.APPROVED and not self.may_approve(payout, by):
                 raise PayoutRefused(reference, payout.status, evidence, _BY_ANOTHER)
-            facts: dict[str, object] = {"by": by, "why": why and why[:MAX_WHY], "revision": payout.revision}
-            if retried:
-                facts["replaced"] = payout.service_reference
+            facts = {"by": by, "why": why and why[:MAX_WHY], "revision": payout.revision}
+            facts["replaced"] = payout.service_reference if retried else None
             problem = evidence.value if evidence is PayoutEvidence.RETURNED else None
             return PayoutMove(evidence, self._values(payout, evidence) | values, problem, facts)
 
@@ -136,17 +141,11 @@ class PayoutDecisions:
         earlier = (*tries_of(payout.earlier), present_try(payout))
         with begin_limited(self.parts.engine()) as connection:
             key = installation_key(connection, self.parts.models.services)
-        names = ("client_id", "paid_by", "disbursement_id", "fee", "reported_amount", "taken_at")
-        new = {"service_reference": service_reference(key, payout.account, payout.reference, len(earlier) + 1)}
-        # Alone, as the earlier tries are asked about within its claim, and each question may read the service's list.
-        unsent = dict.fromkeys(names) | {"doubted": False, "alone": True}
-        return unsent | new | {"earlier": tries_text(earlier)}
-
-
-def _as_correction(payout: PayoutMixin, said: PayoutEvidence) -> PayoutEvidence:
-    """The evidence that a person's word is: about a payout that was sent already it is a correction."""
-    if said is PayoutEvidence.SEEN_UNSENT and payout.status in (PayoutStatus.SENT, PayoutStatus.COMPLETED):
-        return PayoutEvidence.RETURNED
-    if said is PayoutEvidence.SEEN_SENT and payout.status == PayoutStatus.SENT and payout.reported_amount is not None:
-        return PayoutEvidence.AMENDED
-    return said
+        unsent = dict.fromkeys(("client_id", "paid_by", "disbursement_id", "fee", "reported_amount", "taken_at"))
+        return unsent | {
+            "service_reference": service_reference(key, payout.account, payout.reference, len(earlier) + 1),
+            "earlier": tries_text(earlier),
+            "doubted": False,
+            # The earlier tries are asked about within its claim, and each question may read the service's list.
+            "alone": True,
+        }

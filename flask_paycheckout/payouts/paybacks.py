@@ -10,7 +10,6 @@ payments cover it, or a person records that it is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -18,9 +17,8 @@ import msgspec
 from sqlalchemy import Connection, RowMapping, Select, Table, func, select, text, update
 
 from flask_paycheckout.checkouts.checkout_model import MONEY_TO_PAY_BACK, CheckoutMixin
-from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Amount, payment_of
+from flask_paycheckout.checkouts.payments import EXACT, Amount
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
-from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed, who_and_why, yes_or_no
 from flask_paycheckout.database.history import Entry, appended, line
@@ -142,25 +140,11 @@ def rest_of(arrived: Decimal, refunded: str | None) -> Decimal:
 class MoneyToPayBack:
     """A payment that paid no order, and was not yet recorded as paid back or kept."""
 
-    checkout_id: str
-    order_id: str
-    account: str
-    """The merchant account's name; "" is the one of the settings."""
-
-    reason: str | None
-    """The reason why the payment was held."""
-
-    accepted: bool
-    """Whether it was accepted as a second payment of its order; otherwise it was rejected."""
-
-    asked: str
-    """The total that the customer was asked for."""
+    checkout: CheckoutMixin
+    """It was accepted as a second payment of its order, or rejected; moved at the time of that decision."""
 
     paid: Amount | None
     """The amount that the customer paid; None when the service did not report it, or it is not stored."""
-
-    since: datetime
-    """The time of the decision."""
 
     left: Amount | None
     """The part of `paid` that refunds have not taken, and of an excess what is left of it; None when `paid` is."""
@@ -182,7 +166,8 @@ class Paybacks:
         counted = waiting.with_only_columns(func.count(), maintain_column_froms=True)
         oldest = waiting.order_by(self.parts.models.checkouts.c.moved_at).limit(limit)
         with self.parts.engine().connect() as connection:
-            return connection.execute(counted).scalar_one(), tuple(map(money_of, connection.execute(oldest)))
+            listed = [money_of(self.parts.models, row) for row in connection.execute(oldest)]
+            return connection.execute(counted).scalar_one(), tuple(listed)
 
     def mark(self, checkout_id: str, by: str, why: str, kept: bool) -> CheckoutMixin:
         """Record that this money was paid back, or is kept, with name and reason.
@@ -226,20 +211,15 @@ class Paybacks:
 
 def select_to_pay_back(models: Models, account: str | None) -> Select[Any]:
     """Select the rows of these payments, for `money_of`."""
-    c = models.checkouts.c
-    columns = [c.checkout_id, c.order_id, c.account, c.reason, c.status, c.moved_at, c.total_amount, c.total_currency]
-    payment = (c[name] for name in PAYMENT_COLUMNS)
-    of_account = [] if account is None else [c.account == account]
-    return select(*columns, c.refunded_amount, c.excess, *payment).where(text(MONEY_TO_PAY_BACK), *of_account)
+    waiting = select(models.checkouts).where(text(MONEY_TO_PAY_BACK))
+    return waiting if account is None else waiting.where(models.checkouts.c.account == account)
 
 
-def money_of(row: Any) -> MoneyToPayBack:
+def money_of(models: Models, row: Any) -> MoneyToPayBack:
     """The payment of a selected row."""
-    payment = payment_of(row._mapping)
-    paid = payment.paid if payment else None
-    left = Decimal(row.excess) if row.reason == Reason.EXCESS else paid and rest_of(paid.amount, row.refunded_amount)
-    return MoneyToPayBack(
-        *(row.checkout_id, row.order_id, row.account, row.reason, row.status == "paid"),
-        *(f"{row.total_amount} {row.total_currency}", paid, as_utc(row.moved_at)),
-        paid and Amount(left or Decimal(0), paid.currency),
-    )
+    checkout: CheckoutMixin = models.of_row(models.Checkout, row._mapping)
+    paid = None if checkout.payment is None else checkout.payment.paid
+    left = paid and rest_of(paid.amount, checkout.refunded_amount)
+    if checkout.reason == Reason.EXCESS:
+        left = Decimal(checkout.excess or 0)
+    return MoneyToPayBack(checkout, paid, paid and Amount(left or Decimal(0), paid.currency))

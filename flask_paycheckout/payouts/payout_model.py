@@ -96,13 +96,13 @@ class PayoutMixin(PaymentTable):
     fingerprint: Mapped[str | None] = mapped_column(String(80))
     """A keyed fingerprint of the destination."""
 
-    revision: Mapped[int] = mapped_column(Integer)
+    revision: Mapped[int] = mapped_column(Integer, default=0)
     """The number of changes of the destination; an approval names the one that the person saw."""
 
-    changes: Mapped[int] = mapped_column(Integer)
+    changes: Mapped[int] = mapped_column(Integer, default=0)
     """The number of changes and claims of the row; a change requires the number that it starts from."""
 
-    claims: Mapped[int] = mapped_column(Integer)
+    claims: Mapped[int] = mapped_column(Integer, default=0)
     """The number of recipients that a customer had made at the service through the refund's link."""
 
     disbursement_id: Mapped[str | None] = mapped_column(String(MAX_ID))
@@ -117,22 +117,22 @@ class PayoutMixin(PaymentTable):
     missed_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time of the first look-up that did not find it, by the database's clock; NULL while none is under way."""
 
-    alone: Mapped[bool] = mapped_column(Boolean)
+    alone: Mapped[bool] = mapped_column(Boolean, default=False)
     """Whether it is sent in a call of its own, since a batch with it was refused."""
 
-    doubted: Mapped[bool] = mapped_column(Boolean)
+    doubted: Mapped[bool] = mapped_column(Boolean, default=False)
     """Whether an answer was lost under its present service reference, and nobody has found out what became of it."""
 
-    refused: Mapped[bool] = mapped_column(Boolean)
+    refused: Mapped[bool] = mapped_column(Boolean, default=False)
     """Whether the service refused the last send of a payout that is in doubt, so that it is not sent again."""
 
-    over_limit: Mapped[bool] = mapped_column(Boolean)
+    over_limit: Mapped[bool] = mapped_column(Boolean, default=False)
     """Whether a person let it exceed the daily limit."""
 
     counted_on: Mapped[str | None] = mapped_column(String(10))
     """The UTC day on which it was last counted against the daily limit."""
 
-    failures: Mapped[int] = mapped_column(Integer)
+    failures: Mapped[int] = mapped_column(Integer, default=0)
     """The number of failures in a row to send, look up or read it."""
 
     problem: Mapped[str | None] = mapped_column(Text)

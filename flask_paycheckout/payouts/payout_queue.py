@@ -111,44 +111,44 @@ class PayoutQueue:
         limit = self.parts.settings.daily_limit.get(first.currency)
         if limit is None:
             return self.payouts.claimed(taking)
-        return self._take_within(limit, {"account": paid_by, "currency": first.currency}, due, taking, now)
+        today = {"account": paid_by, "currency": first.currency, "day": now.date().isoformat()}
+        return self._take_within(limit, today, due, taking, now)
 
     def _take_within(
-        self, limit: Decimal, payer: Mapping[str, str], due: Any, taking: Any, now: datetime
+        self, limit: Decimal, today: Mapping[str, str], due: Any, taking: Any, now: datetime
     ) -> Sequence[PayoutMixin]:
         """Claim those of these payouts that the account may still send today; the others wait for the next day.
 
-        :param payer: the account and currency whose limit it is.
+        :param today: the account, currency and day whose limit it is.
         :param taking: the statement that claims all of them.
         """
-        days, midnight = self.parts.models.days, now.replace(hour=0, minute=0, second=0, microsecond=0)
-        key, admitted = {**payer, "day": now.date().isoformat()}, list[int]()
-        told = f"{limit:f} {payer['currency']}: it waits for the next day, or for approval"
+        days, admitted = self.parts.models.days, list[int]()
+        told = f"{limit:f} {today['currency']}: it waits for the next day, or for approval"
         waiting = {
             "status": _WAITING,
             "moved_at": now,
-            "next_attempt_at": midnight + timedelta(days=1),
+            "next_attempt_at": now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1),
             "problem": f"it would exceed the daily limit of {told}",
             "problem_since": now,
         }
         entry = line(now, Entry.MOVED, to=PayoutStatus.WAITING, rule=PayoutEvidence.OVER_LIMIT)
         with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
-            sent = locked_sum(connection, days, key)
+            sent = locked_sum(connection, days, today)
             for payout in self.payouts.loaded(due.with_for_update(skip_locked=True), connection):
                 # A payout counts once a day, however often it is tried.
-                counted, total = payout.counted_on == key["day"], EXACT.add(sent, payout.amount)
+                counted, total = payout.counted_on == today["day"], EXACT.add(sent, payout.amount)
                 if counted or payout.over_limit or total <= limit:
                     admitted.append(payout.id)
                     sent = sent if counted else total
                 else:
                     self.payouts.change(connection, payout, waiting, entry)
-            connection.execute(update(days).filter_by(**key).values(amount=f"{sent:f}"))
-            admitting = taking.where(self.payouts.table.c.id.in_(admitted)).values(counted_on=key["day"])
+            connection.execute(update(days).filter_by(**today).values(amount=f"{sent:f}"))
+            admitting = taking.where(self.payouts.table.c.id.in_(admitted)).values(counted_on=today["day"])
             return sorted(self.payouts.loaded(admitting, connection), key=lambda payout: payout.id)
         return []
 
     def take_due(
-        self, status: PayoutStatus, due_by: datetime, limit: int, without: Collection[str] = ()
+        self, status: PayoutStatus, due_by: datetime, limit: int, without: Collection[str]
     ) -> Sequence[PayoutMixin]:
         """Claim payouts to be looked up, or sent ones to be read.
 

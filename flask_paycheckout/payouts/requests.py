@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
@@ -38,6 +38,10 @@ Number = Decimal | int | str
 _MAX_NOTE = 255
 
 
+class UnseenRefund(Exception):
+    """There is a refund that the person had not seen, perhaps of the same form."""
+
+
 @dataclass(frozen=True, eq=False)
 class PayoutRequests:
     """Adds payouts and refunds to the shop's `db.session`."""
@@ -52,7 +56,7 @@ class PayoutRequests:
     def pay_out(
         self,
         reference: str,
-        amount: Decimal | int | str,
+        amount: Number,
         currency: str,
         to: Destination | None,
         note: str | None,
@@ -86,12 +90,14 @@ class PayoutRequests:
             return stored
         with session.no_autoflush:
             model: Any = self.parts.models.Payout
-            known = session.scalars(select(model).where(model.reference == reference)).one_or_none()
+            found = select(model).where(model.reference == reference)
+            known: PayoutMixin | None = session.scalars(found).one_or_none()
         # Not to be seen by this transaction when another one has just stored it.
-        difference = "content" if known is None else self._difference(known, exact, currency, to, account)
-        if difference is not None:
+        if known is None:
+            raise PayoutConflict(reference, "content")
+        if difference := self._difference(known, exact, currency, to, account):
             raise PayoutConflict(reference, difference)
-        return cast("PayoutMixin", known)
+        return known
 
     def refund(
         self,
@@ -101,8 +107,13 @@ class PayoutRequests:
         why: str,
         to: Destination | ByHand | None = None,
         send: tuple[Number, str] | None = None,
+        seen: str | None = None,
     ) -> PayoutMixin:
-        """Add a refund to `db.session`, and reject the payment if it is held. One by hand is completed at once."""
+        """Add a refund to `db.session`, and reject the payment if it is held. One by hand is completed at once.
+
+        :param seen: the number of the checkout's refunds that the person saw.
+        :raises UnseenRefund: there are others by now.
+        """
         by, why = who_and_why(by, why)
         require_order_id(checkout_id, "checkout_id")
         session = self.parts.sessions.of_context()
@@ -117,11 +128,17 @@ class PayoutRequests:
         by_hand = isinstance(to, ByHand)
         if to is not None and not isinstance(to, ByHand):
             require_destination(to, sent.currency)
+        # The checkout's row is locked by now, so nobody else can add a refund before the commit.
+        before = len(self.payout_moves.payouts.of_checkout(checkout_id, transaction.connection))
+        if seen not in (None, str(before)):
+            raise UnseenRefund
         self.limits.take(transaction.connection, payment, exact)
         now = self.parts.clock()
         self._reject_held(transaction, payment.checkout, by, why, now)
+        key = installation_key(transaction.connection, self.parts.models.services)
         row = {
-            "reference": self._refund_reference(transaction.connection, checkout_id),
+            # A restored database gives the same one again.
+            "reference": refund_reference(key, checkout_id, before + 1),
             "kind": PayoutKind.REFUND.value,
             "currency": sent.currency,
             "exact_counts": f"{exact:f}",
@@ -138,7 +155,7 @@ class PayoutRequests:
             raise PayoutConflict(row["reference"], "content")
         if by_hand:
             move = PayoutMove(PayoutEvidence.BY_HAND, facts={"by": by, "why": why})
-            self.payout_moves.move_in(transaction, stored, move, now)
+            self.payout_moves.move_in(transaction.connection, transaction, stored, move, now, leased=False)
             session.refresh(stored)
         return stored
 
@@ -150,29 +167,13 @@ class PayoutRequests:
         why: str,
         seen: str | None = None,
         send: tuple[Number, str] | None = None,
-    ) -> PayoutMixin | None:
-        """Make a refund and commit it, once; arguments and errors as for `PayCheckout.refund`.
-
-        :param seen: the number of the checkout's refunds that the person saw.
-        :returns: None when there were other refunds since then; nothing is stored.
-        """
+    ) -> PayoutMixin:
+        """Make a refund in a transaction of its own; arguments and errors as for `refund`."""
         with self.parts.sessions.own() as session:
             # Rolled back at the end of this block, unless it is committed.
-            reference = self.refund(checkout_id, amount, by, why, send=send).reference
-            # The checkout's row is locked by now, so nobody else can add a refund before the commit.
-            connection = session.connection(bind_arguments={"clause": self.parts.models.payouts})
-            refunds = self.payout_moves.payouts.of_checkout(checkout_id, connection)
-            if seen not in (None, str(len(refunds) - 1)):
-                return None
+            reference = self.refund(checkout_id, amount, by, why, send=send, seen=seen).reference
             session.commit()
-        return self.payout_moves.payouts.find(reference)
-
-    def _refund_reference(self, connection: Connection, checkout_id: str) -> str:
-        """The reference of the next refund of a checkout, whose row is locked; a restored database gives it again."""
-        table = self.parts.models.payouts
-        counted = select(func.count()).select_from(table).where(table.c.refund_of == checkout_id)
-        number = connection.execute(counted).scalar_one() + 1
-        return refund_reference(installation_key(connection, self.parts.models.services), checkout_id, number)
+        return self.payout_moves.payouts.require(reference)
 
     def _reject_held(self, transaction: ShopTransaction, held: CheckoutMixin, by: str, why: str, now: datetime) -> None:
         """Reject a held payment in the transaction of its refund, so that nobody can accept it any more."""
@@ -214,9 +215,7 @@ class PayoutRequests:
         connection = session.connection(bind_arguments={"clause": self.parts.models.payouts})
         key = installation_key(connection, self.parts.models.services)
         now = self.parts.clock()
-        counts = dict.fromkeys(("revision", "changes", "claims", "failures"), 0)
-        values = row | counts | dict.fromkeys(("alone", "doubted", "refused", "over_limit"), False)
-        values |= {
+        values = row | {
             "service_reference": service_reference(key, row["account"], row["reference"], 1),
             "exact_amount": f"{amount:f}",
             "status": status.value,

@@ -82,11 +82,9 @@ class Sealing:
 
     def is_fingerprint_of(self, stored: str, to: Destination) -> bool | None:
         """Whether a stored fingerprint is this destination's; None when it was made with a key that is gone."""
-        candidates = [_fingerprint(key, to) for key in self.keys() if key]
-        if any(hmac.compare_digest(stored, candidate) for candidate in candidates):
-            return True
-        known = any(stored.partition(":")[0] == candidate.partition(":")[0] for candidate in candidates)
-        return False if known else None
+        candidates = (_fingerprint(key, to) for key in self.keys() if key)
+        known = [one for one in candidates if one.partition(":")[0] == stored.partition(":")[0]]
+        return any(hmac.compare_digest(stored, one) for one in known) if known else None
 
     @cached_property
     def _sealer(self) -> MultiFernet:

@@ -207,21 +207,21 @@ class PayoutSender:
         named = defaultdict(list)
         for answer in made:
             named[answer.reference].append(answer)
+        unnamed = []
         for one in batch:
-            if answers := named[one.payout.service_reference]:
-                self._named(one, answers, results)
-        if unnamed := [one for one in batch if not named[one.payout.service_reference]]:
+            payout, answers = one.payout, named[one.payout.service_reference]
+            if not answers:
+                unnamed.append(one)
+                continue
+            problem = self.calls.difference(payout, answers[0])
+            if len({answer.disbursement_id for answer in answers}) > 1:
+                problem = "the service's answer names it twice"
+            elif payout.is_token and str(answers[0].status).lower() == "failed":
+                problem = "the service's answer says that it failed"
+            results.found(payout, answers[0], PayoutEvidence.ACCEPTED, problem)
+        if unnamed:
             results.failed_calls += 1
             self._look_up(unnamed, "the service's answer does not name it", results, doubted=True)
-
-    def _named(self, one: Addressed, answers: Sequence[Made], results: PayoutResults) -> None:
-        payout, made = one.payout, answers[0]
-        problem = self.calls.difference(payout, made)
-        if len({answer.disbursement_id for answer in answers}) > 1:
-            problem = "the service's answer names it twice"
-        elif payout.is_token and str(made.status).lower() == "failed":
-            problem = "the service's answer says that it failed"
-        results.found(payout, made, PayoutEvidence.ACCEPTED, problem)
 
     def _failed(self, batch: Sequence[Addressed], error: Exception, results: PayoutResults) -> bool:
         """Store a failed call; False when further calls would fail as well."""

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -18,7 +17,7 @@ from sqlalchemy import Connection, func, select
 from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
-from flask_paycheckout.database.state_table import Book, StateTable, is_of, lost_races_ignored
+from flask_paycheckout.database.state_table import Book, StateTable, lost_races_ignored
 from flask_paycheckout.errors import UnknownPayout
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
@@ -110,7 +109,12 @@ class Payouts(StateTable[PayoutMixin]):
 
         Their number does not grow with the number of refunds of one amount.
         """
-        return [RefundState(*row) for row in self.rows(self._select_refund_states, of_order_id=order_id)]
+        c, of = self.table.c, self.models.checkouts.c
+        columns = (of.checkout_id, of.paid_order_id, of.payback, c.status, c.currency, c.amount)
+        live = (c.kind == PayoutKind.REFUND.value, c.status != PayoutStatus.CANCELLED.value)
+        together = self.table.join(self.models.checkouts, of.checkout_id == c.refund_of)
+        found = select(*columns, func.count()).select_from(together).where(c.order_id == order_id, *live)
+        return [RefundState(*row) for row in self.rows(found.group_by(*columns))]
 
     def sent_before(self, account: str, client_id: str | None, before: datetime) -> str | None:
         """The service reference of the newest bank transfer that the service had by then; None when there is none."""
@@ -122,15 +126,6 @@ class Payouts(StateTable[PayoutMixin]):
             .where(c.disbursement_id.is_not(None))
         )
         return next((row[0] for row in self.rows(sent.order_by(c.id.desc()).limit(1))), None)
-
-    @cached_property
-    def _select_refund_states(self) -> Any:
-        c, of = self.table.c, self.models.checkouts.c
-        columns = (of.checkout_id, of.paid_order_id, of.payback, c.status, c.currency, c.amount)
-        live = (c.kind == PayoutKind.REFUND.value, c.status != PayoutStatus.CANCELLED.value)
-        together = self.table.join(self.models.checkouts, of.checkout_id == c.refund_of)
-        found = select(*columns, func.count()).select_from(together).where(is_of(self.table, "order_id"), *live)
-        return found.group_by(*columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,17 +151,10 @@ class PayoutMoves:
         with lost_races_ignored():
             in_session = signal is not None and self.events.has_atomic(signal)
             with self.transactions.begin_for(shop=in_session) as (connection, shop):
-                return self._store(connection, shop, payout, move, now)
+                return self.move_in(connection, shop, payout, move, now)
         return None
 
-    def move_in(self, shop: ShopTransaction, payout: PayoutMixin, move: PayoutMove, now: datetime) -> None:
-        """Move a payout that the shop's transaction has just stored; its event is delivered by others.
-
-        :raises ReceiverFailed: an atomic receiver raised; the shop must roll back.
-        """
-        self._store(shop.connection, shop, payout, move, now, leased=False)
-
-    def _store(
+    def move_in(
         self,
         connection: Connection,
         shop: ShopTransaction | None,
@@ -176,6 +164,11 @@ class PayoutMoves:
         *,
         leased: bool = True,
     ) -> Sequence[HeldEvent] | None:
+        """Move a payout in a transaction that the caller commits; otherwise like `move`.
+
+        :param shop: the transaction of the shop's session; None when the move's signal has no atomic receiver.
+        :param leased: whether the caller delivers the event; otherwise it is due for every process.
+        """
         to = move.target(payout)
         # Nothing happens by itself in other states, and the service cannot be asked about tokens.
         first_read = None if payout.is_token else now + FIRST_READ

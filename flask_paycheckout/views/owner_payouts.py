@@ -17,6 +17,7 @@ from flask_paycheckout.payouts.calls import error_text
 from flask_paycheckout.payouts.paybacks import refundable
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.requests import UnseenRefund
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.service.calls import ESTIMATE
@@ -50,6 +51,10 @@ _COSTS = {
     " receives less.",
 }
 _LISTED = 25
+_UNSEEN = (
+    "Nothing was refunded now: there is a refund that you had not seen, perhaps of this same form. Look at the refunds"
+    " below; send the form again if you want another one."
+)
 
 _DECISIONS = {
     "approve": (PayoutEvidence.APPROVED, "Approve it: the money goes to the destination above"),
@@ -198,13 +203,10 @@ def refund(checkout_id: str) -> Response | Page:
         return _refund_form(checkout_id, send=send)
     requests, seen = runtime().for_writing(f"refund({checkout_id!r})").payout_requests, request.form.get("seen", "")
     with faults("amount"):
-        made = requests.refund_now(checkout_id, number_given("amount"), owner(), why_given(), seen, send)
-    if made is None:
-        raise Fault(
-            "Nothing was refunded now: there is a refund that you had not seen, perhaps of this same form."
-            " Look at the refunds below; send the form again if you want another one.",
-            409,
-        )
+        try:
+            made = requests.refund_now(checkout_id, number_given("amount"), owner(), why_given(), seen, send)
+        except UnseenRefund:
+            raise Fault(_UNSEEN, 409) from None
     return go_to("show_payout", reference=made.reference)
 
 

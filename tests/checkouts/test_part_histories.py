@@ -271,7 +271,9 @@ class History:
         counted = oracle.parts or oracle.paid_by
         assert (rest and (rest.paid, rest.left)) == ((usd(oracle.paid), usd(oracle.left())) if counted else None)
         _, waiting = shop.runtime.paybacks.listed(10_000)
-        mine: dict[str, Any] = {one.checkout_id: one.left for one in waiting if one.order_id == self.order_id}
+        mine: dict[str, Any] = {
+            one.checkout.checkout_id: one.left for one in waiting if one.checkout.order_id == self.order_id
+        }
         assert {name: left.amount for name, left in mine.items()} == {
             name: usd(cents) for name, cents in oracle.listed().items()
         }

@@ -1104,7 +1104,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "People decide on payouts once, on what they saw; what waits for them is told.": {
         "a refund's form that is sent twice makes two": (
             f"{_DESK}::test_a_form_that_is_sent_twice_makes_one_refund",
-            Swap("payouts.requests:PayoutRequests.refund_now", "seen not in (None, str(len(refunds) - 1))", "False"),
+            Swap("payouts.requests:PayoutRequests.refund", "seen not in (None, str(before))", "False"),
         ),
         "an approval on the owner's page is of whatever is stored": (
             f"{_DESK}::test_an_approval_without_the_revision_approves_nothing",
@@ -1427,7 +1427,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a move of a payout stores two events": (
             f"{_ONCE}::test_of_each_move_one_event_is_stored[bank]",
             Before(
-                "payouts.stored:PayoutMoves._store",
+                "payouts.stored:PayoutMoves.move_in",
                 "store",
                 "self.events.store(connection, shop, NewEvent(signal, f'again:{row[\"changes\"]}', '', '',"
                 " payout.reference), self.payouts, row, now)",
@@ -1517,7 +1517,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a booking of a payout is stored in a second transaction": (
             "payouts/test_answers.py::test_an_atomic_receiver_that_raises_takes_the_booking_back",
-            Before("payouts.stored:PayoutMoves._store", "book", "connection.commit()"),
+            Before("payouts.stored:PayoutMoves.move_in", "book", "connection.commit()"),
         ),
         "held money is booked as a payment": (
             f"{_BOOKED}::test_held_money_is_booked_apart_and_becomes_a_payment_when_it_is_accepted[sqlite]",
@@ -1593,7 +1593,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a decision on a payout leaves no deed": (
             f"{_DUTIES}::test_deeds_are_recorded_through_each_door_and_survive_prune",
-            Never("payouts.stored:PayoutMoves._store", "deed"),
+            Never("payouts.stored:PayoutMoves.move_in", "deed"),
         ),
         "each look of an hour is stored": (
             f"{_DUTIES}::test_a_look_is_recorded_once_an_hour_and_the_next_one_is_one_read[sqlite]",
@@ -1629,7 +1629,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "each try of a payout counts against the daily limit": (
             f"{_DAILY}::test_retries_of_one_day_count_once",
-            Swap("payouts.payout_queue:PayoutQueue._take_within", "payout.counted_on == key['day']", "False"),
+            Swap("payouts.payout_queue:PayoutQueue._take_within", "payout.counted_on == today['day']", "False"),
         ),
         "what waits for the next day can still get another destination": (
             f"{_DAILY}::test_the_claim_page_changes_nothing_of_what_was_approved_and_waits_for_the_day",

@@ -84,7 +84,7 @@ def test_a_late_answer_of_a_sender_that_lost_its_claim_counts_while_it_is_still_
 
     def another_process_looks() -> None:
         payer.sandbox.advance(minutes=5)
-        payer.shop.runtime.payout_queue.take_due(PayoutStatus.SENDING, payer.sandbox.now, 10)
+        payer.shop.runtime.payout_queue.take_due(PayoutStatus.SENDING, payer.sandbox.now, 10, ())
 
     payer.meanwhile(FIAT, another_process_looks)
     assert payer.sends() == PayoutReport(sent=1)
