@@ -1408,7 +1408,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "a token is sent again when its answer was lost": (
-            f"{_ONCE}::test_a_token_whose_answer_was_lost_is_never_sent_again_by_itself",
+            f"{_ONCE}::test_a_lost_answer_or_one_that_cannot_be_read_is_looked_up_and_a_token_is_unknown[0]",
             Swap(
                 "payouts.following:Following.look_up",
                 "results.in_doubt(payout, payout.problem or _IN_DOUBT)",
@@ -1456,7 +1456,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("payouts.stored:PayoutMoves._count_refund", "before != after", "after > before"),
         ),
         "the account number stays when the bank has completed": (
-            f"{_ONCE}::test_the_account_number_is_wiped_when_the_bank_has_completed",
+            "payouts/test_following.py::test_a_bank_transfer_is_followed_to_its_end[sqlite-completed]",
             Value("payouts.payout_states:WIPING", "frozenset({PayoutStatus.CANCELLED})"),
         ),
         "where a payout goes is logged when it is sent": (

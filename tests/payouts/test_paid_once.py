@@ -13,7 +13,7 @@ import pytest
 from flask_paycheckout import ToBank
 from tests.payouts.books import NO_ANSWER, Books
 from tests.payouts.shop import TOKEN, WALLET, comes_to_rest, payout, pays_out, sends, statuses
-from tests.scripted import Shop, refusal
+from tests.scripted import Answer, Shop, refusal
 
 NUMBER = "400012341234"
 BANK = ToBank("Bo", NUMBER, "b1", "Bank")
@@ -66,18 +66,9 @@ def test_look_ups_that_fail_prove_nothing(shop: Shop, books: Books) -> None:
     assert len(books.paid) == 1
 
 
-def test_a_token_whose_answer_was_lost_is_never_sent_again_by_itself(shop: Shop, books: Books) -> None:
-    owes_a_token(shop)
-    books.lost = 1
-    for _ in range(4):
-        sends(shop)
-        shop.clock.advance(hours=2)
-    assert payout(shop, "p-1").status == "unknown"
-    assert len(books.paid) == 1
-
-
 NAMED = '{"statusCode": 201, "message": "ok", "data": {"disburseData": [%s]}}'
-UNREADABLE = [
+LOST: list[Answer] = [
+    NO_ANSWER,
     b"",
     b'{"statusCode": 201, "message": "ok"}',
     (NAMED % '{"disbursementId": "a", "status": "pending", "amount": "NaN"}').encode(),
@@ -87,11 +78,13 @@ UNREADABLE = [
 ]
 
 
-@pytest.mark.parametrize("body", UNREADABLE, ids=range(len(UNREADABLE)))
-def test_an_answer_that_cannot_be_read_is_a_lost_one(shop: Shop, books: Books, body: bytes) -> None:
+@pytest.mark.parametrize("answer", LOST, ids=range(len(LOST)))
+def test_a_lost_answer_or_one_that_cannot_be_read_is_looked_up_and_a_token_is_unknown(
+    shop: Shop, books: Books, answer: Answer
+) -> None:
     pays_out(shop, "p-bank")
     pays_out(shop, "p-token", "8.00", to=WALLET, currency=TOKEN)
-    books.lost, books.lost_as = 2, body
+    books.lost, books.lost_as = 2, answer
     for _ in range(4):
         sends(shop)
         shop.clock.advance(hours=2)
@@ -108,14 +101,6 @@ def test_of_each_move_one_event_is_stored(shop: Shop, books: Books, kind: str) -
     comes_to_rest(shop, books)
     told = Counter(event.name for event in shop.events())
     assert told == ({"payout_sent": 1} if kind == "token" else {"payout_sent": 1, "payout_completed": 1})
-
-
-def test_the_account_number_is_wiped_when_the_bank_has_completed(shop: Shop, books: Books) -> None:
-    pays_out(shop, to=BANK)
-    assert NUMBER in payout(shop).to_details
-    comes_to_rest(shop, books)
-    stored = payout(shop)
-    assert (stored.status, stored.to_details, stored.destination) == ("completed", None, "Bo, Bank, •••• 1234")
 
 
 def test_no_account_number_is_logged_or_told_when_the_service_repeats_it(

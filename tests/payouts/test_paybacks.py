@@ -9,7 +9,7 @@ import pytest
 from flask_paycheckout import ByHand, PaybackRefused, UnknownCheckout
 from tests.alarming import examples
 from tests.books.test_report import has_second
-from tests.payouts.shop import refunds
+from tests.payouts.shop import decides, refunds
 from tests.scripted import Shop
 
 pytestmark = pytest.mark.on_each_database
@@ -80,8 +80,7 @@ def test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_say_otherwise
     for refund in (first, rest):
         with pytest.raises(PaybackRefused, match=f"is being paid back by refund '{refund.reference}'"):
             marks(shop, checkout_id)
-        with shop.app.app_context():
-            shop.paycheckout.cancel_payout(refund.reference, by="Ada", why="paid in cash")
+        assert decides(shop, "cancel", refund.reference)
     assert waiting(shop) == [checkout_id]
     assert marks(shop, checkout_id).payback == "paid_back"
 

@@ -15,10 +15,6 @@ from tests.races.crowds import PATIENCE
 DEPOSIT = "GET /v1/deposit/{id}"
 
 
-def reconciles(payer: Payer, limit: int | None = None) -> ReconcileReport:
-    return payer.shop.reconciles(limit)
-
-
 def is_paid_for(payer: Payer, order_id: str = "o-1") -> str:
     checkout_id = payer.shop.starts(order_id)
     payer.sandbox.pay(checkout_id)
@@ -31,19 +27,19 @@ def test_reconcile_sends_and_follows(open_payer: OpenPayer) -> None:
     payer = open_payer()
     checkout_id = is_paid_for(payer)
     payer.owes()
-    report = reconciles(payer)
+    report = payer.shop.reconciles()
     assert (report.checked, report.changed, report.payouts, report.clean) == (1, 1, PayoutReport(sent=1), True)
     assert payer.shop.attempt(checkout_id).status == "paid"
     payer.sandbox.finish(payer.payout(), "completed")
     payer.sandbox.advance(minutes=1)
-    assert reconciles(payer, limit=1).payouts == PayoutReport(completed=1)
+    assert payer.shop.reconciles(1).payouts == PayoutReport(completed=1)
 
 
 def test_reconcile_on_one_connection_pays_out_after_the_deposits(open_payer: OpenPayer) -> None:
     payer = open_payer(SQLALCHEMY_DATABASE_URI="sqlite://")
     is_paid_for(payer)
     payer.owes()
-    report = reconciles(payer)
+    report = payer.shop.reconciles()
     assert (report.changed, report.payouts) == (1, PayoutReport(sent=1))
 
 
@@ -52,7 +48,7 @@ def test_a_service_that_fails_for_payouts_leaves_payments_untouched(payer: Payer
     checkout_id = is_paid_for(payer)
     payer.owes()
     payer.sandbox.fault(FIAT, "error", times=9, statusCode=status_code)
-    report = reconciles(payer)
+    report = payer.shop.reconciles()
     assert (report.changed, report.failed, report.clean) == (1, 0, False)
     assert payer.shop.attempt(checkout_id).status == "paid"
 
@@ -61,7 +57,7 @@ def test_a_service_that_fails_for_deposits_leaves_payouts_untouched(payer: Payer
     is_paid_for(payer)
     payer.owes()
     payer.sandbox.fault(DEPOSIT, "error", times=9, statusCode=500)
-    report = reconciles(payer)
+    report = payer.shop.reconciles()
     assert (report.changed, report.failed, report.payouts) == (0, 1, PayoutReport(sent=1))
 
 
@@ -71,7 +67,7 @@ def test_an_error_of_our_own_about_payouts_leaves_payments_untouched(
     is_paid_for(payer)
     with payer.shop.app.app_context(), payer.shop.db.engine.begin() as connection:
         payer.shop.runtime.models.payouts.drop(connection)
-    report = reconciles(payer)
+    report = payer.shop.reconciles()
     assert (report.changed, report.clean) == (1, False)
     assert "the round of payouts failed" in caplog.text
 
@@ -115,7 +111,7 @@ def test_reconcile_ends_only_when_the_payouts_have_ended(payer: Payer, monkeypat
 
     monkeypatch.setattr(type(payer.shop.runtime.reconciler), "read_deposits", broken)
     with pytest.raises(LookupError):
-        reconciles(payer)
+        payer.shop.reconciles()
     assert payer.status() in ("sent", "ready"), "not in between"
 
 

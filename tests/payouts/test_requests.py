@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import PayoutConflict, ToBank, ToRecipient
 from tests.conftest import OpenShop
-from tests.payouts.shop import committing, payout, payouts, pays_out
+from tests.payouts.shop import committing, decides, payout, payouts, pays_out
 from tests.races.crowds import crowd
 from tests.scripted import Shop
 
@@ -47,8 +47,7 @@ def test_the_same_reference_with_other_content_is_a_conflict(shop: Shop, other: 
 
 def test_content_is_still_compared_when_the_details_are_wiped(shop: Shop) -> None:
     pays_out(shop, to=BANK, approve=True)
-    with shop.app.app_context():
-        shop.paycheckout.cancel_payout("maker-1", by="Ada", why="twice")
+    assert decides(shop, "cancel", "maker-1")
     stored = payout(shop)
     assert (stored.to_details, stored.destination) == (None, "Bo, Bank, •••• 9890")
     assert pays_out(shop, to=BANK).status == "cancelled"

@@ -14,7 +14,6 @@ from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.testing import Sandbox
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, TOKEN, WALLET, Payer
-from tests.payouts.shop import stands
 
 NOBODY = ToRecipient("5a6d0000000000000000ffff")
 
@@ -152,21 +151,15 @@ def test_what_is_found_with_another_amount_is_unknown(payer: Payer) -> None:
 # Nothing was sent
 
 
-def test_without_a_token_nothing_is_sent_and_all_is_counted(open_payer: OpenPayer) -> None:
-    payer = open_payer(PAYCHECKOUT_ACCESS_TOKEN=None)
-    payer.owes()
-    payer.owes("token", to=WALLET)
-    assert payer.sends() == PayoutReport(left=2)
-    assert payer.at_service == []
-    assert payer.sends("sandbox-access-token") == PayoutReport(sent=2)
-
-
-def test_a_given_token_is_used_in_place_of_the_setting(open_payer: OpenPayer) -> None:
-    payer = open_payer(PAYCHECKOUT_ACCESS_TOKEN="wrong-token")
-    payer.owes()
-    assert payer.sends().sent == 0
-    payer.sandbox.advance(minutes=1)
-    assert payer.sends(lambda: "sandbox-access-token").sent == 1
+@pytest.mark.parametrize("given", ["sandbox-access-token", lambda: "sandbox-access-token"], ids=["text", "function"])
+@pytest.mark.parametrize("setting", [None, "wrong-token"])
+def test_a_given_token_is_used_in_place_of_the_setting(open_payer: OpenPayer, setting: str | None, given: Any) -> None:
+    payer = open_payer(PAYCHECKOUT_ACCESS_TOKEN=setting)
+    for reference, to in (("p-1", ADA), ("token", WALLET)):
+        payer.owes(reference, to=to)
+    report = payer.sends()
+    assert (report.left, report.failed_calls, payer.at_service) == (2, 0 if setting is None else 1, [])
+    assert payer.sends(given, minutes=1) == PayoutReport(sent=2)
 
 
 def test_a_service_that_wants_the_token_alone_gets_it_alone(open_payer: OpenPayer) -> None:
@@ -217,7 +210,7 @@ def test_what_cannot_be_sent_stops_nobody_else(payer: Payer, to: Any, columns: d
 def test_a_history_does_not_grow_without_end_while_the_service_refuses_the_token(payer: Payer) -> None:
     payer.owes()
     full = payer.payout().history + "x" * 40_000 + "\n"
-    stands(payer.shop, "p-1", history=full)
+    payer.stands(history=full)
     payer.sends("not-the-token")
     assert (payer.status(), payer.payout().history) == ("ready", full)
 
