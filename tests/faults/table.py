@@ -1198,7 +1198,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "what was sent with the token of the settings is looked up with the account's keys only": (
             "accounts/test_payouts.py::test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_their_keys",
-            Swap("payouts.calls:PayoutCalls._keys", "account if sent.paid_by is None else sent.paid_by", "account"),
+            Swap("payouts.calls:PayoutCalls._asking", "account if sent.paid_by is None else sent.paid_by", "account"),
         ),
         "the keys of an account show themselves in an error": (
             "accounts/test_keys.py::test_an_account_that_is_gone_is_told_without_secrets",
