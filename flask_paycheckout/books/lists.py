@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session, defer
 
 from flask_paycheckout.books.periods import ALWAYS, Period
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.requests import RequestMixin
+from flask_paycheckout.checkouts.requests import ShownRequest
 from flask_paycheckout.checkouts.states import BEST_FIRST, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import EPOCH, as_utc
@@ -200,20 +200,13 @@ def page_of_payouts(
 # Requests
 
 
-class ListedRequest(NamedTuple):
-    """A payment request with its state: that of its order, or `withdrawn` or `expired`."""
-
-    request: RequestMixin
-    status: str
-
-
 def page_of_requests(
     checkouts: Checkouts,
     now: datetime,
     place: str | None = None,
     limit: int = _PAGE,
     account: str | None = None,
-) -> Page[ListedRequest]:
+) -> Page[ShownRequest]:
     """A page of payment requests, newest first.
 
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
@@ -224,7 +217,7 @@ def page_of_requests(
     found = _newest(checkouts.rows, rows, None, place, limit)
     listed = [models.of_row(models.Request, row._mapping) for row in found.rows]
     statuses = checkouts.order_statuses([one.order_id for one in listed])
-    shown = (ListedRequest(one, one.status(statuses[one.order_id], now)) for one in listed)
+    shown = (ShownRequest(one, one.status(statuses[one.order_id], now)) for one in listed)
     return Page(tuple(shown), found.next_place)
 
 

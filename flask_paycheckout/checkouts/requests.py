@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Connection, Index, String, Text, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -95,6 +95,13 @@ class RequestMixin(TotalMixin, PaymentTable):
     def __repr__(self) -> str:
         # Without title and note, which tell of persons: reprs end up in logs.
         return f"<{type(self).__name__} {self.reference!r}: {self.total}>"
+
+
+class ShownRequest(NamedTuple):
+    """A payment request with its state: that of its order, or `withdrawn` or `expired`."""
+
+    request: RequestMixin
+    status: str
 
 
 def new_reference() -> str:

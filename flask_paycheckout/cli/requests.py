@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from flask_paycheckout.books.lists import ListedRequest, page_of_requests
+from flask_paycheckout.books.lists import page_of_requests
 from flask_paycheckout.books.periods import moment_of
+from flask_paycheckout.checkouts.requests import ShownRequest
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     account_option,
@@ -49,7 +50,7 @@ def request(
         end = None if expires is None else moment_of(expires, shop.settings_of(known).time_zone)
     with usable():
         made = shop.requests.make(Pay(amount, currency), title, note, end, known, system_user())
-    facts = _facts(ListedRequest(made, "unpaid"))
+    facts = _facts(ShownRequest(made, "unpaid"))
     link = f"Send this link to the person who pays: {facts['url']}"
     tell(as_json, facts, f"request {made.reference} for {made.total}", link)
 
@@ -69,7 +70,7 @@ def requests(account: str | None, limit: int, as_json: bool) -> None:
     tell_page(as_json, page, limit, _facts, _table(page.rows) if page.rows else ["There are no payment requests."])
 
 
-def _table(listed: Sequence[ListedRequest]) -> list[str]:
+def _table(listed: Sequence[ShownRequest]) -> list[str]:
     rows = [["REFERENCE", "TITLE", "STATUS", "BEFORE", "AMOUNT"]]
     for one, status in listed:
         before = moment_text(one.expires_at) if one.expires_at else ""
@@ -78,7 +79,7 @@ def _table(listed: Sequence[ListedRequest]) -> list[str]:
     return table_lines(rows, left=4)
 
 
-def _facts(listed: ListedRequest) -> dict[str, Any]:
+def _facts(listed: ShownRequest) -> dict[str, Any]:
     """A request for programs."""
     made, total = listed.request, listed.request.total
     names = "reference", "order_id", "account", "title", "note", "created_at", "expires_at", "withdrawn_at"

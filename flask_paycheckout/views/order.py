@@ -14,9 +14,9 @@ from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
-from flask_paycheckout.books.lists import ListedRequest
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.order_status import OrderStatus
+from flask_paycheckout.checkouts.requests import ShownRequest
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.database.order_ids import request_of
@@ -131,10 +131,10 @@ def _page(
     )
 
 
-def _asked(link: Link) -> ListedRequest | None:
+def _asked(link: Link) -> ShownRequest | None:
     """The payment request that a link leads to, with its state by its own row; None for an order of the shop."""
     asked = runtime().requests.of_an_order(link.order_id)
-    return None if asked is None else ListedRequest(asked, asked.status("unpaid", runtime().clock()))
+    return None if asked is None else ShownRequest(asked, asked.status("unpaid", runtime().clock()))
 
 
 def _drawn(link: Link) -> Markup | None:

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import msgspec
 
-from flask_paycheckout.books.lists import ListedRequest
 from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.payments import Payment
+from flask_paycheckout.checkouts.requests import ShownRequest
 from flask_paycheckout.checkouts.states import Reason, Status
 from flask_paycheckout.payouts.refund_progress import OrderRefunds, RefundProgress
 from flask_paycheckout.text import visible
@@ -271,7 +271,7 @@ def order_text(
     receipt: Receipt,
     refunds: OrderRefunds,
     language: Language,
-    asked: ListedRequest | None = None,
+    asked: ShownRequest | None = None,
 ) -> PageText:
     """The text of the status page.
 
@@ -312,7 +312,7 @@ def order_text(
     )
 
 
-def _deadline(asked: ListedRequest, language: Language) -> str:
+def _deadline(asked: ShownRequest, language: Language) -> str:
     if asked.request.expires_at is None or asked.status == "withdrawn":
         return ""
     return language.gettext("To be paid before %(time)s") % {
