@@ -42,8 +42,7 @@ PLANS = {
     "pays_late": 7,
     "picks_and_leaves": 5,
     "leaves": 9,
-    "changes_the_cart": 4,
-    "cancels": 5,
+    "changes_the_cart": 9,
     "pays_an_old_and_a_new_page": 4,
     "pays_two_prices": 4,
 }
@@ -207,7 +206,8 @@ class Customer:
         old = self._opens_a_page()
         if self._chance.random() < 0.5:
             self._pick(old)
-        self._changes_amount(self._price())
+        change, body = self._change()
+        self._tries(lambda: self._asks("POST", change, body))
         self._waits(5, 400)
         # The tab with the old page is still open, and looks the same.
         page = old if self._chance.random() < 0.5 else self._presses_pay()
@@ -217,20 +217,13 @@ class Customer:
     def _changes_the_cart_while_it_is_paid(self) -> None:
         """One device pays, the other one fills the cart or gives it up: before, in and after the settlement."""
         page = self._picks_on_a_page()
-        change, body = self._chance.choice([("cart", {"amount": self._price()}), ("cancel", {})])
+        change, body = self._change()
         self._together(
             lambda: self._pay(page),
-            lambda: self._tries_once("POST", f"/orders/{self.order_id}/{change}", body),
+            lambda: self._tries_once("POST", change, body),
             lambda: self._tries_once("GET", f"{self._status}/status", None),
         )
         self._looks(1)
-
-    def _cancels(self) -> None:
-        page = self._opens_a_page()
-        self._tries(lambda: self._asks("POST", f"/orders/{self.order_id}/cancel", {}))
-        self._waits(0, 300)
-        if self._chance.random() < 0.7:
-            self._pays_on(page)
 
     def _pays_an_old_and_a_new_page(self) -> None:
         old = self._picks_on_a_page()
@@ -267,6 +260,11 @@ class Customer:
             self._form, self._status = (html.unescape(found.findall(page.text)[0]) for found in (_FORM, _STATUS))
             self._status = "/" + self._status.split("/", 3)[3]
         return page is not None
+
+    def _change(self) -> tuple[str, dict[str, str]]:
+        """Another price, or no order any more: a path of the shop, and what is sent there."""
+        change, body = self._chance.choice([("cart", {"amount": self._price()}), ("cancel", {})])
+        return f"/orders/{self.order_id}/{change}", body
 
     def _changes_amount(self, amount: str) -> None:
         self._tries(lambda: self._asks("POST", f"/orders/{self.order_id}/cart", {"amount": amount}))
@@ -330,12 +328,10 @@ class Customer:
     def _looks(self, times: int) -> None:
         for _ in range(times):
             self._waits(2, 30)
-            try:
+            with suppress(NoAnswer):
                 answer = self._asks("GET", f"{self._status}/status", None)
-            except NoAnswer:
-                continue
-            if answer.status_code == 200 and answer.json()["final"]:
-                return
+                if answer.status_code == 200 and answer.json()["final"]:
+                    return
 
     def _tries(self, once: Callable[[], Response]) -> Response | None:
         for _ in range(_MOST_TRIES):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.ports import free_port
-from tests.soak.roles import HOST, become, reserve
+from tests.soak.roles import HOST, become
 
 WEB = ("web-1", "web-2")
 RECONCILE = ("reconcile-1", "reconcile-2")
@@ -39,7 +39,7 @@ class Processes:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._reserved = {name: reserve() for name in WEB}
+        self._ports = {name: free_port() for name in WEB}
         self._running: dict[str, BaseProcess] = {}
         #: Those that ended by themselves before they were to be killed, with their exit codes.
         self._ended: list[tuple[str, int | None]] = []
@@ -51,12 +51,10 @@ class Processes:
         for process in self._running.values():
             process.kill()
             process.join()
-        for held in self._reserved.values():
-            held.close()
 
     def url(self, name: str) -> str:
         """Where a web process is reached, dead or alive."""
-        return f"http://{HOST}:{self._port(name)}"
+        return f"http://{HOST}:{self._ports[name]}"
 
     def start_sandbox(self, token: str, *arguments: str) -> Sandbox:
         port = free_port()
@@ -81,7 +79,7 @@ class Processes:
         del self._running[name]
 
     def start(self, name: str) -> None:
-        self._fork(name, *([self._port(name)] if name in WEB else []))
+        self._fork(name, *([self._ports[name]] if name in WEB else []))
 
     def kill(self, name: str) -> None:
         """SIGKILL, unless it has ended by itself."""
@@ -95,9 +93,6 @@ class Processes:
         """Whoever ended by itself, with the exit code."""
         codes = [(name, process.exitcode) for name, process in self._running.items()]
         return self._ended + [(name, code) for name, code in codes if code is not None]
-
-    def _port(self, name: str) -> int:
-        return int(self._reserved[name].getsockname()[1])
 
     def _fork(self, name: str, *arguments: Any) -> BaseProcess:
         folder, role = self._folder, name.partition("-")[0]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import socket
 import sys
 from collections.abc import Callable
 from multiprocessing import parent_process
@@ -11,7 +11,7 @@ from threading import Thread
 from typing import Any
 
 from flask.cli import main as flask
-from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.serving import make_server
 
 from flask_paycheckout.cli import load_commands
 from flask_paycheckout.sandbox.terminal.commands import main as sandbox
@@ -22,17 +22,6 @@ HOST = "127.0.0.1"
 
 # All that a process needs is imported before it is forked.
 load_commands()
-
-
-def reserve(port: int = 0) -> socket.socket:
-    """A bound socket that does not listen, on any free port unless one is named; several may hold the same one.
-
-    It keeps the port while the process that serves it is dead.
-    """
-    found = socket.socket()
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    found.bind((HOST, port))
-    return found
 
 
 def become(role: str, arguments: tuple[Any, ...], settings: str, log: str) -> None:
@@ -54,22 +43,13 @@ def _end_with_the_soak() -> None:
 
 def _serve(port: int) -> None:
     """A web process: a thread for each request."""
-
-    class QuietHandler(WSGIRequestHandler):
-        def log_request(self, *_: Any) -> None:
-            pass
-
-    app = create_app()
-    with reserve(port) as listener:
-        listener.listen(128)
-        make_server(HOST, port, app, threaded=True, request_handler=QuietHandler, fd=listener.detach()).serve_forever()
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    make_server(HOST, port, create_app(), threaded=True).serve_forever()
 
 
 def _reconcile() -> None:
     """`flask paycheckout reconcile --watch`, as an operator would start it."""
-    shop = ["--app", "tests.soak.shop:create_app"]
-    sys.argv = ["flask", *shop, "paycheckout", "reconcile", "--watch", "--interval", "1", "--json"]
-    flask()
+    _paycheckout("reconcile", "--watch", "--interval", "1", "--json")
 
 
 def _make_tables() -> None:
@@ -81,6 +61,10 @@ def _make_tables() -> None:
 def _run(out: str, *arguments: str) -> None:
     """A command as an operator would give it, with its output in a file."""
     os.dup2(os.open(out, os.O_WRONLY | os.O_TRUNC | os.O_CREAT), 1)
+    _paycheckout(*arguments)
+
+
+def _paycheckout(*arguments: str) -> None:
     sys.argv = ["flask", "--app", "tests.soak.shop:create_app", "paycheckout", *arguments]
     flask()
 
