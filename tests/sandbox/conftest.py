@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from flask import Flask, request_finished
 
+from flask_paycheckout.sandbox.world.context import world
 from tests.conftest import NewDatabase
 from tests.postgres import empty_database
+from tests.repeatable import standing_time
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.databases import UsualSandbox, disconnect, open_sandbox
@@ -59,7 +61,8 @@ def make_sandbox(
         if usual and not unknowns:
             return usual.pop().reset(receiver)
         address = "sqlite://" if in_memory else new_database(f"sandbox {len(made)}")
-        made.append(open_sandbox(address, receiver, unknowns))
+        made.append(open_sandbox(address, seed=1, send_webhook=receiver, unknowns=unknowns))
+        world(made[-1]).clock.machine = standing_time()
         return made[-1]
 
     yield make

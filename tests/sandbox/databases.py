@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from typing import Any
 
 from flask import Flask
 
@@ -13,19 +13,10 @@ from tests.repeatable import standing_time
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Receiver, Tester
 
 
-def open_sandbox(
-    address: str, send_webhook: Callable[[str, dict[str, str], bytes], int], unknowns: Mapping[str, str]
-) -> Flask:
-    app = create_sandbox(
-        database=address,
-        control_token=CONTROL_TOKEN,
-        seed=1,
-        webhook_url=ENDPOINT,
-        send_webhook=send_webhook,
-        unknowns=unknowns,
-    )
-    world(app).clock.machine = standing_time()
-    return app
+def open_sandbox(database: str = "sqlite://", **options: Any) -> Flask:
+    """A sandbox that the tester controls, and whose webhooks are taken."""
+    usual: dict[str, Any] = {"webhook_url": ENDPOINT, "send_webhook": Receiver()}
+    return create_sandbox(database=database, control_token=CONTROL_TOKEN, **usual | options)
 
 
 class UsualSandbox:
@@ -33,7 +24,7 @@ class UsualSandbox:
 
     def __init__(self, address: str) -> None:
         self._receiver = Receiver()
-        self.app = open_sandbox(address, lambda *sent: self._receiver(*sent), {})
+        self.app = open_sandbox(address, seed=1, send_webhook=lambda *sent: self._receiver(*sent))
 
     def reset(self, receiver: Receiver) -> Flask:
         """Bring it back to its start state for the next test."""

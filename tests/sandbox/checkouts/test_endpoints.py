@@ -12,7 +12,7 @@ from tests.sandbox.actors import Merchant, Tester
 
 @pytest.mark.on_each_database
 def test_a_checkout_has_an_id_and_an_address_that_ends_with_it(merchant: Merchant) -> None:
-    answer = merchant.asks_checkout(inputCurrency="USD", inputAmount=12.5)
+    answer = merchant.asks_checkout()
     assert (answer.http_status, answer.code) == (200, 200)
     assert set(answer.body) == {"statusCode", "message", "data"}
     assert set(answer.data) == {"id", "url"}
@@ -64,7 +64,7 @@ def test_some_enabled_method_must_take_what_the_customer_pays(
 
 def test_an_account_without_checkout_is_told_so(merchant: Merchant, tester: Tester) -> None:
     tester.does("POST", "account", {"checkoutEnabled": False})
-    refused = merchant.asks_checkout(inputCurrency="USD", inputAmount=5)
+    refused = merchant.asks_checkout()
     assert refused.body == {"statusCode": 400, "error": "Bad Request", "message": "Checkout is not enabled"}
 
 
@@ -84,5 +84,5 @@ def test_amounts_stay_exact(merchant: Merchant, tester: Tester) -> None:
 
 def test_the_host_of_the_hosted_page_is_that_of_the_environment() -> None:
     app = create_sandbox(base_url="http://pay.localhost:9999/of/us/")
-    answer = Merchant(app).asks_checkout(inputCurrency="USD", inputAmount=5)
+    answer = Merchant(app).asks_checkout()
     assert answer.data["url"] == f"http://pay.localhost:9999/of/us/checkout/{answer.data['id']}"

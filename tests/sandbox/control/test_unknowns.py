@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.world.context import assumption, world
-from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
+from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
-from tests.sandbox.databases import disconnect
+from tests.sandbox.databases import disconnect, open_sandbox
 
 
 def values(told: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
@@ -54,11 +53,11 @@ def test_what_does_not_exist_is_refused_and_nothing_is_changed(tester: Tester, s
 
 def test_processes_on_one_database_and_those_that_start_later_agree(tmp_path: Path) -> None:
     def starts() -> Flask:
-        return create_sandbox(database=f"sqlite:///{tmp_path}/s.db", control_token=CONTROL_TOKEN, seed=1)
+        return open_sandbox(f"sqlite:///{tmp_path}/s.db", seed=1)
 
     here, there = starts(), starts()
     Tester(here).does("POST", "unknowns", {"checkout_status_code": "201"})
-    assert Merchant(there).asks_checkout(inputCurrency="USD", inputAmount=5).code == 201
+    assert Merchant(there).asks_checkout().code == 201
     Tester(there).does("POST", "unknowns", {"register_status_code": "201"})
     with here.app_context():
         run_due()
@@ -66,6 +65,6 @@ def test_processes_on_one_database_and_those_that_start_later_agree(tmp_path: Pa
     later = starts()
     assert world(later).unknowns["checkout_status_code"] == "201"
     Tester(later).does("POST", "reset")
-    assert Merchant(here).asks_checkout(inputCurrency="USD", inputAmount=5).code == 200
+    assert Merchant(here).asks_checkout().code == 200
     for app in (here, there, later):
         disconnect(app)

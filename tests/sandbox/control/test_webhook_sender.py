@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
@@ -12,7 +12,6 @@ from pathlib import Path
 from socket import create_server
 from threading import Event
 from time import monotonic
-from typing import Any
 
 import pytest
 from flask import Flask
@@ -22,8 +21,8 @@ from flask_paycheckout.sandbox.control import sender
 from flask_paycheckout.sandbox.control.sender import MAX_SENDING, SENDER, WebhookSender
 from flask_paycheckout.sandbox.outgoing.webhooks import send_first
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import db
-from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
+from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Receiver, Tester
+from tests.sandbox.databases import disconnect, open_sandbox
 from tests.sandbox.stations import PATIENCE, ROOT, Shop, gunicorn
 from tests.waiting import eventually
 
@@ -34,15 +33,12 @@ def sender_of(app: Flask) -> WebhookSender:
 
 
 @contextmanager
-def made(receiver: Callable[[str, dict[str, str], bytes], int], **options: Any) -> Iterator[Flask]:
+def made(receiver: Receiver) -> Iterator[Flask]:
     """A sandbox whose webhooks are sent by threads."""
-    app = create_sandbox(
-        control_token=CONTROL_TOKEN, webhook_url=ENDPOINT, send_webhook=receiver, send_in_call=False, **options
-    )
+    app = open_sandbox(send_webhook=receiver, send_in_call=False)
     with sender_of(app).running():
         yield app
-    with app.app_context():
-        db.engine.dispose()
+    disconnect(app)
 
 
 def delivered(app: Flask) -> list[str]:

@@ -12,13 +12,11 @@ from tests.sandbox.documented import Departures
 
 
 def test_the_document_is_valid_also_under_unknowns_that_change_it(make_sandbox: MakeSandbox) -> None:
-    described = [
-        Tester(make_sandbox(**unknowns)).does("GET", "openapi.json")
-        for unknowns in ({}, {"http_status": "always_200"}, {"access_scheme": "either"})
-    ]
-    for number, document in enumerate(described):
+    changed = make_sandbox(http_status="always_200", access_scheme="either")
+    documents = [Tester(app).does("GET", "openapi.json") for app in (make_sandbox(), changed)]
+    for document in documents:
         validate(document)
-        assert number == 0 or document["paths"] != described[0]["paths"]
+    assert documents[0]["paths"] != documents[1]["paths"]
 
 
 @pytest.mark.parametrize(

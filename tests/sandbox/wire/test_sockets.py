@@ -33,7 +33,7 @@ def served(app: Flask) -> Iterator[int]:
 
 
 def post_checkout(port: int) -> Answer:
-    return Merchant(station(port)).asks_checkout(inputCurrency="USD", inputAmount=12.5)
+    return Merchant(station(port)).asks_checkout()
 
 
 @pytest.mark.parametrize("kind", ["drop", "lose_response"])

@@ -10,25 +10,15 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from flask import Flask
 
-from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
+from flask_paycheckout.sandbox import sandbox_clock
 from flask_paycheckout.sandbox.world.database import db
-from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
+from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.auth.visitors import EMAIL, PASSWORD, Visitor
+from tests.sandbox.databases import open_sandbox
 from tests.sandbox.documented import Departures
 
 THREADS = 8
-
-
-def world_on(database: str, receiver: Receiver | None = None, seed: int | None = 3) -> Flask:
-    return create_sandbox(
-        database=database,
-        control_token=CONTROL_TOKEN,
-        webhook_url=ENDPOINT,
-        send_webhook=receiver or Receiver(),
-        seed=seed,
-    )
 
 
 on_each_kind = pytest.mark.parametrize("database", ["memory", "file", "postgresql"], indirect=True)
@@ -45,7 +35,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def test_one_seed_gives_the_same_ids_and_another_does_not() -> None:
     def ids(seed: int) -> list[str]:
-        app = world_on("sqlite://", seed=seed)
+        app = open_sandbox(seed=seed)
         merchant, tester = Merchant(app), Tester(app)
         made = [merchant.makes_checkout() for _ in range(3)]
         tester.pays(made[0])
@@ -55,16 +45,16 @@ def test_one_seed_gives_the_same_ids_and_another_does_not() -> None:
         return [*made, struck, login["accessToken"], login["user"]["otp_code"], tester.webhooks()[0]["id"]]
 
     assert ids(1) == ids(1) != ids(2)
-    assert len({Merchant(world_on("sqlite://", seed=None)).makes_checkout() for _ in range(2)}) == 2
+    assert len({Merchant(open_sandbox()).makes_checkout() for _ in range(2)}) == 2
 
 
 def test_a_full_disk_is_named_and_reads_go_on(departures: Departures) -> None:
-    app = world_on("sqlite://")
+    app = open_sandbox()
     merchant = Merchant(app)
     Tester(app).pays(checkout := merchant.makes_checkout())
     with app.app_context(), db.engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA max_page_count = 1")
-    answers = (merchant.asks_checkout(inputCurrency="USD", inputAmount=5) for _ in range(500))
+    answers = (merchant.asks_checkout() for _ in range(500))
     refused = next(answer for answer in answers if answer.code != 200)
     assert (refused.code, "disk" in refused.message) == (507, True)
     assert merchant.reads_deposit(checkout).code == 200
@@ -74,11 +64,11 @@ def test_a_full_disk_is_named_and_reads_go_on(departures: Departures) -> None:
 
 def test_a_file_outlives_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    first = world_on("sqlite:///world.db")
+    first = open_sandbox("sqlite:///world.db", seed=3)
     paid = Merchant(first).makes_checkout()
     Tester(first).pays(paid)
     Tester(first).advances(hours=2)
-    again = world_on(f"sqlite:///{tmp_path / 'world.db'}")
+    again = open_sandbox(f"sqlite:///{tmp_path / 'world.db'}", seed=3)
     assert (sandbox_clock(again)() - datetime.now(UTC)).total_seconds() > 7000
     assert Merchant(again).reads_deposit(paid).data["status"] == "completed"
     assert Tester(again).offset() == 7200
@@ -88,7 +78,7 @@ def test_a_file_outlives_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @on_each_kind
 def test_a_reset_while_a_webhook_is_on_its_way_breaks_nothing(database: str) -> None:
     receiver = Receiver()
-    app = world_on(database, receiver)
+    app = open_sandbox(database, send_webhook=receiver)
     checkout = Merchant(app).makes_checkout()
     receiver.reacts = lambda payload: Tester(app).does("POST", "reset")
     Tester(app).pays(checkout)
@@ -111,7 +101,7 @@ def at_once(*jobs: Callable[[], Any]) -> list[Any]:
 @on_each_kind
 def test_many_payments_at_once_complete_it_once(database: str) -> None:
     receiver = Receiver()
-    app = world_on(database, receiver)
+    app = open_sandbox(database, send_webhook=receiver)
     checkout = Merchant(app).makes_checkout()
     Tester(app).picks(checkout)
     statuses = at_once(*[lambda: Tester(app).asks("POST", f"checkouts/{checkout}/pay").http_status] * THREADS)

@@ -14,8 +14,9 @@ from flask import Flask
 
 from tests.postgres import empty_database
 from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.databases import open_sandbox
 from tests.sandbox.stations import Shop, gunicorn
-from tests.sandbox.world.test_databases import at_once, world_on
+from tests.sandbox.world.test_databases import at_once
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.slow("PostgreSQL")
@@ -87,7 +88,7 @@ def test_workers_that_were_forked_from_one_application_share_no_connection(postg
 
 def test_faults_are_removed_while_a_request_counts_them(postgres_database: str) -> None:
     """On the disk the first fault then lies behind the second, which a request counts after it."""
-    tester = Tester(world_on(postgres_database))
+    tester = Tester(open_sandbox(postgres_database))
     for _ in range(2):
         tester.orders_fault("GET /v1/deposit/{id}", "drop", share=0.5, times=9)
     engine = sa.create_engine(postgres_database)
