@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from flask import Flask
 from playwright.sync_api import Page, expect
 
 from flask_paycheckout.sandbox import create_sandbox
@@ -14,18 +13,15 @@ from tests.serving import served
 
 
 @pytest.fixture
-def world() -> Flask:
-    return create_sandbox(control_token=CONTROL_TOKEN, send_webhook=lambda url, headers, body: 200)
-
-
-@pytest.fixture
-def address(world: Flask) -> Iterator[str]:
+def inspected() -> Iterator[tuple[Merchant, str]]:
+    """The merchant of a sandbox, and its address."""
+    world = create_sandbox(control_token=CONTROL_TOKEN)
     with served(world) as address:
-        yield address
+        yield Merchant(world), address
 
 
-def test_it_follows_what_happens_without_losing_what_is_typed(world: Flask, address: str, page: Page) -> None:
-    merchant = Merchant(world)
+def test_it_follows_what_happens_without_losing_what_is_typed(inspected: tuple[Merchant, str], page: Page) -> None:
+    merchant, address = inspected
     page.clock.install()
     page.goto(f"{address}/inspector/requests")
     merchant.reads_deposit("first")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.conftest import OpenShop
@@ -14,22 +13,18 @@ from tests.scripted import Shop
 from tests.serving import served
 
 
-@pytest.fixture
-def desk(open_shop: OpenShop) -> Iterator[tuple[Shop, str]]:
-    """A shop in which a payment of the order "o-1" is held, and its address."""
+def test_a_payment_is_refunded_and_a_payout_approved_by_keyboard_and_without_scripts(
+    open_shop: OpenShop, new_page: Callable[..., Page]
+) -> None:
     shop = open_shop(DEBUG=True)
     shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada Lovelace"))
     shop.has_held()
-    with served(shop.app) as address:
-        yield shop, f"{address}/paycheckout/owner"
-
-
-def test_a_payment_is_refunded_and_a_payout_approved_by_keyboard_and_without_scripts(
-    desk: tuple[Shop, str], new_page: Callable[..., Page]
-) -> None:
-    shop, address = desk
     pays_out(shop, approve=True)
-    page = new_page(java_script_enabled=False)
+    with served(shop.app) as address:
+        goes_by_keyboard(new_page(java_script_enabled=False), shop, f"{address}/paycheckout/owner")
+
+
+def goes_by_keyboard(page: Page, shop: Shop, address: str) -> None:
     page.goto(address)
     page.get_by_role("link", name="Payout maker-1").press("Enter")
     page.get_by_role("radio", name="Approve it").focus()

@@ -30,23 +30,11 @@ class Site:
 
 
 @pytest.fixture
-def open_site(open_shop: OpenShop) -> Iterator[Callable[..., Site]]:
+def site(open_shop: OpenShop) -> Iterator[Site]:
     shop = open_shop(PAYCHECKOUT_BASE_URL="http://127.0.0.1:1")
     shop.paycheckout.order_url(lambda order_id: "/")
     with served(shop.app) as address:
-        yield lambda make=refunded: Site(make(shop), address)
-
-
-@pytest.fixture
-def site(open_site: Callable[..., Site]) -> Site:
-    return open_site()
-
-
-def sends_whatever_is_typed(page: Page) -> None:
-    """Send the form without the browser's own checks."""
-    page.locator("form").evaluate("form => { form.noValidate = true }")
-    page.get_by_role("button").click()
-    expect(page.get_by_role("alert")).to_be_visible()
+        yield Site(refunded(shop), address)
 
 
 def test_the_form_is_filled_in_and_sent_by_keyboard_alone_without_javascript(site: Site, new_page: NewPage) -> None:
@@ -72,7 +60,10 @@ def test_a_fault_is_where_the_keyboard_is_and_nothing_else_is_lost(site: Site, p
     page.goto(site.url)
     for name, value in (FORM | {"email": "zoe at example"}).items():
         page.locator(f"#{name}").select_option(value) if name == "country" else page.locator(f"#{name}").fill(value)
-    sends_whatever_is_typed(page)
+    # Without the browser's own checks.
+    page.locator("form").evaluate("form => { form.noValidate = true }")
+    page.get_by_role("button").click()
+    expect(page.get_by_role("alert")).to_be_visible()
     email = page.get_by_label("E-mail address")
     expect(email).to_be_focused()
     expect(email).to_have_value("zoe at example")

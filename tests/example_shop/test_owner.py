@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-import pytest
-
 from example_shop.throttle import MOST_FROM_ONE
-from tests.example_shop.conftest import PASSWORD, Owner, Shopper, newest_checkout
+from tests.example_shop.conftest import PASSWORD, Owner, Shopper
 from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
@@ -17,17 +15,6 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from flask_paycheckout.testing import Sandbox
-
-
-@pytest.fixture
-def held_order(shopper: Shopper, paycheckout_sandbox: Sandbox) -> str:
-    """An order that was changed while it was being paid."""
-    order_id = shopper.orders(first_snow=1)
-    checkout_id = shopper.starts_to_pay(order_id)
-    shopper.changes(order_id, first_snow=2)
-    paycheckout_sandbox.pay(checkout_id)
-    paycheckout_sandbox.deliver_to(shopper.browser)
-    return order_id
 
 
 def test_the_desk_needs_the_password(owner: Owner, shopper: Shopper) -> None:
@@ -50,13 +37,17 @@ def test_a_shop_without_a_password_has_no_desk(make_shop: Callable[..., Flask]) 
 
 
 def test_the_owner_rejects_held_money_and_the_order_may_be_paid_anew(
-    shop: Flask, owner: Owner, shopper: Shopper, held_order: str
+    owner: Owner, shopper: Shopper, paycheckout_sandbox: Sandbox
 ) -> None:
+    order_id = shopper.orders(first_snow=1)
+    checkout_id = shopper.starts_to_pay(order_id)
+    shopper.changes(order_id, first_snow=2)
+    paycheckout_sandbox.pay(checkout_id)
+    paycheckout_sandbox.deliver_to(shopper.browser)
     owner.logs_in()
-    checkout_id = newest_checkout(shop, held_order)
     owner.decides(checkout_id, "reject", "wrong sum")
-    assert shopper.reads(held_order) == "Waiting for your payment"
-    assert shopper.starts_to_pay(held_order) != checkout_id
+    assert shopper.reads(order_id) == "Waiting for your payment"
+    assert shopper.starts_to_pay(order_id) != checkout_id
 
 
 # Guessing the password
@@ -69,10 +60,6 @@ def tries_from(owner: Owner, address: str, password: str = GUESS) -> tuple[int, 
     owner.browser.environ_base["REMOTE_ADDR"] = address
     answer = owner.logs_in(password)
     return answer.status_code, answer.headers.get("Retry-After")
-
-
-def answer_to_a_guess(owner: Owner) -> int:
-    return owner.logs_in(GUESS).status_code
 
 
 def test_who_guesses_the_password_waits(shop: Flask, owner: Owner, paycheckout_sandbox: Sandbox) -> None:
@@ -94,8 +81,9 @@ def test_of_many_guesses_at_once_no_more_than_allowed_are_looked_at(
     shop = make_shop(SQLALCHEMY_DATABASE_URI=each_database)
     strangers = [Owner(shop) for _ in range(2 * MOST_FROM_ONE)]
     with crowd(len(strangers)) as people:
-        answers = people.does([partial(answer_to_a_guess, each) for each in strangers])
-    assert sorted(answers) == [403] * MOST_FROM_ONE + [429] * MOST_FROM_ONE
+        answers = people.does([partial(each.logs_in, GUESS) for each in strangers])
+    codes = sorted(answer.status_code for answer in answers)
+    assert codes == [403] * MOST_FROM_ONE + [429] * MOST_FROM_ONE
 
 
 def test_a_login_begins_a_new_session(shop: Flask, owner: Owner) -> None:

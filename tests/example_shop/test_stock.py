@@ -6,12 +6,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-import pytest
 from sqlalchemy import select, update
 
 from example_shop.database import Order, db
 from example_shop.stock import OPENING, Reservation, SoldOut, Stock, follow_payment, release, reserve
-from tests.example_shop.conftest import Owner, Payments, Shopper, newest_checkout, stored
+from tests.example_shop.conftest import Owner, Payments, Shopper, stored
 from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
@@ -114,9 +113,10 @@ def test_of_many_at_once_as_many_get_a_jar_as_there_are(make_shop: Callable[...,
     assert shelf(shop) == (13, 0, 0)
 
 
-@pytest.fixture
-def late_money(shop: Flask, shopper: Shopper, payments: Payments) -> str:
-    """An order that was paid late, when its jar was released and somebody else's."""
+def test_who_is_paid_for_and_sold_out_waits_for_the_next_catch(
+    shop: Flask, shopper: Shopper, owner: Owner, payments: Payments
+) -> None:
+    """Late money is accepted when the jar is somebody else's: nothing is oversold, and nothing forgotten."""
     leave_only(shop, 1)
     late, quick = shopper.orders(first_snow=1), shopper.orders(first_snow=1)
     checkout_id = payments.picks(late)
@@ -126,18 +126,11 @@ def late_money(shop: Flask, shopper: Shopper, payments: Payments) -> str:
     assert stored(shop, quick)["state"] == "paid"
     payments.sandbox.pay(checkout_id)
     payments.passes(13 * 60)
-    return late
-
-
-def test_who_is_paid_for_and_sold_out_waits_for_the_next_catch(
-    shop: Flask, shopper: Shopper, owner: Owner, late_money: str, payments: Payments
-) -> None:
-    """Accepted without a jar on the shelf: nothing is oversold, and nothing forgotten."""
-    assert shopper.reads(late_money) == "We are looking at your payment"
+    assert shopper.reads(late) == "We are looking at your payment"
     assert shelf(shop) == (0, 0, 1)
     owner.logs_in()
-    owner.decides(newest_checkout(shop, late_money), "accept", "more is caught tomorrow")
-    assert stored(shop, late_money)["state"] == "paid"
+    owner.decides(checkout_id, "accept", "more is caught tomorrow")
+    assert stored(shop, late)["state"] == "paid"
     assert shelf(shop) == (0, 0, 1)
     assert "Paid, but sold out" in owner.sees("/owner/")
     assert owner.sends("/owner/stock/", slug="first-snow", jars=4).status_code == 303

@@ -62,7 +62,9 @@ def async_views(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox
                 paycheckout_sandbox.pay(checkout_id)
                 assert (await browser.post(f"/settle/{checkout_id}{how}")).text == "paid"
 
-    asyncio.run(asyncio.wait_for(visit(), 60))
+    # In a thread of its own: in this one the browser of another scenario may have its event loop.
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(asyncio.run, asyncio.wait_for(visit(), 60)).result()
     assert shop.thanked == ["1", "2"]
 
 

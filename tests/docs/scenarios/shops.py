@@ -161,7 +161,8 @@ def drive(scene: Scene, merchant: Merchant) -> None:
     with merchant.running(start, "Ctrl-C"):
         assert merchant.runs(program) == "completed\n"
         app, db, paycheckout = Flask("shop"), SQLAlchemy(), PayCheckout()
-        app.config.update(_settings(SETTINGS, merchant), TESTING=True, SECRET_KEY="test")
+        given = {name.removeprefix("FLASK_"): merchant.here(value) for name, value in SETTINGS.items()}
+        app.config.update(given, TESTING=True, SECRET_KEY="test")
         app.config["SQLALCHEMY_DATABASE_URI"] = "sqlite://"
         db.init_app(app)
         paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
@@ -174,11 +175,6 @@ def drive(scene: Scene, merchant: Merchant) -> None:
             paycheckout.client.close()
             db.session.close()
             db.engine.dispose()
-
-
-def _settings(variables: dict[str, str], merchant: Merchant) -> dict[str, str]:
-    """Settings as variables of the environment give them."""
-    return {name.removeprefix("FLASK_"): merchant.here(value) for name, value in variables.items()}
 
 
 def unknown_calls(scene: Scene) -> None:
