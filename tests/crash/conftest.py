@@ -1,4 +1,4 @@
-"""Starts a nursery and reads what it found; opens a shop beside the sandbox."""
+"""Starts a nursery and reads what it found."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import Pay
-from flask_paycheckout.testing import Sandbox
-from tests.conftest import OpenShop
 from tests.crash.nursery import Found
-from tests.scripted import Shop
 
 Try = Callable[..., Found]
 
@@ -53,11 +49,3 @@ def tries(tmp_path: Path, host: str) -> Try:
 @pytest.fixture
 def accounts() -> int:
     return 2
-
-
-@pytest.fixture
-def sandbox_shop(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> Shop:
-    """A shop beside the sandbox, with 200 orders of 12.50 USD."""
-    shop = open_shop(sandbox=paycheckout_sandbox)
-    shop.totals |= {f"o-{number}": Pay("12.50", "USD") for number in range(1, 201)}
-    return shop

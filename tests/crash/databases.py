@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import sqlalchemy as sa
-from psycopg import sql
+from psycopg.rows import dict_row
 
 TABLES = (
     *("paycheckout_checkout", "paycheckout_event", "paycheckout_payout", "paycheckout_booking"),
@@ -41,6 +44,11 @@ class _SQLite:
             if kept.exists():
                 shutil.copyfile(kept, file)
 
+    def rows(self) -> Rows:
+        with closing(sqlite3.connect(self._path)) as connection:
+            connection.row_factory = sqlite3.Row
+            return {table: _sorted(connection.execute(_all_of(table, "rowid"))) for table in TABLES}
+
 
 # What is known of the service's failures is no result, but decides which statements run.
 _KEPT = (*TABLES, "paycheckout_service")
@@ -50,22 +58,26 @@ class _PostgreSQL:
     """A database of a server; other schemas in it hold the rows to put back."""
 
     def __init__(self, address: sa.URL) -> None:
-        self._address = address.set(drivername="postgresql").render_as_string(hide_password=False)
+        plain = address.set(drivername="postgresql").render_as_string(hide_password=False)
+        # A child that dies leaves it as it is, and must not use it. Several statements at once cannot be prepared.
+        self._connection: psycopg.Connection[dict[str, Any]] = psycopg.connect(
+            plain, autocommit=True, prepare_threshold=None, row_factory=dict_row
+        )
 
     def keep(self, name: str) -> None:
-        with psycopg.connect(self._address) as connection:
-            schema = sql.Identifier(name)
-            connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
-            for table in map(sql.Identifier, _KEPT):
-                connection.execute(sql.SQL("CREATE TABLE {0}.{1} AS SELECT * FROM {1}").format(schema, table))
+        self._for_each_table(f"CREATE SCHEMA {name};", "CREATE TABLE {kept}.{table} AS SELECT * FROM {table};", name)
 
     def put_back(self, name: str) -> None:
-        with psycopg.connect(self._address) as connection:
-            schema = sql.Identifier(name)
-            for table in map(sql.Identifier, _KEPT):
-                # Waits here until the server has noticed that the last process is dead.
-                connection.execute(sql.SQL("DELETE FROM {}").format(table))
-                connection.execute(sql.SQL("INSERT INTO {1} SELECT * FROM {0}.{1}").format(schema, table))
+        """Waits until the server has noticed that the last process is dead."""
+        self._for_each_table("", "DELETE FROM {table}; INSERT INTO {table} SELECT * FROM {kept}.{table};", name)
+
+    def rows(self) -> Rows:
+        return {table: _sorted(self._connection.execute(_all_of(table, "ctid").encode())) for table in TABLES}
+
+    def _for_each_table(self, first: str, statements: str, kept: str) -> None:
+        """Run these as one transaction."""
+        of_tables = [statements.format(table=table, kept=kept) for table in _KEPT]
+        self._connection.execute("".join([first, *of_tables]).encode())
 
 
 Database = _SQLite | _PostgreSQL
@@ -76,14 +88,10 @@ def database_at(address: str) -> Database:
     return _SQLite(Path(str(url.database))) if url.get_backend_name() == "sqlite" else _PostgreSQL(url)
 
 
-def rows_at(address: str) -> Rows:
-    """All rows, in the order of their ids, or in that in which they came."""
-    engine = sa.create_engine(address, poolclass=sa.NullPool)
-    place = sa.text("rowid" if engine.dialect.name == "sqlite" else "ctid")
-    found: Rows = {}
-    with engine.connect() as connection:
-        for table in TABLES:
-            asked = sa.select(sa.text("*")).select_from(sa.text(table)).order_by(place)
-            all_rows = [dict(row) for row in connection.execute(asked).mappings()]
-            found[table] = sorted(all_rows, key=lambda row: row.get("id", 0))
-    return found
+def _all_of(table: str, place: str) -> str:
+    return f"SELECT * FROM {table} ORDER BY {place}"  # noqa: S608 - no words of others
+
+
+def _sorted(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """In the order of their ids, or in that in which they came."""
+    return sorted(map(dict, rows), key=lambda row: row.get("id", 0))

@@ -29,7 +29,7 @@ from pathlib import Path
 
 from tests.crash.acts import ACTS, Act, perform
 from tests.crash.checker import complaints, complaints_at_rest, money_without_an_order
-from tests.crash.databases import Rows, database_at, rows_at
+from tests.crash.databases import Rows, database_at
 from tests.crash.points import DEAD, Death, OneError, Passes, watch_database, watch_instructions
 from tests.crash.world import World
 from tests.hosts import HOSTS
@@ -48,10 +48,9 @@ _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]
 class Order:
     """What to try.
 
-    :ivar fate: "death" before and after each call of the database and the service; "one error" of the database, in each
-        call before and after it is done.
+    :ivar fate: "death", on PostgreSQL before and after each call of the database and the service, on SQLite at each
+        bytecode instruction; "one error" of the database, in each call before and after it is done.
     :ivar every: only each so many-th of these points.
-    :ivar instructions: also look at what a death at any bytecode instruction would leave; on SQLite.
     :ivar accounts: the shop's merchant accounts; of two, each has half of the orders.
     :ivar host: the shop's SQLAlchemy.
     """
@@ -61,7 +60,6 @@ class Order:
     acts: list[str] = field(default_factory=lambda: list(ACTS))
     fate: str = "death"
     every: int = 1
-    instructions: bool = False
     accounts: int = 1
     host: str = HOSTS[0]
 
@@ -70,14 +68,12 @@ class Order:
 class Found:
     """What came of it.
 
-    :ivar points: at which points a process met its fate, by act.
-    :ivar written: before how many instructions something was written.
+    :ivar points: at how many points a process met its fate, by act.
     :ivar left_behind: how many different things they left behind, by act.
     :ivar seconds: of processor time, the children's included.
     """
 
     points: dict[str, int] = field(default_factory=dict)
-    written: int = 0
     left_behind: dict[str, int] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -141,24 +137,23 @@ class Nursery:
 
     def _try(self, begun: _Begun, found: Found) -> None:
         left_behind: set[str] = set()
-        points = self._points(begun)
+        is_kept = self._order.fate == "death" and self._order.address.startswith("sqlite")
+        points = self._written(begun) if is_kept else self._points(begun)
         for at, where in points:
-            wrong = self._meets_fate(begun, at) + self._looks(begun, left_behind)
+            if is_kept:
+                self._put_back(_WRITTEN.format(at))
+                wrong = self._looks(begun, left_behind)
+            else:
+                wrong = self._meets_fate(begun, at) + self._looks(begun, left_behind)
             found.wrong += [f"{begun.name}, {self._order.fate} {where}: {what}" for what in wrong]
             if len(found.wrong) >= _MOST_COMPLAINTS:
                 break
         found.points[begun.name] = len(points)
-        if self._order.instructions:
-            written = self._written(begun)
-            for where in written:
-                self._put_back(_WRITTEN.format(written.index(where)))
-                found.wrong += [f"{begun.name}, death at {where}: {what}" for what in self._looks(begun, left_behind)]
-            found.written += len(written)
         found.left_behind[begun.name] = len(left_behind)
 
     def _looks(self, begun: _Begun, left_behind: set[str]) -> list[str]:
         """What is wrong with what is there now, and what comes of it unless that is known."""
-        rows = rows_at(self._order.address)
+        rows = self._database.rows()
         wrong = complaints(rows, self._world.record)
         left = self._left_behind(rows)
         if left not in left_behind:
@@ -188,10 +183,10 @@ class Nursery:
         watch_database(self._world.engine, passes)
         self._world.service.passes = lambda where: passes(where, False)
 
-    def _written(self, begun: _Begun) -> list[str]:
+    def _written(self, begun: _Begun) -> list[tuple[int, str]]:
         """Instructions with something new outside of the process, which is kept under the number of each."""
         here, there = Pipe()
-        found: list[str] = []
+        found: list[tuple[int, str]] = []
 
         def wrote(where: str) -> None:
             there.send(where)
@@ -208,7 +203,7 @@ class Nursery:
                 while True:
                     where = here.recv()
                     self._keep(_WRITTEN.format(len(found)))
-                    found.append(f"{where}, write {len(found)}")
+                    found.append((len(found), f"at {where}"))
                     here.send(None)
 
         if code := self._live(begun, live, keeps):
@@ -238,15 +233,13 @@ class Nursery:
 
     def _recovers(self, begun: _Begun) -> list[str]:
         def live() -> None:
-            wrong = _recover(self._world, begun.act, self._money)
-            self._write([*wrong, *complaints_at_rest(rows_at(self._order.address), self._world.record, begun.act.ends)])
+            database, record = database_at(self._order.address), self._world.record
+            wrong = _recover(self._world, begun.act, lambda: money_without_an_order(database.rows(), record))
+            self._write([*wrong, *complaints_at_rest(database.rows(), record, begun.act.ends)])
 
         code = self._child(begun, live)
         said = self._note.read_text()
         return [f"recovery left with {code}: {said}"] if code else list(json.loads(said))
-
-    def _money(self) -> list[str]:
-        return list(money_without_an_order(rows_at(self._order.address), self._world.record))
 
     # Children
 
