@@ -44,35 +44,18 @@ def crowd(size: int) -> Iterator[Crowd]:
         yield Crowd(size, pool)
 
 
-def begin(
-    command: list[str], database: str, service: str, number: int, host: str, accounts: int = 1
-) -> subprocess.Popen[str]:
-    """Begin a process of `tests.shop_app`."""
-    return subprocess.Popen(
-        [sys.executable, *command],
-        cwd=Path(__file__).parents[2],
-        env=os.environ
-        | {
-            "FLASK_SQLALCHEMY_DATABASE_URI": database,
-            "FLASK_PAYCHECKOUT_BASE_URL": service,
-            "FLASK_PAYCHECKOUT_CLIENT_ID": f"process-{number}",
-            "FLASK_PAYCHECKOUT_TIMEOUT": "60",
-            "FLASK_ACCOUNTS": str(accounts),
-            "FLASK_HOST": host,
-        },
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
 def run_together(program: list[str], database: str, service: str, count: int, host: str, accounts: int = 1) -> int:
-    """Run a program that ends with `in_processes`; gives its exit code."""
-    process = begin([*program, str(count)], database, service, 0, host, accounts)
-    try:
-        process.communicate(timeout=2 * PATIENCE)
-    finally:
-        process.kill()
-    return process.returncode
+    """Run a program of `tests.shop_app` that ends with `in_processes`; gives its exit code."""
+    settings = {
+        "FLASK_SQLALCHEMY_DATABASE_URI": database,
+        "FLASK_PAYCHECKOUT_BASE_URL": service,
+        "FLASK_PAYCHECKOUT_TIMEOUT": "60",
+        "FLASK_ACCOUNTS": str(accounts),
+        "FLASK_HOST": host,
+    }
+    command = [sys.executable, *program, str(count)]
+    root = Path(__file__).parents[2]
+    return subprocess.run(command, cwd=root, env=os.environ | settings, timeout=2 * PATIENCE).returncode
 
 
 def in_processes(live: Callable[[list[str], Callable[[], object]], None]) -> int:

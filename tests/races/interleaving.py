@@ -194,13 +194,13 @@ def every_interleaving(
     begin: Callable[[], Mapping[str, Act]],
     check: Callable[[], None],
     *,
-    preemptions: int | None = None,
+    preemptions: int | None = 2,
 ) -> int:
-    """Run two acts in every order of their statements; gives how many orders there were.
+    """Run acts in the orders of their statements; gives how many orders there were.
 
     :param begin: prepares a run and gives its acts by their names; the same acts on new rows each time.
     :param check: looks at what came of a run.
-    :param preemptions: only orders in which a thread that could go on is left so many times at most.
+    :param preemptions: only orders in which a thread that could go on is left so many times at most; None: every order.
     """
     waiting: list[list[int]] = [[]]
     runs = 0

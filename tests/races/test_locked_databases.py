@@ -10,7 +10,8 @@ from flask_paycheckout import ReconcileReport
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience, write_locked
 from tests.races.effects import add_effects
-from tests.scripted import SAME_SITE, Shop
+from tests.scripted import Shop
+from tests.views.pages import opens, presses_pay
 
 pytestmark = pytest.mark.on_each_database
 
@@ -54,12 +55,6 @@ def posts_webhook(shop: Shop, checkout_id: str) -> int:
     return shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code
 
 
-def urls(shop: Shop) -> tuple[str, str, str]:
-    with shop.app.app_context():
-        page = shop.paycheckout.status_url("o-1")
-        return shop.paycheckout.pay_url("o-1"), page, page + "/status"
-
-
 def test_a_webhook_whose_news_cannot_be_stored_is_sent_again(shop: Shop, paid: str) -> None:
     with ExitStack() as held:
         locks_meanwhile(shop, held)
@@ -70,35 +65,25 @@ def test_a_webhook_whose_news_cannot_be_stored_is_sent_again(shop: Shop, paid: s
     paid_in_the_end(shop, paid)
 
 
-def test_the_status_page_shows_what_is_stored(shop: Shop, paid: str) -> None:
-    _, page, status = urls(shop)
-    with write_locked(shop):
-        assert shop.browser.get(status).get_json()["status"] == "created"
-        assert 'data-status="created"' in shop.browser.get(page).text
-    assert shop.browser.get(status).get_json()["status"] == "paid"
-
-
 def test_the_status_page_that_cannot_store_the_news_shows_what_is_stored(shop: Shop, paid: str) -> None:
-    _, _, status = urls(shop)
     with ExitStack() as held:
         locks_meanwhile(shop, held)
-        assert shop.browser.get(status).get_json()["status"] == "created"
+        assert opens(shop, suffix="/status").get_json()["status"] == "created"
     paid_in_the_end(shop, paid)
 
 
 def test_a_start_that_cannot_be_stored_hands_out_no_page_and_may_be_repeated(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pay, _, _ = urls(shop)
     with write_locked(shop):
-        answer = shop.browser.post(pay, headers=SAME_SITE)
+        answer = presses_pay(shop)
         assert answer.status_code == 503
         assert answer.location is None
         assert int(answer.headers["Retry-After"]) > 0
         assert "Try again" in answer.text
         assert "pay.example" not in answer.text + caplog.text
     assert shop.attempts() == []
-    answer = shop.browser.post(pay, headers=SAME_SITE)
+    answer = presses_pay(shop)
     assert (answer.status_code, answer.location) == (303, shop.attempts()[0].url)
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack
 from itertools import product
-from typing import Any
 
 import pytest
 
 from flask_paycheckout import payout_completed, payout_failed, payout_sent, payout_unknown
 from tests.payouts.books import Books
-from tests.payouts.shop import TOKEN, WALLET, comes_to_rest, payout, pays_out, sends
+from tests.payouts.shop import TOKEN, WALLET, payout, pays_out, sends
 from tests.races.crowds import crowd
-from tests.races.effects import Writer, counts, writes
+from tests.races.effects import Writer, counts
 from tests.scripted import Shop
 
 pytestmark = pytest.mark.on_each_database
@@ -30,12 +29,14 @@ ENDING = FAILURES.keys() - {"for ever"}
 
 
 def test_effects_of_each_move_are_there_once_whoever_fails(shop: Shop, books: Books) -> None:
-    """Several senders and reconcilers drive the deliveries at once."""
+    """Several senders and reconcilers drive the deliveries at once; a completion waits for its atomic receiver."""
     receivers: dict[tuple[str, str], Writer] = {}
+    books_it = Writer(shop, "book", failures=3)
     with ExitStack() as stack:
         for signal, (who, failures) in product(SIGNALS, FAILURES.items()):
             receiver = receivers[who, signal.name] = Writer(shop, f"{who} {signal.name}", failures)
             stack.enter_context(signal.connected_to(receiver, sender=shop.app))
+        stack.enter_context(payout_completed.connected_to(shop.paycheckout.atomic(books_it), sender=shop.app))
         deliverers = stack.enter_context(crowd(DELIVERERS))
         pays_out(shop, "completed")
         pays_out(shop, "failed")
@@ -47,42 +48,16 @@ def test_effects_of_each_move_are_there_once_whoever_fails(shop: Shop, books: Bo
         for _ in range(ROUNDS):
             shop.clock.advance(hours=2)
             deliverers.does([lambda: sends(shop), shop.reconciles] * (DELIVERERS // 2))
+            is_booked = counts(shop, "completed").get("book", 0)
+            assert is_booked == (payout(shop, "completed").status == "completed"), "both are committed, or neither is"
 
     ways = {"completed": ["sent", "completed"], "failed": ["sent", "failed"], "unknown": ["sent"]}
     for reference, states in ways.items():
-        assert counts(shop, reference) == {f"{who} payout_{state}": 1 for who in ENDING for state in states}
+        booked = {"book": 1} if "completed" in states else {}
+        assert counts(shop, reference) == booked | {f"{who} payout_{state}": 1 for who in ENDING for state in states}
     told = [event for event in shop.events() if event.name in {signal.name for signal in SIGNALS}]
     assert len(told) == sum(map(len, ways.values()))
     for who in ENDING:
         runs = sum((one.runs for (name, _), one in receivers.items() if name == who), Counter[str]())
         assert runs == {event.event_id: FAILURES[who] + 1 for event in told}, "by one id, however often it is told"
-
-
-def test_an_atomic_receiver_is_committed_with_the_completion_or_not_at_all(shop: Shop, books: Books) -> None:
-    down, heard = True, list[str]()
-
-    @shop.paycheckout.atomic
-    def book(app: object, *, payout: Any, event_id: str, **facts: object) -> None:
-        assert payout.status == "completed"
-        heard.append(event_id)
-        writes(shop, "book", payout.reference)
-        if down:
-            raise RuntimeError("the ledger is closed")
-
-    with payout_completed.connected_to(book, sender=shop.app), crowd(DELIVERERS) as threads:
-        pays_out(shop, "p-1")
-        sends(shop)
-        books.finish()
-        for _ in range(3):
-            shop.clock.advance(hours=2)
-            threads.does([lambda: sends(shop)] * DELIVERERS)
-            assert payout(shop, "p-1").status == "sent"
-            assert counts(shop, "p-1") == {}
-        down = False
-        shop.clock.advance(hours=2)
-        threads.does([lambda: sends(shop)] * DELIVERERS)
-        assert payout(shop, "p-1").status == "completed"
-        assert counts(shop, "p-1") == {"book": 1}
-        comes_to_rest(shop, books)
-    (event,) = (event for event in shop.events() if event.name == "payout_completed")
-    assert set(heard) == {event.event_id}, "in each try"
+    assert books_it.runs == {event.event_id: 4 for event in told if event.name == "payout_completed"}, "in each try"
