@@ -1,4 +1,4 @@
-"""A shop with Celery beside a real broker, real workers and a service on a socket."""
+"""A shop on PostgreSQL with Celery beside a real broker, real workers and a service on a socket."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def broker() -> Iterator[Redis]:
 
 
 @pytest.fixture
-def shop(each_database: str, upstream: Upstream, broker: Redis) -> Iterator[Shop]:
+def shop(postgres_database: str, upstream: Upstream, broker: Redis) -> Iterator[Shop]:
     """The web process of the shop: takes webhooks and leaves the reads to a worker."""
-    shop = create_till(each_database, upstream.url, broker.url)
+    shop = create_till(postgres_database, upstream.url, broker.url)
     with shop.app.app_context():
         shop.db.create_all()
     yield shop
@@ -46,10 +46,10 @@ StartWorker = Callable[[], Worker]
 
 
 @pytest.fixture
-def start_worker(tmp_path: Path, each_database: str, upstream: Upstream, broker: Redis) -> Iterator[StartWorker]:
+def start_worker(tmp_path: Path, postgres_database: str, upstream: Upstream, broker: Redis) -> Iterator[StartWorker]:
     """Starts workers of the shop; stops what is left of them."""
     workers: list[Worker] = []
-    environment = {"TILL_DATABASE": each_database, "TILL_SERVICE": upstream.url, "TILL_BROKER": broker.url}
+    environment = {"TILL_DATABASE": postgres_database, "TILL_SERVICE": upstream.url, "TILL_BROKER": broker.url}
 
     def start() -> Worker:
         workers.append(Worker(tmp_path, "tests.celery.till:celery_app", environment))
