@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: made in a temporary folder, reached by a socket in it, gone afterwards.
+"""PostgreSQL servers of the tests' own: each made in a temporary folder, and gone afterwards.
 
 A worker that runs tests on PostgreSQL starts one server, when the first of them asks; each test gets an empty database,
 or an empty schema of one, which is as much to a shop and made in a twentieth of the time.
@@ -15,39 +15,114 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import sqlalchemy as sa
 
 from tests.optional_parts import postgresql
+from tests.ports import free_port
+
+HOST = "127.0.0.1"
+#: Neither PostgreSQL nor PgBouncer runs as root; None where the tests do not either.
+USER = "postgres" if os.geteuid() == 0 else None
+PATIENCE = 60
+
+
+@contextmanager
+def own_folder() -> Iterator[Path]:
+    """A folder that the servers may write to."""
+    folder = Path(tempfile.mkdtemp(prefix="tests-pg-"))
+    try:
+        hand_over(folder)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def hand_over(folder: Path) -> None:
+    """Let the servers' user own a folder."""
+    if USER is not None:
+        shutil.chown(folder, USER)
+
+
+class Server:
+    """A PostgreSQL server on a port of its own.
+
+    :param folder: for its data, its log and its socket.
+    :param durable: commits wait for the disk, as a shop's do; the tests kill servers, and never the machine.
+    """
+
+    def __init__(self, folder: Path, name: str, *, durable: bool = False) -> None:
+        self.port = free_port()
+        self._folder = folder
+        self._data = folder / name
+        self._log = folder / f"{name}.log"
+        self._fsync = "on" if durable else "off"
+
+    @contextmanager
+    def running(self) -> Iterator[Server]:
+        """A new server, until the end of the `with` block."""
+        _run("initdb", "-D", self._data, "-A", "trust", "-U", "postgres", "--no-sync")
+        with self.started():
+            yield self
+
+    @contextmanager
+    def started(self) -> Iterator[None]:
+        """Started, and stopped at the end unless it is already."""
+        self.start()
+        try:
+            yield
+        finally:
+            if (self._data / "postmaster.pid").exists():
+                self.stop("immediate")
+
+    @contextmanager
+    def replica(self, name: str) -> Iterator[Server]:
+        """A replica for which this server's commits wait from now on."""
+        other = Server(self._folder, name)
+        source = f"host={HOST} port={self.port} user=postgres"
+        _run("pg_basebackup", "-d", source, "-D", other._data, "-R", "-c", "fast", "--no-sync")
+        with other.started():
+            self.execute("ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
+            yield other
+
+    def start(self) -> None:
+        settings = {
+            "listen_addresses": HOST,
+            "port": self.port,
+            "unix_socket_directories": self._folder,
+            "fsync": self._fsync,
+            "wal_retrieve_retry_interval": "200ms",
+        }
+        options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        _run("pg_ctl", "-D", self._data, "-o", options, "-l", self._log, "-w", "start")
+
+    def stop(self, mode: str) -> None:
+        """Stop at once: `fast` rolls back what is open, `immediate` is a crash."""
+        _run("pg_ctl", "-D", self._data, "-m", mode, "-w", "stop")
+
+    def promote(self) -> None:
+        _run("pg_ctl", "-D", self._data, "-w", "promote")
+
+    def execute(self, *statements: str) -> None:
+        with psycopg.connect(self.address("postgresql", "postgres"), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    def address(self, driver: str = "postgresql+psycopg", database: str = "shop") -> str:
+        return f"{driver}://postgres@{HOST}:{self.port}/{database}"
+
+
+def _run(program: str, *arguments: object) -> None:
+    command = [str(postgresql() / program), *map(str, arguments)]
+    # To a file nobody reads: a server keeps what it inherits open.
+    subprocess.run(command, check=True, user=USER, cwd="/", stdout=subprocess.DEVNULL, timeout=PATIENCE)
 
 
 @contextmanager
 def running_server(*, durable: bool = False) -> Iterator[str]:
-    """A server with one empty database; gives its address.
-
-    :param durable: commits wait for the disk, as a shop's do; tests have no use for that.
-    """
-    bin_folder = postgresql()
-    # The server refuses to run as root, and pytest's own folders are closed to everybody else.
-    user = "postgres" if os.geteuid() == 0 else None
-    folder = Path(tempfile.mkdtemp(prefix="tests-pg-"))
-    if user is not None:
-        shutil.chown(folder, user)
-
-    def run(program: str, *arguments: str) -> None:
-        command = [str(bin_folder / program), *arguments]
-        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL, timeout=60)
-
-    data = str(folder / "data")
-    settings = f"-k {folder} -c listen_addresses= -c fsync={'on' if durable else 'off'}"
-    try:
-        run("initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync")
-        run("pg_ctl", "-D", data, "-o", settings, "-l", str(folder / "log"), "-w", "start")
-        try:
-            yield f"postgresql://postgres@/postgres?host={folder}"
-        finally:
-            run("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    """A server with one empty database; gives its address, which is that of a socket."""
+    with own_folder() as folder, Server(folder, "data", durable=durable).running() as server:
+        yield f"postgresql://postgres@/postgres?host={folder}&port={server.port}"
 
 
 def as_driver(address: str) -> str:

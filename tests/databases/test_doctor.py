@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from tests.conftest import OpenShop
-from tests.databases.servers import POOLED, Pooler, Server, own_folder
+from tests.databases.servers import POOLED, Pooler
+from tests.postgres import Server, own_folder
 from tests.scripted import Shop
 
 

@@ -13,8 +13,7 @@ import pytest
 
 from tests.conftest import OpenShop
 from tests.databases.conftest import Outage, outage_of
-from tests.databases.servers import hand_over
-from tests.postgres import as_driver
+from tests.postgres import as_driver, hand_over
 
 _NOTE = "BEGIN INSERT INTO audit VALUES (repeat('x', 3000)); RETURN NULL; END"
 # A shop's own trigger, so that every change takes room; a page would have some for a change or two.
@@ -56,18 +55,6 @@ def fill(disk: Path) -> Path:
             except OSError:
                 continue
     return filler
-
-
-def test_sqlite_on_a_full_disk(open_shop: OpenShop) -> None:
-    with small_disk() as disk:
-        shop = open_shop(SQLALCHEMY_DATABASE_URI=f"sqlite:///{disk}/shop.db")
-        for outage in outage_of(shop):
-            filler = fill(disk)
-            told_full(outage)
-            filler.unlink()
-            outage.heals()
-        with shop.app.app_context():
-            shop.db.engine.dispose()
 
 
 def test_postgresql_on_a_full_disk(open_shop: OpenShop, postgres_server: str) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, text
 
-from tests.databases.servers import HOST, POOLED, Pooler, Server, own_folder
+from tests.databases.servers import POOLED, Pooler
+from tests.postgres import HOST, Server, own_folder
 from tests.soak.databases import Databases
 from tests.soak.processes import WEB, Processes
 from tests.soak.run import Plan, answers, run
