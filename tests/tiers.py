@@ -6,29 +6,15 @@ A folder, file or test that is named on the command line runs completely.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
-#: Folders of attacks, with what they are.
+#: Folders of attacks.
 FOLDERS = {
-    "availability": "forks and a service that hangs",
-    "benchmarks": "benchmark programs",
-    "browser": "pages in Chromium",
-    "celery": "Celery workers",
-    "crash": "crashes at every instruction",
-    "databases": "databases that fail",
-    "faults": "planted faults",
-    "races": "races of threads and processes",
-    "soak": "soak programs",
-    "states": "random histories",
+    *("availability", "benchmarks", "browser", "celery", "crash", "databases", "faults", "races", "soak", "states"),
 }
-POSTGRESQL = "PostgreSQL"
-
-_LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,9 +25,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow(what): a whole run leaves these tests out, unless --all is given")
-    config.stash[_LEFT_OUT] = Counter()
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Workers())
 
 
 def is_whole(config: pytest.Config) -> bool:
@@ -51,32 +34,22 @@ def is_whole(config: pytest.Config) -> bool:
     return [Path(argument).resolve() for argument in config.args] == folders
 
 
-def attack(config: pytest.Config, path: Path) -> str | None:
-    """The kind of attack that a folder or file is; None for usual tests."""
-    below = path.relative_to(config.rootpath).parts
-    return FOLDERS.get(below[1]) if len(below) > 1 and below[0] == "tests" else None
+def is_in_attack(config: pytest.Config, path: Path) -> bool:
+    """Whether a file or folder is an attack or a part of one."""
+    below = path.relative_to(config.rootpath).parts if path.is_relative_to(config.rootpath) else ()
+    return len(below) > 1 and below[0] == "tests" and below[1] in FOLDERS
 
 
-def kind_of(item: pytest.Item) -> str | None:
-    """Why a usual run leaves a test out; None for a usual test."""
-    kind = attack(item.config, item.path)
-    if kind is None and (marker := item.get_closest_marker("slow")) is not None:
-        kind = str(marker.args[0])
+def is_attack(item: pytest.Item) -> bool:
     values = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
-    if kind is None and ("postgresql" in values or "postgres_server" in getattr(item, "fixturenames", ())):
-        kind = POSTGRESQL
-    return kind
+    on_postgresql = "postgresql" in values or "postgres_server" in getattr(item, "fixturenames", ())
+    return on_postgresql or is_in_attack(item.config, item.path) or item.get_closest_marker("slow") is not None
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Literal[True] | None:
     """Leave the attacks' folders unread, which saves their imports."""
-    if config.option.tier != "usual" or not is_whole(config):
-        return None
-    kind = attack(config, collection_path) if collection_path.is_relative_to(config.rootpath) else None
-    if kind is None:
-        return None
-    config.stash[_LEFT_OUT].setdefault(kind, 0)
-    return True
+    unread = config.option.tier == "usual" and is_whole(config) and is_in_attack(config, collection_path)
+    return True if unread else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -84,47 +57,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     tier = config.option.tier
     if tier == "all" or not is_whole(config):
         return
-    kinds = [(item, kind_of(item)) for item in items]
-    items[:] = [item for item, kind in kinds if (kind is None) == (tier == "usual")]
-    left_out = [item for item, kind in kinds if (kind is None) != (tier == "usual")]
+    left_out = [item for item in items if is_attack(item) == (tier == "usual")]
+    items[:] = [item for item in items if is_attack(item) != (tier == "usual")]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-    if tier == "usual":
-        counts = config.stash[_LEFT_OUT]
-        counts.update(kind for _, kind in kinds if kind is not None)
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_begin_with_the_longest(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let no worker begin with a long attack when the others are through; otherwise the order stays as it is."""
-    items.sort(key=lambda item: attack(config, item.path) is None)
-
-
-class Workers:
-    """Bring what the workers of xdist left out to the process that prints the summary."""
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        # All workers collect the same tests.
-        counts = node.config.stash[_LEFT_OUT]
-        for kind, count in getattr(node, "workeroutput", {}).get("left_out", {}).items():
-            counts[kind] = max(counts[kind], count)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if hasattr(session.config, "workeroutput"):
-        counts = session.config.stash[_LEFT_OUT]
-        session.config.workeroutput["left_out"] = dict(counts)
+    items.sort(key=lambda item: not is_in_attack(config, item.path))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for line in summary(config.stash[_LEFT_OUT]):
-        terminalreporter.write_line(line)
-
-
-def summary(left_out: Counter[str]) -> Iterator[str]:
-    """Name what was left out, with the commands that run it."""
-    if left_out:
-        kinds = (f"{kind} ({count} tests)" if count else kind for kind, count in sorted(left_out.items()))
-        yield f"Left out: {', '.join(kinds)}."
-        yield "Everything: python -m pytest --all. Only what was left out: python -m pytest --rest."
+    if config.option.tier == "usual" and is_whole(config):
+        terminalreporter.write_line("Left out: crashes, races, failing databases, PostgreSQL, browsers, and the like.")
+        terminalreporter.write_line(
+            "Everything: python -m pytest --all. Only what was left out: python -m pytest --rest"
+        )
