@@ -18,8 +18,7 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Generator
 from enum import Enum
 from typing import Any
 
@@ -58,47 +57,31 @@ PATTERNS: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Belongs:
-    """Kinds of secrets that may show at a place, and why."""
-
-    place: str
-    kinds: frozenset[str]
-    why: str
-
-
 _BANK = frozenset({"account number", "canary"})
 
-BELONGS = (
-    Belongs("service answer", _BANK | {"published", "payment URL"}, "the service tells an account what is its own"),
-    Belongs("control answer", _BANK | {"payment URL"}, "levers for the developer; the request log is masked by itself"),
-    Belongs("answer about one account", frozenset({"published", "canary"}), "the tester asks for its credentials"),
-    Belongs(
-        "snapshot",
-        _BANK | {"published", "password", "webhook secret", "payment URL"},
-        "it is the whole state, without the control token",
-    ),
-    Belongs("shop page", frozenset({"payment URL"}), "the customer is sent there"),
-    Belongs("sandbox page", frozenset({"payment URL"}), "the developer opens the customer's page"),
-    Belongs("output", frozenset({"payment URL"}), "the tests' own words"),
-    Belongs("command", frozenset({"webhook secret", "payment URL"}), "doctor prints the URL to register"),
-    Belongs(
-        "process", frozenset({"published", "control token", "payment URL"}), "the sandbox prints them when it starts"
-    ),
-    Belongs("log httpx", frozenset({"payment URL"}), "the tests' own browser; the product's client has no such log"),
-)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A secret that showed; the text around it has a mask in its place."""
-
-    kind: str
-    place: str
-    around: str
-
-    def __str__(self) -> str:
-        return f"{self.place} shows {self.kind}: ...{self.around}..."
+#: Kinds of secrets that may show, by place.
+BELONGS: dict[str, Collection[str]] = {
+    # The service tells an account what is its own.
+    "service answer": _BANK | {"published", "payment URL"},
+    # Levers for the developer; the request log is masked by itself.
+    "control answer": _BANK | {"payment URL"},
+    # The tester asks for its credentials.
+    "answer about one account": {"published", "canary"},
+    # It is the whole state, without the control token.
+    "snapshot": _BANK | {"published", "password", "webhook secret", "payment URL"},
+    # The customer is sent there.
+    "shop page": {"payment URL"},
+    # The developer opens the customer's page.
+    "sandbox page": {"payment URL"},
+    # The tests' own words.
+    "output": {"payment URL"},
+    # doctor prints the URL to register.
+    "command": {"webhook secret", "payment URL"},
+    # The sandbox prints them when it starts.
+    "process": {"published", "control token", "payment URL"},
+    # The tests' own browser; the product's client has no such log.
+    "log httpx": {"payment URL"},
+}
 
 
 class Watch:
@@ -111,8 +94,7 @@ class Watch:
         self._pattern = re.compile("|".join(f"({pattern})" for pattern in [*listed, *PATTERNS.values()]))
         self._words = [word for words in WORDS.values() for word in words]
         self._searches = [re.compile(pattern).search for pattern in PATTERNS.values()]
-        self._belongs = {entry.place: entry.kinds for entry in BELONGS}
-        self._found: list[Finding] = []
+        self._found: list[str] = []
 
     def look(self, place: str, text: str | bytes | None) -> None:
         """Search a text that showed at a place."""
@@ -125,8 +107,8 @@ class Watch:
             return
         for match in self._pattern.finditer(text):
             kind = self._names[(match.lastindex or 1) - 1]
-            if kind not in self._belongs.get(place, ()):
-                self._found.append(Finding(kind, place, self._masked(text, match)))
+            if kind not in BELONGS.get(place, ()):
+                self._found.append(f"{place} shows {kind}: ...{self._masked(text, match)}...")
 
     def _may_hold_one(self, text: str) -> bool:
         """The same question twenty times faster: nearly every text holds none."""
@@ -144,8 +126,8 @@ class Watch:
             waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
             self.look(place, f"{type(one).__name__}: {one}\n{one!r}\n{vars(one)!r}")
 
-    def take(self) -> list[Finding]:
-        """What was found since the last time."""
+    def take(self) -> list[str]:
+        """What was found since the last time; the text around each secret has a mask in its place."""
         found, self._found = self._found, []
         return list(dict.fromkeys(found))
 
@@ -203,7 +185,7 @@ class Canaries:
             found = self._watch.take()
             if found:
                 report.outcome = "failed"
-                report.longrepr = "\n".join(["secrets showed where they do not belong:", *map(str, found)])
+                report.longrepr = "\n".join(["secrets showed where they do not belong:", *found])
         return report
 
     def _watch_logs(self) -> None:
