@@ -14,6 +14,7 @@ from flask_paycheckout import Pay, TooManyAttempts
 from flask_paycheckout.client import Invalid
 from flask_paycheckout.security.signed_links import STATUS
 from flask_paycheckout.service.calls import NotAsked
+from tests.races.crowds import crowd
 from tests.scripted import Shop, refusal
 from tests.views.pages import presses_pay
 from tests.views.test_headless import pays
@@ -162,46 +163,28 @@ def test_what_the_service_refused_is_not_asked_again_for_a_while(shop: Shop) -> 
     assert shop.starts()
 
 
-class Crowd:
-    """Sixteen customers press at once; the first one's checkout is not answered before all others wait."""
+def test_sixteen_starts_of_one_order_make_one_checkout(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen customers press at once; no checkout is answered before each of them waits for one."""
+    join, waiting, all_wait = shop.runtime.starter._starting.join, list[str](), threading.Event()
 
-    def __init__(self, shop: Shop, waiting: int) -> None:
-        self.shop, self.together = shop, threading.Barrier(16)
-        self.waits, self.waiting = threading.Semaphore(0), waiting
-        self.given: list[str | int] = []
-        self.failed: list[Exception] = []
-        join = shop.runtime.starter._starting.join
+    def waits(order_id: str) -> None:
+        waiting.append(order_id)
+        if len(waiting) == 16:
+            all_wait.set()
 
-        @contextmanager
-        def joined(order_id: str) -> Iterator[object]:
-            with join(order_id) as (flight, mine):
-                if not mine:
-                    self.waits.release()
-                yield flight, mine
+    @contextmanager
+    def joined(order_id: str) -> Iterator[object]:
+        with join(order_id) as (flight, mine):
+            if not mine:
+                waits(order_id)
+            yield flight, mine
 
-        shop.runtime.starter._starting.join = joined  # type: ignore[method-assign,assignment]
-        shop.service.meanwhile = self.hold
+    def hold() -> None:
+        waits("the service")
+        assert all_wait.wait(60)
 
-    def hold(self) -> None:
-        for _ in range(self.waiting):
-            assert self.waits.acquire(timeout=60)
-
-    def press(self, how: object) -> None:
-        self.together.wait(60)
-        try:
-            self.given.append(how())  # type: ignore[operator]
-        except Exception as error:
-            self.failed.append(error)
-
-    def run(self, how: object) -> None:
-        threads = [threading.Thread(target=self.press, args=(how,)) for _ in range(16)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(90)
-
-
-def test_sixteen_starts_of_one_order_make_one_checkout(shop: Shop) -> None:
-    crowd = Crowd(shop, 15)
-    crowd.run(shop.starts)
-    assert (crowd.given, crowd.failed, len(shop.service.created)) == (["chk-1"] * 16, [], 1)
+    monkeypatch.setattr(shop.runtime.starter._starting, "join", joined)
+    shop.service.meanwhile = hold
+    with crowd(16) as threads:
+        assert threads.does([shop.starts] * 16) == ["chk-1"] * 16
+    assert len(shop.service.created) == 1

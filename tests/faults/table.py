@@ -87,7 +87,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("totals:exact_decimal", "_without_zeros(exact, places)", "exact"),
         ),
         "amounts are compared as floats": (
-            "money/test_spellings.py::test_each_spelling",
+            _COMPARED,
             Swap("checkouts.ruling:compare", "amount == due.amount", "float(amount) == float(due.amount)"),
         ),
         "the deposit's own id is not compared": (
