@@ -11,14 +11,14 @@ import pytest
 from tests.docs.pages import Scene, all_scenes
 from tests.docs.scenarios import SCENARIOS
 
-#: Fixtures of scenarios that start programs.
-PROGRAMS = {"merchant", "merchant_with_shop", "new_page", "postgres_database"}
+#: Scenarios that start programs, or their fixtures.
+PROGRAMS = {"by_hand", "merchant", "merchant_with_shop", "new_page", "postgres_database"}
 
 
 def _scenes() -> Iterator[Any]:
     for scene in all_scenes():
         run = SCENARIOS.get(scene.scenario or "")
-        slow = run is not None and PROGRAMS & set(inspect.signature(run).parameters)
+        slow = run is not None and PROGRAMS & {scene.scenario, *inspect.signature(run).parameters}
         yield pytest.param(scene, marks=[pytest.mark.slow("documented programs")] if slow else [], id=str(scene))
 
 
