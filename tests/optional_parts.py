@@ -14,11 +14,7 @@ REQUIRED = "REQUIRE_OPTIONAL_PARTS"
 
 def chromium() -> Path:
     """The system's Chromium."""
-    for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
-        found = shutil.which(name)
-        if found:
-            return Path(found)
-    return _missing("Chromium", "install Debian's package chromium")
+    return _program("Chromium", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def postgresql() -> Path:
@@ -27,20 +23,25 @@ def postgresql() -> Path:
     on_path = shutil.which("initdb")
     if found or on_path:
         return found[-1].parent if found else Path(str(on_path)).parent
-    return _missing("PostgreSQL", "install Debian's package postgresql")
+    return _missing("PostgreSQL", "postgresql")
 
 
 def pgbouncer() -> Path:
     """The connection pooler."""
-    # Debian puts it where only root's path leads.
-    found = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    return Path(found) if found else _missing("PgBouncer", "install Debian's package pgbouncer")
+    return _program("PgBouncer", "pgbouncer")
 
 
 def redis() -> Path:
     """The Redis server."""
-    found = shutil.which("redis-server")
-    return Path(found) if found else _missing("Redis", "install Debian's package redis-server")
+    return _program("Redis", "redis-server")
+
+
+def _program(part: str, package: str, *others: str) -> Path:
+    """A program with the name of its package in Debian, or one of these others."""
+    # Debian puts some where only root's path leads.
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin"
+    found = next(filter(None, (shutil.which(name, path=path) for name in (package, *others))), None)
+    return Path(found) if found else _missing(part, package)
 
 
 def left_out(reports: list[pytest.TestReport]) -> list[str]:
@@ -60,8 +61,8 @@ def _reason(report: pytest.TestReport) -> str:
     return said.removeprefix("Skipped: ")
 
 
-def _missing(part: str, remedy: str) -> Path:
-    message = f"{part} is not on this machine; {remedy}"
+def _missing(part: str, package: str) -> Path:
+    message = f"{part} is not on this machine; install Debian's package {package}"
     if os.environ.get(REQUIRED):
         pytest.fail(f"{message} ({REQUIRED} is set)")
     pytest.skip(message)

@@ -130,26 +130,6 @@ def test_resolve_decides_and_tells_what_came_of_it(shop: Shop, flag: str, status
     assert (ran.exit_code, ran.output) == (0, f"checkout chk-1 of order o-1 is {status}\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "exit_code", "said"),
-    [
-        (["chk-1", "--by", "Ada", "--why", "x"], 2, "--accept"),
-        (["chk-1", "--accept", "--reject", "--by", "Ada", "--why", "x"], 2, "either"),
-        (["chk-1", "--accept", "--by", " ", "--why", "x"], 2, "by must not be empty"),
-        (["chk-404", "--accept", "--by", "Ada", "--why", "x"], 1, "no checkout 'chk-404'"),
-        (["chk-2", "--accept", "--by", "Ada", "--why", "x"], 1, "is created"),
-    ],
-)
-def test_resolve_refuses_with_a_sentence(shop: Shop, arguments: list[str], exit_code: int, said: str) -> None:
-    shop.has_held("o-1")
-    shop.starts("o-2")
-    ran = runs(shop, "resolve", *arguments)
-    assert ran.exit_code == exit_code
-    assert said in ran.output
-    assert "Traceback" not in ran.output
-    assert shop.attempt("chk-1").status == "held"
-
-
 def test_payback_says_what_became_of_the_money(shop: Shop) -> None:
     shop.resolves(shop.has_held(), accept=False)
     assert runs(shop, "report").exit_code == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 from tests.conftest import OpenShop
 from tests.docs.merchant import shop_source
+from tests.payouts.shop import payouts, pays_out
+from tests.scripted import Shop
 from tests.test_cli import runs
 
 
@@ -24,6 +27,49 @@ def test_a_command_without_tables_leads_to_the_doctor(open_shop: OpenShop, comma
     assert "no such table" in ran.output
     assert ran.output.endswith("flask paycheckout doctor\n")
     assert "Traceback" not in ran.output
+
+
+SAID = "--by Ada --why x"
+
+
+@pytest.mark.parametrize(
+    ("command", "exit_code", "said"),
+    [
+        ("resolve chk-1 " + SAID, 2, "--accept"),
+        (f"resolve chk-1 --accept --reject {SAID}", 2, "either"),
+        ("resolve chk-1 --accept --by ' ' --why x", 2, "by must not be empty"),
+        (f"resolve chk-404 --accept {SAID}", 1, "no checkout 'chk-404'"),
+        (f"resolve chk-2 --accept {SAID}", 1, "is created"),
+        (f"refund chk-3 --send 0 usdc-polygon {SAID}", 2, "'--send': send 0 in usdc-polygon is not positive"),
+        ("refund chk-3 --by ' ' --why x", 2, "'--by': by must not be empty"),
+        ("refund chk-3 --by Ada --why ''", 2, "'--why': why must not be empty"),
+        (f"refund chk-3 --amount 1.234 {SAID}", 2, "more decimals than USD has (2); round it"),
+        (f"refund 'chk\n3' {SAID}", 2, "'CHECKOUT_ID': checkout_id must have"),
+        (f"refund chk-3 --amount 12.51 {SAID}", 1, "12.50 USD are left"),
+        (f"refund chk-404 {SAID}", 1, "no checkout 'chk-404'"),
+        (f"refund chk-2 {SAID}", 1, "nothing can be refunded"),
+        ("payouts approve maker-1 --by Ada", 2, "--seen"),
+        ("payouts approve maker-1 --seen 1 --by Ada", 1, "changed since you saw it; look at it again"),
+        ("payouts approve maker-404 --seen 0 --by Ada", 1, "no payout 'maker-404' is stored"),
+        ("payouts cancel maker-1 --by Ada --why ' '", 2, "'--why': why must not be empty"),
+        (f"payouts retry maker-1 {SAID}", 1, "it cannot be tried again, since it waits for approval"),
+        (f"payouts resolve maker-1 {SAID}", 2, "Give either --sent or --not-sent."),
+        (f"payouts resolve maker-1 --sent {SAID}", 1, "Only an unknown payout"),
+        ("payouts proof maker-1 x.pdf", 1, "Only a completed bank transfer has one"),
+    ],
+)
+def test_what_is_refused_is_told_in_a_sentence(shop: Shop, command: str, exit_code: int, said: str) -> None:
+    """There are a held, a new and a paid checkout, and a payout that waits for approval."""
+    shop.totals["o-3"] = shop.totals["o-1"]
+    shop.has_held("o-1")
+    shop.starts("o-2")
+    shop.has_paid("o-3")
+    pays_out(shop, approve=True)
+    ran = runs(shop, *shlex.split(command))
+    assert ran.exit_code == exit_code
+    assert said in " ".join(ran.output.split())
+    assert "Traceback" not in ran.output
+    assert (shop.attempt("chk-1").status, [one.status for one in payouts(shop)]) == ("held", ["waiting"])
 
 
 def types(folder: Path, *command: str, **environment: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from werkzeug.test import TestResponse
 
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
-from tests.scripted import SAME_SITE, Shop
+from tests.scripted import Shop
+from tests.views.pages import opens, presses_pay
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -23,26 +23,16 @@ class Shopper:
 
     shop: Shop
 
-    def presses_pay(self, order_id: str = "o-1") -> TestResponse:
-        with self.shop.app.app_context():
-            url = self.shop.paycheckout.pay_url(order_id)
-        return self.shop.browser.post(url, headers=SAME_SITE)
-
     def starts_to_pay(self, order_id: str = "o-1") -> str:
         """Presses the button and gives the id of the checkout that the browser was sent to."""
-        response = self.presses_pay(order_id)
+        response = presses_pay(self.shop, order_id)
         assert response.status_code == 303, response.text
         attempt = self.shop.attempts(order_id)[-1]
         assert response.location == attempt.url
         return str(attempt.checkout_id)
 
-    def opens_the_status_page(self, order_id: str = "o-1", tail: str = "") -> TestResponse:
-        with self.shop.app.app_context():
-            url = self.shop.paycheckout.status_url(order_id)
-        return self.shop.browser.get(url + tail)
-
     def sees_status(self, order_id: str = "o-1") -> str:
-        answer = self.opens_the_status_page(order_id, "/status")
+        answer = opens(self.shop, order_id, "/status")
         assert answer.status_code == 200
         return str(answer.get_json()["status"])
 

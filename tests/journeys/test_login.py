@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -30,23 +30,27 @@ class Keyboard(io.RawIOBase):
         return len(line)
 
 
-@pytest.fixture
-def logs_in(shop: Shop, paycheckout_sandbox: Sandbox) -> Callable[..., Result]:
-    def log_in(*options: str, password: str = PASSWORD, otp: str | None = None) -> Result:
-        def typed() -> Iterator[str]:
-            yield password
-            yield otp or str(paycheckout_sandbox.control("GET", f"mails?to={EMAIL}")[0]["otp"])
+def logs_in(
+    shop: Shop,
+    sandbox: Sandbox,
+    *command: str,
+    first: Sequence[str] = (),
+    password: str = PASSWORD,
+    otp: str | None = None,
+) -> Result:
+    """Run a command as a person who types these lines first, and reads the one-time password in a mail."""
 
-        keyboard = io.BufferedReader(Keyboard(typed()))
-        runner = shop.app.test_cli_runner()
-        return runner.invoke(args=["paycheckout", "login", "--email", EMAIL, *options], input=keyboard)
+    def typed() -> Iterator[str]:
+        yield from first
+        yield password
+        yield otp or str(sandbox.control("GET", f"mails?to={EMAIL}")[0]["otp"])
 
-    return log_in
+    return shop.runs(*command, input=io.BufferedReader(Keyboard(typed())))
 
 
 @pytest.mark.parametrize("options", [(), ("--never-expires",)], ids=["expiring", "never-expiring"])
-def test_a_person_logs_in(options: tuple[str, ...], logs_in: Callable[..., Result]) -> None:
-    result = logs_in(*options)
+def test_a_person_logs_in(options: tuple[str, ...], shop: Shop, paycheckout_sandbox: Sandbox) -> None:
+    result = logs_in(shop, paycheckout_sandbox, "login", "--email", EMAIL, *options)
     assert result.exit_code == 0, result.output
     assert len(result.stdout.split()) == 1, "the token alone, so that a script can take it"
     assert PASSWORD not in result.output
@@ -57,8 +61,10 @@ def test_a_person_logs_in(options: tuple[str, ...], logs_in: Callable[..., Resul
     [({"password": "wrong-password"}, "/v1/auth/login"), ({"otp": "000000"}, "/v1/auth/verify-login")],
     ids=["password", "one-time password"],
 )
-def test_what_is_wrong_is_said_in_a_sentence(typed: dict[str, str], path: str, logs_in: Callable[..., Result]) -> None:
-    result = logs_in(**typed)
+def test_what_is_wrong_is_said_in_a_sentence(
+    typed: dict[str, str], path: str, shop: Shop, paycheckout_sandbox: Sandbox
+) -> None:
+    result = logs_in(shop, paycheckout_sandbox, "login", "--email", EMAIL, **typed)
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-1].startswith(f"Error: POST {path}")
     assert "wrong-password" not in result.output

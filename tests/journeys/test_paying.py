@@ -7,6 +7,7 @@ import pytest
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.journeys.conftest import Shopper
 from tests.scripted import Shop
+from tests.views.pages import opens
 
 pytestmark = pytest.mark.on_each_database
 
@@ -22,11 +23,9 @@ def test_paid_by_webhook(shop: Shop, shopper: Shopper, paycheckout_sandbox: Sand
 
 
 def test_paid_by_the_status_page(quiet_shop: Shop, paycheckout_sandbox: Sandbox, signals: Signals) -> None:
-    shopper = Shopper(quiet_shop)
-    checkout_id = shopper.starts_to_pay()
-    paycheckout_sandbox.pay(checkout_id)
+    paycheckout_sandbox.pay(Shopper(quiet_shop).starts_to_pay())
 
-    page = shopper.opens_the_status_page()
+    page = opens(quiet_shop)
 
     assert page.status_code == 200
     assert 'data-status="paid"' in page.text
