@@ -158,7 +158,7 @@ def test_plain_http_to_another_machine_is_refused_in_production() -> None:
 )
 def test_a_production_app_must_know_its_address(known: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=r"^PAYCHECKOUT_PUBLIC_URL is not set\. .*Host header"):
-        load(relaxed=False)
+        load(relaxed=False, SERVER_NAME="", TRUSTED_HOSTS=[])
     load(relaxed=False, **known)
 
 

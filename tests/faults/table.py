@@ -727,7 +727,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Never("views.order_urls:_absolute", "public_url"),
         ),
         "no address or trusted hosts are demanded": (
-            f"{_HOSTS}::test_a_shop_that_trusts_every_host_does_not_start",
+            "test_config.py::test_a_production_app_must_know_its_address",
             Drop("config:_checked", "_require_public_address"),
         ),
         "redirects tidy paths up": (

@@ -6,7 +6,6 @@ A process makes one checkout of an order at a time; here several shops on one da
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from threading import Barrier
 
 import pytest
@@ -23,14 +22,16 @@ PROCESSES, THREADS, ROUNDS = 8, 32, 5
 
 
 @pytest.fixture
-def shops(shop: Shop, open_shop: OpenShop, new_database: NewDatabase) -> list[Shop]:
-    """The same shop as so many processes of it are."""
+def shops(open_shop: OpenShop, new_database: NewDatabase) -> list[Shop]:
+    """Several processes of one shop, which costs what the first one says."""
     config = {
         "PAYCHECKOUT_WEB_CALLS": THREADS,
         "SQLALCHEMY_DATABASE_URI": with_patience(new_database("crowded"), 60),
     }
-    others = [open_shop(**config) for _ in range(PROCESSES)]
-    return [replace(other, totals=shop.totals) for other in others]
+    opened = [open_shop(**config) for _ in range(PROCESSES)]
+    for shop in opened:
+        shop.paycheckout.order_total(opened[0].totals.get)
+    return opened
 
 
 @pytest.fixture
@@ -56,22 +57,16 @@ def all_press_pay(shops: list[Shop], clicks: Crowd, order_id: str) -> set[str]:
     return {str(answer.location) for answer in answers}
 
 
-def costs(shops: list[Shop], order_id: str, amount: str) -> None:
-    for shop in shops:
-        shop.paycheckout.order_total(shop.totals.get)
-        shop.totals[order_id] = Pay(amount, "USD")
-
-
 def test_starts_at_once_give_one_page_that_is_stored_and_replace_it_once(shops: list[Shop], clicks: Crowd) -> None:
     """A page that was replaced stays known."""
     shop = shops[0]
     for number in range(ROUNDS):
         order_id = f"s-{number}"
-        costs(shops, order_id, "12.50")
+        shop.totals[order_id] = Pay("12.50", "USD")
         sent_to = all_press_pay(shops, clicks, order_id)
         (attempt,) = shop.attempts(order_id)
         assert (sent_to, attempt.current_order_id) == ({attempt.url}, order_id)
-        costs(shops, order_id, "13.00")
+        shop.totals[order_id] = Pay("13.00", "USD")
         sent_to = all_press_pay(shops, clicks, order_id)
         first, second = shop.attempts(order_id)
         assert (first.checkout_id, first.current_order_id) == (attempt.checkout_id, None)

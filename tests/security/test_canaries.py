@@ -190,7 +190,7 @@ every_trouble = pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBL
 
 
 def calls_of(client: PaymentsClient, its: Canaries) -> dict[str, Callable[[], object]]:
-    """The operations that carry secrets of their own, and some that carry the credentials alone."""
+    """The operations that carry secrets of their own, and one that carries the credentials alone."""
     bank = BankDetails(
         account_name="A", currency="USD", country="US", account_number=its.account_number, iban_number=its.iban
     )
@@ -202,12 +202,8 @@ def calls_of(client: PaymentsClient, its: Canaries) -> dict[str, Callable[[], ob
         "login": lambda: client.auth.login("a@b.c", its.password),
         "verify": lambda: client.auth.verify_login(its.verification_token, its.otp),
         "checkout": lambda: client.checkouts.create(Pay("1", "USD")),
-        "deposit": lambda: client.deposits.get("d-1"),
         "fiat": lambda: client.fiat_disbursements.create("USD", [item]),
-        "methods": lambda: client.fiat_disbursements.payment_methods("USD"),
         "recipient": lambda: client.recipients.create(bank=bank, **person),
-        "change": lambda: client.recipients.update("r-1", bank=bank, **person),
-        "report": lambda: client.fiat_disbursements.report("f-1"),
     }
 
 
