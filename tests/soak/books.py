@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -104,10 +104,20 @@ def each_disbursement_has_the_services_fee(soaked: Soaked) -> Violations:
             yield f"the fee of {made} is {fee} in the export, the service took {taken[made]}"
 
 
-def movements_are_exported_in_order(soaked: Soaked) -> Violations:
-    """No line stands before an earlier one; a movement that was there twice would show in the sums."""
-    booked = [line["booked_at"] for line in soaked.record["export"]]
-    if booked != sorted(booked):
+def each_movement_is_exported_once_and_in_order(soaked: Soaked) -> Violations:
+    """No payment twice, no service's id sent or returned twice, and no line before an earlier one."""
+    exported = soaked.record["export"]
+    movements = Counter(
+        (line["kind"], line["disbursement_id"] if line["reference"] else line["checkout_id"])
+        for line in exported
+        if line["kind"] != "held"
+    )
+    for (kind, subject), times in movements.items():
+        # The answer about a token may have been lost with its id.
+        if times > 1 and subject is not None:
+            yield f"{kind} of {subject} is exported {times} times"
+    times_booked = [line["booked_at"] for line in exported]
+    if times_booked != sorted(times_booked):
         yield "the export is not in the order of time"
 
 
@@ -117,5 +127,5 @@ BOOKS_PROMISES: tuple[Callable[[Soaked], Violations], ...] = (
     each_payout_in_doubt_is_named,
     the_export_equals_the_services_books,
     each_disbursement_has_the_services_fee,
-    movements_are_exported_in_order,
+    each_movement_is_exported_once_and_in_order,
 )
