@@ -28,7 +28,7 @@ def with_option(address: str, option: str) -> str:
 @contextmanager
 def write_locked(shop: Shop) -> Iterator[None]:
     """Another program keeps the shop's tables from being written; they can be read."""
-    engine = shop.runtime.engine()
+    engine = shop.engine
     table = shop.runtime.models.checkouts.name
     taken = "BEGIN IMMEDIATE" if engine.dialect.name == "sqlite" else f"LOCK TABLE {table} IN EXCLUSIVE MODE"
     with engine.connect() as other:

@@ -18,10 +18,10 @@ _POSTGRESQL = """
 @contextmanager
 def refuses(shop: Shop, write: str, table: str) -> Iterator[None]:
     """Every INSERT, or UPDATE, of this table fails, with an IntegrityError that says "disk full"."""
-    on_sqlite = shop.runtime.engine().dialect.name == "sqlite"
-    with shop.runtime.engine().begin() as connection:
+    on_sqlite = shop.engine.dialect.name == "sqlite"
+    with shop.engine.begin() as connection:
         connection.exec_driver_sql((_SQLITE if on_sqlite else _POSTGRESQL).format(write=write, table=table))
     yield
-    with shop.runtime.engine().begin() as connection:
+    with shop.engine.begin() as connection:
         drop = "DROP TRIGGER refusal" if on_sqlite else f"DROP TRIGGER refusal ON {table}; DROP FUNCTION refuse()"
         connection.exec_driver_sql(drop)

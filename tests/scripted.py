@@ -15,7 +15,7 @@ import msgspec
 from click.testing import Result
 from flask import Flask
 from flask.testing import FlaskClient
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 
 from flask_paycheckout import Pay, PayCheckout, Receive
 from flask_paycheckout.rounds.reconcile import ReconcileReport
@@ -138,6 +138,10 @@ class Shop:
         return runtime
 
     @property
+    def engine(self) -> Engine:
+        return self.runtime.engine()
+
+    @property
     def browser(self) -> FlaskClient:
         return self.app.test_client()
 
@@ -179,7 +183,7 @@ class Shop:
 
     def executes(self, statement: Any, values: Any = None) -> None:
         """Run a statement behind the extension's back."""
-        with self.runtime.engine().begin() as connection:
+        with self.engine.begin() as connection:
             connection.execute(statement, values)
 
     def changes(self, checkout_id: str, **columns: Any) -> None:
@@ -190,7 +194,7 @@ class Shop:
     def stores_like(self, checkout_id: str, rows: Iterable[dict[str, Any]]) -> None:
         """Store more checkouts, each like this one but for some columns."""
         table = self.runtime.models.checkouts
-        with self.runtime.engine().begin() as connection:
+        with self.engine.begin() as connection:
             like = table.select().where(table.c.checkout_id == checkout_id)
             row = dict(connection.execute(like).mappings().one()) | {"current_order_id": None}
             del row["id"]

@@ -12,11 +12,10 @@ from sqlalchemy import event
 
 from flask_paycheckout import Pay, TooManyAttempts
 from flask_paycheckout.client import Invalid
-from flask_paycheckout.security.signed_links import STATUS
 from flask_paycheckout.service.calls import NotAsked
 from tests.races.crowds import crowd
 from tests.scripted import Shop, refusal
-from tests.views.pages import presses_pay
+from tests.views.pages import opens, presses_pay
 from tests.views.test_headless import pays
 
 pytestmark = pytest.mark.on_each_database
@@ -29,11 +28,9 @@ def statements(shop: Shop) -> Iterator[list[str]]:
     def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
         seen.append(statement)
 
-    with shop.app.app_context():
-        engine = shop.db.engine
-    event.listen(engine, "before_cursor_execute", note)
+    event.listen(shop.engine, "before_cursor_execute", note)
     yield seen
-    event.remove(engine, "before_cursor_execute", note)
+    event.remove(shop.engine, "before_cursor_execute", note)
 
 
 def has_attempts(shop: Shop, number: int, status: str = "abandoned", **columns: object) -> None:
@@ -45,10 +42,6 @@ def has_attempts(shop: Shop, number: int, status: str = "abandoned", **columns: 
     shop.changes(first, current_order_id=None)
     shop.stores_like(first, rows)
     shop.executes(table.delete().where(table.c.checkout_id == first))
-
-
-def page(shop: Shop, tail: str = "") -> str:
-    return f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, 'o-1')}{tail}"
 
 
 # The status page
@@ -64,21 +57,21 @@ def test_a_visit_reads_three_attempts_at_most_and_asks_the_database_little(
         # News of each, which costs more than none.
         shop.service.says(f"chk-old-{number}", "processing")
     with statements(shop) as seen:
-        assert shop.browser.get(page(shop, tail)).status_code == 200
+        assert opens(shop, suffix=tail).status_code == 200
     assert shop.service.reads == [f"chk-old-{attempts - back}" for back in (1, 2, 3)]
     assert len(seen) <= 30, "\n".join(seen)
     shop.service.reads.clear()
     with statements(shop) as seen:
-        assert shop.browser.get(page(shop, tail)).status_code == 200
+        assert opens(shop, suffix=tail).status_code == 200
     assert shop.service.reads == []
     assert len(seen) <= 3
 
 
 def test_an_order_without_a_long_history_is_one_statement(shop: Shop) -> None:
     shop.starts()
-    shop.browser.get(page(shop, "/status"))
+    opens(shop, suffix="/status")
     with statements(shop) as seen:
-        shop.browser.get(page(shop, "/status"))
+        opens(shop, suffix="/status")
     assert len(seen) == 1
 
 
@@ -86,16 +79,16 @@ def test_an_order_without_a_long_history_is_one_statement(shop: Shop) -> None:
 def test_what_an_old_attempt_brought_decides_though_it_is_not_read(shop: Shop, status: str) -> None:
     has_attempts(shop, 10)
     shop.changes("chk-old-0", status=status, next_read_at=None)
-    assert shop.browser.get(page(shop, "/status")).get_json()["status"] == status
+    assert opens(shop, suffix="/status").get_json()["status"] == status
     assert ("chk-old-0" in shop.service.reads) is False
 
 
 def test_older_attempts_are_left_to_reconcile(shop: Shop) -> None:
     has_attempts(shop, 10)
     shop.service.says("chk-old-0", "completed")
-    assert shop.browser.get(page(shop, "/status")).get_json()["status"] == "abandoned"
+    assert opens(shop, suffix="/status").get_json()["status"] == "abandoned"
     shop.reconciles()
-    assert shop.browser.get(page(shop, "/status")).get_json()["status"] == "paid"
+    assert opens(shop, suffix="/status").get_json()["status"] == "paid"
 
 
 # Start
@@ -143,7 +136,7 @@ def test_a_customer_of_an_order_with_too_many_pages_is_told_kindly(shop: Shop) -
     assert (told.status_code, told.headers["Retry-After"]) == (429, "300")
     assert "in about 5 minutes" in told.text
     assert pays(shop).get_json()["code"] == "too_many_attempts"
-    assert "Many payment pages are open for this order" in shop.browser.get(page(shop)).text
+    assert "Many payment pages are open for this order" in opens(shop).text
     assert shop.service.created[1:] == []
 
 

@@ -68,8 +68,7 @@ def test_watching_survives_a_round_that_breaks(shop: Shop) -> None:
                 return
             raise OperationalError(statement, None, Exception("server closed the connection"))
 
-    with shop.app.app_context():
-        event.listen(shop.db.engine, "before_cursor_execute", look)
+    event.listen(shop.engine, "before_cursor_execute", look)
     ran = runs(shop, "reconcile", "--watch", "--interval", "0.1")
     assert ran.exit_code == 0
     assert f"{AT} round failed, trying again in 0.1 s: OperationalError" in ran.output

@@ -257,8 +257,7 @@ def test_named_accounts_have_their_label_without_any_row(open_shop: OpenShop) ->
 def test_a_scrape_reads_indexes_a_bounded_number_of_times(open_shop: OpenShop) -> None:
     shop = measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN))
     has_attempts(shop, 2000)
-    with shop.app.app_context():
-        engine = shop.db.engine
+    engine = shop.engine
     with engine.begin() as connection:
         connection.execute(text("ANALYZE"))
     with statements(shop) as seen:
@@ -292,9 +291,7 @@ def test_a_database_that_is_down_is_a_gauge_and_counters_go_on(
     measured: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop = measured
-    with shop.app.app_context():
-        engine = shop.db.engine
-
+    engine = shop.engine
     away = [True]
 
     def refuses(*_: object) -> None:

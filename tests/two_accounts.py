@@ -88,7 +88,7 @@ class Signatures(httpx.BaseTransport):
         assert self.wrong == []
         stored: dict[str, str] = {}
         models = shop.runtime.models
-        with shop.app.app_context(), shop.db.engine.connect() as connection:
+        with shop.engine.connect() as connection:
             for row in connection.execute(models.checkouts.select()).mappings():
                 assert row["account"] == account_of(row["order_id"]), "account_of was asked once, at the start"
                 stored[row["checkout_id"]] = row["account"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 from flask import Flask
-from sqlalchemy import Column, Engine, String, Table, event, text
+from sqlalchemy import Column, String, Table, event, text
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import (
@@ -106,12 +106,6 @@ class World(Shop):
         for signal in _SIGNALS:
             for who in ("stock", OUTSIDE, "books"):
                 signal.connect(self._receiver(who, signal.name), sender=app, weak=False)
-
-    @property
-    def engine(self) -> Engine:
-        with self.app.app_context():
-            engine: Engine = self.db.engine
-            return engine
 
     def opens(self) -> None:
         if self.engine.dialect.name == "sqlite":

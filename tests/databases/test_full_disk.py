@@ -58,7 +58,7 @@ def fill(disk: Path) -> Path:
 
 
 def test_postgresql_on_a_full_disk(open_shop: OpenShop, postgres_server: str) -> None:
-    admin = open_shop("admin", SQLALCHEMY_DATABASE_URI=as_driver(postgres_server)).runtime.engine()
+    admin = open_shop("admin", SQLALCHEMY_DATABASE_URI=as_driver(postgres_server)).engine
     admin = admin.execution_options(isolation_level="AUTOCOMMIT")
     with small_disk() as disk:
         data = disk / "tables"

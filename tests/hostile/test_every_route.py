@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from flask_paycheckout.security.signed_links import ERASE, PAY, PAYOUT, REFUND, REQUEST, REQUEST_FORM, RESOLVE, STATUS
 from tests.chance import seed_of, soak_count, stream
 from tests.checkouts.test_requests import asks
-from tests.hostile.test_webhook import shop
+from tests.hostile.test_webhook import shop, stored
 from tests.payouts.claiming import FORM
 from tests.payouts.shop import pays_out, refunds
 from tests.scripted import SAME_SITE, Shop
@@ -23,7 +23,7 @@ __all__ = ["shop"]
 pytestmark = pytest.mark.slow("generated requests")
 
 #: `SOAK_COUNT` sends another number.
-EACH = 2_000
+EACH = 1_000
 ORDERS, CHECKOUTS = [f"o-{number}" for number in range(1, 6)], [f"chk-{number}" for number in range(1, 6)]
 LISTED = {"account": ["*", ""], "status": ["held", "sent"], "kind": ["refund"], "after": ["2"], "search": ORDERS}
 MONTH = {"month": ["2026-01"], "from": ["2026-01-01"], "to": ["2026-02-01"], "account": ["*", ""]}
@@ -77,12 +77,6 @@ HEADERS = {
     "Host": ("shop.example", "evil.example", "shop.example:x", "[::1", "a b"),
 }
 BODIES = (b"", b"[]", b"{", b"[" * 50_000, b'{"amount": NaN, "why": 7}', b"\xff\xfe", b"--x\r\n", b"x" * 70_000)
-
-
-def stored(shop: Shop) -> Any:
-    """Every row of the extension's tables."""
-    with shop.app.app_context(), shop.db.engine.connect() as connection:
-        return [connection.execute(table.select()).all() for table in shop.db.metadata.sorted_tables]
 
 
 def draw(shop: Shop, chance: Random, *, links: bool) -> dict[str, Any]:

@@ -46,6 +46,6 @@ class Writer:
 def counts(shop: Shop, order_id: str) -> dict[str, int]:
     """How many committed rows each receiver left for an order or a payout."""
     table = _table(shop)
-    with shop.runtime.engine().connect() as connection:
+    with shop.engine.connect() as connection:
         rows = connection.execute(select(table.c.who).where(table.c.order_id == order_id)).scalars()
         return dict(Counter(rows))

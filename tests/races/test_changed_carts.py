@@ -50,7 +50,7 @@ def test_a_cart_that_changes_while_it_is_settled(carts: Carts, values: dict[str,
         carts.shop.reconciles()
         carts.nothing_is_shipped_unpaid()
 
-    assert every_interleaving(carts.shop.runtime.engine(), begin, check, preemptions=None) > 2
+    assert every_interleaving(carts.shop.engine, begin, check, preemptions=None) > 2
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"])
@@ -71,7 +71,7 @@ def test_a_cart_that_changes_under_a_stricter_isolation_level(
         carts.fill()
         return {"settles": carts.settle, "changes": changes}
 
-    engine = carts.shop.runtime.engine()
+    engine = carts.shop.engine
     with carts.receiving():
         assert every_interleaving(engine, begin, carts.nothing_is_shipped_unpaid, preemptions=None) > 2
 
@@ -82,4 +82,4 @@ def test_a_cart_that_is_settled_twice_and_changed(carts: Carts) -> None:
         carts.fill()
         return {"one": carts.settle, "other": carts.settle, "changes": lambda: carts.change(total="198.00")}
 
-    assert every_interleaving(carts.shop.runtime.engine(), begin, carts.nothing_is_shipped_unpaid, preemptions=1) > 2
+    assert every_interleaving(carts.shop.engine, begin, carts.nothing_is_shipped_unpaid, preemptions=1) > 2

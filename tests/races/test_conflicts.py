@@ -33,7 +33,7 @@ def test_settled_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
         pages.open_two("completed")
         return pages.settled_at_once()
 
-    engine = strict_shop.runtime.engine()
+    engine = strict_shop.engine
     assert every_interleaving(engine, begin, pages.one_is_paid_and_one_held, preemptions=1) > 5
 
 
@@ -53,7 +53,7 @@ def test_started_and_settled_at_once_where_conflicts_are_errors(strict_shop: Sho
         assert pages.attempts()[1].status == "paid"
         assert pages.told() == ["order_paid"]
 
-    assert every_interleaving(strict_shop.runtime.engine(), begin, check, preemptions=1) > 5
+    assert every_interleaving(strict_shop.engine, begin, check, preemptions=1) > 5
 
 
 def test_read_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
@@ -69,7 +69,7 @@ def test_read_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
         assert pages.attempts()[0].status == "pending"
         assert pages.attempts()[0].failed_reads == 0
 
-    assert every_interleaving(strict_shop.runtime.engine(), begin, check, preemptions=1) > 5
+    assert every_interleaving(strict_shop.engine, begin, check, preemptions=1) > 5
 
 
 def test_reconciled_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
@@ -84,7 +84,7 @@ def test_reconciled_at_once_where_conflicts_are_errors(strict_shop: Shop) -> Non
         strict_shop.reconciles()
         pages.one_is_paid_and_one_held()
 
-    assert every_interleaving(strict_shop.runtime.engine(), begin, check, preemptions=1) > 5
+    assert every_interleaving(strict_shop.engine, begin, check, preemptions=1) > 5
 
 
 def waits(looking: Connection) -> bool:
@@ -100,7 +100,7 @@ def test_a_settle_that_a_deadlock_ended_is_done_anew(open_shop: OpenShop, new_da
     pages = Pages(shop)
     first, second = pages.open_two("failed")
     lock = text("SELECT id FROM paycheckout_checkout WHERE checkout_id = :checkout_id FOR UPDATE")
-    engine = shop.runtime.engine()
+    engine = shop.engine
     with engine.connect() as other, engine.connect() as looking, ThreadPoolExecutor(1) as pool:
         other.execute(text("SET deadlock_timeout = '60s'"))
         other.execute(lock, {"checkout_id": second})

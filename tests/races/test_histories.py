@@ -78,7 +78,7 @@ class Histories:
 
     def events(self, order_id: str) -> list[Any]:
         table = self.shop.runtime.models.events
-        with self.shop.runtime.engine().connect() as connection:
+        with self.shop.engine.connect() as connection:
             return list(connection.execute(select(table).where(table.c.order_id == order_id).order_by(table.c.id)))
 
     def _surviving(self, act: Callable[[], Any]) -> Any:
@@ -123,7 +123,7 @@ class Histories:
         table = self.shop.db.metadata.tables["effect"]
         events = self.events(order_id)
         written = select(table.c.who).where(table.c.order_id == order_id).order_by(table.c.id)
-        with self.shop.runtime.engine().connect() as connection:
+        with self.shop.engine.connect() as connection:
             rows = [row.split() for row in connection.execute(written).scalars()]
         for name in _RECEIVERS:
             heard = [event_id for who, event_id in rows if who == name]

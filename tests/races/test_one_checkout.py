@@ -10,6 +10,7 @@ from flask_paycheckout import Pay, order_paid
 from tests.races.crowds import crowd
 from tests.races.effects import Writer, counts
 from tests.scripted import Shop
+from tests.views.pages import opens
 
 pytestmark = pytest.mark.on_each_database
 
@@ -24,11 +25,9 @@ def shop(shop: Shop) -> Iterator[Shop]:
 
 def ways_to_the_news(shop: Shop, order_id: str, checkout_id: str) -> list[Callable[[], object]]:
     """The four ways in which a payment is found; each gives what a caller may see."""
-    with shop.app.app_context():
-        status_url = shop.paycheckout.status_url(order_id) + "/status"
     return [
         lambda: shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code,
-        lambda: shop.browser.get(status_url).status_code,
+        lambda: opens(shop, order_id, "/status").status_code,
         lambda: shop.reconciles().failed,
         lambda: shop.settles(checkout_id).status,
     ]

@@ -69,7 +69,7 @@ def test_two_parts_that_come_at_once(shop: Shop, pages: PartPages, second: str, 
         assert pages.told().count("order_paid") == states.count("paid")
         assert (pages.rest()[1] == 0) == ("paid" in states)
 
-    assert every_interleaving(shop.runtime.engine(), begin, check) > 5
+    assert every_interleaving(shop.engine, begin, check) > 5
     assert ends == expected
 
 
@@ -97,7 +97,7 @@ def test_a_part_that_is_refunded_while_the_rest(shop: Shop, pages: PartPages, he
         ends.add((second, paid, left))
         assert pages.told().count("order_paid") == (second == "paid")
 
-    assert every_interleaving(shop.runtime.engine(), begin, check) > 5
+    assert every_interleaving(shop.engine, begin, check) > 5
     assert ends == {("paid", Decimal("11.50"), 0), ("part", Decimal("11.50"), Decimal("1.00"))}
 
 
@@ -115,7 +115,7 @@ def test_two_payments_that_two_persons_accept_at_once(
         assert sorted(pages.states()) == end
         assert pages.told().count("order_paid") == end.count("paid")
 
-    assert every_interleaving(shop.runtime.engine(), begin, check, preemptions=1) > 5
+    assert every_interleaving(shop.engine, begin, check, preemptions=1) > 5
 
 
 def test_a_part_that_a_person_accepts_while_another_comes(shop: Shop, pages: PartPages) -> None:
@@ -136,7 +136,7 @@ def test_a_part_that_a_person_accepts_while_another_comes(shop: Shop, pages: Par
         ends.add(tuple(pages.states()))
         assert pages.told().count("order_paid") == pages.states().count("paid")
 
-    assert every_interleaving(shop.runtime.engine(), begin, check) > 5
+    assert every_interleaving(shop.engine, begin, check) > 5
     assert ends == {("part", "held"), ("held", "paid")}
 
 
@@ -170,7 +170,7 @@ def test_a_cart_that_changes_while_its_last_part_comes(carts: Carts, total: str)
         else:
             assert (cart.total, carts.checkout.status, cart.shipped) == ("20.00", "part", None)
 
-    assert every_interleaving(shop.runtime.engine(), begin, check) > 2
+    assert every_interleaving(shop.engine, begin, check) > 2
 
 
 def test_a_total_that_comes_down_while_a_part_is_refunded(carts: Carts) -> None:
@@ -188,7 +188,7 @@ def test_a_total_that_comes_down_while_a_part_is_refunded(carts: Carts) -> None:
         cart, checkout = carts.cart, carts.checkout
         ends.add((checkout.status, cart.state, cart.shipped, checkout.excess))
 
-    assert every_interleaving(shop.runtime.engine(), begin, check, preemptions=1) > 5
+    assert every_interleaving(shop.engine, begin, check, preemptions=1) > 5
     assert ends == {("paid", "paid", "7.50", "-1.00"), ("part", "open", None, None)}
 
 
@@ -209,7 +209,7 @@ def test_a_cart_that_changes_while_a_person_accepts_its_payment(carts: Carts) ->
         shop.reconciles()
         ends.add((carts.checkout.status, carts.cart.total, carts.cart.state, carts.cart.shipped))
 
-    assert every_interleaving(shop.runtime.engine(), begin, check) > 2
+    assert every_interleaving(shop.engine, begin, check) > 2
     assert ends == {("paid", "7.50", "paid", "7.50")}
 
 
@@ -234,5 +234,5 @@ def test_a_request_that_is_withdrawn_while_it_is_paid(shop: Shop) -> None:
         [attempt] = shop.attempts(made[-1].order_id)
         ends.add((attempt.status, shop.runtime.requests.require(made[-1].reference).withdrawn_at is not None))
 
-    assert every_interleaving(shop.runtime.engine(), begin, check) > 2
+    assert every_interleaving(shop.engine, begin, check) > 2
     assert ends == {("paid", False), ("held", True)}

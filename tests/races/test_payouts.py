@@ -113,7 +113,7 @@ def test_processes_that_approve_at_the_daily_limit_send_what_fits_and_never_more
         pays_out(shop, reference, amount, approve=True, account="")
     payers([f"approve {reference}" for reference in references])
     table = shop.runtime.models.days
-    with shop.app.app_context(), shop.db.engine.connect() as connection:
+    with shop.engine.connect() as connection:
         days = [Decimal(day.amount) for day in connection.execute(select(table).order_by(table.c.day))]
     sent = sum(one.amount for one in books.paid)
     # A run that goes on past midnight has two days.

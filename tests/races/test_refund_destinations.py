@@ -119,5 +119,5 @@ def test_a_refund_goes_only_where_the_approver_saw_it_going(
         refund.ask_anew()
         return {f"{place}": partial(act, refund) for place, act in enumerate(doing)}
 
-    assert every_interleaving(shop.runtime.engine(), begin, refund.check, preemptions=1) > 5
+    assert every_interleaving(shop.engine, begin, refund.check, preemptions=1) > 5
     assert refund.ends >= ends, "both orders of what matters were among them"

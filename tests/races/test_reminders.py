@@ -55,7 +55,7 @@ def test_two_hosts_store_one_reminder(late: Late) -> None:
     def check() -> None:
         assert "payment_reminder" in late.told()
 
-    assert every_interleaving(late.shop.runtime.engine(), begin, check) > 5
+    assert every_interleaving(late.shop.engine, begin, check) > 5
 
 
 def test_no_reminder_is_delivered_after_the_payment(late: Late) -> None:
@@ -74,5 +74,5 @@ def test_no_reminder_is_delivered_after_the_payment(late: Late) -> None:
         assert told.get("payment_reminder", False) is False
         stored.add("payment_reminder" in told)
 
-    assert every_interleaving(late.shop.runtime.engine(), begin, check) > 5
+    assert every_interleaving(late.shop.engine, begin, check) > 5
     assert stored == {True, False}

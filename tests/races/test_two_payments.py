@@ -32,7 +32,7 @@ def test_settled_at_once(shop: Shop, pages: Pages) -> None:
         pages.one_is_paid_and_one_held()
         winners.add(pages.winner())
 
-    assert every_interleaving(shop.runtime.engine(), begin, check, preemptions=None) > 5
+    assert every_interleaving(shop.engine, begin, check, preemptions=None) > 5
     assert winners == {0, 1}, "both orders of arrival were among them"
 
 
@@ -50,7 +50,7 @@ def test_found_by_a_webhook_and_by_reconcile_at_once(shop: Shop, pages: Pages) -
         pages.one_is_paid_and_one_held()
         winners.add(pages.winner())
 
-    assert every_interleaving(shop.runtime.engine(), begin, check) > 20
+    assert every_interleaving(shop.engine, begin, check) > 20
     assert winners == {0, 1}, "both orders of arrival were among them"
 
 
@@ -69,7 +69,7 @@ def test_a_payment_that_is_accepted_while_another_arrives_pays_no_order_twice(sh
         assert [first.paid_order_id, second.paid_order_id].count(pages.order_id) == 1
         assert pages.told().count("order_paid") == 1
 
-    assert every_interleaving(shop.runtime.engine(), begin, check) > 5
+    assert every_interleaving(shop.engine, begin, check) > 5
 
 
 def test_the_last_two_hopes_that_end_at_once_are_told_of_once(shop: Shop, pages: Pages) -> None:
@@ -85,7 +85,7 @@ def test_the_last_two_hopes_that_end_at_once_are_told_of_once(shop: Shop, pages:
         assert pages.states() == ["abandoned"] * 2
         assert pages.told() == ["order_abandoned", "order_pending", "order_pending"]
 
-    assert every_interleaving(shop.runtime.engine(), begin, check) > 5
+    assert every_interleaving(shop.engine, begin, check) > 5
 
 
 def test_a_page_that_is_made_while_an_older_one_is_paid_never_stops_the_payment(shop: Shop, pages: Pages) -> None:
@@ -108,5 +108,5 @@ def test_a_page_that_is_made_while_an_older_one_is_paid_never_stops_the_payment(
         assert len(third) == (pages.order_id not in refused)
         assert pages.told() == ["order_paid"]
 
-    assert every_interleaving(shop.runtime.engine(), begin, check) > 5
+    assert every_interleaving(shop.engine, begin, check) > 5
     assert refused

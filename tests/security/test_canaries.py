@@ -27,11 +27,11 @@ from flask_paycheckout.client import (
     PayoutBank,
 )
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.security.signed_links import PAY
 from flask_paycheckout.totals import Pay
 from tests.client.wire import refusal
 from tests.conftest import OpenShop
-from tests.scripted import BASE_URL, SAME_SITE, Shop, make_app
+from tests.scripted import BASE_URL, Shop, make_app
+from tests.views.pages import presses_pay
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
 
@@ -283,9 +283,9 @@ def test_no_page_command_or_log_of_a_shop_shows_a_secret(
     checkout_id = shop.starts()
     monkeypatch.setattr(type(shop.service), "__call__", lambda service, request: echo(status)(request))
     shown = [repr(shop.paycheckout), repr(shop.runtime), repr(shop.attempts()), repr(shop.events())]
-    webhook, token = f"/paycheckout/webhook/{canaries.webhook_secret}", shop.runtime.signed_links.sign(PAY, "o-2")
+    webhook = f"/paycheckout/webhook/{canaries.webhook_secret}"
     pages = [
-        shop.browser.post(f"/paycheckout/orders/{token}/checkout", headers=SAME_SITE),
+        presses_pay(shop, "o-2"),
         shop.browser.post(webhook, json={"orderId": checkout_id}),
         shop.browser.post(webhook, data=b"{"),
     ]
@@ -336,13 +336,7 @@ def test_a_database_that_refuses_a_checkout_does_not_show_its_page(
     sabotage: str, canaries: Canaries, open_shop: OpenShop, logged: Everything
 ) -> None:
     shop = open_secret_shop(open_shop, canaries)
-    shop.service.meanwhile = lambda: sabotage_once(shop, sabotage)
-    page = shop.browser.post(
-        f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, 'o-1')}/checkout", headers=SAME_SITE
-    )
+    shop.service.meanwhile = lambda: shop.executes(text(sabotage))
+    page = presses_pay(shop)
     assert page.status_code >= 500
     assert found_in(canaries, f"{page.headers} {page.text} {logged.text}") == []
-
-
-def sabotage_once(shop: Shop, sabotage: str) -> None:
-    shop.executes(text(sabotage))
