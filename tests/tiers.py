@@ -11,10 +11,10 @@ from typing import Literal
 
 import pytest
 
-#: Folders of attacks.
-FOLDERS = {
-    *("availability", "benchmarks", "browser", "celery", "crash", "databases", "faults", "races", "soak", "states"),
-}
+#: Folders of attacks, those with the longest tests first.
+FOLDERS = (
+    *("crash", "states", "databases", "races", "availability", "celery", "browser", "faults", "soak", "benchmarks"),
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,21 +34,21 @@ def is_whole(config: pytest.Config) -> bool:
     return [Path(argument).resolve() for argument in config.args] == folders
 
 
-def is_in_attack(config: pytest.Config, path: Path) -> bool:
-    """Whether a file or folder is an attack or a part of one."""
+def attack(config: pytest.Config, path: Path) -> str | None:
+    """The folder of an attack in which a file or folder is; None for usual ones."""
     below = path.relative_to(config.rootpath).parts if path.is_relative_to(config.rootpath) else ()
-    return len(below) > 1 and below[0] == "tests" and below[1] in FOLDERS
+    return below[1] if len(below) > 1 and below[0] == "tests" and below[1] in FOLDERS else None
 
 
 def is_attack(item: pytest.Item) -> bool:
     values = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
     on_postgresql = "postgresql" in values or "postgres_server" in getattr(item, "fixturenames", ())
-    return on_postgresql or is_in_attack(item.config, item.path) or item.get_closest_marker("slow") is not None
+    return on_postgresql or bool(attack(item.config, item.path)) or item.get_closest_marker("slow") is not None
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Literal[True] | None:
     """Leave the attacks' folders unread, which saves their imports."""
-    unread = config.option.tier == "usual" and is_whole(config) and is_in_attack(config, collection_path)
+    unread = config.option.tier == "usual" and is_whole(config) and attack(config, collection_path)
     return True if unread else None
 
 
@@ -65,13 +65,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_begin_with_the_longest(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let no worker begin with a long attack when the others are through; otherwise the order stays as it is."""
-    items.sort(key=lambda item: not is_in_attack(config, item.path))
+    """Let each worker of xdist begin with its share of the attacks, the longest first: it gets a piece of the list."""
+    workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
+    folders = [(attack(config, item.path), item) for item in items]
+    attacks = [item for folder in FOLDERS for its, item in folders if its == folder]
+    others = [item for its, item in folders if its is None]
+    ends = [len(others) * number // workers for number in range(workers + 1)]
+    items[:] = [
+        item
+        for number in range(workers)
+        for item in (*attacks[number::workers], *others[ends[number] : ends[number + 1]])
+    ]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if config.option.tier == "usual" and is_whole(config):
         terminalreporter.write_line("Left out: crashes, races, failing databases, PostgreSQL, browsers, and the like.")
-        terminalreporter.write_line(
-            "Everything: python -m pytest --all. Only what was left out: python -m pytest --rest"
-        )
+        terminalreporter.write_line("Everything: python -m pytest --all. Only what was left: python -m pytest --rest")
