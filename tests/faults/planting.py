@@ -69,19 +69,12 @@ class Never(Edit):
     """An `if` whose condition names this never holds."""
 
     named: str
-    holds = False
 
     def change(self, node: Any) -> int:
         found = [inner for inner in ast.walk(node) if isinstance(inner, ast.If) and self.named in _names(inner.test)]
         for inner in found:
-            inner.test = ast.Constant(self.holds)
+            inner.test = ast.Constant(value=False)
         return len(found)
-
-
-class Always(Never):
-    """An `if` whose condition names this holds whatever it says."""
-
-    holds = True
 
 
 @dataclass(frozen=True)

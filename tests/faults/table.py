@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.faults.planting import After, Always, Before, Drop, Edit, First, InTemplate, Never, Said, Swap, Value
+from tests.faults.planting import After, Before, Drop, Edit, First, InTemplate, Never, Said, Swap, Value
 
 #: The test that notices a fault, below `tests/` and with its parameters where one case is enough; then the edits.
 Planted = tuple[str, *tuple[Edit, ...]]
@@ -503,7 +503,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "webhooks of one checkout read side by side": (
             "service/test_single_flight.py::test_webhooks_pile_up_no_reads_while_the_service_is_slow",
-            Always("checkouts.webhooks:Webhooks.receive", "free"),
+            Swap("checkouts.webhooks:Webhooks.receive", "free", "True"),
         ),
         "visits of one order read side by side": (
             "service/test_single_flight.py::test_visits_pile_up_no_reads_while_the_service_is_slow",
@@ -1597,7 +1597,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "each look of an hour is stored": (
             f"{_DUTIES}::test_a_look_is_recorded_once_an_hour_and_the_next_one_is_one_read[sqlite]",
-            Always("database.deeds:record_look", "connection"),
+            Swap(
+                "database.deeds:record_look",
+                "connection.execute(select(c.id).where(c.at >= hour, *same).limit(1)).first()",
+                "None",
+            ),
         ),
         "a look that cannot be recorded hides the page": (
             f"{_DUTIES}::test_a_look_that_cannot_be_recorded_hides_no_page",

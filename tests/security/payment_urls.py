@@ -35,10 +35,9 @@ _SCHEMES = (
     *("://pay.example", "//pay.example", "/\\pay.example", "/", "", "pay.example", "/checkout/1"),
 )
 
-_USERS = tuple(
-    f"https://{user}{host}"
-    for user in ("pay.example@", "@", "a:b@", "pay.example%40", "pay.example\\@")
-    for host in ("evil.example/", "evil.example:443/", "[::1]/", "pay.example/")
+_USERS = (
+    *(f"https://{user}evil.example/" for user in ("pay.example@", "@", "a:b@", "pay.example%40", "pay.example\\@")),
+    *(f"https://pay.example@{host}" for host in ("evil.example:443/", "[::1]/", "pay.example/")),
 )
 
 # Written into a URL at different places: browsers drop, mend or stop at many of these.
@@ -50,8 +49,8 @@ _CHARACTERS = (
 )
 
 _PLACES = (
-    "https:{}//evil.example/",
     "https://pay.example{}.evil.example/",
+    "https:{}//evil.example/",
     "https://pay.example/{}x",
     "{}https://evil.example/",
 )
@@ -86,7 +85,8 @@ TRICKS = tuple(
         (
             *_SCHEMES,
             *_USERS,
-            *(place.format(character) for place in _PLACES for character in _CHARACTERS),
+            *(_PLACES[0].format(character) for character in _CHARACTERS),
+            *(place.format(character) for place in _PLACES[1:] for character in ("\r\n", *"\t\x00 ")),
             *(f"https://{host}/1" for host in _HOSTS),
             *(f"http://{host}/1" for host in _HOSTS),
             *_HEADERS,
