@@ -18,9 +18,9 @@ and in a template `{{ paycheckout_button(order.id) }}`. Keep `flask paycheckout 
 shop.
 
 A checkout is one attempt at paying an order. It is `created`, `pending`, `part`, `paid`, `held`, `rejected` or
-`abandoned`. Only a fresh read of the deposit changes its state; a webhook merely causes such a read, and reconcile finds
-every payment without it. Money is `Decimal`, `int` or `str`, never a float; times are aware UTC, and durations in the
-configuration are seconds.
+`abandoned`. Only a fresh read of the deposit changes its state; a webhook merely causes such a read, and reconcile
+finds every payment without it. Money is `Decimal`, `int` or `str`, never a float; times are aware UTC, and durations in
+the configuration are seconds.
 
 Read on with `python -m pydoc`:
 
