@@ -127,7 +127,7 @@ class PayCheckout:
         self._add_commands(app)
         note_new_app()
 
-    # What the shop registers
+    # Functions that the shop registers
 
     def order_total(self, callback: PriceOrder) -> PriceOrder:
         """Register the function that says what an order costs now; None means: not payable.
@@ -540,7 +540,7 @@ class PayCheckout:
         access_token = concealed(access_token)
         return runtime().for_writing("send_payouts()").payout_sender.run(access_token)[0]
 
-    # What is stored about persons
+    # Data about persons
 
     def erase(self, order_id: str, *, by: str, why: str) -> Erased:
         """Erase what is stored about the persons of an order; amounts, times, states and the books stay.

@@ -30,7 +30,7 @@ from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.calls import RECIPIENT, Service
 from flask_paycheckout.text import plain, visible
 
-# What nobody typed: times, states, amounts, ids, and the names of staff.
+# The facts in a history that nobody typed: times, states, amounts, ids, and the names of staff.
 _FACTS = frozenset(
     {"at", "what", "to", "rule", "by", "total", "counts", "replaces", "replaced", "via", "deposit", "reason"}
     | {"compared", "revision", "result", "missed", "received", "fee", "disbursement_id"}
@@ -42,7 +42,7 @@ _MOST_IN_PAGE = 100
 
 @dataclass(frozen=True)
 class Erased:
-    """What an erasure did; of a dry run what it would have done."""
+    """The result of an erasure; for a dry run, the result that it would have had."""
 
     order_id: str
     checkouts: int
@@ -55,7 +55,7 @@ class Erased:
     """The number of recipients that were deleted at the service."""
 
     kept: Mapping[str, str] = field(default_factory=dict)
-    """What could not go yet, with the reason; it goes with a later call."""
+    """The records that could not be erased yet, with the reasons; a later call erases them."""
 
     dry_run: bool = False
 
@@ -184,7 +184,7 @@ def _columns(payout: PayoutMixin, holding: bool) -> dict[str, Any]:
     values: dict[str, Any] = {"note": None, "changes": payout.changes + 1}
     if payout.destination is not None:
         values["destination"] = _ERASED
-    # Of a recipient whom the shop has named there is only an id.
+    # A recipient whom the shop has named is stored as an id only.
     is_shops = payout.to_kind == "recipient" and not payout.is_claimed
     return values if holding or is_shops else values | {"to_details": None}
 

@@ -219,7 +219,7 @@ class Books:
         return timedelta(seconds=float(self._value(_OLDEST_WRITE) or 0))
 
     def _pages(self, period: Period) -> Iterator[list[Line]]:
-        # Of the same moment in the order in which they were stored.
+        # Bookings of the same moment come in the order in which they were stored.
         rows = select(self.parts.models.bookings).where(*self._within(replace(period, start=None)))
         # A booking that cannot be read keeps no other one from being read.
         unreadable: list[int] = []

@@ -54,7 +54,7 @@ _SILENT = 5
 _RECENT = 400
 # The time after which a person decides about a part whose rest nobody has paid.
 _UNFINISHED = timedelta(days=7)
-# What stands still while calls of an operation fail, and the name of many such calls.
+# The effect of failing calls, by operation, and the name of many such calls.
 _WORDS = {
     START: ("nobody can start a payment", "starts"),
     CLAIM: ("no customer can say where a refund goes", "claims"),
@@ -246,7 +246,7 @@ def late_reads(look: Look) -> Iterator[Alarm]:
     yield from _checkouts(look, [late], "next_read_at", what, RECONCILE, calls=True)
 
 
-# What a person decides
+# Decisions of people
 
 
 @alarm(Severity.TODAY)

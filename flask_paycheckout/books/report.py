@@ -17,7 +17,7 @@ from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.text import moment_text, plain, table_lines, visible
 
-# What the text lists; JSON has more.
+# The most examples and accounts that the text lists; JSON has more.
 _EXAMPLES, _ACCOUNTS = 10, 100
 
 

@@ -61,7 +61,7 @@ class DueRound(Generic[Result]):
         self._settles = settles
         self._reading_of = reading
         self._settle = settle
-        # Whose turn it is to claim comes first; accounts of which nothing is left have none.
+        # The account whose turn it is to claim comes first; an account of which nothing is left has none.
         self._turns = deque(due_reads.due_accounts(clock()))
         self._left = sys.maxsize if limit is None else limit
         self._count_due()
@@ -155,7 +155,7 @@ class DueRound(Generic[Result]):
         except Empty:
             if self._awaited is None:
                 self._awaited = set(self._reading)
-            # So long as a slow answer holds up the round, the others need not wait for the next one.
+            # While a slow answer holds up the round, the other accounts need not wait for the next one.
             if not self._awaited.isdisjoint(self._reading):
                 self._renew()
             return None

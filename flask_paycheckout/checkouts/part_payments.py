@@ -100,7 +100,7 @@ class PartPayments:
             reason = Reason.EXCESS if excess > 0 else None
             compared = [f"order_total now: {total}, parts: {balance.paid:f}"]
             entry = line(now, Entry.MOVED, to=to, rule=evidence, reason=reason, compared=compared)
-            # Whatever became of this part alone: now it stands for the whole order.
+            # Earlier notes about this part alone are cleared: now it stands for the whole order.
             values = {"payback": None, "problem": None, "problem_since": None, "failed_reads": 0}
             return Move(to, entry, reason, values=values, rest=rest, excess=excess)
 

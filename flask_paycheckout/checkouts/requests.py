@@ -187,7 +187,7 @@ class PaymentRequests(StateTable[RequestMixin]):
                 self.add(total, title, note, expires, account, by, reference)
                 session.commit()
             except IntegrityError:
-                # The same form, sent twice.
+                # The form was sent twice.
                 session.rollback()
                 if self.find(reference) is None:
                     raise

@@ -141,7 +141,7 @@ class OutcomeUnknown(TransportFailed):
 
     @property
     def reference(self) -> str | None:
-        """What to look it up by, when the call had one; the first of `references`."""
+        """The reference to look the transaction up by, when the call had one; the first of `references`."""
         return next(iter(self.references), None)
 
 

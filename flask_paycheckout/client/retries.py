@@ -60,7 +60,7 @@ class Retries(msgspec.Struct, frozen=True):
     pace: Pace
 
     def within(self, budget: float) -> Retries:
-        """The same with another time budget.
+        """These retries with another time budget.
 
         :raises TypeError: the budget is no number.
         :raises ValueError: it is not positive, or not finite.

@@ -1,4 +1,4 @@
-"""What is sent for a call: the signed requests of its attempts, below one base URL."""
+"""The signed requests of the attempts of a call, below one base URL."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Sender:
             request.headers.update(signed)
             for name, value in signed.items():
                 if name.lower() not in _HARMLESS:
-                    # Of `Bearer <token>` also the token alone.
+                    # The token of `Bearer <token>` is a secret by itself, too.
                     secrets.update((Hidden(value), Hidden(value.rpartition(" ")[2])))
         return request
 

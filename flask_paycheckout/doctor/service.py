@@ -50,7 +50,7 @@ def check_service(shop: Runtime, account: str | None) -> Iterator[Check]:
 
 
 def _check_of(answer: Exception | None, account: str | None = None) -> Check:
-    """What the answer to a signed read tells.
+    """The result that the answer to a signed read gives.
 
     :param answer: the refusal or error; None for an answer with a deposit.
     :param account: the account whose keys signed it; None for that of the settings.

@@ -36,7 +36,7 @@ from flask_paycheckout.views.order_urls import (
 )
 
 _SHORT_SECRET = 16
-# Of a process, as docs/production.md starts gunicorn.
+# The number of threads of a process, as docs/production.md starts gunicorn.
 _USUAL_THREADS = 4
 _DATABASE = "See database and tables, above."
 _NO_ORDER = "no order of this shop: asked by flask paycheckout doctor"

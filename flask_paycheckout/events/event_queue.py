@@ -43,7 +43,7 @@ class EventQueue(StateTable[EventMixin]):
     def _c(self) -> Any:
         return self.table.c
 
-    # What waits
+    # Events that wait
 
     def of_subject(self, event: HeldEvent) -> list[EventMixin]:
         """The undelivered events of this one's order, or of its payout without an order, in the order they happened."""

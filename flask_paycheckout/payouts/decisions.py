@@ -33,7 +33,7 @@ _REMEDIES = {
     PayoutEvidence.SEEN_SENT: "Only an unknown payout, and one that the service reports with another amount, was sent.",
     PayoutEvidence.SEEN_UNSENT: "Only an unknown, sent or completed payout can turn out not to have been sent.",
 }
-# What a person says of a payout that was sent already.
+# The evidence that a person gives, and its meaning for a payout that was sent already.
 _CORRECTIONS = {
     PayoutEvidence.SEEN_UNSENT: PayoutEvidence.RETURNED,
     PayoutEvidence.SEEN_SENT: PayoutEvidence.AMENDED,

@@ -22,14 +22,14 @@ class PayoutMixin(PaymentTable):
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
-        # What is due in a state, the longest waiting first; it serves counts by state too.
+        # The first index serves the payouts that are due in a state, the longest waiting first, and counts by state.
         # The others serve the owner's lists, newest first, and what needs a person.
         return (
             Index("ix_paycheckout_payout_due", "status", "next_attempt_at", "id"),
             Index("ix_paycheckout_payout_state", "status", "id"),
             Index("ix_paycheckout_payout_kind", "kind", "id"),
             Index("ix_paycheckout_payout_made", "created_at", "id"),
-            # The same lists of one merchant account.
+            # The last two serve such lists of one merchant account.
             Index("ix_paycheckout_payout_account_state", "account", "status", "id"),
             Index("ix_paycheckout_payout_account_id", "account", "id"),
         )

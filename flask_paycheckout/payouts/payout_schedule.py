@@ -17,7 +17,7 @@ QUESTIONS = timedelta(minutes=15)
 """The time for which a payout is claimed that is tried again: each question about its earlier tries may read a list."""
 
 CLOCKS_DIFFER = timedelta(days=1)
-"""Of two payouts that hosts stored so far apart, the later one was certainly sent later, whatever their clocks say."""
+"""The time between two stored payouts after which the later one was certainly sent later, whatever the clocks say."""
 
 _DAY, _SLOW = timedelta(days=1), timedelta(hours=6)
 _TRY_AGAIN = timedelta(seconds=10), timedelta(hours=1)

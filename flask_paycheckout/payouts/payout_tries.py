@@ -40,7 +40,7 @@ _SHOWN = 16
 
 
 class Try(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was sent, or may have been, under one service reference."""
+    """One attempt to pay, which was sent, or may have been, under one service reference."""
 
     service_reference: str
     client_id: str | None = None

@@ -56,7 +56,7 @@ _WALLET_FIELDS = ("wallet_address",)
 
 
 class Fault(StrEnum):
-    """What is wrong with a field."""
+    """The fault of a field."""
 
     MISSING = "missing"
     TOO_LONG = "too long"
@@ -69,13 +69,13 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True)
 class RefundForm:
-    """What a customer typed, without spaces at the ends."""
+    """The form as a customer filled it in, without spaces at the ends of the values."""
 
     values: Mapping[str, str] = field(repr=False)
     """All fields of the form."""
 
     faults: Mapping[str, Fault] = field(default_factory=dict)
-    """What is wrong with each field; empty when everything can be used."""
+    """The fault of each field that has one; empty when everything can be used."""
 
     @property
     def wallet(self) -> ToWallet | None:
@@ -90,7 +90,7 @@ class RefundForm:
             return self.wallet.masked
         number, bank = self.values[ACCOUNT_NUMBER], self.values["bank_name"]
         iban = iban_of(number)
-        # What the number itself names, beside the name that was typed: a person compares both before the money goes.
+        # The bank in the IBAN is shown beside the typed name: a person compares both before the money goes.
         named = bank if iban is None else f"{bank} (IBAN: {bank_in_iban(iban)})"
         return masked_account(self.values["account_name"], named, number)
 

@@ -39,13 +39,13 @@ class OrderRefunds(msgspec.Struct, frozen=True):
     """How far the payments of an order were paid back; None where no refund was decided."""
 
     of_payment: RefundProgress | None = None
-    """Of the payment that paid the order."""
+    """The progress of the payment that paid the order."""
 
     of_others: RefundProgress | None = None
-    """Of all other accepted payments, the one that is furthest."""
+    """The progress that is furthest among all other accepted payments."""
 
     of_rejected: RefundProgress | None = None
-    """Of the payments that were not accepted, the one that is least far; None without any."""
+    """The progress that is least far among the payments that were not accepted; None without any."""
 
     paid_back: Mapping[str, Decimal] = {}
     """The sums that were paid back, by currency."""
@@ -78,7 +78,7 @@ def read_refunds(payouts: Payouts, checkouts: Checkouts, order_id: str) -> Order
 
 
 def _outcome(payback: str | None, states: Sequence[RefundState]) -> RefundProgress:
-    """What becomes of money that was not accepted."""
+    """The progress of a payment that was not accepted."""
     if payback in _BY_HAND:
         return _BY_HAND[payback]
     return _progress(states) if states else RefundProgress.OWED

@@ -62,7 +62,7 @@ class PayoutMove(msgspec.Struct, frozen=True):
     """Further columns of the payout with their values."""
 
     problem: str | None = None
-    """What a person should know of it; without one, earlier problems are over."""
+    """The problem that a person should know of; without one, earlier problems are over."""
 
     facts: Mapping[str, object] = msgspec.field(default_factory=dict)
     """Facts for the line of the history, such as who decided, and why."""
@@ -178,7 +178,7 @@ class PayoutMoves:
         if to in WIPING and payout.to_kind == "bank":
             values["to_details"] = None
         entry = line(now, Entry.MOVED, to=to, **move.told)
-        # What decides about money is always recorded.
+        # A move that decides about money is always recorded.
         row = self.payouts.change(connection, payout, values, entry, always=move.evidence not in _ROUTINE)
         if row is None:
             return None

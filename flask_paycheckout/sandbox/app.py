@@ -182,6 +182,6 @@ def _assemble(
         sender.serve(app)
         app.extensions[SENDER] = sender
         if world.shared_database:
-            # What was due when the process before this one ended is sent, although no call causes more.
+            # Webhooks that were due when the process before this one ended are sent, although no call causes more.
             app.before_request(sender.begin)
     return app

@@ -23,7 +23,7 @@ class Person:
     """The person's name, which decisions and deeds are recorded with."""
 
     may: frozenset[str] = ABILITIES
-    """What this person may do: "look", "decide", "refund", "approve", "export" and "erase"; everything by default."""
+    """The abilities of the person: "look", "decide", "refund", "approve", "export" and "erase"; all by default."""
 
     def __post_init__(self) -> None:
         name: object = self.name

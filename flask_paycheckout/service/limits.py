@@ -318,7 +318,7 @@ class SingleFlight:
 
 # One failure may concern a single checkout; failures of three different ones in a row are an outage.
 _PROBES = 3
-# Of several accounts each may have a quarter of the reads under way, however many there are.
+# Each of several accounts may have a quarter of the reads under way, however many accounts there are.
 _SHARE = 4
 
 

@@ -139,7 +139,7 @@ def decide_payout(reference: str) -> Response:
         seen = request.form.get("seen", -1, type=int)
         decisions.approve(reference, owner(), why or None, seen, over_limit=decision == "over_limit")
     elif decision not in _choices(payout):
-        # The same word means something else in another state: what was not sent is sent, what came back is not.
+        # A decision means something else in another state: what was not sent is sent, what came back is not.
         raise PayoutRefused(reference, payout.status, decision, "See below.")
     elif decision == "cancel":
         decisions.cancel(reference, owner(), why)
@@ -185,7 +185,7 @@ def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None
         refunds=runtime().payouts.of_checkout(checkout_id),
         costs=_COSTS[runtime().settings.payout_fees],
         amount=request.form.get("amount", _proposed(payment.left)),
-        # Who paid from a wallet can be paid back to one.
+        # A customer who paid from a wallet can be paid back to one.
         offers_tokens=(money and money.method == "crypto") or given.get("send_amount"),
         send={"amount": given.get("send_amount", ""), "currency": given.get("send_currency", token)},
         estimate=send and _estimate(payment.checkout.account, *send),

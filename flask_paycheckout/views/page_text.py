@@ -41,7 +41,7 @@ class PageText(msgspec.Struct, frozen=True):
     """The advice when to try again; only set when a payment could not be started."""
 
     refund: str = ""
-    """What becomes of a payment that did not pay the order; empty without one."""
+    """The sentence about the money of a payment that did not pay the order; empty without one."""
 
     separate: str = ""
     """The sentence above the pay button of an order of which a payment was not accepted; else empty."""
@@ -78,7 +78,7 @@ class PageText(msgspec.Struct, frozen=True):
     """The title of a payment request; empty for an order of the shop."""
 
     note: str = ""
-    """What a payment request says below its title."""
+    """The text below the title of a payment request."""
 
     deadline: str = ""
     """Until when a payment request can be paid; empty without an end, and once money has come."""
@@ -201,7 +201,7 @@ _REJECTED = PageText(
     "Pay now",
 )
 _ALSO_REJECTED = "Other money arrived, and the shop did not accept it as a payment of this order."
-# What becomes of a payment that was not accepted.
+# The sentences about the money of a payment that was not accepted.
 _OF_REJECTED = {
     RefundProgress.OWED: (
         "The shop has to pay it back to you, and will be in touch. If you have questions, please ask the shop."
@@ -255,7 +255,7 @@ class Receipt(msgspec.Struct, frozen=True):
     """The money of an order, as its page shows it."""
 
     total: Total | None = None
-    """What the next payment is asked for."""
+    """The total that the next payment is asked for."""
 
     left: Decimal | None = None
     """All that is left to pay; None where nothing is asked for."""

@@ -189,7 +189,7 @@ def answer_owner(error: SQLAlchemyError) -> BaseResponse:
     """Tell the shop's owner what keeps the database from answering, and what to do."""
     _log_or_raise(error)
     trouble = trouble_of(error)
-    # Whoever is not known to be the owner, because that could not be looked up either, learns no cause.
+    # A visitor who is not known to be the owner, because the look-up failed as well, learns no cause.
     told = f"{trouble.found}. {trouble.remedy}" if trouble and "paycheckout_owner" in g else "the database failed."
     words = f"Nothing was recorded by this request: {told} Try again in a moment."
     return ServiceUnavailable(words, retry_after=seconds_to_wait(error)).get_response()

@@ -25,7 +25,7 @@ class RefundText(msgspec.Struct, frozen=True):
     sentence: str
     payout_title: str = ""
     payout_sentence: str = ""
-    """The same two for a payout that pays nothing back; the other ones where these are empty."""
+    """Title and sentence for a payout that pays nothing back; where they are empty, the two above are shown."""
 
     amount: str = ""
     """The amount that is sent."""

@@ -33,11 +33,11 @@ _GONE = (
     "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was {0}; if they are, ask the service what"
 )
 _READ = "It is read by flask paycheckout reconcile."
-# Of columns of which the time is not compared.
+# A time for columns whose time is not compared.
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 _PENDING = "pending"
-# What the service says of a payout in a state; in the other states it should not have any.
+# The status of a disbursement at the service, by the payout's state; in other states there should be none.
 _SAID: dict[str, str] = {
     PayoutStatus.SENT: _PENDING,
     PayoutStatus.COMPLETED: "completed",
@@ -91,7 +91,7 @@ def judge_deposit(row: CheckoutMixin, deposit: Deposit | None) -> Finding:
         names = [name.removeprefix("payment_") for name in _MONEY] if settled else _PAID
         differing += _differing(names, here, there, () if there["method"] else ("method",))
     if arrived and row.status == Status.PAID and row.reason is None and row.excess is None:
-        # Of an order with parts any amount that is left may come.
+        # An order with parts is not compared here: any amount that is left may come.
         differing += [] if _is_as_asked(row, deposit) else ["asked"]
     return agreed.says(Verdict.DIFFERS, differing, _deposit_remedy(row, arrived, settled)) if differing else agreed
 

@@ -126,7 +126,7 @@ class Reads:
 
 
 def _result_of(call: Any) -> Any:
-    """What a function returns, or the error that it raises; an error itself is given back."""
+    """The result of a function, or the error that it raises; an error itself is given back."""
     try:
         return call if isinstance(call, Exception) else call()
     except Exception as error:

@@ -23,7 +23,7 @@ class AuditResult:
 
     at: datetime
     period: Period
-    """What was compared; it ends at the latest with the audit."""
+    """The period that was compared; it ends at the latest with the audit."""
 
     counts: Mapping[str, int]
     """How many deposits, disbursements and bookings have each verdict, such as `agreed` and `differs`."""

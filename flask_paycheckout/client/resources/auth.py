@@ -15,7 +15,7 @@ from flask_paycheckout.client.waiting import W
 
 
 class Organization(Record, frozen=True):
-    """Whom a user belongs to."""
+    """The organization that a user belongs to."""
 
     id: str | None = msgspec.field(default=None, name="_id")
     org_name: str | None = None

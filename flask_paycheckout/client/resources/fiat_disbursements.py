@@ -43,10 +43,10 @@ _REPORT = Operation(
     max_bytes=16 * MEBIBYTE,
     accept="application/pdf, application/json",
 )
-# Of a look-up: the page size that is tried first, and the most pages.
+# The page size that a look-up tries first, and the most pages that it reads.
 _LARGE_PAGE = 100
 _MOST_PAGES = 1000
-# Of a look-up: the time before the known disbursement in which the service may have listed a later one.
+# The time before the known disbursement in which the service may have listed a later one.
 _LOOK_BACK = timedelta(hours=1)
 # Setting a status twice is harmless in itself, but every update sends a webhook: it is sent once.
 _SANDBOX_UPDATE = Operation(

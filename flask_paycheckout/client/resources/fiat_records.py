@@ -73,7 +73,7 @@ class FiatBank(Record, frozen=True):
 
 
 class FiatRecipient(Record, frozen=True):
-    """Whom a transfer goes to; one who was named in the disbursement itself may have no id, e-mail and name."""
+    """The recipient of a transfer; one who was named in the disbursement itself may have no id, e-mail and name."""
 
     recipient_id: str | None = None
     email: str | None = None

@@ -106,7 +106,7 @@ def read_events(session: Session, after: str | None, last: int, account: str | N
         is_full = place is not None and len(rows) == MAX_EVENTS
         more = more or is_full
         reached.append(found[-1].number if is_full else until)
-    # Of the same time, a call comes before its effects, as in the sources.
+    # The sort keeps the order of the sources for events of the same time: a call comes before its effects.
     found.sort(key=lambda one: one.at)
     kept = found[max(0, len(found) - last) :] if after is None else found
     return Events(kept, "-".join(map(str, [beginning, *reached])), more)

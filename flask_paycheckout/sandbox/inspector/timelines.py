@@ -75,7 +75,7 @@ def _entry(event: Event) -> dict[str, Any]:
     return shown | {"kind": "Webhook" if event.kind == "webhook" else "State"}
 
 
-# What the four lines of the signed string end with when a request has no body.
+# The number of lines of a signed string, and its last line when a request has no body.
 _LINES, _NO_BODY = 4, sha256(b"").hexdigest()
 _TIMESTAMP_DIGITS = 12
 

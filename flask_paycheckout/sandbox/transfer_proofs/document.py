@@ -27,7 +27,7 @@ _BAND_HEIGHT = 46.0
 # Tried in turn until everything fits on the page.
 _SIZES = (10.5, 9.0, 7.5, 6.0, 5.0, 4.0)
 _LINES_PER_POINT = 0.56
-# Of a history that was forced back and forth, the end is what counts.
+# The most activities that are shown, the last ones: the end of a long history is what counts.
 _MAX_ACTIVITIES = 6
 
 _INK, _BAND, _PALE, _GREY, _GREEN = (28, 36, 48), (20, 46, 84), (198, 214, 236), (104, 116, 132), (32, 128, 84)

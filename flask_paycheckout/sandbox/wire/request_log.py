@@ -165,7 +165,7 @@ def in_one_transaction(view: Callable[Concatenate[Session, Given], Answer]) -> C
                 if has_answer:
                     log_request(response, session)
         except DBAPIError as failed:
-            # What was only read is answered without an entry in the log.
+            # A request that only read is answered without an entry in the log.
             if response is None or request.method != "GET" or not is_disk_full(failed):
                 raise
         if has_answer:
