@@ -111,7 +111,7 @@ class Watch:
                 self._found.append(f"{place} shows {kind}: ...{self._masked(text, match)}...")
 
     def _may_hold_one(self, text: str) -> bool:
-        """The same question twenty times faster: nearly every text holds none."""
+        """Whether a text may hold a secret, found twenty times faster than which: nearly every text holds none."""
         return any(word in text for word in self._words) or any(search(text) for search in self._searches)
 
     def look_at_error(self, place: str, error: BaseException | None) -> None:
@@ -127,7 +127,7 @@ class Watch:
             self.look(place, f"{type(one).__name__}: {one}\n{one!r}\n{vars(one)!r}")
 
     def take(self) -> list[str]:
-        """What was found since the last time; the text around each secret has a mask in its place."""
+        """The secrets found since the last time; the text around each has a mask in its place."""
         found, self._found = self._found, []
         return list(dict.fromkeys(found))
 
@@ -137,7 +137,7 @@ class Watch:
 
 
 def place_of(app: Flask) -> str:
-    """What kind of answer the current request gets."""
+    """The kind of answer that the current request gets."""
     if "paycheckout_sandbox" not in app.extensions:
         return "shop page"
     if request.url_rule is not None and operation_of(app, request.url_rule.endpoint) is not None:

@@ -78,7 +78,7 @@ class Carts:
         self.shop.service.says(self.checkout_id, "completed")
 
     def change(self, **values: str) -> bool:
-        """What a view of the shop does for its customer; False when the cart is not open any more."""
+        """Change the cart as a view of the shop does for its customer; False when the cart is not open any more."""
         with self.shop.app.app_context():
             changed = self._count(self._change(self.order_id, **values).where(self._table.c.state == "open"))
             self.shop.db.session.commit()
@@ -98,7 +98,7 @@ class Carts:
         return self.shop.attempt(self.checkout_id)
 
     def nothing_is_shipped_unpaid(self) -> None:
-        """What leaves the shop is what was paid for; money for anything else is held."""
+        """Goods leave the shop only as they were paid for; money for anything else is held."""
         cart, checkout = self.cart, self.checkout
         assert checkout.status in ("paid", "held"), (checkout.status, checkout.problem)
         if checkout.status == "paid":

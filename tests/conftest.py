@@ -35,7 +35,7 @@ NewDatabase = Callable[[str], str]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The same examples in each run; `--hypothesis-profile=default` draws others. A busy machine takes its time for each.
+# The examples repeat in each run; `--hypothesis-profile=default` draws others. A busy machine takes its time for each.
 settings.register_profile("usual", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("usual")
 
@@ -150,7 +150,7 @@ def accounts() -> int:
 
 
 class UsualDatabase:
-    """What the shops of a process share that add no tables: mapped classes, and statements that are compiled.
+    """The mapped classes and compiled statements that the shops of a process share if they add no tables.
 
     To make them anew costs a shop more than most tests.
     """

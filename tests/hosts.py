@@ -32,7 +32,7 @@ def host_of(nodeid: str, options: Any) -> str:
 
 
 class OtherDatabase:
-    """What the tests use of a `flask_sqlalchemy.SQLAlchemy`, in a shop that has none.
+    """The part of a `flask_sqlalchemy.SQLAlchemy` that the tests use, in a shop that has none.
 
     :ivar arguments: for `init_app`.
     """
@@ -86,7 +86,7 @@ def database_on(host: str, app: Flask) -> Any:
 
 
 def arguments_of(db: Any) -> dict[str, Any]:
-    """What `init_app` takes for a shop with this database."""
+    """The arguments of `init_app` for a shop with this database."""
     return db.arguments if isinstance(db, OtherDatabase) else {"db": db}
 
 

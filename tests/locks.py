@@ -11,7 +11,7 @@ from tests.scripted import Shop
 
 
 def with_patience(address: str, seconds: float) -> str:
-    """The same database for a shop that waits only so long for a lock."""
+    """The address of this database for a shop that waits only so long for a lock."""
     url = sa.make_url(address)
     if url.get_backend_name() == "sqlite":
         return url.update_query_dict({"timeout": str(seconds)}).render_as_string(hide_password=False)
@@ -19,7 +19,7 @@ def with_patience(address: str, seconds: float) -> str:
 
 
 def with_option(address: str, option: str) -> str:
-    """The same PostgreSQL database for a shop whose connections set this."""
+    """The address of this PostgreSQL database for a shop whose connections set this option."""
     url = sa.make_url(address)
     options = f"{url.query.get('options', '')} -c{option}"
     return url.update_query_dict({"options": options}).render_as_string(hide_password=False)

@@ -1,4 +1,4 @@
-"""What the database plans to do for each statement."""
+"""The database's plan for each statement."""
 
 from __future__ import annotations
 

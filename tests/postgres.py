@@ -126,7 +126,7 @@ def running_server(*, durable: bool = False) -> Iterator[str]:
 
 
 def as_driver(address: str) -> str:
-    """The same address for a shop's SQLALCHEMY_DATABASE_URI, which names the driver."""
+    """This address for a shop's SQLALCHEMY_DATABASE_URI, which names the driver."""
     return sa.make_url(address).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
 
 

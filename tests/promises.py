@@ -1,4 +1,4 @@
-"""What must hold of a shop beside its payments service, whoever died when: told from rows and records alone.
+"""Promises of a shop and its payments service, whoever died when: told from rows and records alone.
 
 Nothing of the extension is used. `ALWAYS` holds at every moment, also right after a death; `AT_REST` once reconcile has
 come round and nothing is due. The crash tests and the soak each add what only they can know.
@@ -50,7 +50,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Facts:
-    """What both sides wrote down.
+    """The records of both sides.
 
     :ivar rows: the shop's tables, by their names.
     :ivar arrived: the ids of checkouts whose deposit is completed at the service.
@@ -217,7 +217,7 @@ def every_event_is_told(facts: Facts) -> Violations:
 
 
 def both_books_are_equal(facts: Facts) -> Violations:
-    """What the shop believes to be paid out is with the service, with its amount; and the reverse."""
+    """Each payout that the shop believes to be paid is with the service, with its amount; and the reverse."""
     for payout in facts.payouts:
         believed = [(Decimal(payout["amount"]), payout["currency"])] if payout["status"] in _PAID_OUT else []
         known = [(Decimal(made["amount"]), made["currency"]) for made in facts.alive.get(payout["reference"], ())]

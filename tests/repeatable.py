@@ -1,4 +1,4 @@
-"""What a sandbox takes from its surroundings, the same in each run: the time, and identifiers made by chance."""
+"""Surroundings of a sandbox that are the same in each run: the time, and identifiers made by chance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def same_ids(of: str) -> Callable[[int], list[str]]:
     numbers, made_in = count(), os.getpid()
 
     def ids(wanted: int) -> list[str]:
-        # Of a process that was forked meanwhile, others than its parent's.
+        # A process that was forked meanwhile has other ids than its parent.
         process = "" if os.getpid() == made_in else os.getpid()
         return [derived(f"{of} {next(numbers)} {process}") for _ in range(wanted)]
 

@@ -1,4 +1,4 @@
-"""What the unit tests stand on: a payments service that says what it is told to say, a clock, and a little shop."""
+"""The base of the unit tests: a payments service that says what it is told to say, a clock, and a little shop."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def create_app() -> Flask:
 
 
 def create_asgi_app() -> Callable[..., Any]:
-    """The same shop behind an ASGI wrapper."""
+    """The app of `create_app` behind an ASGI wrapper."""
     from a2wsgi import WSGIMiddleware
 
     return WSGIMiddleware(cast("Any", create_app()))

@@ -15,7 +15,7 @@ __all__ = ["Call", "SocketService"]
 
 @dataclass(frozen=True)
 class Call:
-    """What the service is asked for.
+    """A call that the service receives.
 
     :ivar name: the last part of the path, the id of a deposit.
     :ivar sent: the body of a POST.
@@ -88,7 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(body)
         except OSError:
-            # Who asked was killed meanwhile.
+            # The process that asked was killed meanwhile.
             self.close_connection = True
 
     def log_message(self, *args: object) -> None:

@@ -225,7 +225,7 @@ def errors(folder: Path, cache: Path) -> dict[str, dict[int, set[str]]]:
     """The codes of mypy's errors, by program and line."""
     (folder / "shop.py").write_text(SHOP)
     (folder / "mistakes.py").write_text(MISTAKES)
-    # What the merchant imports is checked in silence, as it is where it is installed.
+    # The modules that the merchant imports are checked in silence, as they are where they are installed.
     options = ["--strict", "--follow-imports=silent", "--config-file=", "--no-pretty", f"--cache-dir={cache}"]
     ran = subprocess.run(
         [sys.executable, "-m", "mypy", *options, "shop.py", "mistakes.py"],

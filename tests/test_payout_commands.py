@@ -24,7 +24,7 @@ ACCOUNT = "GB29NWBK60161331926819"
 
 
 def told(shop: Shop, *arguments: str) -> Any:
-    """What a command prints for programs."""
+    """The output of a command for programs."""
     return json.loads(runs(shop, *arguments, "--json").stdout)
 
 

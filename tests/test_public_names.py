@@ -94,7 +94,7 @@ OURS = [
         "views.owner",
     )
 ]
-#: Those that the extension itself needs.
+#: The modules that the extension itself needs.
 NEEDED = {"flask", "sqlalchemy", "flask_paycheckout.extension"}
 
 

@@ -44,7 +44,7 @@ def hears_of(shop: Shop, checkout_id: str) -> None:
 
 
 def run(shop: Shop, name: str, *arguments: Any) -> Any:
-    """What a worker does with a task of this name."""
+    """The result of a task of this name, run as a worker runs it."""
     return shop.app.extensions["celery"].tasks[name].apply(arguments).get()
 
 

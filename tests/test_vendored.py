@@ -1,4 +1,4 @@
-"""What others have made is listed with its licence, in a file that the wheel contains."""
+"""Files that others have made are listed with their licences, in a file that the wheel contains."""
 
 from __future__ import annotations
 

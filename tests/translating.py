@@ -23,7 +23,7 @@ PACKAGE = FOLDER.parent
 # All that a customer reads stands in these modules; the templates have no words of their own.
 SOURCES = (page_text, refund_text)
 KEYWORDS = {"gettext": None, "ngettext": (1, 2)}
-# What git knows better, and what would change with every Babel.
+# The headers that git knows better, and those that would change with every Babel.
 _LEFT_OUT = ("Report-", "POT-", "PO-", "Last-Translator", "Language-Team", "Generated-By")
 
 

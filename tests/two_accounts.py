@@ -24,7 +24,7 @@ SECOND = "second"
 
 
 def account_of(name: str) -> str:
-    """Whose an order or a payout's reference is: the second account's if it ends with an odd digit.
+    """The account of an order or of a payout's reference: the second one if the name ends with an odd digit.
 
     Every process knows it by the name alone.
     """

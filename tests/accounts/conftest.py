@@ -13,7 +13,7 @@ from flask_paycheckout import Account, Pay
 from tests.conftest import OpenShop
 from tests.scripted import Answer, Service, Shop, garbage, refusal, success
 
-# Whose access token is whose.
+# The client id of the account that each access token belongs to.
 OWNERS = {"token-ada": "id-ada", "token-bo": "id-bo", "token-of-the-platform": "shop-1"}
 SECRETS = {"ada": "canary-secret-of-ada", "bo": "canary-secret-of-bo"}
 

@@ -20,7 +20,7 @@ Break = Callable[[Sellers, SigningService], object]
 
 
 def asked(answer: Callable[[], Any]) -> Break:
-    """What the shop's function does when it is asked for ada's account."""
+    """Break the shop's function: it does this when it is asked for ada's account."""
 
     def breaks(market: Sellers, service: SigningService) -> None:
         market.shop.runtime.callbacks.account = lambda name: answer() if name == "ada" else market.keys(name)
@@ -46,7 +46,7 @@ def keys(**keywords: Any) -> Account:
 
 
 def service_does(answer: Callable[[], object]) -> Break:
-    """What the service does when ada's keys, or her token, ask it."""
+    """Break the service: it does this when ada's keys, or her token, ask it."""
 
     def breaks(market: Sellers, service: SigningService) -> None:
         service.before = lambda client: answer() if "ada" in client else None
@@ -90,7 +90,7 @@ def test_it_stops_none_of_twenty_others(
         checkouts[seller] = shop.has_deposit("completed", f"{seller}-o")
         pays_out(shop, f"of-{seller}", account=seller)
     breaks(market, service)
-    # What the shop said of its accounts is asked again after a minute.
+    # The shop's answers about its accounts are asked for again after a minute.
     shop.clock.advance(seconds=61)
 
     def tell(app: object, *, order_id: str, **facts: Any) -> None:

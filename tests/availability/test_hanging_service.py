@@ -16,15 +16,15 @@ from tests.availability.processes import SERVERS, serving
 from tests.scripted import SAME_SITE, success
 from tests.socket_service import Call, SocketService
 
-# Whoever waits for the service waits so long; what a busy machine may take for an answer at once is well below.
+# The time that a caller waits for the service, and, well below it, the most that an answer at once may take here.
 WEB_TIMEOUT, AT_ONCE = 3, 2.0
-# Of the servers; each learns of an outage by itself.
+# The most processes of a server; each learns of an outage by itself.
 MOST_PROCESSES = 2
 # A server that gives all requests to one process until its threads are taken has the second process learn of the
 # outage only then: the breakers of both are open after twice the time.
 ALL_KNOW = 2 * WEB_TIMEOUT + 0.5
 OUTAGE = ALL_KNOW + 2.5
-# Of the service that answers.
+# The seconds that the service takes when it answers.
 LATENCY = 0.4
 Press = tuple[float, float, int]
 
@@ -109,7 +109,7 @@ def test_a_service_that_answers_refuses_nobody_and_one_that_hangs_slows_nobody_w
                 customer.join(60)
     during = [press for press in pressed if stopped < press[0] - press[1] and press[0] < back]
     told = sorted(taken for ended, taken, _ in during if stopped + ALL_KNOW < ended - taken)
-    # The same page in the same run without an outage says what this machine can do at this moment.
+    # This page in this run without an outage says what this machine can do at this moment.
     at_once = max(AT_ONCE, 3 * p99(quiet))
     slowed = [taken for taken in others if taken >= at_once]
     assert len(slowed) <= MOST_PROCESSES, f"{slowed}: a process may have all its threads taken once, until it knows"

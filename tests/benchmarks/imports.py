@@ -1,4 +1,4 @@
-"""What loading the extension costs a shop, beside what it loads anyway; nothing that only some shops use is loaded.
+"""The cost of loading the extension, beside what a shop loads anyway; nothing that only some shops use is loaded.
 
 Each import has a fresh interpreter; its own start does not count. Bytecode is there, as in every installed package: the
 round that does not count compiles it.

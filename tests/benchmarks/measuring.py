@@ -42,7 +42,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Figure:
-    """What a row shows: our figure itself, or its ratio to another contender's."""
+    """The figure in a row: our figure itself, or its ratio to another contender's."""
 
     name: str
     over: str | None = None

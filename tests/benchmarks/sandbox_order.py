@@ -20,7 +20,7 @@ FRESH = "ms for a fresh sandbox"
 
 @contextmanager
 def _paying() -> Iterator[Callable[[], object]]:
-    """What pays one more order."""
+    """A function that pays one more order."""
     sandbox = Sandbox()
     numbers, paid = count(), list[str]()
 

@@ -1,4 +1,4 @@
-"""The same shop on each contender, and the requests that make it work: each a browser's, or the service's webhook."""
+"""One shop on each contender, and the requests that make it work: each a browser's, or the service's webhook."""
 
 from __future__ import annotations
 

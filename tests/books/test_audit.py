@@ -631,7 +631,7 @@ def test_lists_of_many_accounts_are_not_all_waited_for(market: Sellers, monkeypa
     assert waited == [1.0, 2.0, 4.0]
 
 
-# What is printed
+# Output
 
 
 def test_what_a_person_gave_back_by_hand_is_not_looked_for_at_the_service(shop: Shop) -> None:

@@ -201,7 +201,7 @@ class Histories:
     def follow(self, stories: list[Story]) -> None:
         """The bank does what is planned, and people decide what waits for them, until all is at rest."""
         for _ in range(20):
-            # What the host ahead has made due is due for the other one, too.
+            # Payouts that the host ahead has made due are due for the other one, too.
             self.sandbox.advance(minutes=45)
             self.host.sends()
             rest = [self.rests(reference, out) for story in stories for reference, out in self.outs(story)]

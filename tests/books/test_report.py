@@ -130,7 +130,7 @@ def test_what_stands_in_a_payout_forges_no_line(shop: Shop) -> None:
     assert "Nothing needs a person." not in text_of(shop).splitlines()
 
 
-# What cannot be read, applied or started
+# Failures to read, apply or start
 
 
 def test_reads_that_fail_for_minutes_are_told_though_none_is_overdue(shop: Shop) -> None:

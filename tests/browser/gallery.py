@@ -24,7 +24,7 @@ from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.disbursements.payers import USDC, WALLET, Payer
 from tests.sandbox.payments.customers import makes
 
-#: What answers a GET and is no page for people.
+#: The endpoints that answer a GET and are no pages for people.
 NO_PAGES = {
     *("static", "favicon", "paycheckout.static", "paycheckout.order_status", "paycheckout_owner.give_proof"),
     *("paycheckout_owner.download_month", "owner.logout", "pictures.draw", "health.tell_health"),
@@ -35,7 +35,7 @@ SHOWN_AT_SHOP = ("created", "paid", "held", "cancelled")
 SHOWN_STATUSES = ("unpaid", "created", "pending", "paid", "held", "rejected", "abandoned", "cancelled")
 #: The states of a refund that its page, and the owner's, shows in different ways.
 SHOWN_REFUNDS = ("claimable", "waiting", "failed", "completed", "cancelled")
-#: What the extension's own pages speak besides English.
+#: The languages of the extension's own pages besides English.
 LANGUAGES = ("de", "es", "id", "ja")
 
 
@@ -46,7 +46,7 @@ class Scene:
     name: str
     show: Callable[[Page], object]
     holds: str = "h1"
-    """What the page has once if it is the one that the name says, as a selector."""
+    """The selector of an element that the page has once if it is the one that the name says."""
 
 
 class Gallery:
@@ -143,7 +143,7 @@ class Gallery:
         self.checkouts[state] = self.shopper.starts_to_pay(self.orders[state])
 
     def _work(self) -> None:
-        """What the inspector has to show besides."""
+        """Make everything else that the inspector has to show."""
         payer = Payer(self.demo.sandbox)
         self.fiat = payer.pays_one(reference="supplier-2031", note="Straw and string")
         payer.sends_tokens({"amount": 5, "receiverWalletAddress": WALLET}, token=USDC)
@@ -255,7 +255,7 @@ class Gallery:
         with self.demo.app.app_context():
             urls = {state: paycheckout.status_url(self.orders[state]) for state in SHOWN_STATUSES}
             failed = paycheckout.status_url(self.orders["closed"])
-        # What is rejected may be paid anew; a cancelled order still has its attempt.
+        # An order whose payment is rejected may be paid anew; a cancelled order still has its attempt.
         told = {state: state for state in SHOWN_STATUSES} | {"rejected": "unpaid", "cancelled": "created"}
         scenes = [_opens(f"status/{state}", url, f"[data-status={told[state]}]") for state, url in urls.items()]
         scenes.append(_opens("status/failed", failed, "h1:text('did not go through')"))
@@ -304,7 +304,7 @@ class Gallery:
         self.tester.does("DELETE", "faults")
 
     def _desk(self) -> list[Scene]:
-        """What the shop's owner sees: the shop's own pages, and the extension's view."""
+        """The pages that the shop's owner sees: the shop's own, and the extension's view."""
         views = {
             "orders": "",
             "held": "?status=held",

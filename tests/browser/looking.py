@@ -11,11 +11,11 @@ from playwright.sync_api import Page
 WIDTHS = (320, 1280)
 Theme = Literal["light", "dark"]
 
-# Of the npm registry's axe-core, unchanged; its licences lie beside it.
+# The script axe-core of the npm registry, unchanged; its licences lie beside it.
 _AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
 # Every rule that is on by itself, those for good practice included, and the size of what a finger must hit.
 _RULES: dict[str, Any] = {"rules": {"target-size": {"enabled": True}}}
-# Those that another theme can break.
+# The rules that another theme can break.
 _RULES_OF_COLOUR: dict[str, Any] = {"runOnly": ["color-contrast", "link-in-text-block"]}
 _RUN = """(rules) => axe.run(document, {
   resultTypes: ["violations"], preload: false, iframes: false, ...rules,
@@ -27,7 +27,7 @@ _RUN = """(rules) => axe.run(document, {
 _COME_TO_REST = """() => document.getAnimations().forEach((moving) => {
   try { moving.finish(); } catch { moving.cancel(); }
 })"""
-# What a keyboard stops at without a ring around it. One that is drawn by the browser itself is wide enough.
+# Elements that a keyboard stops at without a ring around them. A ring that the browser draws is wide enough.
 _UNSEEN = """() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
   .filter((stop) => {
     stop.focus({focusVisible: true, preventScroll: true});
@@ -45,7 +45,7 @@ def turn(page: Page, width: int, theme: Theme) -> None:
 
 
 def violations(page: Page, rules: dict[str, Any] = _RULES) -> list[str]:
-    """What is wrong with the page as it is shown now; a line for each rule, with where."""
+    """The faults of the page as it is shown now; a line for each rule, with where."""
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(_AXE)
     found: list[dict[str, Any]] = page.evaluate(_RUN, rules)

@@ -63,7 +63,7 @@ def polls(page: Page) -> None:
     with page.expect_response("**/status") as answer:
         page.clock.run_for(2_000)
     answer.value.finished()
-    # What is asked later is answered later: by then the page knows.
+    # A later request is answered later: by then the page knows.
     page.evaluate("url => fetch(url).then(answer => answer.text())", page.url)
 
 

@@ -71,7 +71,7 @@ ATTACK = """async ([sandbox, checkout]) => {
 
 @pytest.fixture
 def addresses(sandbox: Flask) -> Iterator[tuple[str, str]]:
-    """Of the sandbox and of the evil page."""
+    """The addresses of the sandbox and of the evil page."""
     evil = Flask("evil")
     evil.add_url_rule("/", view_func=lambda: "<!doctype html><title>Evil</title><body>")
     with served(sandbox) as of_sandbox, served(evil) as of_page:

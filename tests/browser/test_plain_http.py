@@ -21,7 +21,7 @@ Heard = list[tuple[str, str, str | None, str | None]]
 
 @pytest.fixture
 def heard() -> Heard:
-    """What each request's browser said: method, host, origin, referer."""
+    """The method, host, origin and referer that the browser sent with each request."""
     return []
 
 

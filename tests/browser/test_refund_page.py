@@ -49,7 +49,7 @@ def test_the_form_is_filled_in_and_sent_by_keyboard_alone_without_javascript(sit
     page.keyboard.press("Enter")
     heading(page, "The shop is checking your refund")
     expect(page.get_by_text("Destination: Zoë Quist, First Bank, •••• 3456")).to_be_visible()
-    # What was said can be corrected, by keyboard too.
+    # The destination can be corrected, by keyboard too.
     expect(page.locator("#city")).to_be_hidden()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")

@@ -26,7 +26,7 @@ OPEN = "open"
 
 @dataclass
 class Money:
-    """What came on one page, and how much of it went back."""
+    """The money that came on one page, and how much of it went back."""
 
     total: int
     due: int
@@ -62,7 +62,7 @@ class Oracle:
         return [name for name, page in self.pages.items() if page.state == "held"]
 
     def left(self) -> int:
-        """What is left of the newest total, or of that of the newest page."""
+        """The rest of the newest total, or of the total of the newest page."""
         total = list(self.pages.values())[-1].total if self.total is None else self.total
         return 0 if self.paid_by else max(total - self.paid, 0)
 
@@ -117,7 +117,7 @@ class Oracle:
             self.excess += cents if self.paid_by else 0
 
     def listed(self) -> dict[str, int]:
-        """What waits to be paid back or kept."""
+        """The money that waits to be paid back or kept, by page."""
         apart = {name: page for name, page in self.pages.items() if name != self.paid_by}
         waits = {name: page.kept for name, page in apart.items() if page.state in ("paid", "rejected") and page.kept}
         return waits | ({self.paid_by: self.excess} if self.paid_by and self.excess > 0 else {})
@@ -237,7 +237,7 @@ class History:
         name = self.chance.choice(self.oracle.came)
         page = self.oracle.pages[name]
         cents = self.chance.choice([1, page.kept, page.kept + 1, *SUMS]) or 1
-        # Whatever is sent instead, what was paid counts.
+        # The amount that was paid counts, whatever is sent instead.
         send = self.chance.choice([None, (1, "usdc-polygon"), (99999, "usdc-polygon")])
         try:
             with self.shop.app.app_context():
@@ -258,7 +258,7 @@ class History:
                 self.shop.paycheckout.cancel_payout(reference, by="Ada", why="a slip")
             self.oracle.cancels(name, reference)
 
-    # What must be true
+    # Invariants
 
     def check(self) -> None:
         oracle, shop = self.oracle, self.shop
@@ -279,7 +279,7 @@ class History:
         }
 
     def check_records(self) -> None:
-        """What stays for good: the events, and the books, which know the other orders too."""
+        """Check the records that stay for good: the events, and the books, which know the other orders too."""
         oracle, shop = self.oracle, self.shop
         with shop.app.app_context():
             told = [event.name for event in shop.paycheckout.explain(self.order_id).events]

@@ -51,7 +51,7 @@ def test_a_hint_is_not_lost_to_a_move_made_since_the_checkout_was_loaded(shop: S
 
 @pytest.mark.parametrize("deferred", [False, True], ids=["read by the webhook", "deferred"])
 def test_webhooks_and_reconcile_together_read_once_per_cool_down(open_shop: OpenShop, deferred: bool) -> None:
-    """Whoever makes a read that webhooks asked for: it is one in five seconds, and none is lost."""
+    """Reads that webhooks asked for come once in five seconds, whoever makes them, and none is lost."""
     shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=deferred)
     checkout_id = shop.has_deposit("pending")
     for second in range(120):
@@ -120,7 +120,7 @@ def test_webhooks_of_two_processes_that_read_at_once_both_count(open_shop: OpenS
     shop.runtime.webhooks.receive(checkout_id)
     assert told(shop, checkout_id) == ["created", "webhook", "moved", "webhook", "read"]
     assert shop.attempt(checkout_id).webhooks == 2
-    # What is stored, a process knows that has read nothing.
+    # A process that has read nothing knows the reads that are stored.
     third.runtime.webhooks.receive(checkout_id)
     assert len(shop.service.reads) == 2
 

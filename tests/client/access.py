@@ -1,4 +1,4 @@
-"""What a request says about who sent it."""
+"""The headers of a request that say who sent it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _HIDDEN = {"accountNumber": "canary-account", "ibanNumber": "canary-iban"}
 
 
 def record(operation: str, place: str = "data", **known: Any) -> dict[str, Any]:
-    """What an operation answers at this place, with some of it known."""
+    """A sample of what an operation answers at this place, with some of it known."""
     made: dict[str, Any] = {}
     begin = f"{operation} gives {place}."
     for fact in sorted(listed()):

@@ -50,7 +50,7 @@ async def client_of(base_url: str = BASE_URL, **options: Any) -> AsyncIterator[A
 
 
 def using(use: Use, *answers: Any, **options: Any) -> tuple[Any, list[httpx.Request]]:
-    """What a call gives over a script, and the requests."""
+    """The result of a call over a script, and the requests."""
     script = Script(*answers)
 
     async def run() -> Any:

@@ -42,7 +42,7 @@ def run(subject: Any, names: dict[str, Any], address: str) -> list[doctest.Examp
 
 @pytest.fixture
 def names(address: str) -> Iterator[dict[str, Any]]:
-    """What the examples know: what the package's own example has made."""
+    """The names that the examples know: those that the package's own example has made."""
     made: dict[str, Any] = {}
     assert run(flask_paycheckout.client, made, address)
     # A busy machine may take long for the first transfer proof.

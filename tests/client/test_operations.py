@@ -396,7 +396,7 @@ def _parts(sent: str) -> list[str]:
 
 
 def _exactly(body: bytes) -> object:
-    """What a body holds, numbers with every digit."""
+    """The content of a body, numbers with every digit."""
     return json.loads(body, parse_float=str, parse_int=str) if body else None
 
 

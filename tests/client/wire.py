@@ -1,4 +1,4 @@
-"""What the client's tests talk to: canned answers without a socket, and a raw socket server for broken ones."""
+"""The other side in the client's tests: canned answers without a socket, and a raw socket server for broken ones."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def client_of(server: RawServer | str, **options: Any) -> PaymentsClient:
     return PaymentsClient(server if isinstance(server, str) else server.base_url, **given | options)
 
 
-# What a server does with the connection after a request.
+# A server's ways to treat the connection after a request.
 
 
 def says(*parts: bytes) -> Answer:

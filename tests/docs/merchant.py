@@ -20,7 +20,7 @@ from tests.ports import free_port
 from tests.waiting import eventually
 
 BIN = Path(sys.executable).parent
-#: Of a shop that uses the sandbox at the address that the pages show.
+#: The settings of a shop that uses the sandbox at the address that the pages show.
 SETTINGS = {
     "FLASK_PAYCHECKOUT_BASE_URL": "http://127.0.0.1:8790",
     "FLASK_PAYCHECKOUT_CLIENT_ID": "sandbox-client",

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(page.relative_to(ROOT).as_posix() for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
-# What shows something without being code: diagrams, and Sphinx's own directives.
+# The languages of blocks that show something without being code: diagrams, and Sphinx's own directives.
 _SHOWN_ONLY = re.compile(r"text|\{.*")
 _BLOCK = re.compile(
     r"^(?:<!-- (?P<scenario>\w+)(?:: (?P<name>[^>]+))? -->\n)?^```(?P<language>\S*)[^\n]*\n(?P<text>.*?)^```$",

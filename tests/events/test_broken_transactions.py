@@ -23,7 +23,7 @@ pytestmark = pytest.mark.on_each_database
 
 Way = Callable[[Shop], Any]
 
-# Whatever each of these does, it was called after the receiver has written; SQLite survives what is in `_FORGIVEN`.
+# Each way is called after the receiver has written, whatever it does; SQLite survives the ones in `_FORGIVEN`.
 
 
 def swallows(statement: str) -> Way:

@@ -22,7 +22,7 @@ from tests.scripted import Shop, make_app
 
 @pytest.fixture(autouse=True)
 def only_these_receivers() -> Iterator[None]:
-    """What a test connects is gone afterwards."""
+    """Receivers that a test connects are gone afterwards."""
     before = list(order_paid.receivers_for(None))
     yield
     for receiver in list(order_paid.receivers_for(None)):

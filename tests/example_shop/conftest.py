@@ -117,7 +117,7 @@ def newest_checkout(shop: Flask, order_id: str) -> str:
 
 
 def stored(shop: Flask, order_id: str) -> dict[str, Any]:
-    """What the shop's database says of an order."""
+    """The facts about an order in the shop's database."""
     with shop.app_context():
         order = db.session.get_one(Order, order_id)
         return {

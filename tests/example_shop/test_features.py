@@ -15,7 +15,7 @@ from tests.test_imports import imports
 SHOP = Path(example_shop.__file__).parent
 FILES = sorted(SHOP.glob("*.py"))
 MODEL = sorted(Path(__file__).parent.glob("*.py"))
-#: What a shop may import from.
+#: The modules that a shop may import from.
 DOORS = {"flask_paycheckout", "flask_paycheckout.client", "flask_paycheckout.sandbox", "flask_paycheckout.testing"}
 
 

@@ -87,7 +87,7 @@ def test_of_many_guesses_at_once_no_more_than_allowed_are_looked_at(
 
 
 def test_a_login_begins_a_new_session(shop: Flask, owner: Owner) -> None:
-    """Who put a session into the owner's browser before knows none of its secrets afterwards."""
+    """A stranger who put a session into the owner's browser before knows none of its secrets afterwards."""
     with owner.browser.session_transaction() as session:
         session["csrf"] = "known to a stranger"
     assert owner.logs_in().status_code == 303

@@ -68,7 +68,7 @@ def test_a_payment_is_followed_from_page_to_paid(
     paycheckout_sandbox.pay(checkout_id)
     payments.passes(10)
     assert shopper.reads(order_id) == "Paid, thank you!"
-    # What comes after them is the supplier's payout.
+    # The entries after these are about the supplier's payout.
     assert stored(shop, order_id)["diary"][:3] == [
         "A payment page was opened.",
         "The customer chose how to pay; the money is awaited.",

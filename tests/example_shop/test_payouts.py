@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-#: What `sold` earns: Maren her price whole, the Highlands 45 in a hundred, Puddle 40.
+#: The earnings from `sold`: Maren has her price whole, the Highlands 45 in a hundred, Puddle 40.
 EARNED = {"maren": Decimal("120.00"), "highland": Decimal("21.60"), "puddle": Decimal("15.36")}
 
 

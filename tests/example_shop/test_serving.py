@@ -43,7 +43,7 @@ def running(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def read_until(word: str, process: subprocess.Popen[str]) -> str:
-    """What the process prints, up to the line with this word, or to its end."""
+    """The output of the process, up to the line with this word, or to its end."""
     assert process.stdout
     printed = []
     for line in process.stdout:

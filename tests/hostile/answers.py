@@ -35,7 +35,7 @@ GIGABYTE = 1_000_000_000
 
 
 def pours(start: bytes, drop: bytes) -> Answer:
-    """The same as fast as the other side takes it."""
+    """Sends the start once, then the drop for ever, as fast as the other side takes it."""
     wave = drop * (_BLOCK // len(drop) or 1)
 
     def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:

@@ -41,7 +41,7 @@ from tests.scripted import CLIENT_SECRET, Shop
 __all__ = ["long_kept", "serve"]
 
 BUDGET = 0.3
-# What a loaded machine may add to a budget.
+# The time that a loaded machine may add to a budget.
 GRACE = 20.0
 # Through the extension, where an endless answer is asked for three times.
 HURRY = 0.15
@@ -167,7 +167,7 @@ def test_no_certificate_of_the_environment_is_trusted(monkeypatch: pytest.Monkey
     assert server.requests == []
 
 
-# What stands in the place of a server's half of the handshake.
+# The answers in the place of a server's half of the handshake.
 HANDSHAKES = {
     "plain-http": says(WHOLE),
     "garbage": hangs_up_after(bytes(range(256)) * 64),
@@ -222,7 +222,7 @@ def shop(open_shop: OpenShop, serve: Serve, turncoat: Turncoat) -> Shop:
     """A shop whose service is on a socket, with the stored checkout "chk-1" of "o-1"."""
     shop = open_shop(socket=serve(turncoat).base_url, PAYCHECKOUT_TIMEOUT=5)
     assert shop.starts() == CHECKOUT
-    # What waits in vain from now on should not wait for long.
+    # A call that waits in vain from now on should not wait for long.
     caller = shop.runtime.client._caller
     caller.retries = Retries(0, HURRY, caller.retries.pace)
     return shop
@@ -234,7 +234,7 @@ def standing(shop: Shop) -> tuple[object, ...]:
 
 
 def outcome(use: Callable[[], object]) -> object:
-    """What it gives, or the kind of error."""
+    """The result of the call, or the kind of its error."""
     try:
         return use()
     except Exception as error:
@@ -242,7 +242,7 @@ def outcome(use: Callable[[], object]) -> object:
 
 
 def attacked(shop: Shop) -> tuple[object, ...]:
-    """What reconcile, settle and start make of the service now, and how the order stands then."""
+    """The results of reconcile, settle and start with the service as it is now, and how the order stands then."""
     shop.clock.advance(days=1)
     with in_time(3 * HURRY):
         made = (

@@ -1,4 +1,4 @@
-"""What a page of another origin has its visitor's browser send to the sandbox: nothing of it is done, kept or shown."""
+"""Requests to the sandbox from pages of another origin: nothing of them is done, kept or shown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOREIGN = {
     "other-port": {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
     "unheard-of": {"Sec-Fetch-Site": "elsewhere"},
 }
-# What browsers say that know no Sec-Fetch-Site, or that hold the sandbox's host for insecure.
+# The headers of browsers that know no Sec-Fetch-Site, or that hold the sandbox's host for insecure.
 OLD = {
     "origin": {"Origin": "https://evil.example"},
     "sandboxed": {"Origin": "null"},

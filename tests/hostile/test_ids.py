@@ -12,7 +12,7 @@ from tests.client.wire import client_of, http, refusal, says
 
 __all__ = ["long_kept", "serve"]
 
-# What is sent: always one segment, which the service reads back as the very id.
+# The ids that are sent: each is one segment, which the service reads back as the very id.
 QUOTED = {
     "up": "../admin",
     "up-quoted": "..%2fadmin",
@@ -31,7 +31,7 @@ QUOTED = {
     "long-when-quoted": "\U0001f4b8" * 500,
 }
 
-# What cannot be one segment, or is none of the service's: nothing is sent.
+# The ids that cannot be one segment, or are none of the service's: nothing is sent.
 REFUSED = {
     "empty": "",
     "dot": ".",

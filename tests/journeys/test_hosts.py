@@ -182,7 +182,7 @@ def test_a_scoped_session_of_the_context_and_an_engine_by_function_will_do(paych
 
 
 class Quart:
-    """What is no Flask app."""
+    """An app that is no Flask app."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the service's interface leaves open changes no journey: each runs under every value of every switch.
+"""No journey depends on what the service's interface leaves open: each runs under every value of every switch.
 
 A switch of checkouts, deposits, their webhooks or of answers altogether is turned alone. Those of other parts of the
 service cannot touch a checkout; they are turned together, each value of each in one of the runs.
@@ -18,7 +18,7 @@ from tests.journeys.unknowns import settings, signer_of
 from tests.payouts.paying import FIAT, Payer
 from tests.scripted import Shop
 
-#: Those that a checkout can touch.
+#: The switches that a checkout can touch.
 TURNED_ALONE = {
     *("http_status", "signature", "timestamp_window", "signature_error", "access_scheme"),
     *("checkout_status_code", "conversion_refused", "unspecified_messages", "absent_fields"),

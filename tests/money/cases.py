@@ -16,7 +16,7 @@ CHECKOUT_ID = "chk-1"
 
 @dataclass(frozen=True)
 class Case:
-    """What was asked, the answer's bytes, and what is odd about them, for whoever reads a failure."""
+    """The money asked for, the answer's bytes, and the oddities in them, for whoever reads a failure."""
 
     asked: Asked
     body: bytes

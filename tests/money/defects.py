@@ -1,4 +1,4 @@
-"""What can be odd about a deposit in an answer, by name: each changes a draft in one of several ways, drawn by chance.
+"""Oddities of a deposit in an answer, by name: each changes a draft in one of several ways, drawn by chance.
 
 Envelopes that are none, or torn, are in `tests/client/test_envelope.py`.
 """
@@ -21,7 +21,7 @@ def _amounts(draft: Draft) -> list[str]:
         decimal_text(-asked.units, asked.places),
         decimal_text(asked.units * 10, asked.places),
         decimal_text(asked.units, asked.places + 1),
-        # What a double makes of it, to its own 17 digits: often, but not always, another number.
+        # The amount as a double prints it, to its own 17 digits: often, but not always, another number.
         repr(asked.units / 10**asked.places),
         f"{right}{point}{'0' * 18}1",
         f"{right}{point}4",

@@ -78,7 +78,7 @@ def agreeing(asked: Asked, chance: Random) -> list[tuple[str, str]]:
 
 
 def _spelled(units: int, places: int, chance: Random) -> str:
-    """The same number as a service may write it."""
+    """The decimal number of these units as a service may write it."""
     plain = decimal_text(units, places)
     whole, _, fraction = plain.partition(".")
     shift = chance.randint(0, 6)

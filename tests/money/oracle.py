@@ -14,7 +14,7 @@ _LONGEST_NAME = 500
 
 
 class Outcome(StrEnum):
-    """What one answer amounts to."""
+    """The meaning of one answer for the checkout."""
 
     PAID = "paid"
     #: Completed, but not the money that was asked for: a person has to look.
@@ -27,7 +27,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked for, in whole smallest units.
+    """The money that was asked for, in whole smallest units.
 
     :ivar side: `input` for what the customer pays, `output` for what the shop receives.
     :ivar places: the decimals of the currency.
@@ -41,7 +41,7 @@ class Asked:
 
 
 def judge(asked: Asked, body: bytes) -> Outcome:
-    """What the answer `body` to a read of this checkout's deposit amounts to."""
+    """The outcome of the answer `body` to a read of this checkout's deposit."""
     data = _data(body)
     if data is None:
         return Outcome.UNREAD

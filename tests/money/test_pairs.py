@@ -28,7 +28,7 @@ SOAK = 1_000_000
 
 
 def total_of(asked: Asked) -> Pay | Receive:
-    """What the shop asks for, made from the digits of its smallest units."""
+    """The total that the shop asks for, made from the digits of its smallest units."""
     amount = decimal_text(asked.units, asked.places)
     if asked.side == "input":
         return Pay(amount, asked.currency)

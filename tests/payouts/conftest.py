@@ -14,7 +14,7 @@ from tests.payouts.paying import Payer
 from tests.scripted import Clock, Service, Shop
 
 OpenPayer = Callable[..., Payer]
-#: Of a shop that pays out at a service with `books`.
+#: The settings of a shop that pays out at a service with `books`.
 CONFIG: dict[str, Any] = {"PAYCHECKOUT_ACCESS_TOKEN": "unit-token"}
 
 

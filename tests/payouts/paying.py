@@ -17,7 +17,7 @@ from flask_paycheckout.testing import RequestedPayout, Sandbox
 from tests.payouts.shop import committing, payout, stands, statuses
 from tests.scripted import Shop
 
-# Of the sandbox's start state, with an account in USD.
+# A recipient of the sandbox's start state, with an account in USD.
 ADA = ToRecipient("5a6d00000000000000000101")
 NUMBER = "40001234-777 31"
 BANK = ToBank("Bo Baker", NUMBER, "us_first_sandbox", "First Sandbox Bank", email="bo@example.com")

@@ -1,4 +1,4 @@
-"""What tests of payouts ask of a shop."""
+"""Questions that tests of payouts ask a shop."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_who_asked_for_a_payout_cannot_approve_it_by_any_door(strict: Shop) -> N
 
 
 def deeds(shop: Shop, *, looks: bool = False) -> list[tuple[str, str, str, str, str]]:
-    """Who did what to what, why, and through which door, oldest first; looks alone, or all others."""
+    """The deeds: by whom, what, to what, why, and through which door, oldest first; looks alone, or all others."""
     ran = shop.runs("deeds", "--json")
     assert ran.exit_code == 0, ran.output
     return [

@@ -250,7 +250,7 @@ def act(shop: Shop, checkout_id: str, oracle: Oracle, chance: Random) -> None:
     if kind in ("refund", "rest"):
         cents = chance.choice([1, oracle.rest, oracle.rest + 1, chance.randint(1, 600)]) or 1
         cents, amount = (oracle.rest, None) if kind == "rest" else (cents, Decimal(cents) / 100)
-        # Whatever is sent instead, the limit counts what was paid.
+        # The limit counts the amount that was paid, whatever is sent instead.
         sent: dict[str, Any] = chance.choice([{"to": MAKER}, {"to": WALLET, "send": (chance.randint(1, 9), TOKEN)}])
 
         def refund() -> None:

@@ -77,7 +77,7 @@ def canaries() -> Canaries:
 
 
 class Everything(logging.Handler):
-    """What all loggers say at DEBUG, with tracebacks, arguments and extras."""
+    """The lines of all loggers at DEBUG, with tracebacks, arguments and extras."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)

@@ -33,7 +33,7 @@ PAYLOADS = (
     "+ADw-script+AD4-alert(1)+ADw-/script+AD4-",
     "\u2028<a href=\uff02>\ufeff",
 )
-# What a template that ran the payload would show: long enough that no random token holds it.
+# The text that a template shows if it ran the payload: long enough that no random token holds it.
 EVALUATED = str(7**19)
 
 

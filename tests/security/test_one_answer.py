@@ -61,7 +61,7 @@ def test_every_bad_token_gets_the_same_bytes_and_headers(
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_nothing_is_looked_up_for_a_bad_token(shop: Shop, route: str) -> None:
-    """The same work for each, and so the same time: no statement, no call to the service, no question to the shop."""
+    """All bad tokens take the same time: none causes a statement, a call to the service or a question to the shop."""
     shop.starts("o-1")
     shop.service.reads.clear()
     shop.service.created.clear()

@@ -25,7 +25,7 @@ def test_an_origin_is_scheme_host_and_port_without_the_default(url: str, origin:
     assert origin_of(url) == origin
 
 
-# Those of `payment_urls.py` are tried through the shop; a check of where they lead would not notice these.
+# The tricks of `payment_urls.py` are tried through the shop; a check of where they lead would not notice these.
 TRICKS = [
     "https://pay.example:0/",
     "https://pay.example:99999/",
@@ -64,7 +64,7 @@ def test_a_url_with_tricks_in_it_is_refused_everywhere(url: str) -> None:
     ],
 )
 def test_refused_with_the_origin_and_never_the_url(url: str, allowed: tuple[str, ...]) -> None:
-    """Whoever has the URL can pay, so no log may hold it."""
+    """Anybody who has the URL can pay, so no log may hold it."""
     with pytest.raises(UnsafeCheckoutUrl) as refused:
         require_allowed(url, allowed)
     assert origin_of(url) in str(refused.value)

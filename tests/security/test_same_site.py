@@ -99,7 +99,7 @@ HOSTS = ("", "evil.example", "evil.example@shop.example", "shop.example:x", "[::
 def test_no_host_header_makes_another_site_the_shops_own(open_shop: OpenShop, name: str) -> None:
     shop = opened(open_shop, DEPLOYMENTS[name])
     origins = ("https://evil.example.org", "null", "https://", None)
-    # What a proxy would say: no middleware of this shop believes it.
+    # The headers that a proxy would add: no middleware of this shop believes them.
     proxy = {"X_Forwarded_Host": "evil.example.org", "X_Forwarded_Proto": "https"}
     for host, origin, site in product(HOSTS, origins, (None, "same-site", "cross-site")):
         status = posts(shop, DEPLOYMENTS[name], Sec_Fetch_Site=site, Origin=origin, Host=host, **proxy)

@@ -17,7 +17,7 @@ from tests.scripted import SAME_SITE, Clock, Shop, make_app
 from tests.security.answers import Answer, told
 
 DAY = timedelta(days=1)
-# Of Flask's sessions, Flask-WTF and itsdangerous itself; one SECRET_KEY signs for all of them.
+# The salts of Flask's sessions, Flask-WTF and itsdangerous itself; one SECRET_KEY signs for all of them.
 FOREIGN_SALTS = ("cookie-session", "wtf-csrf-token", "itsdangerous", "paycheckout", "")
 
 

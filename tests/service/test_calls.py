@@ -66,7 +66,7 @@ def test_after_three_failures_customers_are_told_at_once_until_a_probe_is_answer
 @pytest.mark.parametrize("status_code", [400, 401, 403, 429])
 def test_refused_requests_are_answers_and_close_nothing(shop: Shop, status_code: int) -> None:
     for number in range(5):
-        # What was refused is not sent again at once.
+        # A refused request is not sent again at once.
         shop.totals["o-1"] = Pay(10 + number, "USD")
         shop.service.instead_of_created = [refusal(status_code, "No")]
         assert presses_pay(shop).status_code == 503, number

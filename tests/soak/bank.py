@@ -1,4 +1,4 @@
-"""Who acts on money out beside the shop: the bank that carries transfers out, and the person who looks at doubts."""
+"""The actors on money out beside the shop: the bank that carries transfers out, and the person who looks at doubts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.soak.calls import NoAnswer, call, pull
 from tests.soak.databases import Reader
 from tests.soak.processes import Sandbox
 
-# Of a hundred transfers so many come back.
+# The number of transfers in a hundred that come back.
 _FAILING = 8
 _PAUSE = 5.0
 

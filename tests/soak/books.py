@@ -30,7 +30,7 @@ def sums_exported(soaked: Soaked) -> Sums:
 
 
 def sums_at_service(soaked: Soaked) -> Sums:
-    """The same sums of the service's completed deposits, and of disbursements that did not fail.
+    """The sums of the service's completed deposits, and of disbursements that did not fail, as in the export.
 
     The shop never heard of a checkout whose answer was lost, and no customer can: only the sandbox pays those.
     """
@@ -93,7 +93,7 @@ def the_export_equals_the_services_books(soaked: Soaked) -> Violations:
 
 
 def each_disbursement_has_the_services_fee(soaked: Soaked) -> Violations:
-    """What the lines of a disbursement say of its fee is together what the service took."""
+    """The fees in the lines of a disbursement add up to the fee that the service took."""
     taken = {made["id"]: Decimal(made["fee_amount"]) for made in soaked.facts.disbursements}
     booked: dict[str, Decimal] = defaultdict(Decimal)
     for line in soaked.record["export"]:

@@ -68,7 +68,7 @@ def only_the_right_money_pays(soaked: Soaked) -> Violations:
 
 
 def only_wrong_payments_are_held(soaked: Soaked) -> Violations:
-    """What is held has the reason it is held for; with the right money, a second payment of an order is a duplicate."""
+    """Held money has the reason it is held for; with the right money, a second payment of an order is a duplicate."""
     for checkout, deposit in soaked.arrived("held", "rejected"):
         held, right = _reached(checkout, "held"), _is_right_money(checkout, deposit)
         around = soaked.versions_around(checkout["order_id"], held)

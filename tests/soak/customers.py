@@ -32,7 +32,7 @@ _MINUTE = 60.0
 # So many live at the same time, and so many of them are served at once.
 _INHABITANTS, _CALLS = 600, 24
 
-# What they set out to do, and how many in a hundred.
+# The plans of customers, and how many in a hundred have each.
 PLANS = {
     "pays": 28,
     "wants_money_back": 12,
@@ -240,7 +240,7 @@ class Customer:
             self._changes_amount(first_price)
         self._pays_both(old, new)
 
-    # What they do
+    # Acts of customers
 
     def _pays_both(self, old: str | None, new: str | None) -> None:
         self._waits(5, 300)

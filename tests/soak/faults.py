@@ -19,7 +19,7 @@ WEBHOOK = "webhook"
 _NO_END = 1_000_000
 
 
-# Of the calls of an operation: the kind of fault, the share that it is to strike, and more about it.
+# Faults of an operation's calls: the kind, the share of calls that it is to strike, and more about it.
 Faults = list[tuple[str, float, dict[str, Any]]]
 _OF_CALLS: Faults = [
     ("error", 0.05, {"statusCode": 500}),

@@ -23,7 +23,7 @@ _MOST_SHOWN = 50
 
 
 def figures(plan: Plan, record: Record, violations: list[Violation], told: dict[str, Any]) -> dict[str, Any]:
-    """What the run was and what came of it.
+    """The figures of a run and of its results.
 
     :param told: what only the run itself knows: how long it took, kills, faults that struck.
     """

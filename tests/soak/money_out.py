@@ -19,7 +19,7 @@ from flask_paycheckout import (
 from tests.soak.tables import db, paycheckout
 
 _CENT = Decimal("0.01")
-# Of the sandbox's start state, by currency.
+# Recipients of the sandbox's start state, by currency.
 _RECIPIENTS = {
     "USD": ToRecipient("5a6d00000000000000000101"),
     "EUR": ToRecipient("5a6d00000000000000000103"),

@@ -41,7 +41,7 @@ class Processes:
         self._folder = folder
         self._ports = {name: free_port() for name in WEB}
         self._running: dict[str, BaseProcess] = {}
-        #: Those that ended by themselves before they were to be killed, with their exit codes.
+        #: The processes that ended by themselves before they were to be killed, with their exit codes.
         self._ended: list[tuple[str, int | None]] = []
 
     def __enter__(self) -> Processes:
@@ -90,7 +90,7 @@ class Processes:
             self._ended.append((name, process.exitcode))
 
     def ended(self) -> list[tuple[str, int | None]]:
-        """Whoever ended by itself, with the exit code."""
+        """The processes that ended by themselves, with their exit codes."""
         codes = [(name, process.exitcode) for name, process in self._running.items()]
         return self._ended + [(name, code) for name, code in codes if code is not None]
 

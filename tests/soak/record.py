@@ -1,4 +1,4 @@
-"""What both sides wrote down: collected after a run, and looked up in the ways that the promises need."""
+"""The records of both sides: collected after a run, and looked up in the ways that the promises need."""
 
 from __future__ import annotations
 

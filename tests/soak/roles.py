@@ -1,4 +1,4 @@
-"""What each process of a run does. Imported once, in the process from which all others are forked."""
+"""The work of each process of a run. Imported once, in the process from which all others are forked."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ class _Stage:
         return record
 
     def _incidents(self, record: Record) -> list[Violation]:
-        """What went wrong with the run itself, so that it proves less than it should."""
+        """The faults of the run itself, which make it prove less than it should."""
         found = [*self._hung]
         if (len(record["shop_order"]), self.killer.count) != (self._plan.orders, self._plan.kills):
             found.append(f"{len(record['shop_order'])} orders were placed, {self.killer.count} processes were killed")

@@ -138,12 +138,12 @@ def _now() -> str:
     return now.isoformat()
 
 
-# What the extension asks and tells
+# Questions and messages of the extension
 
 
 @paycheckout.order_total
 def order_total(order_id: str) -> Pay | Receive | None:
-    """What the order costs as it stands."""
+    """The price of the order as it stands."""
     order = db.session.get(Order, order_id, with_for_update=True)
     if order is None or not order.open or order.paid:
         return None

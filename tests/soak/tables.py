@@ -15,7 +15,7 @@ from flask_paycheckout import PayCheckout
 
 
 class Base(DeclarativeBase):
-    """What every table of the shop has in common: the shop's metadata."""
+    """The base of every table of the shop, with the shop's metadata."""
 
 
 db = SQLAlchemy(model_class=Base)
@@ -66,12 +66,12 @@ class Fulfilment(Model):
     id: Mapped[int] = mapped_column(primary_key=True)
     order_id: Mapped[str] = mapped_column(String(40), index=True)
     event_id: Mapped[str] = mapped_column(String(40))
-    #: What the order cost as the parcel was packed.
+    #: The price of the order as the parcel was packed.
     amount: Mapped[str] = mapped_column(String(40))
 
 
 class Note(Model):
-    """What the shop was told, of any kind."""
+    """A message that the shop was told, of any kind."""
 
     __tablename__ = "shop_note"
 

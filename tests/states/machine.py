@@ -68,7 +68,7 @@ class Machine(RuleBasedStateMachine):
             late_payment=late,
             webhook_retries=retries,
             http_status=status,
-            # What a shop has seen completed is not taken back here.
+            # A deposit that a shop has seen completed is not taken back here.
             forced_update_of_completed="refused",
         )
         if not hears:
@@ -194,7 +194,7 @@ class Machine(RuleBasedStateMachine):
     def one_of_all(self, number: int) -> str:
         return list(self.locations)[number % len(self.locations)]
 
-    # What must be true after every step
+    # Invariants after every step
 
     @invariant()
     def all_is_well(self) -> None:

@@ -1,4 +1,4 @@
-"""What the contract's table of states allows, written a second time: a model that knows no module of the product.
+"""The contract's table of states, written a second time: a model that knows no module of the product.
 
 One model stands for one checkout of an order that the shop still wants. It is told the time, what a read of the deposit
 answers, and what a person decides; it says where the checkout then stands and which signals are due.

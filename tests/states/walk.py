@@ -56,7 +56,7 @@ class Walk:
         self.model = deepcopy(model)
 
     def content(self) -> Any:
-        """What the next read can depend on, with the time: how often it was read before only tells a story."""
+        """The facts that the next read can depend on, with the time; the number of earlier reads only tells a story."""
         stored = self._raw.execute(
             "SELECT status, reason, paid_order_id, deposit_status, not_found_since FROM paycheckout_checkout"
         )

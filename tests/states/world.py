@@ -47,7 +47,7 @@ class World(Shop):
         self.line.sandbox = Sandbox()
         app = make_app(**self.line.sandbox.config)
         super().__init__(app, database_on(host, app), PayCheckout(), Service(), Clock())
-        #: Who was told of `order_paid`: order id and event id.
+        #: The order id and event id of each `order_paid` that was told.
         self.told: list[tuple[str, str]] = []
         self.receiver_failures = 0
         self.paycheckout.init_app(app, **arguments_of(self.db), transport=self.line)
@@ -79,7 +79,7 @@ class World(Shop):
             self.receiver_failures -= 1
             raise RuntimeError("the warehouse is closed")
 
-    # What the shop and its customers do
+    # Acts of the shop and its customers
 
     def presses_pay(self, order_id: str) -> httpx.URL | None:
         """The button is pressed; gives where the browser is sent to pay, if it is."""
@@ -104,7 +104,7 @@ class World(Shop):
             if ": 409 " not in str(refused):
                 raise
 
-    # What is true
+    # The stored facts
 
     def moves(self) -> list[tuple[str, str | None, str]]:
         return list(self._raw.execute(MOVES))

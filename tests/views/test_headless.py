@@ -162,7 +162,7 @@ def test_a_large_body_is_refused(shop: Shop) -> None:
     assert told(answer) == (413, "invalid", None)
 
 
-# Who may call
+# Callers
 
 
 def test_the_origins_are_exact() -> None:

@@ -54,7 +54,7 @@ def decides(shop: Shop, token: str, **form: str) -> TestResponse:
     return shop.browser.post(f"{ROOT}/held/{token}", data=given, headers=SAME_SITE)
 
 
-# Who may look
+# Access
 
 
 @pytest.mark.parametrize("given", [None, "owner", True])
@@ -92,7 +92,7 @@ def test_a_permission_must_name_a_person_since_decisions_are_recorded_with_the_n
         shop.browser.get(ROOT)
 
 
-# What it shows
+# The pages' contents
 
 
 @pytest.mark.parametrize("said", ["o-1", "chk-1", " o-1 "])
@@ -127,7 +127,7 @@ def test_what_failed_in_a_receiver_is_named_without_its_words(desk: Shop) -> Non
     assert "555 0199" not in page + desk.browser.get(ROOT).text
 
 
-# What needs a person
+# Orders that need a person
 
 
 def test_what_needs_a_person_stands_above_the_list(desk: Shop) -> None:

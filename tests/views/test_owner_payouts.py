@@ -311,7 +311,7 @@ def test_a_form_that_is_sent_by_many_at_once_makes_one_refund(desk: Shop) -> Non
     page = opens(desk, "/refund", checkout=desk.has_paid())
     with crowd(8) as people:
         codes = people.does([lambda: sends(desk, page, amount="1", why="one jar broke").status_code] * 8)
-    # Who waits for the order's row longer than a second is told to try again.
+    # A person who waits for the order's row longer than a second is told to try again.
     assert codes.count(303) == 1
     assert set(codes) <= {303, 409, 503}
     assert len(payouts(desk)) == 1

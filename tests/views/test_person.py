@@ -1,4 +1,4 @@
-"""What a person may do on the owner's pages: the rest is neither shown nor done."""
+"""The owner's pages show and do only what a person may do."""
 
 from __future__ import annotations
 

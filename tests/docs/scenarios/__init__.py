@@ -1,4 +1,4 @@
-"""What the pages show, run: a function for each scenario that a page names, found by `SCENARIOS`.
+"""The examples of the pages, run: a function for each scenario that a page names, found by `SCENARIOS`.
 
 A scenario takes `scene`, the blocks of the page that name it, and any fixtures that it wants.
 """

@@ -1,4 +1,4 @@
-"""What a shop's developer does with each part of the service, told through the client alone."""
+"""The work of a shop's developer with each part of the service, told through the client alone."""
 
 from __future__ import annotations
 

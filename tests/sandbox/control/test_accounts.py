@@ -179,7 +179,7 @@ def test_keys_are_replaced_and_the_old_ones_refused_at_once(sandbox: Flask, anna
 def test_a_fault_of_an_account_strikes_nobody_else(first: Payer, anna: Payer, tester: Tester, kind: str) -> None:
     tester.orders_fault("GET /v1/deposit/{id}", kind, times=9, account="anna", statusCode=503)
     assert [payer.gets("/v1/deposit/5").status_code for payer in (first, anna)] == [404, 503]
-    # Whoever only claims to be somebody is not.
+    # A caller who only claims to be an account does not meet its faults.
     Merchant(anna.app, "guessed", anna.client_id).gets("/v1/deposit/5")
     log = [(one["account"], one["fault"]) for one in tester.requests()]
     assert log == [(None, None), ("anna", kind), ("default", None)]

@@ -1,4 +1,4 @@
-"""Who plays in the tests of disbursements: a payer, who creates with an access token and reads with a signature."""
+"""The actor in the tests of disbursements: a payer, who creates with an access token and reads with a signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may look and who may change: pages open on this machine only, changes are made for their own forms only.
+"""Access to the inspector: pages open on this machine only, changes are made for their own forms only.
 
 Forms of other pages and of forged tokens are sent in `tests/hostile`.
 """

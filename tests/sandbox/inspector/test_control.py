@@ -1,4 +1,4 @@
-"""What the inspector changes: clock, faults, webhooks sent again, and the reset that asks once more."""
+"""Changes by the inspector: clock, faults, webhooks sent again, and the reset that asks once more."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.disbursements.payers import RECIPIENTS, STELLAR_WALLET
 from tests.sandbox.payments.customers import found, lists, makes
 
-# What a list asks for, and which of the two payments it shows.
+# The filters of a list, and the numbers of those of the two payments that it shows.
 FILTERS: list[tuple[dict[str, str], str]] = [
     ({}, "12"),
     ({"search": "example.ORG"}, "2"),

@@ -81,7 +81,7 @@ def test_a_page_of_another_origin_quotes_with_the_client_id_alone(sandbox: Flask
     assert (quote.status_code, refused.status_code) == (200, 401)
     for answer in (allowed, quote, refused):
         assert answer.headers["Access-Control-Allow-Origin"] == "*"
-    # What any page may ask, and be refused, does not push others out of the log.
+    # Requests that any page may send, and that are refused, do not push others out of the log.
     assert [logged["status"] for logged in tester.requests()] == [200]
 
 

@@ -16,7 +16,7 @@ NAMES = (
     "C++\u200f שרה",
     "محمد\u061c 7",
 )
-#: What no text may hold: control characters, and all that turns a stretch of text around.
+#: The characters that no text may hold: control characters, and all that turns a stretch of text around.
 MISLEADING = "\x00\x07\n\x7f\x85\u00ad\u202a\u202b\u202c\u202d\u202e\u2028\u2066\u2067\u2068\u2069\ufeff"
 
 

@@ -1,4 +1,4 @@
-"""What each operation refuses: the answer names the field at fault, and nothing is done."""
+"""Refusals of each operation: the answer names the field at fault, and nothing is done."""
 
 from __future__ import annotations
 

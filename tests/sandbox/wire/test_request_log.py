@@ -15,7 +15,7 @@ from tests.sandbox.recipients.payees import bank, creates
 
 SECRET = "hunter2-hunter2"
 HIDDEN = b'{"pass\\u0077ord": "' + SECRET.encode() + b'", "a": %s}'
-#: What one entry may hold at most, in characters: five texts and some numbers.
+#: The most characters that one entry may hold: five texts and some numbers.
 MOST = 25_000
 
 

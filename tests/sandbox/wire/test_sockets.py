@@ -1,4 +1,4 @@
-"""What reaches the sandbox by a real connection, by a process of its own, or in process through httpx."""
+"""Requests that reach the sandbox by a real connection, by a process of its own, or in process through httpx."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def running(postgres_server: str, shop: Shop) -> Iterator[list[Flask]]:
 
 @pytest.fixture
 def stations(running: list[Flask], shop: Shop) -> list[Flask]:
-    """The same in the start state."""
+    """The running workers, with the sandbox in its start state."""
     Tester(running[0]).does("POST", "reset")
     shop.order_ids.clear()
     return running

@@ -21,7 +21,7 @@ class Payment(BasePayment):
 
 
 class Shipped(models.Model):
-    """What the receiver of a payment's signal writes."""
+    """The row that the receiver of a payment's signal writes."""
 
     order_id = models.CharField(max_length=64)
 
