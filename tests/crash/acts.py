@@ -1,4 +1,4 @@
-"""What a process is doing when it dies, what came before, and how every order has to end all the same."""
+"""The acts during which a process dies, what came before, and how every order has to end all the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold whoever died when, told from database rows and the record alone; nothing of the extension is used.
+"""Promises that hold whoever died when, told from database rows and the record alone; nothing of the extension is used.
 
 `complaints` holds at every moment, also right after a death. `complaints_at_rest` holds once reconcile came round.
 To the promises of `tests/promises.py` comes what only this little shop can know: it owes each payee one sum, so that a
@@ -72,7 +72,7 @@ def money_without_an_order(rows: Rows, record: Record) -> list[str]:
 
 
 def _stocked(rows: Rows, name: str) -> list[Row]:
-    """What the atomic receiver wrote."""
+    """The rows that the atomic receiver wrote."""
     return [row for row in rows["fulfilment"] if (row["receiver"], row["name"]) == ("stock", name)]
 
 
@@ -106,7 +106,7 @@ def _is_decided(checkout: Row) -> bool:
 
 
 def _excess(rows: Rows) -> Iterator[str]:
-    """What came too much is given back by a refund of the very commit in which a person accepts the payment."""
+    """Excess money is given back by a refund of the very commit in which a person accepts the payment."""
     for row in filter(_is_decided, rows["paycheckout_checkout"]):
         refunds = [one["counts"] for one in rows["paycheckout_payout"] if one["refund_of"] == row["checkout_id"]]
         if (refunds, row["refunded_amount"]) != (["0.50"], "0.50"):
@@ -153,7 +153,7 @@ def _hints(rows: Rows, record: Record) -> Iterator[str]:
 def _owed(rows: Rows, record: Record) -> Iterator[str]:
     """A payout is stored exactly if the shop's own row of the same transaction is; who is owed is paid at most that."""
     owed = Counter((row["payee"], row["amount"], row["currency"]) for row in rows["owed"])
-    # Of an account number only the end is stored in the clear.
+    # Only the end of an account number is stored in the clear.
     payees = {row["payee"][-4:]: row["payee"] for row in rows["owed"] if row["payee"].isdigit()}
     stored: Counter[tuple[str, str, str]] = Counter()
     # Nobody has said yet where a payout without a destination goes.
@@ -198,7 +198,7 @@ def _stuck(rows: Rows) -> Iterator[str]:
 
 
 def _payouts_at_rest(rows: Rows, record: Record) -> Iterator[str]:
-    """What was asked for is paid, or a person sees why not."""
+    """A payout that was asked for is paid, or a person sees why not."""
     ended = {one.reference for one in record.paid if one.status == "completed" and one.kind != WALLET}
     for row in [row for row in rows["paycheckout_payout"] if row["destination"] is not None]:
         expected = {"failed", "completed" if row["service_reference"] in ended else "sent"}

@@ -27,7 +27,7 @@ class _SQLite:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # Of a transaction that has not ended.
+        # The journal of a transaction that has not ended.
         self._journal = Path(f"{path}-journal")
 
     def keep(self, name: str) -> None:
@@ -50,7 +50,7 @@ class _SQLite:
             return {table: _sorted(connection.execute(_all_of(table, "rowid"))) for table in TABLES}
 
 
-# What is known of the service's failures is no result, but decides which statements run.
+# Knowledge of the service's failures is no result, but decides which statements run.
 _KEPT = (*TABLES, "paycheckout_service")
 
 

@@ -40,13 +40,13 @@ _CLAIM, _LEASE = 61, 61
 _LONGEST_LIFE = 60
 _MOST_COMPLAINTS = 10
 _WRITTEN = "written{}"
-#: Of events, and in references of requests and refunds.
+#: The random ids of events, and those in references of requests and refunds.
 _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|(?:[0-9a-f]{9}-)?[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
 class Order:
-    """What to try.
+    """The acts to try, and how.
 
     :ivar fate: "death", on PostgreSQL before and after each call of the database and the service, on SQLite at each
         bytecode instruction; "one error" of the database, in each call before and after it is done.
@@ -66,7 +66,7 @@ class Order:
 
 @dataclass
 class Found:
-    """What came of it.
+    """The results of the tries.
 
     :ivar points: at how many points a process met its fate, by act.
     :ivar left_behind: how many different things they left behind, by act.
@@ -152,7 +152,7 @@ class Nursery:
         found.left_behind[begun.name] = len(left_behind)
 
     def _looks(self, begun: _Begun, left_behind: set[str]) -> list[str]:
-        """What is wrong with what is there now, and what comes of it unless that is known."""
+        """The complaints about the rows that are there now, and about the recovery from them unless that is known."""
         rows = self._database.rows()
         wrong = complaints(rows, self._world.record)
         left = self._left_behind(rows)
@@ -299,6 +299,6 @@ def _recover(world: World, act: Act, money: Callable[[], list[str]] = list) -> l
 
 
 if __name__ == "__main__":
-    # What fails on purpose would be logged thousands of times.
+    # Failures on purpose would be logged thousands of times.
     logging.disable(logging.CRITICAL)
     print(json.dumps(asdict(Nursery(Order(**json.loads(sys.argv[1]))).run())))

@@ -1,4 +1,4 @@
-"""What happened outside the shop's database, in a file that outlives whoever wrote it, and the service that reads it.
+"""A record of events outside the shop's database, in a file that outlives its writers, and the service that reads it.
 
 The payments service here remembers nothing in its process: a checkout exists, and a deposit is completed, because the
 record says so. So it is the same service for a process that dies and for the one that comes after it.

@@ -67,7 +67,7 @@ _SIGNALS = (
     payout_unknown,
 )
 _EARNED = {"stock": "rec_maker", "books": "0x" + "a" * 40}
-"""Who is owed a part of an order that is sold for others, by the receiver that says so."""
+"""The payee of a part of an order that is sold for others, by the receiver that says so."""
 
 
 class World(Shop):
@@ -116,7 +116,7 @@ class World(Shop):
             for order_id in ORDERS:
                 self._execute("INSERT INTO shop_order VALUES (:order_id, '12.50')", order_id=order_id)
 
-    # What people and machines do
+    # Acts of people and machines
 
     def presses_pay(self, order_id: str = "o-1") -> TestResponse:
         """The customer presses the button and, when told to, goes to the payment page."""

@@ -172,7 +172,7 @@ def _expression(text: str) -> ast.expr:
 
 
 def _below(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a scope, without what stands in scopes inside it."""
+    """The nodes in a scope, without those in scopes inside it."""
     for inner in ast.iter_child_nodes(node):
         yield inner
         if not isinstance(inner, _DEFINED):

@@ -19,7 +19,7 @@ def accounts(database_kind: str) -> int:
 
 @pytest.fixture
 def books() -> Books:
-    """Of a service that pays whatever it is asked to: a call that is made twice pays twice."""
+    """The books of a service that pays whatever it is asked to: a call that is made twice pays twice."""
     return Books(Pages(), unique=False)
 
 

@@ -1,4 +1,4 @@
-"""What receivers leave in the shop's database: a row a run, in a table that refuses no row."""
+"""The rows that receivers leave in the shop's database: one a run, in a table that refuses no row."""
 
 from __future__ import annotations
 

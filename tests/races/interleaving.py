@@ -37,7 +37,7 @@ class _Led:
         self.error: BaseException | None = None
         #: Stands before this, or is under way where it is None.
         self.before: str | None = None
-        #: What it did last, or is doing.
+        #: The act that it did last, or is doing.
         self.doing = ""
         #: PostgreSQL's process for this thread's statement, to ask what it waits for.
         self.backend: int | None = None
@@ -78,7 +78,7 @@ class _Leader:
         self._preemptions = preemptions
         self._turn = Condition()
         self.taken: Branches = []
-        #: What was done, for whoever reads a failure.
+        #: The steps that were done, for whoever reads a failure.
         self.story: list[str] = []
 
     def run(self) -> None:

@@ -25,7 +25,7 @@ _OVERTAKEN = {"order_pending", "order_abandoned"}
 
 
 class Died(KeyboardInterrupt):
-    """What a process that is killed leaves behind: nothing is released."""
+    """The death of a process that is killed: nothing is released."""
 
 
 class Histories:
@@ -69,7 +69,7 @@ class Histories:
             self._hanging = False
 
     def _look(self, name: str, order_id: str, event_id: str) -> None:
-        """Whoever is told of an event has been told of all before it, unless time took care of them."""
+        """A receiver that is told of an event has been told of all before it, unless time took care of them."""
         for event in self.events(order_id):
             if event.event_id == event_id:
                 return
@@ -119,7 +119,7 @@ class Histories:
         self.wrong.append("events still wait")
 
     def check(self, order_id: str) -> None:
-        """What each receiver wrote is what happened, in order."""
+        """Each receiver wrote the events that happened, in order."""
         table = self.shop.db.metadata.tables["effect"]
         events = self.events(order_id)
         written = select(table.c.who).where(table.c.order_id == order_id).order_by(table.c.id)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.on_each_database
 
 
 class PartPages(Pages):
-    """What people do with payments of such an order."""
+    """The acts of people with payments of such an order."""
 
     def hold(self, page: str) -> None:
         """Its payment comes while the shop wants none."""

@@ -28,7 +28,7 @@ class Refund:
         self.shop, self._books = shop, books
         self._numbers = count(1)
         self._customer = Customer(shop, "")
-        #: What the approver saw, when the approval was taken.
+        #: The destination that the approver saw, when the approval was taken.
         self._approved: str | None = None
         #: How the runs ended.
         self.ends: set[str] = set()
