@@ -27,8 +27,8 @@ def test_program(): pass
 @pytest.mark.slow("runs of pytest")
 @pytest.mark.parametrize(
     ("arguments", "ran"),
-    [(["-n", "2"], 2), (["--rest"], 3), (["--all"], 5), (["tests/test_shop.py"], 4), (["tests/crash"], 1)],
-    ids=["usual", "rest", "all", "file", "folder"],
+    [(["-n", "2"], 2), (["--rest"], 3), (["--all"], 5), (["tests/test_shop.py"], 4)],
+    ids=["usual", "rest", "all", "file"],
 )
 def test_a_whole_run_leaves_out_the_attacks_and_says_so(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, arguments: list[str], ran: int

@@ -67,9 +67,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_begin_with_the_longest(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let each worker of xdist begin with its share of the attacks, the longest first: it gets a piece of the list."""
     workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
-    folders = [(attack(config, item.path), item) for item in items]
-    attacks = [item for folder in FOLDERS for its, item in folders if its == folder]
-    others = [item for its, item in folders if its is None]
+    slow = [item for item in items if item.get_closest_marker("slow") is not None]
+    in_folders = [item for folder in FOLDERS for item in items if attack(config, item.path) == folder]
+    attacks = list(dict.fromkeys(slow + in_folders))
+    known = set(attacks)
+    others = [item for item in items if item not in known]
     ends = [len(others) * number // workers for number in range(workers + 1)]
     items[:] = [
         item
