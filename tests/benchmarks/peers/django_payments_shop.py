@@ -16,11 +16,13 @@ def _database(address: str) -> dict[str, Any]:
     if url.scheme == "sqlite":
         options = {"timeout": 30, "transaction_mode": "IMMEDIATE"}
         return {"ENGINE": "django.db.backends.sqlite3", "NAME": url.path[1:], "OPTIONS": options, "CONN_MAX_AGE": None}
+    place = parse_qs(url.query)
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(url.path[1:]),
         "USER": url.username,
-        "HOST": parse_qs(url.query)["host"][0],
+        "HOST": place["host"][0],
+        "PORT": place["port"][0],
         "CONN_MAX_AGE": None,
     }
 
