@@ -116,7 +116,7 @@ def _written(pid: int, port: int, exchange: Exchange, times: int) -> dict[str, f
 def _contenders(options: Options, database: str | None) -> Iterator[dict[str, Contender]]:
     times = options.amount(1000)
     ours = [sys.executable, "-m", "flask_paycheckout.sandbox", "--port"]
-    contenders = {OURS: _contender(ours, times, _create_checkout)}
+    contenders = {OURS: _contender(ours, times, _create_checkout, _create_checkout)}
     if options.peers is not None:
         moto = [options.peers, "-m", "moto.server", "-H", "127.0.0.1", "-p"]
         contenders["moto"] = _contender(moto, times, _put_item, _make_table)

@@ -24,7 +24,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from flask import Response, current_app, g, request
-from sqlalchemy import ColumnElement, delete, or_, select
+from sqlalchemy import ColumnElement, bindparam, delete, or_, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID, add_token
@@ -149,9 +149,12 @@ def check_signature(session: Session) -> Account:
     return _accepted(account if accepted else None, _refused())
 
 
+_OF_CLIENT = select(Account).where(Account.client_id == bindparam("client_id"))
+
+
 def _client(session: Session) -> Account | None:
     """The account of the client id that the current request gives; None when there is none."""
-    return _account_where(session, Account.client_id == request.headers.get("X-Client-ID", ""))
+    return session.scalar(_OF_CLIENT, {"client_id": request.headers.get("X-Client-ID", "")})
 
 
 def _account_where(session: Session, condition: ColumnElement[bool]) -> Account | None:

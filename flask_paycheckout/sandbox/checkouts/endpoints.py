@@ -32,7 +32,7 @@ from flask_paycheckout.sandbox.wire.field_types import (
 )
 from flask_paycheckout.sandbox.wire.operations import operation, read_body
 from flask_paycheckout.sandbox.world.context import current_time, world
-from flask_paycheckout.sandbox.world.database import AccountId, Table
+from flask_paycheckout.sandbox.world.database import AccountId, Table, insert_rows
 from flask_paycheckout.sandbox.world.settings import new_id
 
 PAGE_VALIDITY = timedelta(minutes=15)
@@ -104,12 +104,11 @@ def store_checkout(session: Session, user_id: str, sent: NewCheckout) -> str:
         raise unspecified_refusal("conversion_refused", "Conversion is not enabled for this pair of currencies.")
     now = current_time()
     times = {"created_at": now, "expires_at": now + PAGE_VALIDITY}
-    checkout = Checkout(id=new_id(session), user_id=user_id, rate=rate, **asdict(asked), **times)
-    if not offers(session, checkout):
+    checkout = {"id": new_id(session), "user_id": user_id, "rate": rate, **asdict(asked), **times}
+    if not offers(session, Checkout(**checkout)):
         raise unspecified_refusal(400, "The amount is outside the limits of every enabled payment method.")
-    session.add(checkout)
-    session.flush()
-    return checkout.id
+    insert_rows(session, Checkout, [checkout])
+    return str(checkout["id"])
 
 
 def _exact(sent: NewCheckout) -> NewCheckout:

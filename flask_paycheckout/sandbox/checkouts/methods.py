@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, Decimal
 from typing import NamedTuple, TypeVar
 
-from sqlalchemy import ForeignKey, select
+from sqlalchemy import ForeignKey, bindparam, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
@@ -122,14 +122,16 @@ class Switch(Table):
     enabled: Mapped[bool]
 
 
+_SWITCHES = select(Switch.code, Switch.enabled).where(Switch.user_id == bindparam("user_id"))
+
 Switched = TypeVar("Switched", PaymentMethod, Conversion)
 
 
 def as_switched(session: Session, user_id: str, offered: Iterable[Switched]) -> list[Switched]:
     """These methods or conversions, each enabled for the account or not."""
-    rows = session.execute(select(Switch.code, Switch.enabled).where(Switch.user_id == user_id))
+    rows = session.execute(_SWITCHES, {"user_id": user_id})
     switched = {row.code: row.enabled for row in rows}
-    return [replace(one, enabled=switched.get(one.code, one.enabled)) for one in offered]
+    return [replace(one, enabled=switched[one.code]) if one.code in switched else one for one in offered]
 
 
 def enabled_methods(session: Session, user_id: str, currency: str) -> list[PaymentMethod]:
