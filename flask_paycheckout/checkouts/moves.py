@@ -202,10 +202,8 @@ class Moves:
 
     def _lock(self, connection: Connection, checkout: CheckoutMixin) -> bool:
         """Take SQLite's write lock, and check that the row still is as it was when loaded."""
-        c, names = self.checkouts.table.c, self.checkouts.unmoved
-        unmoved = (c[name] == getattr(checkout, name) for name in names)
-        taken = update(self.checkouts.table).where(*unmoved).values(revision=c.revision)
-        return connection.execute(taken).rowcount == 1
+        loaded = {f"of_{name}": getattr(checkout, name) for name in self.checkouts.unmoved}
+        return connection.execute(self._take_lock, loaded).rowcount == 1
 
     def move_in(
         self,
@@ -322,6 +320,13 @@ class Moves:
         table = self.checkouts.table
         unknown = [column for column in table.c if column.primary_key or not hasattr(CheckoutMixin, column.name)]
         return table.insert().returning(*unknown)
+
+    @cached_property
+    def _take_lock(self) -> Any:
+        """Change nothing of a row that still is as it was when loaded."""
+        table = self.checkouts.table
+        unmoved = (is_of(table, name) for name in self.checkouts.unmoved)
+        return update(table).where(*unmoved).values(revision=table.c.revision)
 
     @cached_property
     def _replace(self) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, update
 
-from flask_paycheckout.database.state_table import StateTable
+from flask_paycheckout.database.state_table import StateTable, is_of
 from flask_paycheckout.events.events import HeldEvent, NewEvent, delivered_columns, new_event
 from flask_paycheckout.events.receivers import Receivers
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
@@ -75,11 +75,16 @@ class EventWriter:
         values: dict[str, Any] = {"receivers_done": json.dumps([*json.loads(before), receiver])}
         if receiver == last:
             values |= {"last_error": None} | (delivered_columns(now) if told else {})
-        table = self.parts.models.events
-        unmarked = table.c.event_id == row["event_id"], table.c.receivers_done == before
-        changed = connection.execute(update(table).where(*unmarked).values(values))
+        unmarked = {"of_event_id": row["event_id"], "of_receivers_done": before}
+        changed = connection.execute(self._change_unmarked, values | unmarked)
         row |= values
         return changed.rowcount == 1
+
+    @cached_property
+    def _change_unmarked(self) -> Any:
+        """Change the event `of_event_id` whose receivers are `of_receivers_done`."""
+        table = self.parts.models.events
+        return update(table).where(is_of(table, "event_id"), is_of(table, "receivers_done"))
 
     @cached_property
     def _insert(self) -> Any:
