@@ -112,28 +112,23 @@ class Sender:
         :raises ValueError: the client has no credentials for this call.
         """
         operation, content, secrets = call.operation, call.content, set(hidden_in(call.body))
-        limits = Limits(time.monotonic() + left, operation.max_bytes, operation.repeatable)
-        request = httpx.Request(
-            operation.method,
-            self.base_url + call.path + call.query,
-            headers={"Accept": operation.accept, "Accept-Encoding": "identity", "User-Agent": self.user_agent},
-            content=content or None,
-            extensions={LIMITS: limits, SECRETS: secrets, "timeout": httpx.Timeout(left).as_dict()},
-        )
+        url = httpx.URL(self.base_url + call.path + call.query)
+        headers = {"Accept": operation.accept, "Accept-Encoding": "identity", "User-Agent": self.user_agent}
         if content:
-            request.headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = "application/json"
         if operation.access is not Access.OPEN:
             if (signer := self.signers.get(operation.access)) is None:
                 raise ValueError(f"{operation} needs {operation.access.value}: give them to the PaymentsClient")
             # The target as it goes on the wire.
-            target = request.url.raw_path.decode("ascii")
-            signed = signed_headers(signer, operation.method, target, content, int(wall))
-            request.headers.update(signed)
+            signed = signed_headers(signer, operation.method, url.raw_path.decode("ascii"), content, int(wall))
+            headers |= signed
             for name, value in signed.items():
                 if name.lower() not in _HARMLESS:
                     # The token of `Bearer <token>` is a secret by itself, too.
                     secrets.update((Hidden(value), Hidden(value.rpartition(" ")[2])))
-        return request
+        limits = Limits(time.monotonic() + left, operation.max_bytes, operation.repeatable)
+        extensions = {LIMITS: limits, SECRETS: secrets, "timeout": httpx.Timeout(left).as_dict()}
+        return httpx.Request(operation.method, url, headers=headers, content=content or None, extensions=extensions)
 
 
 def checked_base_url(base_url: str) -> str:
