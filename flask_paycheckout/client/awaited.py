@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flask_paycheckout.client.transport import LIMITS, Body, httpx, no_cookies, pool_limits
+from flask_paycheckout.client.transport import LIMITS, Body, NoCookies, httpx, pool_limits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -18,11 +18,15 @@ R = TypeVar("R")
 _GRACE = 0.05
 
 
+class _Http(httpx.AsyncClient):
+    cookies: Any = NoCookies()
+
+
 class Awaited:
     """Hands calls to the caller's event loop; its connections belong to that loop."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport | None) -> None:
-        self.http = httpx.AsyncClient(transport=_Connections(transport), trust_env=False, cookies=no_cookies())
+        self.http = _Http(transport=_Connections(transport), trust_env=False)
 
     async def send(self, request: httpx.Request) -> httpx.Response:
         """The response to a request, with its whole body.

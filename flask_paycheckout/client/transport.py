@@ -10,7 +10,6 @@ blocks inside one read.
 from __future__ import annotations
 
 import time
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, NamedTuple
 
 # The only place that names the HTTP library: whatever else works with it imports it from here.
@@ -53,9 +52,11 @@ def pool_limits(most_kept: int | None) -> httpx.Limits:
     return httpx.Limits(max_connections=None, max_keepalive_connections=most_kept, keepalive_expiry=KEPT_FOR)
 
 
-def no_cookies() -> CookieJar:
-    """A jar that keeps no cookies: no call depends on the one before."""
-    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
+class NoCookies(httpx.Cookies):
+    """Keeps no cookies: no call depends on the one before."""
+
+    def extract_cookies(self, response: httpx.Response) -> None:
+        """Leave them alone; a jar that refuses them would first make objects of its own for each response."""
 
 
 class RefusedResponse(httpx.RemoteProtocolError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from flask_paycheckout.client.connections import Connections
-from flask_paycheckout.client.transport import httpx, no_cookies
+from flask_paycheckout.client.transport import NoCookies, httpx
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator
@@ -21,11 +21,15 @@ R = TypeVar("R")
 W = TypeVar("W", bound="Blocking | Awaited")
 
 
+class _Http(httpx.Client):
+    cookies: Any = NoCookies()
+
+
 class Blocking:
     """Runs calls to their end in the caller's thread."""
 
     def __init__(self, url: httpx.URL, transport: httpx.BaseTransport | None) -> None:
-        self.http = httpx.Client(transport=Connections(url, transport), trust_env=False, cookies=no_cookies())
+        self.http = _Http(transport=Connections(url, transport), trust_env=False)
 
     async def send(self, request: httpx.Request) -> httpx.Response:
         """The response to a request, with its whole body."""
