@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RootTransaction, StaticPool, event
+from sqlalchemy import Connection, Engine, RootTransaction, StaticPool, event
 from sqlalchemy.orm import Session, SessionTransaction
 
 from flask_paycheckout.database.connections import limit_lock_waits
@@ -140,27 +140,39 @@ def refuse_commit(session: Session) -> None:
 def guard(session: Session, connection: Connection, patience: float) -> None:
     """Limit how long a connection waits for locks, and let no function of the shop end its transaction."""
     limit_lock_waits(connection, patience)
-    own = [one for one in begun_in(session) if one.connection is connection]
-    for one in own:
+    for one in _begun_on(connection, session):
         one.started = one.state != _IDLE
+    connection.execution_options(**{_GUARDED: session})
 
-    def on_commit(connection: Connection) -> None:
-        # The last moment: PostgreSQL answers the COMMIT of a broken transaction by rolling back, without an error.
-        faults = [one.fault for one in begun_in(session)]
-        if session.info.get(_IN_CALLBACK):
-            faults = [f"commit() of its connection {_MUST_NOT}"]
-        for fault in filter(None, faults):
-            # SQLAlchemy takes the transaction for committed by now, and would not roll it back.
-            connection.connection.rollback()
-            raise BrokenTransaction(fault)
 
-    def on_statement(
-        connection: Connection, cursor: Any, statement: str, parameters: Any, context: Any, executemany: bool
-    ) -> None:
-        if session.info.get(_IN_CALLBACK) and _ENDING.match(statement):
-            raise RuntimeError(f"{statement.split()[0]} {_MUST_NOT}")
-        for one in own:
-            one.started = True
+def _begun_on(connection: Connection, session: Session) -> list[Begun]:
+    return [one for one in begun_in(session) if one.connection is connection]
 
-    event.listen(connection, "commit", on_commit)
-    event.listen(connection, "before_cursor_execute", on_statement)
+
+# Every connection of the process is watched, which costs less than to begin and end it in each transaction.
+@event.listens_for(Engine, "commit")
+def _on_commit(connection: Connection) -> None:
+    session = connection.get_execution_options().get(_GUARDED)
+    if session is None:
+        return
+    # The last moment: PostgreSQL answers the COMMIT of a broken transaction by rolling back, without an error.
+    faults = [one.fault for one in begun_in(session)]
+    if session.info.get(_IN_CALLBACK):
+        faults = [f"commit() of its connection {_MUST_NOT}"]
+    for fault in filter(None, faults):
+        # SQLAlchemy takes the transaction for committed by now, and would not roll it back.
+        connection.connection.rollback()
+        raise BrokenTransaction(fault)
+
+
+@event.listens_for(Engine, "before_cursor_execute")
+def _on_statement(
+    connection: Connection, cursor: Any, statement: str, parameters: Any, context: Any, executemany: bool
+) -> None:
+    session = connection.get_execution_options().get(_GUARDED)
+    if session is None:
+        return
+    if session.info.get(_IN_CALLBACK) and _ENDING.match(statement):
+        raise RuntimeError(f"{statement.split()[0]} {_MUST_NOT}")
+    for one in _begun_on(connection, session):
+        one.started = True

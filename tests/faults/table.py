@@ -244,7 +244,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "an atomic receiver may commit": (
             "events/test_atomic.py::test_an_atomic_receiver_must_leave_the_transaction_open",
             Swap("database.open_transactions:refuse_commit", "session.info.get(_IN_CALLBACK)", "False"),
-            Swap("database.open_transactions:guard", "session.info.get(_IN_CALLBACK)", "False"),
+            Swap("database.open_transactions:_on_commit", "session.info.get(_IN_CALLBACK)", "False"),
+            Swap("database.open_transactions:_on_statement", "session.info.get(_IN_CALLBACK)", "False"),
         ),
         "who kept a checkout cannot read it any more": (
             "events/test_atomic.py::test_a_receiver_may_keep_the_checkout",
@@ -295,7 +296,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_BROKEN}[postgresql-atomic]",
             First("events.shop_transaction:ShopTransaction._require_whole", "return"),
             Swap("events.shop_transaction:ShopTransactions.run", "mark(receiver.name)", "True"),
-            Swap("database.open_transactions:guard", "begun_in(session)", "[]"),
+            Swap("database.open_transactions:_on_commit", "begun_in(session)", "[]"),
         ),
         "a receiver may roll its own transaction back": (
             f"{_BROKEN}[sqlite-plain]",
