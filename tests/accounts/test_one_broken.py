@@ -99,6 +99,9 @@ def test_it_stops_none_of_twenty_others(
     def states(found: Callable[[str], Any]) -> dict[str, str]:
         return {seller: found(seller).status for seller in ["ada", *OTHERS]}
 
+    # Another account's read tells the audit that the service is there.
+    market.add("s-00", "open")
+    shop.starts("open")
     with order_paid.connected_to(tell, shop.app):
         shop.reconciles()
     paid = states(lambda seller: shop.attempt(checkouts[seller]))

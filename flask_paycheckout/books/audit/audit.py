@@ -118,7 +118,7 @@ class Audit:
 
     def _compare_list(self, account: str) -> Iterator[Collection[Finding]]:
         """The findings of an account's list, in pages."""
-        job = Job((account, "list"), lambda: partial(self._listed, account, self.accounts.client_of(account, PAYOUT)))
+        job = Job(account, lambda: partial(self._listed, account, self.accounts.client_of(account, PAYOUT)))
         [listed] = self._reads.run([job])
         if isinstance(listed, Exception):
             remedy = what_to_do(listed, account, "So long nobody knows what is missing here.")

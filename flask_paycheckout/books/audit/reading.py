@@ -1,13 +1,13 @@
 """Many reads of the service, and pauses while it does not answer.
 
-A pause ends after the seconds that the service asked for, or after growing ones. Reads of a merchant account that stays
-away for too long are given up; the next ones begin with a single call.
+A pause ends after the seconds that the service asked for, or after growing ones. A merchant account that stays away for
+too long is given up, and soon when others answer; its next reads begin with a single call.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -23,8 +23,10 @@ from flask_paycheckout.text import account_text
 _TICK = 0.5
 # Seconds of the first pause and the longest one, each twice as long as the one before.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
-# Seconds that an account may stay away. A service that counts requests by the minute answers again in the next one.
+# Seconds that the service may stay away. One that counts requests by the minute answers again in the next one.
 _PATIENCE = 90.0
+# The pauses for an account that stays away while others are answered.
+_PAUSES_FOR_ONE = 2
 
 
 class Stopped(Exception):
@@ -34,8 +36,8 @@ class Stopped(Exception):
 class Job(NamedTuple):
     """One read."""
 
-    of: Hashable
-    """The reads that fail for one reason together: those of an account, or of its list."""
+    account: str
+    """The merchant account whose keys it uses."""
 
     make: Callable[[], Callable[[], Any]]
     """Returns the function that makes the call in a thread; called in the caller's own."""
@@ -52,66 +54,109 @@ class Reads:
     most: int
     stopped: Callable[[], bool]
 
-    _answering: set[Hashable] = field(default_factory=set, init=False)
-    """The sources whose last reads were answered."""
+    _answered: dict[str, Callable[[], Any]] = field(default_factory=dict, init=False)
+    """A read of each account that was answered; it shows whether the service is there."""
 
-    _given_up: set[Hashable] = field(default_factory=set, init=False)
-    """The sources that have stayed away for too long, and have not answered since: they are not waited for again."""
+    _answering: set[str] = field(default_factory=set, init=False)
+    """The accounts whose last reads were answered."""
+
+    _given_up: set[str] = field(default_factory=set, init=False)
+    """The accounts that were given up, and have not answered since: they are not waited for again."""
 
     _is_away: bool = field(default=False, init=False)
-    """Whether one was given up, and nothing has answered since: no others are waited for."""
+    """Whether one was waited for in vain, and nothing has answered since: no others are waited for."""
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:
-        """Make these reads, one source after the other; the results, or their errors, in the order of the jobs.
+        """Make these reads, one account after the other; the results, or their errors, in the order of the jobs.
+
+        The accounts that failed are tried again together after a pause, with one read each. While another one is
+        answered, the service is there, so that they are given up after few pauses.
 
         :raises Stopped: the audit was asked to stop; reads under way have ended.
         """
         results: dict[int, Any] = {}
+        waiting: dict[str, list[int]] = {}
+        for number, job in enumerate(jobs):
+            waiting.setdefault(job.account, []).append(number)
+        pauses, since = 0, 0.0
         with ThreadPoolExecutor(self.most, "paycheckout-audit") as threads:
-            for source in dict.fromkeys(job.of for job in jobs):
-                of_source = {number: job.make for number, job in enumerate(jobs) if job.of == source}
-                results |= self._run(source, of_source, threads)
+            while waiting:
+                before = sum(map(len, waiting.values()))
+                reads = {
+                    account: self._read(account, left, jobs, results, threads) for account, left in waiting.items()
+                }
+                waiting = {account: left for account, left in reads.items() if left}
+                errors = {account: results[left[-1]] for account, left in waiting.items()}
+                now = time.monotonic()
+                if not pauses or sum(map(len, waiting.values())) < before:
+                    pauses, since = 0, now
+                asked = max((error.retry_after or 0.0 for error in errors.values()), default=0.0)
+                seconds = max(min(_FIRST_PAUSE * 2**pauses, _LONGEST_PAUSE), asked)
+                is_late = now + seconds > since + _PATIENCE
+                for account in self._give_up(
+                    errors, is_late, alone=pauses == _PAUSES_FOR_ONE and self._is_there(waiting)
+                ):
+                    results |= dict.fromkeys(waiting.pop(account), errors[account])
+                if waiting:
+                    pauses += 1
+                    self.pause(seconds)
         self.require_going_on()
         return [results[number] for number in range(len(jobs))]
 
-    def _run(
-        self, source: Hashable, makes: Mapping[int, Callable[[], Callable[[], Any]]], threads: ThreadPoolExecutor
-    ) -> dict[int, Any]:
-        """The results of the reads of one source, by their numbers."""
-        results: dict[int, Any] = {}
-        waiting, pauses, since = list(makes), 0, 0.0
-        while waiting:
+    def _read(
+        self,
+        account: str,
+        numbers: list[int],
+        jobs: Sequence[Job],
+        results: dict[int, Any],
+        threads: ThreadPoolExecutor,
+    ) -> list[int]:
+        """Make these reads of one account until some have failed; those that are left."""
+        while numbers:
             self.require_going_on()
             # At first, and after a pause, one call shows whether the service answers.
-            most = self.most if source in self._answering else 1
-            chosen, waiting = waiting[:most], waiting[most:]
-            calls = [_result_of(makes[number]) for number in chosen]
+            most = self.most if account in self._answering else 1
+            chosen, numbers = numbers[:most], numbers[most:]
+            calls = [_result_of(jobs[number].make) for number in chosen]
             found = dict(zip(chosen, threads.map(_result_of, calls), strict=True))
             results |= found
-            failed: dict[int, PaymentsError] = {number: one for number, one in found.items() if _is_failure(one)}
+            failed = [number for number, one in found.items() if _is_failure(one)]
             if len(failed) < len(found):
-                self._answering.add(source)
-                self._given_up.discard(source)
-                self._is_away, pauses = False, 0
-                # The service answers, so that each of the others has failed by itself.
-                failed = {number: one for number, one in failed.items() if isinstance(one, RateLimited)}
-            if not failed:
-                continue
-            self._answering.discard(source)
-            # Another read than the last one is tried next.
-            waiting += failed
-            error, now = failed.popitem()[1], time.monotonic()
-            since = since if pauses else now
-            seconds = max(min(_FIRST_PAUSE * 2**pauses, _LONGEST_PAUSE), error.retry_after or 0.0)
-            patience = 0.0 if self._is_away or source in self._given_up else _PATIENCE
-            if is_late := now + seconds > since + patience:
-                self._given_up.add(source)
-                self._is_away = True
-            if is_late or is_about_keys(error):
-                return results | dict.fromkeys(waiting, error)
-            pauses += 1
-            self.pause(seconds)
-        return results
+                self._answering.add(account)
+                self._answered[account] = jobs[next(number for number in found if number not in failed)].make
+                self._given_up.discard(account)
+                self._is_away = False
+                # The account answers, so that each of the others has failed by itself.
+                failed = [number for number in failed if isinstance(found[number], RateLimited)]
+            if failed:
+                self._answering.discard(account)
+                # Another read than the last one is tried next.
+                return numbers + failed
+        return []
+
+    def _is_there(self, failing: Collection[str]) -> bool:
+        """Whether a read of another account, which was answered before, is answered again."""
+        read = next((make for account, make in self._answered.items() if account not in failing), None)
+        return read is not None and not _is_failure(_result_of(_result_of(read)))
+
+    def _give_up(self, errors: Mapping[str, PaymentsError], is_late: bool, *, alone: bool) -> set[str]:
+        """The accounts of these errors that are not waited for.
+
+        :param is_late: whether all of them were waited for long enough.
+        :param alone: whether the service is known to be there, and they were waited for as long as one account is.
+        """
+        hopeless = {
+            account
+            for account, error in errors.items()
+            if is_late
+            or self._is_away
+            or account in self._given_up
+            or is_about_keys(error)
+            or (alone and not isinstance(error, RateLimited))
+        }
+        self._given_up |= hopeless
+        self._is_away |= bool(errors) and (is_late or alone)
+        return hopeless
 
     def require_going_on(self) -> None:
         """:raises Stopped: the audit was asked to stop."""
