@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection
@@ -45,7 +45,7 @@ class ShopTransaction:
         self._root = session.get_transaction()
         self._parts = parts
 
-    @cached_property
+    @property
     def connection(self) -> Connection:
         """The session's connection to the payment tables."""
         return self.session.connection(bind_arguments={"clause": self._parts.models.checkouts})

@@ -55,7 +55,7 @@ class Reads:
     stopped: Callable[[], bool]
 
     _answered: dict[str, Callable[[], Any]] = field(default_factory=dict, init=False)
-    """A read of each account that was answered; it shows whether the service is there."""
+    """The first read of each account that was answered; it shows whether the service is there."""
 
     _answering: set[str] = field(default_factory=set, init=False)
     """The accounts whose last reads were answered."""
@@ -123,7 +123,9 @@ class Reads:
             failed = [number for number, one in found.items() if _is_failure(one)]
             if len(failed) < len(found):
                 self._answering.add(account)
-                self._answered[account] = jobs[next(number for number in found if number not in failed)].make
+                # The first one, since reads of deposits come first: a list may be long.
+                answered = next(number for number in chosen if number not in failed)
+                self._answered.setdefault(account, jobs[answered].make)
                 self._given_up.discard(account)
                 self._is_away = False
                 # The account answers, so that each of the others has failed by itself.
