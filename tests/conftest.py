@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -73,6 +74,13 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     may_choose = config.pluginmanager.hasplugin("xdist") and not hasattr(config, "workerinput")
     if whole and may_choose and config.option.numprocesses is None and not config.option.collectonly:
         config.option.numprocesses, config.option.dist = "auto", "worksteal"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: each waits a part of its time for servers and processes that it starts."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + 1
 
 
 @pytest.hookimpl(optionalhook=True)
