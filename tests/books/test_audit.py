@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from flask_paycheckout import SETTINGS, ByHand, Pay
 from flask_paycheckout.books.audit import reading, rechecks
 from flask_paycheckout.books.audit.results import AuditResult
-from flask_paycheckout.client import FiatItem
+from flask_paycheckout.client import FiatItem, RateLimited, TransportFailed
 from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disbursement
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
@@ -629,6 +629,32 @@ def test_lists_of_many_accounts_are_not_all_waited_for(market: Sellers, monkeypa
     assert (code, len(named(findings))) == (1, 1), "all lists have one name"
     assert sum(one["verdict"] == "unreadable" for one in findings) == 4
     assert waited == [1.0, 2.0]
+
+
+def test_an_account_that_alone_fails_is_given_up_soon_and_one_that_is_limited_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(reading.Reads, "pause", lambda self, seconds: waited.append(seconds))
+    monkeypatch.setattr(reading, "_FIRST_PAUSE", 1.0)
+    monkeypatch.setattr(reading, "_PATIENCE", 60.0)
+    broken, refusals = TransportFailed(DEPOSIT, "no route"), [RateLimited(DEPOSIT, 429, None, "slower")] * 5
+
+    def job(account: str) -> reading.Job:
+        def read() -> str:
+            if account == "broken":
+                raise broken
+            if account == "limited" and refusals:
+                raise refusals.pop()
+            return account
+
+        return reading.Job(account, lambda: read)
+
+    reads, jobs = reading.Reads(4, lambda: False), [job("fine"), job("broken"), job("limited")]
+    assert reads.run(jobs) == ["fine", broken, "limited"]
+    assert waited == [1.0, 2.0, 4.0, 8.0, 16.0]
+    assert reads.run(jobs[1:]) == [broken, "limited"]
+    assert len(waited) == 5, "it is not waited for again"
 
 
 # Output

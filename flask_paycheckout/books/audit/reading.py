@@ -94,7 +94,7 @@ class Reads:
                 seconds = max(min(_FIRST_PAUSE * 2**pauses, _LONGEST_PAUSE), asked)
                 is_late = now + seconds > since + _PATIENCE
                 for account in self._give_up(
-                    errors, is_late, alone=pauses == _PAUSES_FOR_ONE and self._is_there(waiting)
+                    errors, is_late, alone=pauses >= _PAUSES_FOR_ONE and self._is_there(waiting)
                 ):
                     results |= dict.fromkeys(waiting.pop(account), errors[account])
                 if waiting:
@@ -157,7 +157,8 @@ class Reads:
             or (alone and not isinstance(error, RateLimited))
         }
         self._given_up |= hopeless
-        self._is_away |= bool(errors) and (is_late or alone)
+        # Whoever is limited shows that the service is there.
+        self._is_away |= bool(errors) and len(hopeless) == len(errors) and (is_late or alone)
         return hopeless
 
     def require_going_on(self) -> None:
