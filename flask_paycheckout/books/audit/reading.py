@@ -57,9 +57,6 @@ class Reads:
     _answered: dict[str, Callable[[], Any]] = field(default_factory=dict, init=False)
     """The first read of each account that was answered; it shows whether the service is there."""
 
-    _answering: set[str] = field(default_factory=set, init=False)
-    """The accounts whose last reads were answered."""
-
     _given_up: set[str] = field(default_factory=set, init=False)
     """The accounts that were given up, and have not answered since: they are not waited for again."""
 
@@ -112,17 +109,17 @@ class Reads:
         threads: ThreadPoolExecutor,
     ) -> list[int]:
         """Make these reads of one account until some have failed; those that are left."""
+        # One call shows whether the account answers.
+        most = 1
         while numbers:
             self.require_going_on()
-            # At first, and after a pause, one call shows whether the service answers.
-            most = self.most if account in self._answering else 1
             chosen, numbers = numbers[:most], numbers[most:]
             calls = [_result_of(jobs[number].make) for number in chosen]
             found = dict(zip(chosen, threads.map(_result_of, calls), strict=True))
             results |= found
             failed = [number for number, one in found.items() if _is_failure(one)]
             if len(failed) < len(found):
-                self._answering.add(account)
+                most = self.most
                 # The first one, since reads of deposits come first: a list may be long.
                 answered = next(number for number in chosen if number not in failed)
                 self._answered.setdefault(account, jobs[answered].make)
@@ -131,7 +128,6 @@ class Reads:
                 # The account answers, so that each of the others has failed by itself.
                 failed = [number for number in failed if isinstance(found[number], RateLimited)]
             if failed:
-                self._answering.discard(account)
                 # Another read than the last one is tried next.
                 return numbers + failed
         return []
