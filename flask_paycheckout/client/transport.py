@@ -56,7 +56,7 @@ class NoCookies(httpx.Cookies):
     """Keeps no cookies: no call depends on the one before."""
 
     def extract_cookies(self, response: httpx.Response) -> None:
-        """Leave them alone; a jar that refuses them would first make objects of its own for each response."""
+        """Do nothing; even a cookie jar that refuses all cookies would make objects for each response."""
 
 
 class RefusedResponse(httpx.RemoteProtocolError):

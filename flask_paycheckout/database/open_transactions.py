@@ -149,7 +149,7 @@ def _begun_on(connection: Connection, session: Session) -> list[Begun]:
     return [one for one in begun_in(session) if one.connection is connection]
 
 
-# Every connection of the process is watched, which costs less than to begin and end it in each transaction.
+# These listeners see every connection of the process; registering them in each transaction costs more.
 @event.listens_for(Engine, "commit")
 def _on_commit(connection: Connection) -> None:
     session = connection.get_execution_options().get(_GUARDED)

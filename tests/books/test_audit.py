@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from flask_paycheckout import SETTINGS, ByHand, Pay
 from flask_paycheckout.books.audit import reading, rechecks
 from flask_paycheckout.books.audit.results import AuditResult
-from flask_paycheckout.client import FiatItem, RateLimited, TransportFailed
+from flask_paycheckout.client import FiatItem, PaymentsError, RateLimited, TransportFailed
 from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disbursement
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
@@ -631,30 +631,53 @@ def test_lists_of_many_accounts_are_not_all_waited_for(market: Sellers, monkeypa
     assert waited == [1.0, 2.0]
 
 
-def test_an_account_that_alone_fails_is_given_up_soon_and_one_that_is_limited_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    waited: list[float] = []
-    monkeypatch.setattr(reading.Reads, "pause", lambda self, seconds: waited.append(seconds))
+@pytest.fixture
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses of an audit, which pass at once."""
+    pauses: list[float] = []
+    monkeypatch.setattr(reading.Reads, "pause", lambda self, seconds: pauses.append(seconds))
     monkeypatch.setattr(reading, "_FIRST_PAUSE", 1.0)
     monkeypatch.setattr(reading, "_PATIENCE", 60.0)
-    broken, refusals = TransportFailed(DEPOSIT, "no route"), [RateLimited(DEPOSIT, 429, None, "slower")] * 5
+    return pauses
 
-    def job(account: str) -> reading.Job:
-        def read() -> str:
-            if account == "broken":
-                raise broken
-            if account == "limited" and refusals:
-                raise refusals.pop()
-            return account
 
-        return reading.Job(account, lambda: read)
+def reads_of(account: str, *failures: PaymentsError, lasts: bool = False) -> reading.Job:
+    """A read that fails in these ways, one after the other or for ever, and then gives the account."""
+    left = list(failures)
 
-    reads, jobs = reading.Reads(4, lambda: False), [job("fine"), job("broken"), job("limited")]
+    def read() -> str:
+        if left:
+            raise left[0] if lasts else left.pop(0)
+        return account
+
+    return reading.Job(account, lambda: read)
+
+
+def test_an_account_that_alone_fails_is_given_up_soon_and_one_that_is_limited_is_waited_for(
+    waited: list[float],
+) -> None:
+    broken, limited = TransportFailed(DEPOSIT, "no route"), RateLimited(DEPOSIT, 429, None, "slower")
+    reads = reading.Reads(4, lambda: False)
+    jobs = [reads_of("fine"), reads_of("broken", broken, lasts=True), reads_of("limited", *[limited] * 5)]
     assert reads.run(jobs) == ["fine", broken, "limited"]
     assert waited == [1.0, 2.0, 4.0, 8.0, 16.0]
     assert reads.run(jobs[1:]) == [broken, "limited"]
     assert len(waited) == 5, "it is not waited for again"
+
+
+def test_an_outage_is_waited_for_also_by_accounts_that_were_answered_before(waited: list[float]) -> None:
+    reads, outage = reading.Reads(4, lambda: False), [TransportFailed(DEPOSIT, "no route")] * 4
+    answers = iter(["fine"])
+
+    def fine() -> str:
+        """Answered once; the probe of the audit fails as long as the outage lasts."""
+        for answer in answers:
+            return answer
+        raise outage[0]
+
+    assert reads.run([reading.Job("fine", lambda: fine)]) == ["fine"]
+    assert reads.run([reads_of("other", *outage)]) == ["other"]
+    assert waited == [1.0, 2.0, 4.0, 8.0]
 
 
 # Output

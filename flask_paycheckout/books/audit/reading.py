@@ -55,13 +55,13 @@ class Reads:
     stopped: Callable[[], bool]
 
     _answered: dict[str, Callable[[], Any]] = field(default_factory=dict, init=False)
-    """The first read of each account that was answered; it shows whether the service is there."""
+    """For each account its first answered read, which is repeated to learn whether the service answers at all."""
 
     _given_up: set[str] = field(default_factory=set, init=False)
-    """The accounts that were given up, and have not answered since: they are not waited for again."""
+    """The accounts that were given up and have not answered since; the audit does not wait for them again."""
 
     _is_away: bool = field(default=False, init=False)
-    """Whether one was waited for in vain, and nothing has answered since: no others are waited for."""
+    """Whether the audit waited for an account in vain, and nothing has answered since; it then waits for no other."""
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:
         """Make these reads, one account after the other; the results, or their errors, in the order of the jobs.
@@ -108,7 +108,7 @@ class Reads:
         results: dict[int, Any],
         threads: ThreadPoolExecutor,
     ) -> list[int]:
-        """Make these reads of one account until some have failed; those that are left."""
+        """Make these reads of one account until one is to be repeated; returns the numbers of those that are left."""
         # One call shows whether the account answers.
         most = 1
         while numbers:
@@ -138,7 +138,7 @@ class Reads:
         return read is not None and not _is_failure(_result_of(_result_of(read)))
 
     def _give_up(self, errors: Mapping[str, PaymentsError], is_late: bool, *, alone: bool) -> set[str]:
-        """The accounts of these errors that are not waited for.
+        """Choose the accounts that are given up, by their errors; the others are tried again after a pause.
 
         :param is_late: whether all of them were waited for long enough.
         :param alone: whether the service is known to be there, and they were waited for as long as one account is.
@@ -153,7 +153,7 @@ class Reads:
             or (alone and not isinstance(error, RateLimited))
         }
         self._given_up |= hopeless
-        # Whoever is limited shows that the service is there.
+        # A limited account that is still waited for must not be given up because of the others.
         self._is_away |= bool(errors) and len(hopeless) == len(errors) and (is_late or alone)
         return hopeless
 
