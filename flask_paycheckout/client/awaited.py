@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from flask_paycheckout.client.connections import CONNECTED
 from flask_paycheckout.client.transport import LIMITS, Body, NoCookies, httpx, pool_limits
 
 if TYPE_CHECKING:
@@ -77,8 +78,7 @@ class _Connections(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send, and give the response with its whole body."""
         limits = request.extensions[LIMITS]
-        transport = self._given or (self._kept if limits.repeatable else self._fresh)
-        response = await transport.handle_async_request(request)
+        response = await (self._given.handle_async_request if self._given else self._send)(request)
         stream = response.stream
         assert isinstance(stream, httpx.AsyncByteStream)  # noqa: S101 - a transport of httpx.AsyncClient gives no other
         try:
@@ -89,8 +89,37 @@ class _Connections(httpx.AsyncBaseTransport):
             await stream.aclose()
         return body.whole()
 
+    async def _send(self, request: httpx.Request) -> httpx.Response:
+        """Send over the connections that fit the request."""
+        request.extensions = {**request.extensions, "trace": _watch}
+        transport = self._kept if request.extensions[LIMITS].repeatable else self._fresh
+        response = await transport.handle_async_request(request)
+        if response.extensions["network_stream"].is_unanswered:
+            # This response was there before its request. Closed unread, it closes its connection.
+            await response.aclose()
+            response = await self._fresh.handle_async_request(request)
+        return response
+
     async def aclose(self) -> None:
         """Close the connections."""
         if self._given is None:
             await self._kept.aclose()
             await self._fresh.aclose()
+
+
+async def _watch(event: str, info: dict[str, Any]) -> None:
+    """Let each new stream tell whether it was written to and not read from since then."""
+    if event not in CONNECTED:
+        return
+    stream = info["return_value"]
+    read, write = stream.read, stream.write
+
+    async def noted_read(max_bytes: int, timeout: float | None = None) -> bytes:
+        stream.is_unanswered = False
+        return bytes(await read(max_bytes, timeout))
+
+    async def noted_write(buffer: bytes, timeout: float | None = None) -> None:
+        stream.is_unanswered = True
+        await write(buffer, timeout)
+
+    stream.read, stream.write = noted_read, noted_write

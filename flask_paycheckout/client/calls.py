@@ -217,8 +217,10 @@ class Caller(Generic[W]):
         began, wall = pace.elapsed(), pace.wall()
         request = self.sender.request(call, left, wall)
         try:
-            http = await self._response_to(request, call)
+            http, fault = await self._response_to(request, call)
             status = http.status_code
+            if fault is not None:
+                raise Unreadable(fault)
             result = read(_Response(call, http))
         except PaymentsError as error:
             failure = error
@@ -238,14 +240,16 @@ class Caller(Generic[W]):
         # sent.
         raise failure.with_traceback(None)
 
-    async def _response_to(self, request: httpx.Request, call: Call) -> httpx.Response:
-        """The response with its whole body.
+    async def _response_to(self, request: httpx.Request, call: Call) -> tuple[httpx.Response, str | None]:
+        """The response with its whole body; or without any, and why it was refused.
 
         :raises TransportFailed: none came.
         """
         # The failure is raised outside of the handler: the library's own exceptions may quote headers.
         try:
-            return await self.waiting.send(request)
+            return await self.waiting.send(request), None
+        except RefusedResponse as refused:
+            return refused.response, str(refused)
         except (httpx.RequestError, OSError, ValueError, TypeError) as error:
             # When a transport or hook raises, the request may have been sent already.
             # A transport of the caller's own may quote what it could not send.
@@ -291,8 +295,6 @@ class _Response:
 def _error_text(error: Exception) -> str:
     """The failure in words, without the library's own text where that may quote the request."""
     kind = type(error).__name__
-    if isinstance(error, RefusedResponse):
-        return str(error)
     if isinstance(error, (httpx.TimeoutException, TimeoutError)):
         return f"no whole answer in time ({kind})"
     if isinstance(error, (*_UNSENT, OSError)):

@@ -12,7 +12,7 @@ from flask_paycheckout.client.transport import LIMITS, Body, httpx, pool_limits
 
 _MOST_KEPT = 100
 _PART = 65536
-_CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
+CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
 
 
 class Connections(httpx.BaseTransport):
@@ -102,7 +102,7 @@ def _bind(event: str, info: dict[str, Any]) -> None:
 
     httpx limits each wait alone, so that a server which sends a byte now and then could stretch a call for ever.
     """
-    if event not in _CONNECTED:
+    if event not in CONNECTED:
         return
     stream = info["return_value"]
     read, write = stream.read, stream.write

@@ -59,6 +59,10 @@ class Retries(msgspec.Struct, frozen=True):
     budget: float
     pace: Pace
 
+    def __post_init__(self) -> None:
+        if type(self.count) is not int or self.count < 0:
+            raise ValueError(f"retries must be a whole number from 0 on, not {self.count!r}")
+
     def within(self, budget: float) -> Retries:
         """These retries with another time budget.
 

@@ -112,7 +112,10 @@ class Sender:
         :raises ValueError: the client has no credentials for this call.
         """
         operation, content, secrets = call.operation, call.content, set(hidden_in(call.body))
-        url = httpx.URL(self.base_url + call.path + call.query)
+        try:
+            url = httpx.URL(self.base_url + call.path + call.query)
+        except httpx.InvalidURL:
+            raise ValueError(f"{operation}: its address becomes too long; shorten the id or the filters") from None
         headers = {"Accept": operation.accept, "Accept-Encoding": "identity", "User-Agent": self.user_agent}
         if content:
             headers["Content-Type"] = "application/json"

@@ -60,29 +60,37 @@ class NoCookies(httpx.Cookies):
 
 
 class RefusedResponse(httpx.RemoteProtocolError):
-    """A response that is not read to its end; the text says why, and holds nothing of the response."""
+    """A response that is not read to its end; the text says why, and holds nothing of the response.
+
+    :ivar response: the response without a body; its head is known.
+    """
+
+    def __init__(self, fault: str, response: httpx.Response) -> None:
+        super().__init__(fault)
+        self.response = response
 
 
-def _check_head(response: httpx.Response, max_bytes: int) -> None:
-    """Refuse what no body can make usable."""
-    if 300 <= response.status_code < 400:
-        raise RefusedResponse(f"a redirect (HTTP {response.status_code}), which is not followed")
-    if response.status_code == 204:
+def _fault_of(head: httpx.Response, max_bytes: int) -> str | None:
+    """Why no body can make a response usable; None where one can."""
+    if 300 <= head.status_code < 400:
+        return "a redirect, which is not followed"
+    if head.status_code == 204:
         # Bytes that follow all the same would be taken for the start of the next response.
-        raise RefusedResponse("a response without a body (HTTP 204)")
-    if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
-        raise RefusedResponse("the body is encoded although plain bytes were asked for")
-    length = response.headers.get("content-length", "")
-    if length.isdecimal() and len(length) < 20 and int(length) > max_bytes:
-        raise RefusedResponse(f"the body is larger than {max_bytes} bytes")
+        return "a response without a body"
+    if head.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        return "the body is encoded although plain bytes were asked for"
+    length = head.headers.get("content-length", "")
+    too_large = length.isdecimal() and len(length) < 20 and int(length) > max_bytes
+    return f"the body is larger than {max_bytes} bytes" if too_large else None
 
 
 class Body:
     """A response's body that is read chunk by chunk, within its limits."""
 
     def __init__(self, response: httpx.Response, limits: Limits) -> None:
-        _check_head(response, limits.max_bytes)
         self._response, self._limits, self._read = response, limits, bytearray()
+        if fault := _fault_of(response, limits.max_bytes):
+            raise RefusedResponse(fault, response)
 
     def add(self, chunk: bytes) -> None:
         """Take the next chunk.
@@ -91,9 +99,9 @@ class Body:
         """
         self._read += chunk
         if len(self._read) > self._limits.max_bytes:
-            raise RefusedResponse(f"the body is larger than {self._limits.max_bytes} bytes")
+            raise RefusedResponse(f"the body is larger than {self._limits.max_bytes} bytes", self._response)
         if time.monotonic() > self._limits.until:
-            raise RefusedResponse("no whole answer in time")
+            raise RefusedResponse("no whole answer in time", self._response)
 
     def whole(self) -> httpx.Response:
         """The response with its body in memory."""

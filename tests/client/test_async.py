@@ -117,6 +117,18 @@ def test_what_must_not_be_sent_twice_gets_a_new_connection(serve: Serve) -> None
     assert [number for number, _ in server.requests] == [1, 2, 1, 3]
 
 
+def test_what_follows_an_answer_is_never_the_answer_to_the_next_call(serve: Serve) -> None:
+    answer = http(success(DEPOSIT))
+    forged = http(success({**DEPOSIT, "depositId": "forged"}))
+    server = serve(says(answer + forged))
+
+    async def run() -> list[str]:
+        async with client_of(server.base_url) as client:
+            return [(await client.deposits.get("chk_1")).deposit_id for _ in range(3)]
+
+    assert "forged" not in asyncio.run(run())
+
+
 def test_many_calls_run_at_once_against_the_sandbox(paycheckout_sandbox: Sandbox) -> None:
     async def run() -> None:
         keys = {"client_secret": "sandbox-secret-0123456789abcdef", "client_id": "sandbox-client"}

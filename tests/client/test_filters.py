@@ -23,6 +23,7 @@ WORD = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
         (lambda c: c.references.banks(disbursment_available="yes"), TypeError, "must be True, False or None"),
         (lambda c: c.payments.list(min_input_amount=1.5), TypeError, "min_input_amount must be Decimal, int or str"),
         (lambda c: c.recipients.iterate(serach="Bo"), TypeError, "no argument 'serach'; there are limit, sort"),
+        (lambda c: c.recipients.list(search="a" * 70_000), ValueError, "shorten the id or the filters"),
     ],
 )
 def test_a_wrong_filter_is_named_and_nothing_is_sent(

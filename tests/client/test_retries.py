@@ -44,6 +44,14 @@ def test_a_wait_beyond_the_budget_is_handed_to_the_caller() -> None:
     assert shop.watch.sleeps == []
 
 
+def test_a_wait_is_known_from_the_head_of_a_response_that_is_not_read() -> None:
+    shop = Shop(Script(*(httpx.Response(302, headers={"Retry-After": seconds}) for seconds in ("7", "15"))))
+    with pytest.raises(TransportFailed, match="a redirect") as caught:
+        shop.deposits.get("chk_1")
+    assert shop.watch.sleeps == [7.0]
+    assert (caught.value.http_status, caught.value.retry_after) == (302, 15.0)
+
+
 def slow(watch: Watch, seconds: float, told: list[float]) -> Handler:
     def handle(request: httpx.Request) -> httpx.Response:
         told.append(request.extensions["timeout"]["read"])
