@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Table, select, update
 
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.client import NotFound, PaymentsError
+from flask_paycheckout.client import PaymentsError, RequestRefused
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.history import lines, reduced
@@ -37,7 +37,6 @@ _FACTS = frozenset(
 )
 _CHANGED = "it changed at the same moment; erase again"
 _ERASED = "erased"
-_MOST_IN_PAGE = 100
 
 
 @dataclass(frozen=True)
@@ -122,42 +121,47 @@ class Erasing:
         """
         if not payout.claims or payout.is_token:
             return 0, {}
-        kept, deleted = {}, 0
+        refused: dict[str, str] = {}
         try:
-            recipients = self._recipients_of(payout)
+            made = self._recipients_of(payout)
+            for recipient_id in () if dry_run else made:
+                try:
+                    self._delete(payout.account, recipient_id)
+                except PaymentsError as error:
+                    refused[recipient_id] = visible(str(error))
+            # The list tells what is gone, whatever an answer says.
+            kept = set(self._recipients_of(payout)) if refused else set()
         except PaymentsError as error:
             return 0, {f"recipients of {payout.reference}": visible(str(error))}
-        for recipient_id in recipients:
-            try:
-                if not dry_run:
-                    with self.service.permit(RECIPIENT, payout.account) as permit:
-                        permit.ask(lambda client, one=recipient_id: client.recipients.delete(one))  # type: ignore[misc]
-                deleted += 1
-            except NotFound:
-                continue
-            except PaymentsError as error:
-                kept[recipient_id] = visible(str(error))
-        return deleted, kept
+        return len(made) - len(kept), {one: refused[one] for one in made if one in kept}
+
+    def _delete(self, account: str, recipient_id: str) -> None:
+        try:
+            with self.service.permit(RECIPIENT, account) as permit:
+                permit.ask(lambda client: client.recipients.delete(recipient_id))
+        except RequestRefused as refused:
+            # The interface writes this call in two forms.
+            if refused.status_code not in (404, 405):
+                raise
+            with self.service.permit(RECIPIENT, account) as permit:
+                permit.ask(lambda client: client.call("DELETE", "/v1/recipient", query={"id": recipient_id}))
 
     def _recipients_of(self, payout: PayoutMixin) -> Sequence[str]:
-        """The ids of the recipients that were made through the payout's link, also by calls without an answer."""
+        """The ids of the recipients at the service that were made through the payout's link, also without an answer."""
+        last = self.calls.known_destination(payout) if payout.is_claimed else None
+        named = last.recipient_id if isinstance(last, ToRecipient) else None
         with self.service.permit(RECIPIENT, payout.account) as permit:
-            found = permit.ask(
-                lambda client: [
-                    one.id
-                    for one in client.recipients.iterate(limit=_MOST_IN_PAGE)
-                    if one.reference == payout.reference
-                ]
-            )
-        last = self.calls.known_destination(payout)
-        return list(dict.fromkeys([*found, *([last.recipient_id] if isinstance(last, ToRecipient) else [])]))
+            listed = permit.ask(lambda client: list(client.recipients.iterate()))
+        return [one.id for one in listed if one.reference == payout.reference or one.id == named]
 
     # Rows
 
     @staticmethod
     def _empty(connection: Connection, table: Table, subject: Any, **columns: Any) -> bool:
         """Take out of a row what people typed; False when the row has changed since it was loaded."""
-        values = {"history": reduced(subject.history, _FACTS), "problem": None, "problem_since": None} | columns
+        # That there is a problem stays, since an alarm may tell of it.
+        told = None if subject.problem is None else _ERASED
+        values = {"history": reduced(subject.history, _FACTS), "problem": told} | columns
         same = table.c.id == subject.id, table.c.status == subject.status, table.c.history == subject.history
         return connection.execute(update(table).where(*same).values(values)).rowcount == 1
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import Erased, TransitionRefused
+from flask_paycheckout import Erased, TransitionRefused, order_paid
 from flask_paycheckout.payouts.payout_states import PayoutStatus
+from tests.books.test_payout_alarms import is_paid
 from tests.payouts.claiming import FORM, Customer
-from tests.payouts.paying import BANK, Payer
-from tests.payouts.shop import committing, payouts
-from tests.scripted import SAME_SITE
+from tests.payouts.paying import ADA, BANK, Payer
+from tests.payouts.shop import committing, payouts, refunds
+from tests.scripted import SAME_SITE, Shop
 from tests.views.pages import opens as opens_status
 from tests.views.test_owner import ROOT, opens_view
 from tests.views.test_owner_payouts import form_of, opens
@@ -165,6 +166,42 @@ def test_a_recipient_that_the_service_keeps_is_named_and_goes_later(story: Payer
     assert sorted(erases(story).kept) == sorted([*kept, "waiting"])
     assert erases(story).recipients == 2
     assert made_at_service(story) == []
+
+
+def test_recipients_go_in_either_form_of_the_call_and_without_an_answer(story: Payer) -> None:
+    sandbox = story.sandbox
+    sandbox.change_unknowns(recipient_delete="query", recipient_not_found="400")
+    sandbox.fault(operation="DELETE /v1/recipient", kind="lose_response", times=5)
+    erased = erases(story)
+    assert (erased.recipients, [*erased.kept], made_at_service(story)) == (2, ["waiting"], [])
+
+
+def test_a_recipient_of_the_shops_own_stays(payer: Payer) -> None:
+    """Though a customer's claim of the refund, of which the answer was lost, has counted."""
+    shop = opens_view(payer.shop)
+    checkout_id = is_paid(payer)
+    refund = refunds(shop, checkout_id, "5", to=ADA)
+    payer.sends()
+    payer.sandbox.finish(refund, "completed")
+    payer.sends(minutes=2)
+    payer.stands(refund.reference, claims=1)
+    assert erases(payer).recipients == 0
+
+
+def test_a_payment_that_could_not_be_settled_stays_an_alarm(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed")
+
+    @shop.paycheckout.atomic
+    def broken(app: Any, **extra: Any) -> None:
+        raise RuntimeError("Zoë's words")
+
+    with order_paid.connected_to(broken, sender=shop.app):
+        shop.settles(checkout_id)
+    with shop.app.app_context():
+        shop.paycheckout.erase("o-1", by="Di", why="she asked")
+    [alarm] = json.loads(shop.runs("report", "--json").stdout)["alarms"]
+    assert alarm["kind"] == "unsettled-payments"
+    assert "Zoë" not in str(alarm)
 
 
 def test_the_command_counts_before_it_erases(story: Payer) -> None:
