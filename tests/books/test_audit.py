@@ -177,6 +177,16 @@ def test_what_is_no_answer_proves_nothing(shop: Shop) -> None:
     assert all("It could not be read" in one["remedy"] or "another deposit" in one["remedy"] for one in findings)
 
 
+@pytest.mark.parametrize("status_code", ["404", "400"])
+def test_a_transfer_that_the_service_never_had_is_missing_there(payer: Payer, status_code: str) -> None:
+    """Which code says so is not shown."""
+    payer.sandbox.change_unknowns(disbursement_not_found=status_code)
+    payer.owes()
+    payer.sends()
+    payer.stands(service_reference="never-sent", disbursement_id="5a6d0000000000000000ffff")
+    assert "missing at the service: disbursement" in runs(payer.shop, "audit").stdout
+
+
 # The books
 
 Plant = Callable[[Payer, dict[str, str]], object]
@@ -541,6 +551,7 @@ def test_nothing_is_changed_anywhere(payer: Payer) -> None:
     assert {one["method"] for one in requests[: len(requests) - asked]} == {"GET"}
 
 
+@pytest.mark.on_each_database
 def test_the_last_audit_of_a_month_is_kept_when_asked(shop: Shop) -> None:
     def last(month: str = "2026-01") -> AuditResult | None:
         return shop.runtime.books.month(month).audit

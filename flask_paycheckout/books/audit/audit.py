@@ -192,8 +192,8 @@ class Audit:
 def _found(read: Callable[[], FiatDisbursement | None]) -> FiatDisbursement | None:
     try:
         return read()
-    except NotFound as error:
-        # A gateway's 404 for an unknown route has other words.
+    except (NotFound, Invalid) as error:
+        # Which of the two the service says is not shown. A gateway's 404 for an unknown route has other words.
         if "not found" in (error.message or "").lower():
             return None
         raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from uuid import uuid4
+from secrets import token_hex
 
 import msgspec
 from sqlalchemy import Engine, Table, select
@@ -48,7 +48,7 @@ def store_audit(engine: Engine, services: Table, result: AuditResult) -> None:
     :param services: the table of `database.service_table`.
     """
     c, words = services.c, msgspec.json.encode(result).decode()
-    row = {"account": "", "operation": f"{_OPERATION}{uuid4()}", "last_answer_at": result.at, "words": words}
+    row = {"account": "", "operation": f"{_OPERATION}{token_hex(13)}", "last_answer_at": result.at, "words": words}
     with engine.begin() as connection:
         old = c.operation.startswith(_OPERATION) & (c.last_answer_at <= result.at - _KEPT_FOR)
         connection.execute(services.delete().where(old))
