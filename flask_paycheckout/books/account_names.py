@@ -54,7 +54,7 @@ class Merchants:
     def without_token(self) -> list[str]:
         """The accounts with payouts to be sent that have no access token."""
         payouts = self.parts.models.payouts
-        ready = select_accounts(payouts, payouts.c.status == PayoutStatus.READY.value)
+        ready = select_payers(payouts, payouts.c.status == PayoutStatus.READY.value)
         with self.parts.engine().connect() as connection:
             names = connection.execute(ready).scalars().all()
         return [name for name in names if self.lacks_token(name)]
@@ -69,9 +69,14 @@ class Merchants:
         return (self.parts.settings.access_token if token is SETTINGS else token) is None
 
 
-def select_accounts(table: Table, *where: ColumnElement[bool]) -> Select[Any]:
-    """Select the accounts with such rows, by name."""
-    return select(table.c.account).where(*where).distinct().order_by(table.c.account)
+def payer_of(payouts: Table) -> ColumnElement[str]:
+    """The account that must pay a payout: the one whose money may have paid it already, or its own."""
+    return func.coalesce(payouts.c.paid_by, payouts.c.account)
+
+
+def select_payers(payouts: Table, *where: ColumnElement[bool]) -> Select[Any]:
+    """Select the accounts that must pay such payouts, by name."""
+    return select(payer_of(payouts)).where(*where).distinct().order_by(payer_of(payouts))
 
 
 def stored_accounts(connection: Connection, models: Models, limit: int = _LISTED) -> list[str]:

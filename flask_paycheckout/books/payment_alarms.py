@@ -22,6 +22,7 @@ from flask_paycheckout.books.alarms import (
     subject,
     waiting,
 )
+from flask_paycheckout.books.ledger import MONEY_OUT
 from flask_paycheckout.checkouts.payments import Amount, arrived_of, payment_of
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
 from flask_paycheckout.clock import EPOCH, as_utc
@@ -160,6 +161,8 @@ def in_outage(look: Look, table: Table, since: ColumnElement[Any], *operations: 
 
 def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
     """Leave out calls that are answered again, whichever process made the call that proves it."""
+    if calls.operation == PAYOUT + KEYS and _time_of_sent(look, calls.account) >= calls.last_failure_at:
+        return
     if calls.operation not in (PAYOUT + KEYS, WEB_CALL):
         c, of_account = look.models.checkouts.c, look.models.checkouts.c.account == calls.account
         newest = select(func.max(c.id)).where(of_account).scalar_subquery()
@@ -182,6 +185,13 @@ def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
         calls = replace(calls, since=max(calls.since, answered_at))
     if calls.count > 1 and calls.since <= look.now - PATIENCE:
         yield calls
+
+
+def _time_of_sent(look: Look, account: str) -> datetime:
+    """When the newest payout was taken that the service has accepted from an account."""
+    c = look.models.payouts.c
+    newest = select(func.max(c.id)).where(c.account == account, c.status.in_(MONEY_OUT)).scalar_subquery()
+    return _time_of(look, c.taken_at, c.id == newest)
 
 
 def _time_of(look: Look, latest: ColumnElement[Any], *where: ColumnElement[bool]) -> datetime:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, func, or_, select
 
-from flask_paycheckout.books.account_names import select_accounts
+from flask_paycheckout.books.account_names import payer_of, select_payers
 from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, Alarm, Example, Look, Severity, alarm, waiting
 from flask_paycheckout.books.payment_alarms import in_outage
 from flask_paycheckout.errors import payout_status_text
@@ -83,9 +83,9 @@ def _unsent(look: Look, *, lacks_token: bool) -> tuple[list[str], Sequence[Colum
     """The accounts with payouts that should have been sent, and lack an access token or not; and their conditions."""
     c = look.models.payouts.c
     unsent = c.status == PayoutStatus.READY.value, _is_late(look)
-    found = look.rows(select_accounts(look.models.payouts, *unsent, *look.of_account(c.account)))
+    found = look.rows(select_payers(look.models.payouts, *unsent, *look.of_account(c.account)))
     accounts = [name for (name,) in found if look.lacks_token(name) is lacks_token]
-    return accounts, [*unsent, c.account.in_(accounts)]
+    return accounts, [*unsent, payer_of(look.models.payouts).in_(accounts)]
 
 
 def _is_late(look: Look) -> ColumnElement[bool]:
@@ -144,10 +144,11 @@ def unknown_payouts(look: Look) -> Iterator[Alarm]:
 
 @alarm(Severity.TODAY)
 def failed_payouts(look: Look) -> Iterator[Alarm]:
-    """Payouts that failed in the last seven days, without refunds that a later refund has replaced."""
+    """Payouts that failed in the last seven days, without refunds that one made after the failure has replaced."""
     c, later = look.models.payouts.c, look.models.payouts.alias()
     counts = later.c.status.not_in([status.value for status in RELEASING])
-    replaced = select(later.c.id).where(later.c.refund_of == c.refund_of, later.c.id > c.id, counts).exists()
+    after = later.c.refund_of == c.refund_of, later.c.id > c.id, later.c.created_at >= c.moved_at
+    replaced = select(later.c.id).where(*after, counts).exists()
     yield from _payouts(
         look,
         [c.status == PayoutStatus.FAILED.value, c.moved_at > look.now - _WEEK, ~replaced],
@@ -171,7 +172,9 @@ def _payouts(
     :param note: the condition of those that are a mere note, where there are no others.
     """
     table = look.models.payouts
-    rows = select(table).where(*where, *look.of_account(table.c.account))
+    # A retry moves a payout, and its trouble goes on.
+    since = func.coalesce(table.c.problem_since, table.c.moved_at).label("since")
+    rows = select(table, since).where(*where, *look.of_account(table.c.account))
 
     def example(row: Any) -> Example:
         of_order = f" of order {row.order_id}" if row.order_id else ""
@@ -182,7 +185,7 @@ def _payouts(
         text += f" ({more.format(row)})" if more else ""
         return Example(text, row.order_id, row.reference, name=f"{payout_name(row)}: {sent}")
 
-    yield from waiting(look, rows, "moved_at", what, example, *remedies, note=note)
+    yield from waiting(look, rows, "since", what, example, *remedies, note=note)
 
 
 def _in_outage(look: Look) -> ColumnElement[bool]:

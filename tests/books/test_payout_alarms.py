@@ -190,6 +190,40 @@ def test_a_failed_refund_that_another_one_replaced_is_no_alarm(well: Payer) -> N
     assert runs(shop, "report")[0] == 1
 
 
+def test_a_failed_refund_is_an_alarm_beside_one_that_was_made_before_it_failed(well: Payer) -> None:
+    shop = well.shop
+    checkout_id = is_paid(well)
+    first, second = (refunds(shop, checkout_id, amount, to=BANK) for amount in ("5", "2"))
+    well.sends()
+    well.sandbox.finish(first, "failed")
+    well.sandbox.finish(second, "completed")
+    minutes_pass(well, 3)
+    assert runs(shop, "report")[1]["alarms"][0]["key"] == "failed-payouts"
+
+
+def test_a_refused_token_is_no_alarm_once_another_process_has_sent(well: Payer, open_shop: OpenShop) -> None:
+    """The one whose calls were refused is gone."""
+    gone = Payer(open_shop(sandbox=well.sandbox), well.sandbox)
+    well.sandbox.fault(FIAT, "error", statusCode=401, times=2)
+    for number in range(2):
+        gone.owes(f"r-{number}")
+        gone.sends(minutes=6)
+    assert "refused-tokens" in urgent(well.shop)
+    well.owes()
+    well.sends(minutes=1)
+    assert "refused-tokens" not in urgent(well.shop)
+
+
+def test_a_trouble_that_goes_on_has_one_beginning(well: Payer) -> None:
+    well.owes(to=BANK)
+    well.stands(to_details="sealed:with a key that is gone")
+    since = set()
+    for _ in range(4):
+        minutes_pass(well, 30)
+        since |= {one["since"] for one in runs(well.shop, "report")[1]["alarms"] if one["kind"] == "unsent-payouts"}
+    assert len(since) == 1
+
+
 def test_payouts_whose_calls_fail_and_heal_by_themselves_are_no_alarm(well: Payer) -> None:
     for number, operation in enumerate([FIAT, LIST, READ]):
         well.sandbox.fault(operation, "error", statusCode=503)
