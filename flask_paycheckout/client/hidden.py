@@ -45,9 +45,10 @@ def concealed(value: T) -> T:
 
 
 def hidden_in(value: object) -> Iterator[Hidden]:
-    """Every hidden string in a JSON value."""
+    """Every hidden string in a JSON value, as it is and without separators, as a service may repeat it."""
     if isinstance(value, Hidden):
         yield value
+        yield Hidden("".join(filter(str.isalnum, value)))
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for item in inner:
         yield from hidden_in(item)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 import msgspec
@@ -23,14 +23,13 @@ from flask_paycheckout.client import (
     RequestRefused,
     Unauthorized,
 )
-from flask_paycheckout.client.hidden import hide
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.config.accounts import SETTINGS
 from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.destinations import Destination, ToBank, ToRecipient, ToWallet, compact
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_schedule import CLOCKS_DIFFER
+from flask_paycheckout.payouts.payout_schedule import CLOCKS_DIFFER, FORGOTTEN
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.payout_tries import Try, present_try
 from flask_paycheckout.payouts.sealing import Sealing, Unreadable
@@ -45,8 +44,10 @@ Made = FiatDisbursement | CryptoDisbursement
 
 AccessToken = str | Callable[[], str]
 
-OTHER_AMOUNT = "the service has it with another amount"
-"""The reason why a person must look at a payout whose amount the service reports otherwise."""
+_OTHER_AMOUNT, _OTHER_DESTINATION = (
+    "the service has it with another amount",
+    "the service has it with another destination",
+)
 
 _MAX_TEXT = 500
 _MASKING = "*•"
@@ -88,6 +89,17 @@ class Addressed(msgspec.Struct, frozen=True):
 
     payout: PayoutMixin
     to: Destination
+
+
+def amount_to_accept(payout: PayoutMixin, made: Made, problem: str) -> str | None:
+    """The exact amount of a sent payout, if a person who has looked may accept what differs; None otherwise.
+
+    :param problem: as `PayoutCalls.difference` gave it.
+    """
+    if problem == _OTHER_DESTINATION:
+        return payout.exact_amount
+    amount = made.amount if problem == _OTHER_AMOUNT else None
+    return f"{amount:f}" if amount is not None and amount > 0 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +163,12 @@ class PayoutCalls:
             # Another program has stored an amount that is no number.
             same = False
         if not same:
-            return OTHER_AMOUNT
+            return _OTHER_AMOUNT
         currency = made.token if isinstance(made, CryptoDisbursement) else made.currency
         if currency is not None and currency != payout.currency:
             return "the service has it with another currency"
         to = self.known_destination(payout)
-        return "the service has it with another destination" if to is not None and goes_elsewhere(to, made) else None
+        return _OTHER_DESTINATION if to is not None and goes_elsewhere(to, made) else None
 
     def send(self, client: PaymentsClient, batch: Sequence[Addressed]) -> Sequence[Made]:
         """Send payouts of one currency in one call.
@@ -172,7 +184,7 @@ class PayoutCalls:
                 self.accounts.refused(account)
             # The refusal of a single payout says nothing about the others.
             refused = is_refusal(error) and not isinstance(error, Unauthorized)
-            self.record.on_outcome(PAYOUT, account, None if refused else error, error_text(error, batch))
+            self.record.on_outcome(PAYOUT, account, None if refused else error, error_text(error))
             raise
         self.record.on_outcome(PAYOUT, account)
         return made
@@ -180,7 +192,8 @@ class PayoutCalls:
     def find(self, payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement | None]:
         """Look bank transfers that were sent with the same keys up at the service; see `_asking`."""
         since = min(payout.taken_at or payout.created_at for payout in payouts)
-        return self._asking(payouts[0].account, [*map(present_try, payouts)], since)()
+        reach = FORGOTTEN if any(payout.refused for payout in payouts) else CLOCKS_DIFFER
+        return self._asking(payouts[0].account, [*map(present_try, payouts)], since, reach)()
 
     def reading(self, payout: PayoutMixin, earlier: Try | None = None) -> Callable[[], FiatDisbursement | None]:
         """A function that reads a sent bank transfer; it returns None when the service does not know its reference.
@@ -189,7 +202,7 @@ class PayoutCalls:
         :raises PaymentsError: the shop gives no keys for the account, or, of the function, not those that sent it.
         """
         sent = earlier or present_try(payout)
-        ask = self._asking(payout.account, [sent], payout.created_at)
+        ask = self._asking(payout.account, [sent], payout.created_at, CLOCKS_DIFFER if earlier is None else FORGOTTEN)
 
         def read() -> FiatDisbursement | None:
             found = ask()
@@ -200,7 +213,7 @@ class PayoutCalls:
         return read
 
     def _asking(
-        self, account: str, tries: Sequence[Try], since: datetime
+        self, account: str, tries: Sequence[Try], since: datetime, reach: timedelta
     ) -> Callable[[], Mapping[str, FiatDisbursement | None]]:
         """A function that asks the service about tries of an account that were sent with the same keys.
 
@@ -208,7 +221,8 @@ class PayoutCalls:
         they were sent with do not find are left out, since they may exist all the same. It may run in a thread of its
         own; the shop is asked for the account's keys here.
 
-        :param since: a time before which none of them was sent.
+        :param since: the time of the oldest one.
+        :param reach: how much earlier the service may have got it all the same.
         :raises PaymentsError: the shop gives no keys for the account.
         """
         sent, wanted = tries[0], [each.service_reference for each in tries]
@@ -220,7 +234,7 @@ class PayoutCalls:
         after = None
         if sent.disbursement_id is None:
             # One that the service certainly had before it could be given any of these.
-            after = self.payouts.sent_before(account, sent.client_id, as_utc(since) - CLOCKS_DIFFER)
+            after = self.payouts.sent_before(account, sent.client_id, as_utc(since) - reach)
 
         def ask(client: PaymentsClient) -> Mapping[str, FiatDisbursement | None]:
             transfers = client.fiat_disbursements
@@ -270,11 +284,8 @@ def is_refusal(error: Exception) -> bool:
     return isinstance(error, RequestRefused) and error.carried_out == "no" and not error.retryable
 
 
-def error_text(error: Exception, batch: Sequence[Addressed] = ()) -> str:
-    """One bounded line about a failure, without the client's advice, which is for people who called it themselves.
-
-    :param batch: what was sent, whose account numbers the service may have repeated.
-    """
+def error_text(error: Exception) -> str:
+    """One bounded line about a failure, without the client's advice, which is for people who called it themselves."""
     if isinstance(error, RequestRefused):
         said = RequestRefused.__str__(error)
     elif isinstance(error, PaymentsError):
@@ -283,14 +294,7 @@ def error_text(error: Exception, batch: Sequence[Addressed] = ()) -> str:
         said = f"{type(error).__name__}: {error}"
     else:
         said = type(error).__name__
-    return visible(hide(said, [secret for one in batch for secret in _secrets_of(one.to)]))[:_MAX_TEXT]
-
-
-def _secrets_of(to: Destination) -> list[str]:
-    if not isinstance(to, ToBank):
-        return []
-    number = str(to.account_number)
-    return [number, "".join(char for char in number if char.isalnum())]
+    return visible(said)[:_MAX_TEXT]
 
 
 def _item(one: Addressed) -> FiatItem:

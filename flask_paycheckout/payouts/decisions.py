@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from flask_paycheckout.database.connections import begin_limited
@@ -39,6 +41,10 @@ _CORRECTIONS = {
     PayoutEvidence.SEEN_SENT: PayoutEvidence.AMENDED,
 }
 _BY_ANOTHER = "The person who asked for it cannot approve it; let another person look at it."
+_DOUBTED = (
+    "An answer was lost, so that it may have been paid: reconcile sends it again under the same reference, which the"
+    " service takes only once."
+)
 _WIPED = "It was given back by hand, or its destination was wiped at its end; make a new one in its place."
 
 
@@ -67,7 +73,7 @@ class PayoutDecisions:
     def may_approve(self, payout: PayoutMixin, by: str) -> bool:
         """Whether this person may approve a payout: where two persons are needed, the one who asked for it may not."""
         asked_by = payout.asked_by if self.parts.settings.approve_by_another else None
-        return asked_by is None or asked_by.casefold() != stored_name(by).casefold()
+        return asked_by is None or _compared(asked_by) != _compared(stored_name(by))
 
     def cancel(self, reference: str, by: str, why: str) -> PayoutMixin:
         """Cancel a payout of which nothing was sent."""
@@ -109,6 +115,8 @@ class PayoutDecisions:
             amends_nothing = evidence is PayoutEvidence.AMENDED and payout.reported_amount is None
             if (status, evidence) not in PAYOUT_TRANSITIONS or amends_nothing:
                 raise PayoutRefused(reference, payout.status, said, _REMEDIES[said])
+            if evidence is PayoutEvidence.CANCELLED and payout.doubted:
+                raise PayoutRefused(reference, payout.status, evidence, _DOUBTED)
             retried = evidence is PayoutEvidence.RETRIED
             if retried and payout.to_details is None:
                 raise PayoutRefused(reference, payout.status, evidence, _WIPED)
@@ -128,12 +136,15 @@ class PayoutDecisions:
         if evidence is PayoutEvidence.RETRIED:
             return self._next_try(payout)
         if evidence is PayoutEvidence.AMENDED:
-            # A refund in another currency counts what a person said, whatever of that was sent.
-            same = ("amount", "counts") if payout.counts_currency == payout.currency else ("amount",)
-            return dict.fromkeys(same, payout.reported_amount) | {"reported_amount": None}
+            sent = Decimal(payout.reported_amount or payout.exact_amount)
+            # A refund in another currency counts what a person said, whatever of that was sent. No refund counts more
+            # than it did, since others may have taken the rest.
+            counted = payout.counts if payout.counts_currency != payout.currency else min(sent, payout.counts or sent)
+            return {"amount": f"{sent:f}", "counts": counted and f"{counted:f}", "reported_amount": None}
         if evidence is PayoutEvidence.SEEN_UNSENT:
-            # Under its own reference: what the person overlooked, the service then refuses.
-            return {"disbursement_id": None, "fee": None, "doubted": False}
+            # Under its own reference: what the person overlooked, the service then refuses. But with the keys that the
+            # account has now, as nobody can ask with those of before if they are gone.
+            return dict.fromkeys(("disbursement_id", "fee", "client_id", "paid_by")) | {"doubted": False}
         return {}
 
     def _next_try(self, payout: PayoutMixin) -> dict[str, Any]:
@@ -149,3 +160,9 @@ class PayoutDecisions:
             # The earlier tries are asked about within its claim, and each question may read the service's list.
             "alone": True,
         }
+
+
+def _compared(name: str) -> str:
+    """A person's name without what a reader does not see: capitals, other encodings, characters drawn as nothing."""
+    drawn = "".join(char for char in name if unicodedata.category(char) != "Cf")
+    return unicodedata.normalize("NFKC", drawn).casefold()

@@ -13,7 +13,7 @@ from flask_paycheckout.client import FiatDisbursement, PaymentsError, Unauthoriz
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.logs import about
-from flask_paycheckout.payouts.calls import OTHER_AMOUNT, PayoutCalls, error_text, is_refusal, keys_gone_text
+from flask_paycheckout.payouts.calls import PayoutCalls, amount_to_accept, error_text, is_refusal, keys_gone_text
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_queue import PayoutQueue
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
@@ -171,10 +171,8 @@ class Following:
         if read is None:
             results.unread(payout, "the service knows no disbursement with its reference")
         elif (problem := self.calls.difference(payout, read)) is not None:
-            other = read.amount if problem == OTHER_AMOUNT else None
-            reported = f"{other:f}" if other is not None and other > 0 else None
-            known = payout.disbursement_id or read.disbursement_id
-            results.unread(payout, problem, reported_amount=reported, disbursement_id=known)
+            accepted, known = amount_to_accept(payout, read, problem), payout.disbursement_id or read.disbursement_id
+            results.unread(payout, problem, reported_amount=accepted, disbursement_id=known)
         elif (evidence := _ENDS.get(str(read.status).lower())) is not None:
             results.ended(payout, read, evidence)
         else:

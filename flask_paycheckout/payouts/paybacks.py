@@ -40,18 +40,18 @@ class RefundablePayment(msgspec.Struct, frozen=True):
     """The part that refunds have not taken."""
 
 
-def refundable(checkout: CheckoutMixin, *, taking: bool = True) -> RefundablePayment:
+def refundable(checkout: CheckoutMixin, *, new: bool = True) -> RefundablePayment:
     """How much of a checkout's money can be refunded.
 
-    :param taking: whether more of it shall be refunded, and not less.
+    :param new: whether it is for a new refund; what an earlier one counts may change whatever was recorded since.
     :raises NothingToRefund: no money arrived, or what arrived is not settled yet.
     :raises PaybackRefused: a person has recorded that the money was paid back by hand.
     """
     checkout_id, status, payment = checkout.checkout_id, checkout.status, checkout.payment
     paid = None if payment is None else payment.paid
-    if paid is None or (taking and (paid.amount <= 0 or status in OPEN)):
+    if paid is None or (new and (paid.amount <= 0 or status in OPEN)):
         raise NothingToRefund(checkout_id, status)
-    if taking and checkout.payback == PAID_BACK:
+    if new and checkout.payback == PAID_BACK:
         raise PaybackRefused(checkout_id, status, PAID_BACK, pays_order=False)
     return RefundablePayment(checkout, paid, Amount(rest_of(paid.amount, checkout.refunded_amount), paid.currency))
 
@@ -67,7 +67,7 @@ class RefundLimits:
         """The table of checkouts."""
         return self.models.checkouts
 
-    def lock(self, connection: Connection, checkout_id: str, *, taking: bool = True) -> RefundablePayment:
+    def lock(self, connection: Connection, checkout_id: str, *, new: bool = True) -> RefundablePayment:
         """Lock a checkout until the transaction ends; otherwise like `refundable`.
 
         :raises UnknownCheckout: no such checkout is stored.
@@ -78,7 +78,7 @@ class RefundLimits:
             order_id = select(c.order_id).where(c.checkout_id == checkout_id).scalar_subquery()
             connection.execute(select(c.id).where(c.order_id == order_id).order_by(c.id).with_for_update())
         row = locked(connection, self.table, checkout_id)
-        return refundable(self.models.of_row(self.models.Checkout, row), taking=taking)
+        return refundable(self.models.of_row(self.models.Checkout, row), new=new)
 
     def take(self, connection: Connection, payment: RefundablePayment, amount: Decimal) -> None:
         """Take a refund from what arrived.

@@ -79,7 +79,7 @@ class PayoutMixin(PaymentTable):
     exact_fee: Mapped[str | None] = mapped_column("fee", String(64))
 
     reported_amount: Mapped[str | None] = mapped_column(String(64))
-    """The exact amount that the service reports, while it is another one."""
+    """The exact amount that the service reports, while its record differs in a way that a person may accept."""
 
     note: Mapped[str | None] = mapped_column(Text)
     """A text that the service shows to the recipient."""
@@ -129,8 +129,8 @@ class PayoutMixin(PaymentTable):
     over_limit: Mapped[bool] = mapped_column(Boolean, default=False)
     """Whether a person let it exceed the daily limit."""
 
-    counted_on: Mapped[str | None] = mapped_column(String(10))
-    """The UTC day on which it was last counted against the daily limit."""
+    counted_on: Mapped[str | None] = mapped_column(String(MAX_ID + 11))
+    """The UTC day on which it was last counted against the daily limit, and the account whose limit that was."""
 
     failures: Mapped[int] = mapped_column(Integer, default=0)
     """The number of failures in a row to send, look up or read it."""

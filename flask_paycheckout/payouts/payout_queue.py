@@ -73,7 +73,7 @@ class PayoutQueue:
         """The payout that is to be sent next, not claimed yet.
 
         :param without: merchant accounts that send nothing now.
-        :param locked: ids of payouts that other transactions hold.
+        :param locked: ids of payouts that other transactions hold, or whose own payer cannot send now.
         """
         c = self.payouts.table.c
         free = c.account.not_in(without), c.id.not_in(locked)
@@ -122,7 +122,7 @@ class PayoutQueue:
         :param today: the account, currency and day whose limit it is.
         :param taking: the statement that claims all of them.
         """
-        days, admitted = self.parts.models.days, list[int]()
+        days, admitted, mark = self.parts.models.days, list[int](), f"{today['day']} {today['account']}"
         told = f"{limit:f} {today['currency']}: it waits for the next day, or for approval"
         waiting = {
             "status": _WAITING,
@@ -135,15 +135,15 @@ class PayoutQueue:
         with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
             sent = locked_sum(connection, days, today)
             for payout in self.payouts.loaded(due.with_for_update(skip_locked=True), connection):
-                # A payout counts once a day, however often it is tried.
-                counted, total = payout.counted_on == today["day"], EXACT.add(sent, payout.amount)
+                # A payout counts once a day for an account, however often it is tried.
+                counted, total = payout.counted_on == mark, EXACT.add(sent, payout.amount)
                 if counted or payout.over_limit or total <= limit:
                     admitted.append(payout.id)
                     sent = sent if counted else total
                 else:
                     self.payouts.change(connection, payout, waiting, entry)
             connection.execute(update(days).filter_by(**today).values(amount=f"{sent:f}"))
-            admitting = taking.where(self.payouts.table.c.id.in_(admitted)).values(counted_on=today["day"])
+            admitting = taking.where(self.payouts.table.c.id.in_(admitted)).values(counted_on=mark)
             return sorted(self.payouts.loaded(admitting, connection), key=lambda payout: payout.id)
         return []
 

@@ -19,6 +19,12 @@ QUESTIONS = timedelta(minutes=15)
 CLOCKS_DIFFER = timedelta(days=1)
 """The time between two stored payouts after which the later one was certainly sent later, whatever the clocks say."""
 
+FORGOTTEN = timedelta(days=90)
+"""The time by which a payout may have been sent before it is stored, by a shop whose backup was restored since then.
+
+So far back the service is searched for what it refuses: it takes a reference only once.
+"""
+
 _DAY, _SLOW = timedelta(days=1), timedelta(hours=6)
 _TRY_AGAIN = timedelta(seconds=10), timedelta(hours=1)
 _PAUSE = timedelta(seconds=5), timedelta(minutes=10)

@@ -120,9 +120,9 @@ class PayoutRequests:
         transaction = self.shop.within(session)
         payment = self.limits.lock(transaction.connection, checkout_id)
         left, currency = payment.left.amount, payment.left.currency
-        exact = left if amount is None else positive_amount(amount, currency)
-        if exact <= 0:
+        if amount is None and left <= 0:
             raise RefundTooLarge(checkout_id, payment.arrived.amount, left, currency)
+        exact = positive_amount(left if amount is None else amount, currency)
         counted = Amount(exact, currency)
         sent = counted if send is None else _sum_to_send(send, currency)
         by_hand = isinstance(to, ByHand)

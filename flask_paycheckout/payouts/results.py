@@ -120,13 +120,12 @@ class PayoutResults:
     def found(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence, problem: str | None) -> None:
         """Store that the service has the payout, as its own record proves; also when the claim was lost meanwhile.
 
-        Where the move cannot be stored the service's id is, so that it is stored later without asking again.
+        Where the move cannot be stored its columns are, so that it is stored later without asking again.
 
         :param problem: why the service's record may be another payout's; a person decides then.
         """
-        move, noted, current = _of_record(made, PayoutEvidence.DIFFERS, problem), dict[str, str](), payout
-        if problem is None:
-            move, noted = _of_record(made, evidence, None), {"disbursement_id": made.disbursement_id}
+        move, current = _of_record(made, evidence if problem is None else PayoutEvidence.DIFFERS, problem), payout
+        noted = move.values if problem is None else {}
         for _ in range(_MAX_ROUNDS):
             same = current.service_reference == payout.service_reference
             waits = same and current.status == PayoutStatus.SENDING

@@ -133,7 +133,11 @@ class PayoutSender:
         while not results.stopped() and (first := self.queue.next_ready(due_by, ended, locked)) is not None:
             paying = self._paying(first, access_token, results)
             if paying is None:
-                ended.add(first.account)
+                if first.paid_by is None:
+                    ended.add(first.account)
+                else:
+                    # Only this one must be paid by that account.
+                    locked.add(first.id)
                 continue
             payer, client = paying
             taken = self.queue.take(first, due_by, paid_by=payer, client_id=client.client_id)
@@ -225,7 +229,7 @@ class PayoutSender:
 
     def _failed(self, batch: Sequence[Addressed], error: Exception, results: PayoutResults) -> bool:
         """Store a failed call; False when further calls would fail as well."""
-        problem, several = error_text(error, batch), len(batch) > 1
+        problem, several = error_text(error), len(batch) > 1
         if isinstance(error, (TypeError, ValueError, ArithmeticError)):
             # The client could not build the call, so nothing was sent.
             for one in batch:

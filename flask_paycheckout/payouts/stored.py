@@ -206,7 +206,7 @@ class PayoutMoves:
         before = Decimal(0 if payout.status in RELEASING else payout.exact_counts or 0)
         after = Decimal(0 if to in RELEASING else counts)
         if before != after:
-            refundable = self.limits.lock(connection, payout.refund_of, taking=after > before)
+            refundable = self.limits.lock(connection, payout.refund_of, new=False)
             self.limits.take(connection, refundable, EXACT.subtract(after, before))
 
 

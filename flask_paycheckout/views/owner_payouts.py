@@ -63,7 +63,7 @@ _DECISIONS = {
     "retry": (PayoutEvidence.RETRIED, "Try again: it is sent to the same destination"),
     "sent": (PayoutEvidence.SEEN_SENT, "It was sent, as the service's dashboard or the chain shows"),
     "not_sent": (PayoutEvidence.SEEN_UNSENT, "It was not sent: it is sent (again), so be sure"),
-    "amended": (PayoutEvidence.AMENDED, "It is right so: the amount that the service reports was sent"),
+    "amended": (PayoutEvidence.AMENDED, "It is right so: it was sent as the service reports it"),
     "returned": (PayoutEvidence.RETURNED, "It came back, or never left; it can be tried again then"),
 }
 """The decisions of the form: the evidence that each is, and its words."""
@@ -122,6 +122,8 @@ def _choices(payout: PayoutMixin) -> dict[str, str]:
         refused.update(_APPROVING)
     if payout.reported_amount is None:
         refused.add("amended")
+    if payout.doubted:
+        refused.add("cancel")
     status = PayoutStatus(payout.status)
     allowed = {name: words for name, (said, words) in _DECISIONS.items() if (status, said) in PAYOUT_TRANSITIONS}
     return {name: words for name, words in allowed.items() if name not in refused}

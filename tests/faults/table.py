@@ -1634,7 +1634,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "each try of a payout counts against the daily limit": (
             f"{_DAILY}::test_retries_of_one_day_count_once",
-            Swap("payouts.payout_queue:PayoutQueue._take_within", "payout.counted_on == today['day']", "False"),
+            Swap("payouts.payout_queue:PayoutQueue._take_within", "payout.counted_on == mark", "False"),
         ),
         "what waits for the next day can still get another destination": (
             f"{_DAILY}::test_the_claim_page_changes_nothing_of_what_was_approved_and_waits_for_the_day",

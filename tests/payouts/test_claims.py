@@ -217,12 +217,13 @@ def test_a_link_makes_at_most_twenty_recipients_however_many_ask_at_once(open_sh
     [
         success({"id": "rec_1"}),
         refusal(400, f"accountNumber {NUMBER} is unknown"),
+        refusal(400, "accountNumber canary123456 is unknown"),
         refusal(503, f"cannot store {NUMBER}"),
         garbage(f"<html>{NUMBER}</html>".encode()),
         httpx.ReadError(f"lost while {NUMBER} was sent"),
         httpx.ConnectError("no route"),
     ],
-    ids=["taken", "refused", "failed", "garbage", "lost", "not reached"],
+    ids=["taken", "refused", "repeated", "failed", "garbage", "lost", "not reached"],
 )
 def test_no_account_number_is_logged_shown_or_written(shop: Shop, logged: Everything, answer: Answer) -> None:
     """SQLAlchemy logs each statement with its parameters here, so nothing was sent to the database either."""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
+from flask_paycheckout import Account
+from flask_paycheckout.config.accounts import SETTINGS
+from tests.conftest import OpenShop
+from tests.payouts.books import Books
 from tests.payouts.claiming import Customer
-from tests.payouts.conftest import OpenPayer
+from tests.payouts.conftest import CONFIG, OpenPayer
 from tests.payouts.paying import TOKEN, WALLET, Payer
-from tests.payouts.shop import refunds
-from tests.scripted import SAME_SITE
+from tests.payouts.shop import pays_out, refunds, sends as sends_payouts, statuses
+from tests.scripted import SAME_SITE, refusal
 from tests.views.test_owner import opens_view
 from tests.views.test_owner_payouts import opens, sends
 
@@ -72,6 +77,21 @@ def test_retries_of_one_day_count_once(limited: Payer) -> None:
     limited.owes("p-3", "1.00")
     limited.sends()
     assert (limited.status("p-2"), limited.status("p-3")) == ("sent", "waiting")
+
+
+def test_a_payout_counts_for_each_account_that_may_pay_it(open_shop: OpenShop, books: Books) -> None:
+    shop = open_shop("sellers", **CONFIG, PAYCHECKOUT_DAILY_LIMIT={"USD": "100"})
+    keys: dict[str, Any] = {"access_token": SETTINGS}
+    shop.paycheckout.account(lambda name: Account("client", "secret", **keys))
+    pays_out(shop, "p-1", "100", account="seller")
+    books.instead = [refusal(401)]
+    sends_payouts(shop)
+    keys["access_token"] = "secret-token"
+    pays_out(shop, "p-2", "100", account="seller")
+    for _ in range(3):
+        shop.clock.advance(minutes=40)
+        sends_payouts(shop)
+    assert (statuses(shop), len(books.paid)) == ({"sent": 1, "waiting": 1}, 1)
 
 
 def test_the_claim_page_changes_nothing_of_what_was_approved_and_waits_for_the_day(limited: Payer) -> None:

@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import TransitionRefused, UnknownPayout
+from flask_paycheckout import Account, ToBank, TransitionRefused, UnknownPayout
 from flask_paycheckout.database.history import lines
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
-from tests.payouts.paying import BANK, Payer
-from tests.payouts.shop import ADA, payout, pays_out, stands
+from flask_paycheckout.payouts.sealing import Sealing
+from tests.conftest import OpenShop
+from tests.payouts.books import NO_ANSWER, Books
+from tests.payouts.conftest import CONFIG
+from tests.payouts.paying import ADA as RECIPIENT, BANK, Payer
+from tests.payouts.shop import ADA, payout, pays_out, refunds, sends, stands
 from tests.scripted import Shop
 
 DECISIONS: dict[PayoutEvidence, tuple[str, tuple[Any, ...]]] = {
@@ -23,6 +27,14 @@ DECISIONS: dict[PayoutEvidence, tuple[str, tuple[Any, ...]]] = {
     PayoutEvidence.SEEN_SENT: ("resolve_payout", (True,)),
     PayoutEvidence.SEEN_UNSENT: ("resolve_payout", (False,)),
 }
+
+
+def paid(payer: Payer, amount: str | None = None) -> str:
+    """Has an order paid, or held where that is not what it costs; gives the checkout's id."""
+    checkout_id = payer.shop.starts()
+    payer.sandbox.pay(checkout_id, amount)
+    payer.shop.settles(checkout_id)
+    return checkout_id
 
 
 def decides(shop: Shop, evidence: PayoutEvidence, **keywords: Any) -> Any:
@@ -71,6 +83,63 @@ def test_a_transfer_that_the_service_reports_with_another_amount_is_completed_wi
     stored = payer.payout()
     assert (stored.status, stored.amount, stored.problem) == ("completed", Decimal(80), None)
     assert payer.booked == [("payout", "-80.00"), ("payout_returned", "81.00"), ("payout", "-80.00")]
+
+
+def test_a_refund_that_the_service_has_paid_too_much_of_counts_what_was_left(payer: Payer) -> None:
+    refund = refunds(payer.shop, paid(payer), to=BANK)
+    payer.sends()
+    payer.stands(refund.reference, amount="12.00")
+    payer.sends(minutes=2)
+    payer.stands(refund.reference, counts="12.00")
+    payer.decides("resolve_payout", True, reference=refund.reference)
+    stored = payer.payout(refund.reference)
+    assert (stored.status, stored.amount, stored.counts) == ("completed", Decimal("12.50"), Decimal("12.00"))
+
+
+def test_a_destination_that_the_service_writes_otherwise_is_accepted_by_a_person(payer: Payer) -> None:
+    payer.owes(to=BANK)
+    payer.sends()
+    payer.stands(to_details=Sealing((), list).seal(ToBank("Bo", "77731", "b", "Bank")))
+    payer.sandbox.finish(payer.payout(), "completed")
+    payer.sends(minutes=2)
+    assert "another destination" in payer.payout().problem
+    payer.decides("resolve_payout", True)
+    assert (payer.status(), payer.payout().amount) == ("completed", Decimal(80))
+
+
+def test_what_may_have_been_paid_is_not_cancelled(shop: Shop) -> None:
+    pays_out(shop)
+    stands(shop, "maker-1", doubted=True)
+    with pytest.raises(TransitionRefused, match="takes only once"):
+        decides(shop, PayoutEvidence.CANCELLED)
+
+
+def test_a_refund_that_came_back_is_paid_again_although_the_rest_was_given_by_hand(payer: Payer) -> None:
+    checkout_id = paid(payer, "11.00")
+    refund = refunds(payer.shop, checkout_id, "5", to=RECIPIENT)
+    payer.sends()
+    payer.sandbox.finish(refund, "completed")
+    payer.sends(minutes=2)
+    with payer.shop.app.app_context():
+        payer.shop.paycheckout.mark_paid_back(checkout_id, **ADA)
+    payer.decides("resolve_payout", False, reference=refund.reference)
+    payer.decides("retry_payout", reference=refund.reference)
+    assert payer.status(refund.reference) == "ready"
+
+
+def test_a_persons_not_sent_holds_when_the_keys_that_sent_it_are_gone(open_shop: OpenShop, books: Books) -> None:
+    shop, keys = open_shop("keys", **CONFIG), {"client_id": "before", "client_secret": "secret-before"}
+    shop.paycheckout.account(lambda name: Account(**keys, access_token="secret-token"))
+    pays_out(shop, account="seller")
+    books.instead = [NO_ANSWER]
+    sends(shop)
+    keys |= {"client_id": "since", "client_secret": "secret-since"}
+    shop.clock.advance(minutes=5)
+    sends(shop)
+    assert payout(shop).status == "unknown"
+    decides(shop, PayoutEvidence.SEEN_UNSENT)
+    sends(shop)
+    assert (payout(shop).status, len(books.paid)) == ("sent", 1)
 
 
 def test_a_completed_transfer_that_came_back_is_booked_as_returned_and_asked_about_before_a_retry(payer: Payer) -> None:

@@ -28,7 +28,7 @@ from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
 from tests.payouts.shop import ADA, MAKER, TOKEN, WALLET, decides, payout, payouts, refunds, stands
 from tests.races.crowds import crowd
-from tests.scripted import Shop
+from tests.scripted import Shop, number
 from tests.test_cli import runs
 
 BANK = ToBank("Bo", "DE12500105170648489890", "b1", "Bank")
@@ -143,6 +143,14 @@ def test_a_held_payment_is_rejected_by_its_refund_in_part_too(shop: Shop) -> Non
     assert heard == [(False, *ADA.values())]
     with pytest.raises(TransitionRefused):
         shop.resolves(checkout_id, accept=True)
+
+
+def test_what_is_left_is_refunded_with_no_more_decimals_than_the_currency_has(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed", inputAmount=number("12.505"))
+    shop.settles(checkout_id)
+    with pytest.raises(ValueError, match="decimals"):
+        refunds(shop, checkout_id)
+    assert refunds(shop, checkout_id, "12.50").amount == Decimal("12.50")
 
 
 def test_money_that_was_paid_back_by_hand_is_not_refunded(shop: Shop) -> None:

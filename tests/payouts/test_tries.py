@@ -15,7 +15,7 @@ from tests.conftest import OpenShop
 from tests.payouts.books import NO_ANSWER, Books, Pages
 from tests.payouts.conftest import CONFIG
 from tests.payouts.shop import MAKER, TOKEN, WALLET, decides, payout, pays_out, sends
-from tests.scripted import Answer, Shop, refusal, success
+from tests.scripted import Answer, Clock, Shop, refusal, success
 
 
 @pytest.fixture
@@ -148,6 +148,26 @@ def test_a_restored_database_asks_for_the_same_reference_again(open_shop: OpenSh
     sends(again)
     assert (payout(again, "maker-1").status, len(books.paid)) == ("sent", 1)
     assert pays_out(open_shop("another", **CONFIG)).service_reference != before
+
+
+def test_a_restored_shop_finds_what_it_asks_for_days_later(open_shop: OpenShop, books: Books, clock: Clock) -> None:
+    """Other payouts were sent meanwhile."""
+    shop = open_shop(**CONFIG)
+    pays_out(shop, "before")
+    sends(shop)
+    clock.advance(days=2)
+    forgotten = pays_out(shop)
+    sends(shop)
+    table = shop.runtime.models.payouts
+    shop.executes(table.delete().where(table.c.id == forgotten.id))
+    clock.advance(hours=2)
+    pays_out(shop, "since")
+    sends(shop)
+    books.finish()
+    clock.advance(days=2)
+    assert pays_out(shop).service_reference == forgotten.service_reference
+    sends(shop)
+    assert (payout(shop).status, len(books.paid)) == ("sent", 3)
 
 
 # A new try
