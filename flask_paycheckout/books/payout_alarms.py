@@ -31,7 +31,8 @@ def payouts_to_approve(look: Look) -> Iterator[Alarm]:
         look,
         [look.models.payouts.c.status == PayoutStatus.WAITING.value],
         ("payout or refund waits for your approval", "payouts or refunds wait for your approval"),
-        "Approve what you see: flask paycheckout payouts approve REFERENCE --seen N --by YOU",
+        "Approve what you see: flask paycheckout payouts approve REFERENCE --seen N --by YOU (over the daily limit:"
+        " --over-limit; else it waits for a day with room)",
         f"Or cancel it: flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
         more="--seen {0.revision}",
     )
