@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -15,6 +14,7 @@ from flask import Response, request
 from msgspec.structs import FieldInfo, fields
 
 from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.exact_json import read_json
 
 Item = TypeVar("Item")
 # Most values of an answer; found here, they need none of the slower checks.
@@ -87,20 +87,13 @@ class FieldError(ValueError):
     """A body or one of its fields is invalid; the message begins with the field's name."""
 
 
-class _NotAFiniteNumber:
-    """Stands for NaN and Infinity, which every field refuses."""
-
-
 def read_object(empty: dict[str, Any] | None = None) -> dict[str, Any]:
     """Parse the request's body as a JSON object; `empty` is returned for a missing body, where that is allowed."""
     if empty is not None and not request.get_data():
         return empty
     try:
-        # Integers become decimals too: one type for all numbers, and no error of int() for long ones.
-        body = json.loads(
-            request.get_data(), parse_float=Decimal, parse_int=Decimal, parse_constant=lambda _: _NotAFiniteNumber()
-        )
-    except (ValueError, RecursionError):
+        body = read_json(request.get_data())
+    except ValueError:
         raise FieldError("The body must be JSON.") from None
     if not isinstance(body, dict):
         raise FieldError("The body must be a JSON object.")

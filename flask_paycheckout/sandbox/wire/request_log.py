@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import datetime
-from decimal import Decimal
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -21,6 +19,7 @@ from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, encode
 from flask_paycheckout.sandbox.world.context import current_time
 from flask_paycheckout.sandbox.world.database import Serial, Table, transaction
 from flask_paycheckout.sandbox.world.database_problems import is_disk_full
+from flask_paycheckout.sandbox.world.exact_json import read_json
 
 LOSE_RESPONSE = "lose_response"
 """The fault after which a call gets no answer although it had its effect."""
@@ -108,7 +107,7 @@ def masked(content: bytes) -> str:
     if _MAY_BE_SECRET.search(content) is None:
         return _text(content)
     try:
-        return _text(encode(_blanked(json.loads(content, parse_float=Decimal))))
+        return _text(encode(_blanked(read_json(content))))
     except (ValueError, RecursionError):
         return _HIDDEN
 

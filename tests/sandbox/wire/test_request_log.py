@@ -31,6 +31,15 @@ def test_a_body_of_any_depth_is_refused_and_shows_no_secret(merchant: Merchant, 
     assert SECRET not in json.dumps(tester.requests())
 
 
+def test_a_number_that_no_decimal_can_hold_is_refused_and_the_call_is_logged(
+    merchant: Merchant, tester: Tester
+) -> None:
+    body = HIDDEN % b"1e99999999999999999999999"
+    assert merchant.asks_checkout_raw(body).code == 400
+    assert tester.refuses("POST", "clock", body) == (400, "The")
+    assert [(entry["status"], SECRET in entry["requestBody"]) for entry in tester.requests()] == [(400, False)]
+
+
 def test_an_entry_is_bounded_whatever_is_sent(merchant: Merchant, tester: Tester, sandbox: Flask) -> None:
     long = "y" * 60_000
     merchant.client_id = long
