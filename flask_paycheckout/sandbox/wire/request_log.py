@@ -35,8 +35,10 @@ _SECRET_NAMES = frozenset(
         *("nationalID", "accountNumber", "ibanNumber"),
     )
 )
-_MAY_BE_SECRET = re.compile(rf"\\|{'|'.join(sorted(_SECRET_NAMES))}".encode())
-"""Part of every JSON text with a secret field: the field's name, or the sign that begins an escaped letter."""
+_MAY_BE_SECRET = re.compile(rf"\0|\\|{'|'.join(sorted(_SECRET_NAMES))}")
+"""Part of every text with a secret field: the field's name, the sign that begins an escaped letter, or the NUL that
+stands between the letters of UTF-16 and UTF-32.
+"""
 
 
 class LoggedRequest(Table):
@@ -104,9 +106,9 @@ def _signed(text: str | None) -> str | None:
 
 def masked(content: bytes) -> str:
     """A text in which the values of secret fields are replaced; one that has none is unchanged."""
-    if _MAY_BE_SECRET.search(content) is None:
-        return _text(content)
     try:
+        if _MAY_BE_SECRET.search(content.decode()) is None:
+            return _text(content)
         return _text(encode(_blanked(read_json(content))))
     except (ValueError, RecursionError):
         return _HIDDEN

@@ -40,6 +40,13 @@ def test_a_number_that_no_decimal_can_hold_is_refused_and_the_call_is_logged(
     assert [(entry["status"], SECRET in entry["requestBody"]) for entry in tester.requests()] == [(400, False)]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32-be"])
+def test_a_body_in_another_encoding_is_refused_and_hidden(merchant: Merchant, tester: Tester, encoding: str) -> None:
+    body = f'{{"inputCurrency": "USD", "inputAmount": 5, "password": "{SECRET}"}}'
+    assert merchant.asks_checkout_raw(body.encode(encoding)).code == 400
+    assert [entry["requestBody"] for entry in tester.requests()] == ["(no JSON, and it may hold secrets)"]
+
+
 def test_an_entry_is_bounded_whatever_is_sent(merchant: Merchant, tester: Tester, sandbox: Flask) -> None:
     long = "y" * 60_000
     merchant.client_id = long
