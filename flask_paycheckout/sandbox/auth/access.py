@@ -31,7 +31,7 @@ from flask_paycheckout.sandbox.auth.start_state import USER_ID, add_token
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, digest_of
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
-from flask_paycheckout.sandbox.wire.request_log import in_one_transaction
+from flask_paycheckout.sandbox.wire.request_log import in_one_transaction, masked
 from flask_paycheckout.sandbox.world.assumptions import sign, string_to_sign
 from flask_paycheckout.sandbox.world.context import assumption, current_time, world
 from flask_paycheckout.sandbox.world.settings import new_secret
@@ -145,7 +145,7 @@ def check_signature(session: Session) -> Account:
         account = _account_where(session, Account.user_id == USER_ID)
     accepted = is_off or (_is_signed_with(account.client_secret if account else _NO_SECRET) and _is_timely())
     if not accepted:
-        g.rejected_string = g.signed_string
+        g.rejected_string = _string_to_sign(sent_target(), shown=True)
     return _accepted(account if accepted else None, _refused())
 
 
@@ -170,17 +170,21 @@ def _accepted(account: Account | None, refusal: Refusal) -> Account:
 
 
 def _is_signed_with(secret: str) -> bool:
-    timestamp = request.headers.get("X-Timestamp", "")
-    formula = assumption("signature_formula")
-    target = sent_target()
-    # A program that does not know of its world's name in the address signs what comes after it.
-    texts = [
-        string_to_sign(request.method, one, timestamp, request.get_data(), formula)
-        for one in {target, target.removeprefix(request.environ.get("SCRIPT_NAME", ""))}
-    ]
-    g.signed_string = max(texts, key=len)
+    target, formula = sent_target(), assumption("signature_formula")
     sent = request.headers.get("X-Signature", "").encode()
-    return any(hmac.compare_digest(sent, sign(secret, text, formula).encode()) for text in texts)
+    # A program that does not know of its world's name in the address signs what comes after it.
+    return any(
+        hmac.compare_digest(sent, sign(secret, _string_to_sign(one), formula).encode())
+        for one in {target, target.removeprefix(request.environ.get("SCRIPT_NAME", ""))}
+    )
+
+
+def _string_to_sign(target: str, *, shown: bool = False) -> str:
+    """The string that the client should have signed; for the request log, a body in it has its secrets masked."""
+    formula, body = assumption("signature_formula"), request.get_data()
+    if shown and formula == "timestamp_and_body":
+        body = masked(body).encode()
+    return string_to_sign(request.method, target, request.headers.get("X-Timestamp", ""), body, formula)
 
 
 def _is_timely() -> bool:
