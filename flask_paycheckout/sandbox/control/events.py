@@ -101,12 +101,12 @@ def read_events(session: Session, after: str | None, last: int, account: str | N
     found: list[Event] = []
     reached, more = [], False
     for place, source, until in zip(places, SOURCES, newest, strict=True):
-        rows = session.execute(_wanted(source, place, until, last, account)).all()
+        rows = sorted(session.execute(_wanted(source, place, until, last, account)), key=lambda row: row.number)
         found += Event.of_all(rows)
         is_full = place is not None and len(rows) == MAX_EVENTS
         more = more or is_full
         reached.append(found[-1].number if is_full else until)
-    # The sort keeps the order of the sources for events of the same time: a call comes before its effects.
+    # Events of the same time stay in the order of sources and numbers: a call comes before its effects.
     found.sort(key=lambda one: one.at)
     kept = found[max(0, len(found) - last) :] if after is None else found
     return Events(kept, "-".join(map(str, [beginning, *reached])), more)

@@ -116,6 +116,14 @@ def test_the_request_log_is_bounded(sandbox: Flask, tester: Tester, monkeypatch:
     assert len(tester.requests()) == 100
 
 
+def test_events_of_one_instant_are_told_in_their_order() -> None:
+    app = create_sandbox(control_token=CONTROL_TOKEN, clock="frozen")
+    for deposit in "abc":
+        Merchant(app).reads_deposit(deposit)
+    told = Tester(app).does("GET", "events?last=2")["events"]
+    assert [one["text"] for one in told] == ["GET /v1/deposit/b", "GET /v1/deposit/c"]
+
+
 def test_the_bank_carries_out_what_is_pending_or_refuses_it(make_sandbox: MakeSandbox, receiver: Receiver) -> None:
     for status, webhook in (("completed", "sent"), ("failed", "none")):
         app = make_sandbox(disbursement_progress_webhook=webhook, forced_disbursement_status="completed")
