@@ -6,7 +6,6 @@ that a command starts at once.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import select
@@ -48,6 +47,7 @@ from flask_paycheckout.sandbox.terminal.parameters import (
     option,
 )
 from flask_paycheckout.sandbox.world.assumptions import assumptions_as_json, assumptions_as_text, did_you_mean
+from flask_paycheckout.sandbox.world.exact_json import read_json, write_json
 
 PROGRAM = "python -m flask_paycheckout.sandbox"
 
@@ -124,7 +124,7 @@ def _call(sandbox: Connection, given: Given) -> int:
     sys.stdout.buffer.write(content.rstrip(b"\n") + b"\n")
     sys.stdout.flush()
     with suppress(ValueError, AttributeError):
-        told = json.loads(content)
+        told = read_json(content)
         status = int(told.get("statusCode", told.get("status", status)))
     return REFUSED if status >= 400 else 0
 
@@ -145,7 +145,7 @@ def _tail(sandbox: Connection, given: Given) -> int:
         )
         with closing(told) as events:
             for one in events:
-                click.echo(json.dumps(one) if given["json"] else event(one))
+                click.echo(write_json(one) if given["json"] else event(one))
     return 0
 
 
@@ -277,7 +277,7 @@ def _perform(command: Command, given: Given) -> str | int:
     answer, text = told
     if given["field"] is not None:
         text = value_of(answer, given["field"])
-    return json.dumps(answer) if given["json"] else text
+    return write_json(answer) if given["json"] else text
 
 
 class CommandLine(click.Group):
@@ -342,6 +342,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         failed = wrong
     except click.Abort:
         return 130
-    told = json.dumps({"error": str(failed), "exitCode": failed.code}) if "--json" in given else str(failed)
+    told = write_json({"error": str(failed), "exitCode": failed.code}) if "--json" in given else str(failed)
     click.echo(told, err=True)
     return failed.code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -12,6 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from flask_paycheckout.sandbox.world.assumptions import sign, string_to_sign, timestamp_of
+from flask_paycheckout.sandbox.world.exact_json import read_json, write_json
 
 DEFAULT_URL = "http://127.0.0.1:8790"
 _HEADER = "X-Sandbox-Control"
@@ -58,12 +58,16 @@ class Connection:
         self._path, self._token = parts.path, token
 
     def call(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, query: Mapping[str, Any] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | bytes | None = None,
+        query: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The answer of a call, as JSON; fields and parameters that are None are left out."""
+        """The answer of a call, as JSON with exact numbers; fields and parameters that are None are left out."""
         content = self.fetch(method, path, body, query)
         try:
-            return json.loads(content)
+            return read_json(content)
         except ValueError:
             raise self._no_sandbox() from None
 
@@ -119,7 +123,7 @@ class Connection:
 
     def _refusal(self, status: int, content: bytes) -> CommandFailed:
         try:
-            told = json.loads(content)["error"]
+            told = read_json(content)["error"]
             text = f"{told['field']} {told['fault']}".rstrip(".")
             remedy = str(told["remedy"])
         except (ValueError, KeyError, TypeError):
@@ -221,7 +225,7 @@ def value_of(answer: Any, field: str) -> str:
         if not isinstance(answer, dict) or name not in answer:
             raise CommandFailed(f"--field {plain(field)}: the answer has no such field; --json shows all.", WRONG_USE)
         answer = answer[name]
-    return json.dumps(answer) if isinstance(answer, dict | list) else "" if answer is None else plain(str(answer))
+    return write_json(answer) if isinstance(answer, dict | list) else "" if answer is None else plain(str(answer))
 
 
 def event(one: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -25,6 +24,7 @@ from flask_paycheckout.sandbox.terminal.connection import (
     value_of,
 )
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, UNKNOWNS_VARIABLE, did_you_mean
+from flask_paycheckout.sandbox.world.exact_json import read_json, write_json
 
 MAX_STEPS = 10_000
 """The most steps of a file that is run."""
@@ -56,7 +56,7 @@ def _saved(what: str, path: Path, content: bytes) -> Told:
 
 
 def restore_snapshot(sandbox: Connection, given: Given) -> Told:
-    restored = json.loads(sandbox.fetch("POST", "restore", _content("snapshot", given["file"])))
+    restored = sandbox.call("POST", "restore", _content("snapshot", given["file"]))
     return restored, fields(restored)
 
 
@@ -85,14 +85,14 @@ def run_file(sandbox: Connection, given: Given) -> Told:
             raise CommandFailed(f"Step {number}: {failed}", failed.code) from None
         if name is not None:
             kept[name] = answers[-1]
-    return answers, "\n".join(plain(json.dumps(answer)) for answer in answers)
+    return answers, "\n".join(plain(write_json(answer)) for answer in answers)
 
 
 def _steps(content: bytes) -> Iterator[dict[str, Any]]:
     """The objects of a JSON array, or of lines of JSON."""
     try:
-        text = content.decode().strip()
-        whole = json.loads(text if text.startswith("[") else f"[{','.join(filter(str.strip, text.splitlines()))}]")
+        lines = [line for line in content.splitlines() if line.strip()]
+        whole = read_json(content if content.lstrip().startswith(b"[") else b"[%s]" % b",".join(lines))
     except ValueError as wrong:
         raise CommandFailed(f"The file is no JSON array and no JSON lines: {wrong}.", WRONG_USE) from None
     if len(whole) > MAX_STEPS or not all(isinstance(step, dict) for step in whole):

@@ -1,4 +1,4 @@
-"""JSON with exact numbers."""
+"""JSON with exact numbers, read and written."""
 
 from __future__ import annotations
 
@@ -19,3 +19,12 @@ def read_json(content: bytes) -> Any:
         return json.loads(text, parse_float=Decimal, parse_int=Decimal, parse_constant=int)
     except (ArithmeticError, RecursionError):
         raise ValueError("a number is too large, or the nesting too deep") from None
+
+
+def write_json(value: Any) -> str:
+    """One line of ASCII, as `json.dumps` writes it, with all digits of decimals."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{json.dumps(name)}: {write_json(held)}' for name, held in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(write_json, value))}]"
+    return str(value) if isinstance(value, Decimal) else json.dumps(value)

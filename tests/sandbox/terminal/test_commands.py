@@ -113,6 +113,23 @@ def test_a_file_of_triggers_and_calls_brings_a_sandbox_into_a_state(run: Run, tm
     assert len(run("webhooks")) == 2, "what comes after a refusal is not done"
 
 
+def test_amounts_keep_their_digits_and_an_answer_is_one_line_of_ascii(
+    address: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "state.json"
+    file.write_text(
+        """
+        {"event": "checkout", "amount": 1.000000000000000001, "currency": "eth-ethereum", "as": "order"}
+        {"call": "POST checkouts/$order.id/pick"}
+        {"call": "POST faults", "operation": "webhook", "kind": "drop", "message": "später"}
+        """
+    )
+    assert main(["run", str(file)]) == 0
+    _, picked, armed = capsys.readouterr().out.splitlines()
+    assert '"inputAmount": 1.000000000000000001, ' in picked
+    assert armed == '{"id": 1, "operation": "webhook", "kind": "drop", "times": 1, "message": "sp\\u00e4ter"}'
+
+
 def test_a_command_imports_nothing_of_the_server() -> None:
     program = "import sys; from flask_paycheckout.sandbox.terminal.commands import main; main(sys.argv[1:])"
     program += "; print(*sys.modules)"
