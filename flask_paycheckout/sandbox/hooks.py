@@ -25,7 +25,7 @@ from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host, chec
 from flask_paycheckout.sandbox.wire.connection import TooManyHeld, drop_connection, holding
 from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, is_noise, isolate, preflight
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, failure, unspecified_refusal
-from flask_paycheckout.sandbox.wire.operations import allowed_methods, check_form
+from flask_paycheckout.sandbox.wire.operations import allowed_methods, check_form, undeclared_parameters
 from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_request
 from flask_paycheckout.sandbox.world.clock import ClockAtItsEnd
 from flask_paycheckout.sandbox.world.context import current_time, world
@@ -78,7 +78,7 @@ def _begin() -> ResponseReturnValue | None:
         raise NotFound
     if any("\0" in value for name, value in request.environ.items() if name.startswith(_HEADERS)):
         raise BadRequest("A header holds a NUL.")
-    g.undeclared = []
+    g.undeclared = undeclared_parameters()
     g.nonce = secrets.token_urlsafe(16)
     if not _is_observed():
         _follow_settings()

@@ -30,7 +30,7 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.auth.start_state import USER_ID, add_token
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, digest_of
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
-from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
+from flask_paycheckout.sandbox.wire.operations import Credentials, check_undeclared, operation_of
 from flask_paycheckout.sandbox.wire.request_log import in_one_transaction, masked
 from flask_paycheckout.sandbox.world.assumptions import sign, string_to_sign
 from flask_paycheckout.sandbox.world.context import assumption, current_time, world
@@ -92,7 +92,9 @@ def for_account(view: Callable[Concatenate[Session, Account, Given], Answer]) ->
     @wraps(view)
     @in_one_transaction
     def call(session: Session, /, *given: Given.args, **named: Given.kwargs) -> Answer:
-        return view(session, check_access(session), *given, **named)
+        account = check_access(session)
+        check_undeclared()
+        return view(session, account, *given, **named)
 
     return call
 

@@ -32,7 +32,7 @@ from flask_paycheckout.sandbox.wire.field_types import (
     OptionalFlag,
     OptionalText,
 )
-from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_query
+from flask_paycheckout.sandbox.wire.operations import Credentials, check_undeclared, operation, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, allowed_limit, envelope, is_wanted
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
@@ -138,6 +138,7 @@ def _picture() -> str:
 @operation(credentials=Credentials.NONE, deprecated=True)
 def list_currencies() -> Envelope[list[CurrencyRecord]]:
     """List countries with their currencies (deprecated)."""
+    check_undeclared()
     return success([_currency(country) for country in COUNTRIES])
 
 

@@ -9,7 +9,7 @@ from flask_paycheckout.sandbox.disbursements.fiat import find_fiat
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
-from flask_paycheckout.sandbox.wire.operations import operation
+from flask_paycheckout.sandbox.wire.operations import check_undeclared, operation
 from flask_paycheckout.sandbox.world.database import transaction
 
 transfer_proofs = Blueprint("transfer_proofs", __name__)
@@ -23,6 +23,7 @@ def read_transfer_proof(disbursement_id: str) -> Response:
     """The transfer proof of a completed fiat disbursement."""
     with transaction() as session:
         account = check_access(session)
+        check_undeclared()
         settle_due(session)
     return proof_of(account.user_id, disbursement_id)
 

@@ -88,13 +88,17 @@ def read_body(shape: type[Shape]) -> Shape:
         raise unspecified_refusal(
             int(assumption("content_type_error")), f"The body must be sent with the Content-Type {_JSON}."
         )
-    return _strictly(load_object(shape, read_object()))
+    body = load_object(shape, read_object())
+    check_undeclared()
+    return body
 
 
 def read_query(shape: type[Shape]) -> Shape:
     """Read the query parameters of the current request. :raises FieldError: they are not as declared."""
     _check_declared(shape, "query")
-    return _strictly(load_query(shape))
+    query = load_query(shape)
+    check_undeclared()
+    return query
 
 
 def load_query(shape: type[Shape]) -> Shape:
@@ -110,11 +114,19 @@ def load_query(shape: type[Shape]) -> Shape:
     return load_object(shape, sent)
 
 
-def _strictly(read: Shape) -> Shape:
-    """Refuse a request with fields that its operation does not have, if the unknown `unknown_fields` says so."""
+def undeclared_parameters() -> list[str]:
+    """The query parameters of the current request, if its operation declares none; the others are read later."""
+    declared = operation_of(current_app, request.endpoint)
+    return list(request.args) if declared is not None and declared.query is None else []
+
+
+def check_undeclared() -> None:
+    """Refuse a request with fields that its operation does not have, if the unknown `unknown_fields` says so.
+
+    An operation that reads neither a body nor a query calls this itself, once it has checked the credentials.
+    """
     if g.undeclared and assumption("unknown_fields") == "refused":
         raise FieldError(f"{g.undeclared[0][:100]} is not a field of this request.")
-    return read
 
 
 def _check_declared(shape: type, where: str) -> None:

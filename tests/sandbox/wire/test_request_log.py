@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from flask import Flask
 
+from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN
 from flask_paycheckout.sandbox.wire import request_log
-from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.actors import Merchant, Tester, call
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.inspector.developer import Developer
 from tests.sandbox.recipients.payees import bank, creates
@@ -67,6 +69,18 @@ def test_a_field_that_the_operation_does_not_have_is_told_and_refused_on_demand(
     strict = Merchant(make_sandbox(unknown_fields="refused"))
     assert strict.asks_checkout(**misspelled).code == strict.gets("/v1/recipient?Limit=5").status_code == 400
     assert strict.makes_checkout()
+
+
+def test_a_parameter_is_told_and_refused_also_by_operations_without_a_query(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(unknown_fields="refused")
+    merchant, tester = Merchant(app), Tester(app)
+    described = tester.does("GET", "openapi.json")["paths"]
+    reads = [re.sub(r"{\w+}", "x", path) for path, methods in described.items() if "get" in methods]
+    for method, target in (("POST", "/v1/checkout?foo=1"), *(("GET", f"{path}?foo=1") for path in reads)):
+        headers = merchant.signs(method, target) | {"Authorization": f"Bearer {ACCESS_TOKEN}"}
+        assert call(app, method, target, headers=headers).code == 400, target
+    assert merchant.calls("GET", "/v1/recipient/x?foo=1", signed_by="nobody").code == 401
+    assert {entry["unknownFields"] for entry in tester.requests()} == {"foo"}
 
 
 def test_nothing_is_stored_of_a_call_whose_entry_cannot_be(
