@@ -104,7 +104,7 @@ def _fault_of_request() -> Fault | None:
         if world().shared_database:
             follow(session, world())
         check_form()
-        return take_fault(session, request.method, request.path, partial(_caller, session))
+        return take_fault(session, partial(_caller, session))
 
 
 def _caller(session: Session) -> str | None:

@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Annotated
 
 import msgspec
-from flask import current_app
+from flask import current_app, request
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -98,7 +98,7 @@ def plan_fault(session: Session, asked: NewFault, user_id: str | None) -> FaultR
     :param user_id: that of the account that is asked for.
     :raises FieldError: naming the field at fault.
     """
-    callers = {name: one for name, one in _callers().items() if matches(name, *asked.operation.partition(" ")[::2])}
+    callers = {name: one for name, one in _callers().items() if _belongs(asked.operation, name)}
     is_webhook = asked.operation == WEBHOOK
     if not (is_webhook or callers):
         raise FieldError(f"operation must be one of: {', '.join([WEBHOOK, *operations()])}; or a concrete path of one.")
@@ -151,14 +151,21 @@ def clear_faults(session: Session) -> None:
     session.execute(delete(Fault))
 
 
-def take_fault(session: Session, method: str, path: str, caller: Callable[[], str | None]) -> Fault | None:
-    """The fault that applies to a request; it is counted as applied.
+def take_fault(session: Session, caller: Callable[[], str | None]) -> Fault | None:
+    """The fault that applies to the current request; it is counted as applied.
 
     :param caller: gives the user id of the account whose credentials the request holds; asked when a fault matches.
     """
     if not world().may_have_faults:
         return None
-    matching = [fault for fault in active_faults(session) if matches(fault.operation, method, path)]
+    # By the route that was found: a variable of it may hold slashes, and another route may have as many segments.
+    path = f"{request.method} {request.path}"
+    route = _VARIABLE.sub(r"{\1}", f"{request.method} {request.url_rule}")
+    matching = [
+        fault
+        for fault in active_faults(session)
+        if fault.operation == path or ("{" in fault.operation and _belongs(fault.operation, route))
+    ]
     return _take(session, _of_account(matching, caller()) if matching else [])
 
 
@@ -194,14 +201,11 @@ def _is_drawn(session: Session, fault: Fault, share: Decimal) -> bool:
     return asked is not None and int(drawn, 16) < share * (1 << 8 * _DRAWN)
 
 
-def matches(operation: str, method: str, path: str) -> bool:
-    """Whether a request belongs to an operation; `{name}` matches any one segment."""
-    wanted_method, _, wanted_path = operation.partition(" ")
-    wanted, given = wanted_path.split("/"), path.split("/")
-    return (
-        wanted_method == method
-        and len(wanted) == len(given)
-        and all(_is_placeholder(want) or want == have for want, have in zip(wanted, given, strict=True))
+def _belongs(operation: str, route: str) -> bool:
+    """Whether an operation is a route, with any names in its braces, or a path with one segment for each of them."""
+    wanted, given = route.split("/"), operation.split("/")
+    return len(wanted) == len(given) and all(
+        _is_placeholder(want) or want == have for want, have in zip(wanted, given, strict=True)
     )
 
 

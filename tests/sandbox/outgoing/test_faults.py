@@ -9,6 +9,7 @@ from flask import Flask
 
 from flask_paycheckout.sandbox import ConnectionDropped, create_sandbox
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
+from tests.sandbox.disbursements.payers import Payer
 
 CREATE = "POST /v1/checkout"
 READ = "GET /v1/deposit/{id}"
@@ -78,6 +79,14 @@ def test_a_fault_can_be_meant_for_one_path_or_the_hosted_page(
     assert (merchant.reads_deposit("other").code, merchant.forces_status("abc").code) == (404, 400)
     assert merchant.reads_deposit("abc").code == 500
     assert b"not the envelope" in sandbox.test_client().get("/checkout/x").data
+
+
+def test_a_fault_of_a_route_strikes_what_is_routed_there_and_nothing_else(payer: Payer, tester: Tester) -> None:
+    tester.orders_fault(READ, "error")
+    assert payer.reads_deposit("a%2Fb").code == 500
+    tester.orders_fault("GET /v1/disbursement/fiat/{id}", "error")
+    assert payer.sends("GET", "/v1/disbursement/fiat/payment-method").code == 200
+    assert payer.reads("/v1/disbursement/fiat/none").code == 500
 
 
 @pytest.mark.parametrize(
