@@ -98,9 +98,9 @@ def _post(line: HTTPConnection, parts: SplitResult, headers: dict[str, str], bod
         raise ConnectionError(f"no HTTP answer ({type(broken).__name__})") from None
     finally:
         alarm.cancel()
-    if expired.is_set():
-        # The connection was closed by the alarm; truncated headers can look complete.
-        raise TimeoutError(f"no whole answer within {budget:g} seconds")
+        if expired.is_set():
+            # The alarm closed the connection: that looks like a broken answer, or like the end of truncated headers.
+            raise TimeoutError(f"no whole answer within {budget:g} seconds") from None
     return status
 
 
