@@ -805,7 +805,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "A call that goes elsewhere than to the service, or an answer without end: one origin, caps and a deadline.": {
         "redirects are followed": (
             f"{_ANSWERS}::test_a_redirect_reaches_nobody",
-            Never("client.transport:_check_head", "status_code"),
+            Never("client.transport:_fault_of", "status_code"),
         ),
         "certificates of the environment are trusted": (
             f"{_ANSWERS}::test_no_certificate_of_the_environment_is_trusted",
@@ -841,7 +841,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "packed bodies are taken": (
             f"{_ANSWERS}::test_a_fault_is_a_typed_error_at_once[encoded-gzip]",
-            Never("client.transport:_check_head", "headers"),
+            Never("client.transport:_fault_of", "headers"),
         ),
     },
     "Accounts of one sandbox see nothing of each other.": {
@@ -1304,8 +1304,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_AUDIT}::test_a_refund_in_another_currency_has_both_sums_also_after_a_correction",
             Swap(
                 "payouts.decisions:PayoutDecisions._values",
-                "payout.counts_currency == payout.currency",
-                "payout.counts",
+                "payout.counts_currency != payout.currency",
+                "False",
             ),
         ),
         "the books miss what a refund in another currency counts": (
@@ -1582,7 +1582,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "another case makes another person": (
             _TWO_PERSONS,
-            Swap("payouts.decisions:PayoutDecisions.may_approve", "asked_by.casefold()", "asked_by"),
+            Swap("payouts.decisions:_compared", "unicodedata.normalize('NFKC', drawn).casefold()", "drawn"),
         ),
         "the owner's pages ask for no ability": (
             "views/test_person.py::test_a_person_does_only_what_it_may[look]",
