@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         ({"access_token": 5}, TypeError, "ask must be a function that returns an access token, not int"),
         ({"timeout": float("nan")}, ValueError, "timeout must be"),
         ({"retries": "2"}, ValueError, "retries must be a whole number from 0 on, not '2'"),
-        ({"recipient_delete": "body"}, ValueError, "recipient_delete must be one of path, query, not 'body'"),
     ],
 )
 def test_wrong_arguments_are_named_and_secrets_not_shown(
