@@ -123,6 +123,9 @@ class PayoutRequests:
         if amount is None and left <= 0:
             raise RefundTooLarge(checkout_id, payment.arrived.amount, left, currency)
         exact = positive_amount(left if amount is None else amount, currency)
+        if amount is None:
+            # Written as it arrived.
+            exact = left
         counted = Amount(exact, currency)
         sent = counted if send is None else _sum_to_send(send, currency)
         by_hand = isinstance(to, ByHand)
