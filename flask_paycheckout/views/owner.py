@@ -224,6 +224,8 @@ def resolve(checkout_id: str) -> Response:
     """Record a decision on a held payment, with name and reason."""
     decision, why = choice_given("decision", (*HOW_TO_ACCEPT, "reject")), why_given()
     part, excess = HOW_TO_ACCEPT.get(decision, (False, False))
+    if excess:
+        _require_ability("refund")
     resolutions, accepts = runtime().for_writing(f"resolve({checkout_id!r})").resolutions, decision in HOW_TO_ACCEPT
     decided = resolutions.resolve(checkout_id, accepts, owner(), why, as_part=part, refund_excess=excess)
     return go_to("show_order", id=decided.order_id)
@@ -256,13 +258,16 @@ def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> No
     who = person_of(permission)
     if who is None:
         abort(403, "Only the shop's owner may see this page. Log in to the shop first.")
-    ability = wanted[str(request.endpoint).rpartition(".")[2]]
-    if ability not in who.may:
-        abort(403, f"You may not do this here: it needs the permission to {ability}.")
     g.paycheckout_owner = who
+    _require_ability(wanted[str(request.endpoint).rpartition(".")[2]])
     # The permission function may have read through db.session: end that read, or these pages would need a second
     # connection beside it, and its lock could block them.
     runtime().sessions.let_clean_go()
     runtime().for_reading("the owner's page")
     if request.method == "POST":
         require_same_site("Please decide on the owner's own page.")
+
+
+def _require_ability(ability: str) -> None:
+    if ability not in person().may:
+        abort(403, f"You may not do this here: it needs the permission to {ability}.")

@@ -11,7 +11,7 @@ from flask_paycheckout import ConfigurationError, Person
 from flask_paycheckout.security.signed_links import ERASE, PAYOUT, REQUEST_FORM, RESOLVE
 from tests.checkouts.test_requests import asks
 from tests.payouts.shop import pays_out, refunds, stands
-from tests.scripted import SAME_SITE, Shop
+from tests.scripted import SAME_SITE, Shop, number
 from tests.views.test_owner import ROOT, opens_view
 
 #: Each endpoint's request, and the ability that it wants.
@@ -71,6 +71,21 @@ def test_who_may_not_look_sees_no_page_and_no_link_for_the_customer_without_refu
     assert "refund-url" not in shop.browser.get(f"{ROOT}/payout?reference={refund.reference}").text
     person[0] = "Ada"
     assert "refund-url" in shop.browser.get(f"{ROOT}/payout?reference={refund.reference}").text
+
+
+def test_who_may_not_refund_cannot_give_back_an_excess_by_deciding(shop: Shop) -> None:
+    person = [Person("Bo", may=frozenset({"look", "decide"}))]
+    opens_view(shop, lambda: person[0])
+    checkout_id = shop.has_deposit("completed", inputAmount=number("20.00"))
+    shop.settles(checkout_id)
+    token = shop.runtime.signed_links.sign(RESOLVE, checkout_id + "\nBo")
+    answers = []
+    for may in ({"look", "decide"}, {"look", "decide", "refund"}):
+        person[0] = Person("Bo", may=frozenset(may))
+        shown = 'value="excess"' in shop.browser.get(f"{ROOT}/order?id=o-1").text
+        answer = shop.browser.post(f"{ROOT}/held/{token}", data={"decision": "excess", "why": "x"}, headers=SAME_SITE)
+        answers.append((shown, answer.status_code, shop.attempt(checkout_id).status))
+    assert answers == [(False, 403, "held"), (True, 303, "paid")]
 
 
 @pytest.mark.parametrize(("name", "may"), [(" ", {"look"}), ("Bo", {"lok"}), ("Bo", "look"), (None, {"look"})])
