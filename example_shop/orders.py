@@ -33,7 +33,7 @@ STATUS_TEXT = {
         "A payment page is open. Finish there, or use the button below to come back to it.",
     ),
     "pending": (
-        "Your payment is on its way",
+        "We are waiting for your money",
         "You have chosen how to pay. We send your jars as soon as the money arrives.",
     ),
     "part": ("A part is paid, thank you!", "Your jars are sent as soon as the rest is paid."),

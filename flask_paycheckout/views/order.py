@@ -38,7 +38,7 @@ from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, request_page_url, status_path, status_url
-from flask_paycheckout.views.page_text import BUTTON, RETRY, PageText, Receipt, order_text, plain_text
+from flask_paycheckout.views.page_text import BUTTON, OVER, RETRY, PageText, Receipt, order_text, plain_text
 from flask_paycheckout.views.pages import (
     Answer,
     Code,
@@ -57,8 +57,7 @@ from flask_paycheckout.views.pages import (
 def order_page(token: str) -> Answer:
     """Give the order's status; its page has a pay button while the shop wants a payment.
 
-    With `?payment` in the page's address, lead to the payment page of a payment that is on its way: the page itself
-    names no checkout.
+    With `?payment` in the page's address, lead to the payment page that is open: the page itself names no checkout.
     """
     return _standing(link_of(STATUS, token), token)
 
@@ -87,7 +86,8 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
         due, left = runtime().part_payments.due(link.order_id, total, has_part=current.has_part)
         if due is None and runtime().part_payments.try_to_complete(link.order_id):
             return redirect(status_path(link), 303)
-    open_page = _open_page(link.order_id, total, due) if current.status == Status.PENDING else None
+    is_pending = current.status == Status.PENDING and due is not None
+    open_page = _open_page(link.order_id, total, due) if is_pending else None
     if open_page and "payment" in request.args:
         return redirect(open_page, 303)
     # No link to the refund page, which decides where money goes: the status link may have been passed on.
@@ -96,14 +96,15 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
     if runtime().settings.show_total or request_of(link.order_id) is not None:
         arrived = runtime().checkouts.payments(link.order_id) if settled or current.refundable else []
         receipt = Receipt(due, left, arrived, refunds.paid_back)
+    warning = OVER if is_pending and open_page is None else ""
     # While order_total fails, the page must not claim that there is nothing to pay.
     wanted = due is not None or failed
     return _page(
         link,
         current,
-        order_text(current, wanted, receipt, refunds, language.of_page(), _asked(link)),
-        # A form could make a second payment page, with which the order could be paid twice.
-        action=None if due is None or current.status == Status.PENDING else pay_path(link),
+        order_text(current, wanted, receipt, refunds, language.of_page(), _asked(link), warning),
+        # Beside an open payment page, a form could make a second one, with which the order could be paid twice.
+        action=None if due is None or open_page else pay_path(link),
         payment_page=open_page and url_for(str(request.endpoint), token=token, payment=1),
     )
 
@@ -146,18 +147,18 @@ def _drawn(link: Link) -> Markup | None:
 
 
 def _open_page(order_id: str, total: Total | None, due: Total | None) -> str | None:
-    """The payment page of a payment that is on its way; None where it asks for another amount than the shop does now.
+    """The newest payment page; None where it is over, or asks for another amount than the shop does now.
 
     :param due: what a new payment page would ask for.
     """
     made = runtime().checkouts.current(order_id)
-    if made is None or made.status != Status.PENDING or due is None or (made.total, made.due) != (total, due):
+    if made is None or made.status not in (Status.CREATED, Status.PENDING) or (made.total, made.due) != (total, due):
         return None
     try:
         require_allowed(made.url, runtime().origins_of(made.account))
     except UnsafeCheckoutUrl:
         return None
-    return made.url
+    return made.url if runtime().clock() < made.expires_at else None
 
 
 def _refunds(current: OrderStatus, link: Link) -> OrderRefunds:

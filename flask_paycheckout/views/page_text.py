@@ -44,10 +44,10 @@ class PageText(msgspec.Struct, frozen=True):
     """The sentence about the money of a payment that did not pay the order; empty without one."""
 
     separate: str = ""
-    """The sentence above the pay button of an order of which a payment was not accepted; else empty."""
+    """The sentences above the pay button about money that was sent or not accepted before; else empty."""
 
     unfinished: str = ""
-    """The sentence above the link to the payment page of a payment that is on its way; else empty."""
+    """The sentence above the link to the payment page that is open; else empty."""
 
     total: str = ""
     """The amount to pay; empty where nothing can be paid, or PAYCHECKOUT_SHOW_TOTAL is off."""
@@ -104,9 +104,8 @@ _OF_STATUS = {
         "Go to the payment page",
     ),
     Status.PENDING: PageText(
-        "Your payment is on its way",
-        "The bank or network is still working on it. You can close this page: nothing gets lost, and this link"
-        " stays good.",
+        "We are waiting for your money",
+        "This page notices by itself when it arrives. You can close it: nothing gets lost, and this link stays good.",
         "Back to the payment page",
     ),
     Status.PART: PageText(
@@ -221,6 +220,10 @@ _OF_REJECTED = {
     ),
 }
 _SEPARATE = "Paying now is a new payment: the money that was not accepted is separate and does not count."
+_NOT_SENT = "I have not sent the money: pay now"
+OVER = "The payment page that was open is closed. If you have sent the money, please wait, and do not pay again."
+"""The sentence above the pay button of an order that waits for the money of a page that is over."""
+
 _UNFINISHED = "Not finished paying? The same payment page is still there, and opening it again is no second payment."
 BUTTON: dict[str, str] = {
     "pay": _UNPAID.pay,
@@ -272,6 +275,7 @@ def order_text(
     refunds: OrderRefunds,
     language: Language,
     asked: ShownRequest | None = None,
+    warning: str = "",
 ) -> PageText:
     """The text of the status page.
 
@@ -280,6 +284,7 @@ def order_text(
     :param refunds: what was paid back of the order's payments.
     :param asked: the payment request whose order it is, with its state by its own row: `unpaid`, `expired` or
         `withdrawn`; None for an order of the shop.
+    :param warning: `OVER` where the order waits for money, and can be paid on a new page; else empty.
     """
     status, reason = standing.status, standing.reason
     # Money that is on its way, or has arrived, is shown even when the shop wants no payment any more.
@@ -296,10 +301,15 @@ def order_text(
             text, notices = msgspec.structs.replace(_REJECTED, pay=_REJECTED.pay if payable else ""), [becomes]
         else:
             notices = [_ALSO_REJECTED, becomes, *notices]
+    if warning:
+        text = msgspec.structs.replace(text, pay=_NOT_SENT)
+    before = [warning] if warning else []
+    if text.pay and refunds.of_rejected is not None:
+        before.append(_SEPARATE)
     told = language.gettext
     return msgspec.structs.replace(
         translated(text, language),
-        separate=told(_SEPARATE) if text.pay and refunds.of_rejected is not None else "",
+        separate=" ".join(map(told, before)),
         unrecorded=told(_UNRECORDED) if standing.unrecorded else "",
         unfinished=told(_UNFINISHED) if status == Status.PENDING else "",
         refund=" ".join(map(told, notices)),

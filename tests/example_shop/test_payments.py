@@ -64,7 +64,7 @@ def test_a_payment_is_followed_from_page_to_paid(
     assert "A payment page is open" in shopper.sees(f"/orders/{order_id}")
     paycheckout_sandbox.pick(checkout_id)
     payments.passes(2)
-    assert shopper.reads(order_id) == "Your payment is on its way"
+    assert shopper.reads(order_id) == "We are waiting for your money"
     paycheckout_sandbox.pay(checkout_id)
     payments.passes(10)
     assert shopper.reads(order_id) == "Paid, thank you!"

@@ -9,7 +9,7 @@ import pytest
 
 from flask_paycheckout import Pay
 from tests.scripted import Shop
-from tests.views.pages import STATUSES, heading, names, opens, reach
+from tests.views.pages import STATUSES, heading, names, opens, presses_pay, reach
 
 
 def asks(shop: Shop, order_id: str = "o-1") -> dict[str, Any]:
@@ -36,7 +36,7 @@ def test_the_json_has_three_fields_and_the_page_a_way_to_pay_while_one_is_wanted
     [
         ("unpaid", "Nothing to pay here"),
         ("created", "Nothing to pay here"),
-        ("pending", "Your payment is on its way"),
+        ("pending", "We are waiting for your money"),
         ("abandoned", "Nothing to pay here"),
     ],
 )
@@ -73,18 +73,28 @@ def test_a_payment_that_failed_is_told_apart_from_a_page_that_ran_out(shop: Shop
     assert all("Pay again" in page and 'data-status="abandoned"' in page for page in pages)
 
 
-def test_while_a_payment_is_on_its_way_nothing_can_be_pressed_that_could_pay_twice(shop: Shop) -> None:
+def test_while_the_payment_page_is_open_it_can_be_gone_back_to_and_nothing_else_pressed(shop: Shop) -> None:
     reach(shop, "pending")
     [attempt] = shop.attempts()
-    shop.clock.advance(minutes=30)
     page = opens(shop).text
-    assert "<form" not in page, "it would make a second payment page by now"
+    assert (heading(page), "<form" in page) == ("We are waiting for your money", False)
     link = re.search(r'<a href="([^"]+)">Back to the payment page</a>', page)
     assert link is not None
     assert shop.browser.get(link[1]).location == attempt.url
-    shop.totals["o-1"] = Pay("13.00", "USD")
-    assert "Back to the payment page" not in opens(shop).text, "it asks for what is not due any more"
-    assert shop.browser.get(link[1]).status_code == 200
+    shop.clock.advance(minutes=15)
+    assert shop.browser.get(link[1]).status_code == 200, "the payment page is over"
+
+
+def test_a_customer_who_let_the_payment_page_run_out_can_start_again_below_a_warning(shop: Shop) -> None:
+    reach(shop, "pending")
+    shop.clock.advance(minutes=15)
+    page = opens(shop).text
+    assert "same payment page" not in page
+    assert page.index("do not pay again") < page.index("<form") < page.index("I have not sent the money: pay now")
+    assert presses_pay(shop).location == shop.attempts()[-1].url
+    assert len(shop.attempts()) == 2
+    again = opens(shop).text
+    assert ("Back to the payment page" in again, "<form" in again) == (True, False), "the new page is open"
 
 
 def test_money_that_was_not_accepted_is_told_with_what_becomes_of_it(shop: Shop) -> None:
