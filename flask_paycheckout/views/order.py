@@ -38,7 +38,7 @@ from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, request_page_url, status_path, status_url
-from flask_paycheckout.views.page_text import BUTTON, OVER, RETRY, PageText, Receipt, order_text, plain_text
+from flask_paycheckout.views.page_text import BUTTON, CHANGED, OVER, RETRY, PageText, Receipt, order_text, plain_text
 from flask_paycheckout.views.pages import (
     Answer,
     Code,
@@ -87,7 +87,7 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
         if due is None and runtime().part_payments.try_to_complete(link.order_id):
             return redirect(status_path(link), 303)
     is_pending = current.status == Status.PENDING and due is not None
-    open_page = _open_page(link.order_id, total, due) if is_pending else None
+    open_page, warning = _open_page(link.order_id, total, due) if is_pending else (None, "")
     if open_page and "payment" in request.args:
         return redirect(open_page, 303)
     # No link to the refund page, which decides where money goes: the status link may have been passed on.
@@ -96,7 +96,6 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
     if runtime().settings.show_total or request_of(link.order_id) is not None:
         arrived = runtime().checkouts.payments(link.order_id) if settled or current.refundable else []
         receipt = Receipt(due, left, arrived, refunds.paid_back)
-    warning = OVER if is_pending and open_page is None else ""
     # While order_total fails, the page must not claim that there is nothing to pay.
     wanted = due is not None or failed
     return _page(
@@ -146,19 +145,21 @@ def _drawn(link: Link) -> Markup | None:
         return None
 
 
-def _open_page(order_id: str, total: Total | None, due: Total | None) -> str | None:
-    """The newest payment page; None where it is over, or asks for another amount than the shop does now.
+def _open_page(order_id: str, total: Total | None, due: Total | None) -> tuple[str | None, str]:
+    """The newest payment page, or None with the reason why a new one is needed.
 
     :param due: what a new payment page would ask for.
     """
     made = runtime().checkouts.current(order_id)
-    if made is None or made.status not in (Status.CREATED, Status.PENDING) or (made.total, made.due) != (total, due):
-        return None
+    if made is None or (made.total, made.due) != (total, due):
+        return None, CHANGED
+    if made.status not in (Status.CREATED, Status.PENDING) or runtime().clock() >= made.expires_at:
+        return None, OVER
     try:
         require_allowed(made.url, runtime().origins_of(made.account))
     except UnsafeCheckoutUrl:
-        return None
-    return made.url if runtime().clock() < made.expires_at else None
+        return None, OVER
+    return made.url, ""
 
 
 def _refunds(current: OrderStatus, link: Link) -> OrderRefunds:

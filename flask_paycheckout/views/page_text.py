@@ -222,7 +222,11 @@ _OF_REJECTED = {
 _SEPARATE = "Paying now is a new payment: the money that was not accepted is separate and does not count."
 _NOT_SENT = "I have not sent the money: pay now"
 OVER = "The payment page that was open is closed. If you have sent the money, please wait, and do not pay again."
-"""The sentence above the pay button of an order that waits for the money of a page that is over."""
+CHANGED = (
+    "The amount to pay has changed. Please do not pay on the earlier payment page. If you have sent the money already,"
+    " please wait, and do not pay again."
+)
+"""The sentences above the pay button of an order that waits for money, by why a new payment page is needed."""
 
 _UNFINISHED = "Not finished paying? The same payment page is still there, and opening it again is no second payment."
 BUTTON: dict[str, str] = {
@@ -284,7 +288,7 @@ def order_text(
     :param refunds: what was paid back of the order's payments.
     :param asked: the payment request whose order it is, with its state by its own row: `unpaid`, `expired` or
         `withdrawn`; None for an order of the shop.
-    :param warning: `OVER` where the order waits for money, and can be paid on a new page; else empty.
+    :param warning: `OVER` or `CHANGED` where the order waits for money, and can be paid on a new page; else empty.
     """
     status, reason = standing.status, standing.reason
     # Money that is on its way, or has arrived, is shown even when the shop wants no payment any more.

@@ -97,6 +97,17 @@ def test_a_customer_who_let_the_payment_page_run_out_can_start_again_below_a_war
     assert ("Back to the payment page" in again, "<form" in again) == (True, False), "the new page is open"
 
 
+def test_an_order_that_changed_while_money_is_awaited_can_be_paid_anew_and_not_on_the_earlier_page(shop: Shop) -> None:
+    reach(shop, "pending")
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    page = opens(shop).text
+    assert page.index("do not pay on the earlier payment page") < page.index("<form")
+    assert "Back to the payment page" not in page
+    assert presses_pay(shop).location == shop.attempts()[-1].url
+    assert shop.attempts()[-1].due == Pay("13.00", "USD")
+    assert "Back to the payment page" in opens(shop).text
+
+
 def test_money_that_was_not_accepted_is_told_with_what_becomes_of_it(shop: Shop) -> None:
     checkout_id = shop.has_held()
     shop.resolves(checkout_id, accept=False)
