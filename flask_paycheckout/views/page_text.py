@@ -96,6 +96,11 @@ _CLOSED = PageText(
     "The shop is not waiting for a payment for this order. If a payment page is still open, please do not pay"
     " there. If you have questions, please ask the shop.",
 )
+_UNWANTED = PageText(
+    "The shop does not want this payment any more",
+    "If you have not sent the money, please do not send it. If you have, it is not lost: a person at the shop looks at"
+    " it when it arrives.",
+)
 _OF_STATUS = {
     "unpaid": _UNPAID,
     Status.CREATED: PageText(
@@ -291,13 +296,14 @@ def order_text(
     :param warning: `OVER` or `CHANGED` where the order waits for money, and can be paid on a new page; else empty.
     """
     status, reason = standing.status, standing.reason
-    # Money that is on its way, or has arrived, is shown even when the shop wants no payment any more.
+    # Money that was sent or has arrived is told of even when the shop wants no payment any more.
     closed = not payable and status not in (Status.PENDING, Status.PART, Status.PAID, Status.HELD)
+    unwanted = _UNWANTED if not payable and status == Status.PENDING else None
     ended = _OF_REASON.get(reason) if reason and status == Status.ABANDONED else None
     waiting = _CROWDED if standing.crowded and status == Status.CREATED else None
     refunded = None if refunds.of_payment is None or status != Status.PAID else _OF_REFUND[refunds.of_payment]
     of_request = _OF_REQUEST[asked.status] if asked and (closed or status == "unpaid") else None
-    text = of_request or (_CLOSED if closed else refunded or waiting or ended or _OF_STATUS[status])
+    text = of_request or (_CLOSED if closed else unwanted or refunded or waiting or ended or _OF_STATUS[status])
     notices = [] if refunds.of_others is None else [_OF_OTHER_REFUND[refunds.of_others]]
     if refunds.of_rejected is not None:
         becomes = _OF_REJECTED[refunds.of_rejected]

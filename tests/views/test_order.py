@@ -36,7 +36,7 @@ def test_the_json_has_three_fields_and_the_page_a_way_to_pay_while_one_is_wanted
     [
         ("unpaid", "Nothing to pay here"),
         ("created", "Nothing to pay here"),
-        ("pending", "We are waiting for your money"),
+        ("pending", "The shop does not want this payment any more"),
         ("abandoned", "Nothing to pay here"),
     ],
 )
@@ -48,7 +48,8 @@ def test_an_order_that_is_not_to_be_paid_shows_no_button_and_asks_for_nothing(
     page = opens(shop).text
     assert "<form" not in page
     assert f"<h1>{heading}</h1>" in page
-    assert ("paycheckout-closed" in page) is (status != "pending")
+    assert "paycheckout-closed" in page
+    assert ("please do not send it" in page) is (status == "pending")
 
 
 def test_a_payment_that_failed_is_told_apart_from_a_page_that_ran_out(shop: Shop) -> None:
