@@ -38,7 +38,17 @@ from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, request_page_url, status_path, status_url
-from flask_paycheckout.views.page_text import BUTTON, CHANGED, OVER, RETRY, PageText, Receipt, order_text, plain_text
+from flask_paycheckout.views.page_text import (
+    BUTTON,
+    CHANGED,
+    OVER,
+    RETRY,
+    SECOND,
+    PageText,
+    Receipt,
+    order_text,
+    plain_text,
+)
 from flask_paycheckout.views.pages import (
     Answer,
     Code,
@@ -87,9 +97,12 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
         if due is None and runtime().part_payments.try_to_complete(link.order_id):
             return redirect(status_path(link), 303)
     is_pending = current.status == Status.PENDING and due is not None
-    open_page, warning = _open_page(link.order_id, total, due) if is_pending else (None, "")
+    open_page, news = _open_page(link.order_id, total, due) if is_pending else (None, "")
     if open_page and "payment" in request.args:
         return redirect(open_page, 303)
+    held = [each for each in runtime().checkouts.newest(link.order_id) if each.status == Status.HELD] if settled else []
+    if held and current.status == Status.PAID:
+        news = SECOND
     # No link to the refund page, which decides where money goes: the status link may have been passed on.
     refunds = _refunds(current, link)
     receipt = Receipt()
@@ -101,7 +114,7 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
     return _page(
         link,
         current,
-        order_text(current, wanted, receipt, refunds, language.of_page(), _asked(link), warning),
+        order_text(current, wanted, receipt, refunds, language.of_page(), _asked(link), news),
         # Beside an open payment page, a form could make a second one, with which the order could be paid twice.
         action=None if due is None or open_page else pay_path(link),
         payment_page=open_page and url_for(str(request.endpoint), token=token, payment=1),

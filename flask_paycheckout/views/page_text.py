@@ -118,7 +118,7 @@ _OF_STATUS = {
         "A part of what this order costs has arrived. Thank you!",
         "Pay the rest",
     ),
-    Status.PAID: PageText("Paid, thank you", "Your payment arrived. There is nothing more to do."),
+    Status.PAID: PageText("Paid, thank you", "Your payment arrived."),
     Status.HELD: PageText(
         "We are looking at your payment",
         "Your money arrived safely, and a person is checking it against your order. Please do not pay again; the"
@@ -225,6 +225,13 @@ _OF_REJECTED = {
     ),
 }
 _SEPARATE = "Paying now is a new payment: the money that was not accepted is separate and does not count."
+_DONE = "There is nothing more to do."
+SECOND = (
+    "A second payment arrived, and a person at the shop is looking at it. Please do not pay again; the shop will be in"
+    " touch."
+)
+"""The sentences of a paid order of which another payment is held."""
+
 _NOT_SENT = "I have not sent the money: pay now"
 OVER = "The payment page that was open is closed. If you have sent the money, please wait, and do not pay again."
 CHANGED = (
@@ -284,7 +291,7 @@ def order_text(
     refunds: OrderRefunds,
     language: Language,
     asked: ShownRequest | None = None,
-    warning: str = "",
+    news: str = "",
 ) -> PageText:
     """The text of the status page.
 
@@ -293,7 +300,7 @@ def order_text(
     :param refunds: what was paid back of the order's payments.
     :param asked: the payment request whose order it is, with its state by its own row: `unpaid`, `expired` or
         `withdrawn`; None for an order of the shop.
-    :param warning: `OVER` or `CHANGED` where the order waits for money, and can be paid on a new page; else empty.
+    :param news: `OVER` or `CHANGED` where the order waits for money, and can be paid on a new page; `SECOND`; or empty.
     """
     status, reason = standing.status, standing.reason
     # Money that was sent or has arrived is told of even when the shop wants no payment any more.
@@ -311,9 +318,13 @@ def order_text(
             text, notices = msgspec.structs.replace(_REJECTED, pay=_REJECTED.pay if payable else ""), [becomes]
         else:
             notices = [_ALSO_REJECTED, becomes, *notices]
-    if warning:
-        text = msgspec.structs.replace(text, pay=_NOT_SENT)
-    before = [warning] if warning else []
+    before = []
+    if news == SECOND:
+        notices.insert(0, news)
+    elif news:
+        text, before = msgspec.structs.replace(text, pay=_NOT_SENT), [news]
+    if status == Status.PAID and not (notices or refunded):
+        notices = [_DONE]
     if text.pay and refunds.of_rejected is not None:
         before.append(_SEPARATE)
     told = language.gettext

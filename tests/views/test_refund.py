@@ -319,11 +319,27 @@ def test_the_status_page_tells_refunds_and_the_json_does_not(
     assert opens(shop, suffix="/status").get_json() == {"status": "paid", "final": True, "pollAfter": 0}
 
 
-def test_the_refund_of_an_accepted_second_payment_is_told_beside_the_first(shop: Shop) -> None:
+def pays_twice(shop: Shop) -> str:
+    """Pay "o-1" on two pages; the second payment is held."""
     second = shop.has_deposit("completed")
     shop.clock.advance(minutes=15)
     shop.has_paid()
     assert shop.settles(second).status == "held"
+    return second
+
+
+def test_who_paid_twice_is_told_so_while_a_person_looks_at_it(shop: Shop) -> None:
+    second = pays_twice(shop)
+    page = opens(shop).text
+    assert heading(page) == "Paid, thank you"
+    assert ("A second payment arrived" in page, "nothing more to do" in page) == (True, False)
+    shop.resolves(second, accept=True)
+    page = opens(shop).text
+    assert ("A second payment arrived" in page, "nothing more to do" in page) == (False, True)
+
+
+def test_the_refund_of_an_accepted_second_payment_is_told_beside_the_first(shop: Shop) -> None:
+    second = pays_twice(shop)
     shop.resolves(second, accept=True)
     refunds_of(shop, second, "completed", amount=None)
     page = opens(shop).text
