@@ -100,15 +100,16 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
     open_page, news = _open_page(link.order_id, total, due) if is_pending else (None, "")
     if open_page and "payment" in request.args:
         return redirect(open_page, 303)
-    held = [each for each in runtime().checkouts.newest(link.order_id) if each.status == Status.HELD] if settled else []
+    newest = runtime().checkouts.newest(link.order_id) if settled else []
+    held = [checkout.due for checkout in newest if checkout.status == Status.HELD]
     if held and current.status == Status.PAID:
-        news = SECOND
+        held, news = [], SECOND
     # No link to the refund page, which decides where money goes: the status link may have been passed on.
     refunds = _refunds(current, link)
     receipt = Receipt()
     if runtime().settings.show_total or request_of(link.order_id) is not None:
         arrived = runtime().checkouts.payments(link.order_id) if settled or current.refundable else []
-        receipt = Receipt(due, left, arrived, refunds.paid_back)
+        receipt = Receipt(next(iter(held), due), left, arrived, refunds.paid_back)
     # While order_total fails, the page must not claim that there is nothing to pay.
     wanted = due is not None or failed
     return _page(

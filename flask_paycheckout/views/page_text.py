@@ -274,7 +274,7 @@ class Receipt(msgspec.Struct, frozen=True):
     """The money of an order, as its page shows it."""
 
     total: Total | None = None
-    """The total that the next payment is asked for."""
+    """The total that the next payment is asked for, or that a held one was."""
 
     left: Decimal | None = None
     """All that is left to pay; None where nothing is asked for."""
@@ -334,7 +334,7 @@ def order_text(
         unrecorded=told(_UNRECORDED) if standing.unrecorded else "",
         unfinished=told(_UNFINISHED) if status == Status.PENDING else "",
         refund=" ".join(map(told, notices)),
-        total="" if receipt.total is None else _to_pay(receipt.total, receipt.left, standing.has_part, language),
+        total="" if receipt.total is None else _to_pay(receipt.total, receipt.left, standing, language),
         arrived=[_arrived(payment, language) for payment in receipt.payments],
         paid_back=[format_amount(amount, currency, language.tag) for currency, amount in receipt.paid_back.items()],
         subject=visible(asked.request.title) if asked else "",
@@ -384,10 +384,12 @@ def when_text(wait: int, language: Language) -> str:
     ) % {"minutes": minutes}
 
 
-def _to_pay(total: Total, left: Decimal | None, has_part: bool, language: Language) -> str:
-    if left is not None and left > total.amount:
+def _to_pay(total: Total, left: Decimal | None, standing: OrderStatus, language: Language) -> str:
+    if standing.status == Status.HELD:
+        text = language.gettext("Asked for: %(amount)s")
+    elif left is not None and left > total.amount:
         text = language.gettext("To pay now: %(amount)s, of %(left)s")
-    elif has_part:
+    elif standing.has_part:
         text = language.gettext("Left to pay: %(amount)s")
     elif isinstance(total, Pay):
         text = language.gettext("To pay: %(amount)s")

@@ -81,7 +81,8 @@ def test_an_order_in_parts_shows_them_what_is_left_and_a_button_for_the_rest(ope
 def test_a_page_shows_what_is_due_or_arrived(open_shop: OpenShop, status: str) -> None:
     shop = shows(open_shop, Pay("12.50", "USD"))
     reach(shop, status)
-    assert ("12.50" in opens(shop).text) is (status != "held")
+    told = "Asked for: $12.50<" if status == "held" else "12.50"
+    assert told in opens(shop).text
     assert "12.50" not in opens(shop, suffix="/status").text
 
 
