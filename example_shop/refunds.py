@@ -39,13 +39,13 @@ _FORMS = """{% for checkout in checkouts %}<details><summary>Refund {{ checkout.
   <button class="quiet">Refund</button></form></details>{% endfor %}"""
 
 
-_ON_ITS_WAY, _LATER = Markup("{} {} are on their way back to you."), Markup("We still owe you {} {}, and see to it.")
+_SENDING, _LATER = Markup("We are sending {} {} back to you."), Markup("We still owe you {} {}, and see to it.")
 _NOTES = {
     "claimable": Markup("We pay {} {} back to you. {}"),
     "waiting": Markup("We pay {} {} back to you, and check where it goes. {}"),
-    "ready": _ON_ITS_WAY,
-    "sending": _ON_ITS_WAY,
-    "sent": _ON_ITS_WAY,
+    "ready": _SENDING,
+    "sending": _SENDING,
+    "sent": Markup("{} {} are on their way back to you."),
     "completed": Markup("We have paid {} {} back to you."),
     "failed": _LATER,
     "unknown": _LATER,
@@ -104,8 +104,10 @@ def order_note(order: Order) -> str | None:
 def _ask_where(order: Order, refund: PayoutMixin) -> str:
     if order.id not in session.get("placed", []):
         return "Say where it goes on this page in the browser that ordered, or ask us for the link."
-    label = "Say where it goes" if refund.status == "claimable" else "Look at it, or change where it goes"
-    return Markup('<a href="{}">{}</a>.').format(paycheckout.refund_url(refund.reference), label)
+    url = paycheckout.refund_url(refund.reference)
+    if refund.status == "claimable":
+        return Markup('<a class="button" href="{}">Say where it goes</a>').format(url)
+    return Markup('<a href="{}">Look at it, or change where it goes</a>.').format(url)
 
 
 def desk_note(order: Order) -> str | None:
@@ -115,5 +117,5 @@ def desk_note(order: Order) -> str | None:
 
 def init_app(app: Flask) -> None:
     app.register_blueprint(blueprint)
-    hooks(app).order_notes.append(order_note)
+    hooks(app).order_notes.insert(0, order_note)
     hooks(app).desk_notes.append(desk_note)

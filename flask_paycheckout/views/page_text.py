@@ -179,7 +179,7 @@ _OF_REFUND = {
         "Open the link that it sent you, and say where the money should go.",
     ),
     RefundProgress.STARTED: PageText(
-        "A refund is on its way",
+        "The shop is refunding you",
         "Your payment arrived, and the shop is paying all or a part of it back to you.",
     ),
     RefundProgress.PARTLY: PageText(
@@ -217,7 +217,7 @@ _OF_REJECTED = {
     RefundProgress.CLAIMABLE: (
         "A refund waits for you: open the link that the shop sent you, and say where the money should go."
     ),
-    RefundProgress.STARTED: "It is on its way back to you.",
+    RefundProgress.STARTED: "The shop is paying it back to you.",
     RefundProgress.PARTLY: "A part of it was paid back to you.",
     RefundProgress.WHOLLY: "It was paid back to you.",
     RefundProgress.KEPT: (

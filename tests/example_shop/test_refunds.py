@@ -45,7 +45,7 @@ def refunds(shop: Flask) -> list[Any]:
 
 def claim(shopper: Shopper, order_id: str) -> TestResponse:
     """Follow the link on the order's page and say where the money goes."""
-    link = re.search(r'<a href="([^"]*/refunds/[^"]+)">', shopper.sees(f"/orders/{order_id}"))
+    link = re.search(r'<a class="button" href="([^"]*/refunds/[^"]+)">', shopper.sees(f"/orders/{order_id}"))
     assert link, "the page has no link"
     page = shopper.sees(link[1])
     assert "account_number" in page
@@ -63,13 +63,17 @@ def test_an_order_is_refunded_to_where_the_customer_says(
     assert stored(shop, order_id)["state"] == "refunded"
     assert "Refund 9.90 USD" not in owner.sees("/owner/")
     assert shopper.reads(order_id) == "This order is refunded"
+    page = shopper.sees(f"/orders/{order_id}")
+    assert page.index("Say where it goes") < page.index("Your receipt")
     assert claim(shopper, order_id).status_code in (200, 303)
     [asked] = refunds(shop)
     assert (asked.status, asked.amount, asked.revision) == ("waiting", stored(shop, order_id)["total"], 1)
     assert ACCOUNT["account_number"] not in repr(vars(asked))
     with shop.app_context():
         paycheckout.approve_payout(asked.reference, by="the owner", seen=1)
+    assert "on their way" not in shopper.sees(f"/orders/{order_id}"), "it is not sent yet"
     payments.passes(1)
+    assert "9.90 USD are on their way" in shopper.sees(f"/orders/{order_id}")
     paycheckout_sandbox.finish(asked, "completed")
     payments.passes(60)
     assert [one.status for one in refunds(shop)] == ["completed"]
