@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.conftest import OpenShop
 from tests.payouts.shop import payout, pays_out
@@ -43,3 +43,23 @@ def goes_by_keyboard(page: Page, shop: Shop, address: str) -> None:
     page.get_by_role("link", name="refunds", exact=True).press("Enter")
     expect(page.get_by_text("0.40 USD", exact=True)).to_be_visible()
     expect(page.get_by_text("maker-1")).not_to_be_visible()
+
+
+def test_a_summary_is_as_easy_to_hit_and_its_ring_as_strong_as_those_of_links(
+    open_shop: OpenShop, new_page: Callable[..., Page]
+) -> None:
+    shop = open_shop(DEBUG=True)
+    shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada Lovelace"))
+    page = new_page()
+    with served(shop.app) as address:
+        page.goto(f"{address}/paycheckout/owner/requests")
+        rings = [ring_of(page.get_by_text(text)) for text in ("Books", "Ask for money without an order")]
+        assert rings[0] == rings[1]
+        box = page.locator("summary").bounding_box()
+        assert box is not None
+        assert box["height"] >= 24
+
+
+def ring_of(stop: Locator) -> str:
+    """The ring around an element at which a keyboard stops."""
+    return str(stop.evaluate("stop => (stop.focus({focusVisible: true}), getComputedStyle(stop).outline)"))
