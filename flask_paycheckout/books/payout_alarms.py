@@ -212,5 +212,5 @@ def missing_token_text(accounts: Sequence[str]) -> str:
 
 def payout_name(payout: Any) -> str:
     """The name of a payout on pages, given its columns: a refund has a number, and a payout the shop's reference."""
-    of_order = f" of order {payout.order_id}" if payout.order_id else ""
-    return f"Refund {payout.id}{of_order}" if payout.kind == "refund" else f"Payout {payout.reference}"
+    of_order = f" (order {payout.order_id})" if payout.order_id else ""
+    return f"Refund no. {payout.id}{of_order}" if payout.kind == "refund" else f"Payout {payout.reference}"

@@ -11,7 +11,7 @@ from flask_wtf.csrf import CSRFProtect  # type: ignore[import-untyped]
 from sqlalchemy import update
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import ByHand, ConfigurationError, order_paid
+from flask_paycheckout import ByHand, ConfigurationError, Pay, order_paid
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE, STATUS
 from tests.scripted import SAME_SITE, Shop, number
 from tests.views.pages import names
@@ -158,9 +158,19 @@ def test_an_order_tells_its_money_and_its_refunds(desk: Shop) -> None:
     money = "Arrived 12.50 USD Received 12.13 USD Refunded 2.00 USD To be refunded 1.50 USD"
     assert f"Due 12.50 USD {money} Left for refunds 9.00 USD" in page
     assert "Refunded 2.00 USD Refund it, or a part of it" in page, "beside the payment"
-    assert "Refund 2 of order o-1 : 1.50 USD waits for the customer" in page
-    assert "Refund 3 of order o-1 : 3.00 USD cancelled" in page
+    assert "Refund no. 2 (order o-1) : 1.50 USD waits for the customer" in page
+    assert "Refund no. 3 (order o-1) : 3.00 USD cancelled" in page
     assert "Ada cancelled it: found whole" in page
+    listed = desk.browser.get(f"{ROOT}/payouts")
+    assert "2.00 USD given back by hand" in text_of(listed)
+    assert re.findall(r'aria-current="page">([^<]*)', listed.text)[0] == "Payouts and refunds"
+
+
+def test_a_part_of_which_nothing_has_to_be_decided_shows_its_form_folded_away(desk: Shop) -> None:
+    desk.totals["o-1"] = Pay("100", "USD", now="30")
+    desk.settles(desk.starts(), "completed", inputAmount=number("30"))
+    page = desk.browser.get(f"{ROOT}/order?id=o-1").text
+    assert re.search(r"<details>\s*<summary>The rest is not expected any more</summary>\s*<form", page)
 
 
 def test_orders_of_some_days_are_listed_with_what_arrived_and_the_sums_of_the_books(desk: Shop) -> None:

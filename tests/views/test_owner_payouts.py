@@ -74,7 +74,7 @@ def test_payouts_and_refunds_are_listed_newest_first_and_chosen_by_state_and_kin
     assert listed(opens(desk, "/payouts", kind="payout", status="ready")) == ["maker-1"]
     assert "There are none of these." in opens(desk, "/payouts", status="unknown").text
     shown = text_of(opens(desk, "/payouts"))
-    assert "Refund 3 of order o-1 waits for the customer 1.50 USD" in shown
+    assert "Refund no. 3 (order o-1) waits for the customer 1.50 USD" in shown
     assert "Together, in all states: 161.50 USD." in shown
     day = desk.clock().date()
     assert len(listed(opens(desk, "/payouts", **{"from": str(day), "to": str(day)}))) == 3

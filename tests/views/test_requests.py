@@ -137,7 +137,9 @@ def test_the_owner_makes_a_request_once_for_each_form_and_withdraws_it(desk: Sho
     assert sends(desk, "/withdraw", why="paid in cash").status_code == 303
     told = text_of(opens_requests(desk))
     assert "Logo withdrawn" in told
-    assert "requested" in text_of(desk.browser.get(f"{ROOT}/deeds"))
+    deeds = text_of(desk.browser.get(f"{ROOT}/deeds"))
+    assert "requested" in deeds
+    assert "Ada withdrew" in deeds
 
 
 @pytest.mark.parametrize(
