@@ -126,7 +126,8 @@ def format_moment(moment: datetime, tag: str) -> str:
     """Format a time, in the page's time zone, in the notation of a language and region; plainly without Babel."""
     local, locale = moment.astimezone(page_settings().time_zone), _locale(tag)
     if locale is None:
-        return f"{local:%Y-%m-%d %H:%M %Z}"
+        # Browsers would break a date at its hyphens.
+        return f"{local:%Y-%m-%d}".replace("-", "\N{NON-BREAKING HYPHEN}") + f" {local:%H:%M %Z}"
     from babel.dates import format_date, format_time
 
     # A short date may read as day and month or as month and day.

@@ -261,6 +261,15 @@ def test_without_babel_the_amount_is_plain(shop: Shop, monkeypatch: pytest.Monke
     assert "5.00\xa0USD" in customer.opens().text
 
 
+def test_without_babel_a_date_is_plain_and_not_broken_into_two_lines(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.has_paid()
+    monkeypatch.setitem(sys.modules, "babel", None)
+    hyphen = "\N{NON-BREAKING HYPHEN}"
+    assert f"{shop.clock():%Y}{hyphen}{shop.clock():%m}{hyphen}{shop.clock():%d}" in opens(shop).text
+
+
 def test_a_refund_in_tokens_ends_with_being_sent(shop: Shop) -> None:
     customer = refunded_in_tokens(shop)
     page = customer.opens().text
