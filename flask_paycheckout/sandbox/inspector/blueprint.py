@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+import msgspec
 from flask import Blueprint, Response, redirect, request
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -73,10 +74,19 @@ def show(template: str, status: int = 200, **facts: Any) -> Response:
         now=clock.now(),
         offset=clock.offset,
         iso=iso,
+        indented=indented,
         **facts,
     )
     response.headers["Content-Security-Policy"] += "; connect-src 'self'"
     return response
+
+
+def indented(text: str) -> str:
+    """A JSON text with a line for each value; any other, such as one that was cut, unchanged."""
+    try:
+        return msgspec.json.format(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def show_missing(what: str) -> Response:

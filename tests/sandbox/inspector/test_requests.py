@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 from flask import Flask
 
 from tests.sandbox.actors import Merchant, Tester
@@ -25,3 +27,15 @@ def test_a_rejected_signature_shows_the_exact_string_and_what_to_compare(
     for number, words in told.items():
         seen = developer.reads(f"/inspector/requests/{number}")
         assert [word for word in words if word not in seen] == []
+
+
+def test_a_json_body_has_a_line_for_each_value_with_its_digits_and_any_other_is_as_it_was_sent(
+    merchant: Merchant, developer: Developer
+) -> None:
+    sent = b'{"inputCurrency":"USD", "inputAmount":5.10}'
+    merchant.asks_checkout_raw(sent)
+    merchant.asks_checkout_raw(b'{"cut":[')
+    page = unescape(developer.opens("/inspector/requests/1"))
+    assert '{\n  "inputCurrency": "USD",\n  "inputAmount": 5.10\n}' in page
+    assert '{\n  "statusCode": 200,' in page
+    assert '{"cut":[' in unescape(developer.opens("/inspector/requests/2"))
