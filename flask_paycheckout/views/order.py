@@ -116,8 +116,8 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
         link,
         current,
         order_text(current, wanted, receipt, refunds, language.of_page(), _asked(link), news),
-        # Beside an open payment page, a form could make a second one, with which the order could be paid twice.
-        action=None if due is None or open_page else pay_path(link),
+        # A form could make a second payment page, with which the order could be paid twice.
+        action=None if due is None or (is_pending and news != CHANGED) else pay_path(link),
         payment_page=open_page and url_for(str(request.endpoint), token=token, payment=1),
     )
 

@@ -47,7 +47,7 @@ class PageText(msgspec.Struct, frozen=True):
     """The sentences above the pay button about money that was sent or not accepted before; else empty."""
 
     unfinished: str = ""
-    """The sentence above the link to the payment page that is open; else empty."""
+    """The sentence about the payment page of an order that waits for money, with a link to it while it is open."""
 
     total: str = ""
     """The amount to pay; empty where nothing can be paid, or PAYCHECKOUT_SHOW_TOTAL is off."""
@@ -233,12 +233,15 @@ SECOND = (
 """The sentences of a paid order of which another payment is held."""
 
 _NOT_SENT = "I have not sent the money: pay now"
-OVER = "The payment page that was open is closed. If you have sent the money, please wait, and do not pay again."
+OVER = (
+    "The payment page that was open is closed. If you have sent the money, please wait, and do not pay again. If you"
+    " have not, please ask the shop."
+)
 CHANGED = (
     "The amount to pay has changed. Please do not pay on the earlier payment page. If you have sent the money already,"
     " please wait, and do not pay again."
 )
-"""The sentences above the pay button of an order that waits for money, by why a new payment page is needed."""
+"""The sentences about the payment page of an order that waits for money, where it cannot be gone back to."""
 
 _UNFINISHED = "Not finished paying? The same payment page is still there, and opening it again is no second payment."
 BUTTON: dict[str, str] = {
@@ -300,7 +303,8 @@ def order_text(
     :param refunds: what was paid back of the order's payments.
     :param asked: the payment request whose order it is, with its state by its own row: `unpaid`, `expired` or
         `withdrawn`; None for an order of the shop.
-    :param news: `OVER` or `CHANGED` where the order waits for money, and can be paid on a new page; `SECOND`; or empty.
+    :param news: `OVER` or `CHANGED` where the order waits for money, and its page cannot be gone back to; `SECOND`; or
+        empty.
     """
     status, reason = standing.status, standing.reason
     # Money that was sent or has arrived is told of even when the shop wants no payment any more.
@@ -321,7 +325,7 @@ def order_text(
     before = []
     if news == SECOND:
         notices.insert(0, news)
-    elif news:
+    elif news == CHANGED:
         text, before = msgspec.structs.replace(text, pay=_NOT_SENT), [news]
     if status == Status.PAID and not (notices or refunded):
         notices = [_DONE]
@@ -332,7 +336,7 @@ def order_text(
         translated(text, language),
         separate=" ".join(map(told, before)),
         unrecorded=told(_UNRECORDED) if standing.unrecorded else "",
-        unfinished=told(_UNFINISHED) if status == Status.PENDING else "",
+        unfinished=told(news or _UNFINISHED) if status == Status.PENDING and payable and news != CHANGED else "",
         refund=" ".join(map(told, notices)),
         total="" if receipt.total is None else _to_pay(receipt.total, receipt.left, standing, language),
         arrived=[_arrived(payment, language) for payment in receipt.payments],
