@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flask_paycheckout import Pay
 from flask_paycheckout.testing import Sandbox
 from tests.docs.pages import Scene
 from tests.docs.scenarios.money_out import EMAIL, MAILS, TASKS, _runs
@@ -31,10 +32,11 @@ def reminds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> 
         MAILS, scene["remind.py"], columns=(EMAIL,), change=lambda source: source.replace(opens, settings + opens, 1)
     )
     shop.paycheckout.start("1")
-    shop.db.session.rollback()
+    shop.paycheckout.request(Pay("250.00", "USD"), title="A logo")
+    shop.db.session.commit()
     for _ in range(2):
         paycheckout_sandbox.advance(minutes=24 * 60)
-        paycheckout_sandbox.reconcile(shop.paycheckout)
+        assert paycheckout_sandbox.reconcile(shop.paycheckout).failed == 0
     [mail] = shop.mails
     assert mail["to"] == "ada@example.com"
     assert "/paycheckout/orders/" in mail["text"]

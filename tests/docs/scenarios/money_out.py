@@ -102,6 +102,8 @@ def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> 
     assert shop.db.session.query(shop.Task).count() == 2
     assert {mail["to"] for mail in shop.mails} == {"ada@example.com"}
     assert len({mail["message_id"] for mail in shop.mails}) == len(shop.mails) == 2
+    shop.tell_customer(shop.app, order_id="request:r", payout=None, event_id="e")
+    assert len(shop.mails) == 2, "the order of a payment request is none of the shop's"
     _runs(shop, lists)
     for reference in references:
         _runs(shop, approves, REFERENCE=reference)
