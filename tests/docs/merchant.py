@@ -38,6 +38,16 @@ def shop_source(*columns: str) -> str:
     return source.replace(paid[0], paid[0] + "".join(f"    {column}\n" for column in columns))
 
 
+def with_models(source: str) -> str:
+    """README's shop with the models of the page on receivers, and the receiver that closes these orders."""
+    for name, first in {"models": "class Order", "price": "@paycheckout.order_total", "close": "@order_paid"}.items():
+        before, begin, rest = source.partition(f"\n{first}")
+        assert begin, first
+        page = snippet("docs/receivers.md", "receivers", f"{name}.py")
+        source = "\n".join([before, page, rest.partition("\n\n")[2]])
+    return source
+
+
 class Merchant:
     """Runs commands in a folder; each port that the pages name is replaced by one of this merchant's own."""
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from flask_paycheckout import Pay
 from flask_paycheckout.testing import Sandbox
+from tests.docs.merchant import with_models
 from tests.docs.pages import Scene
-from tests.docs.scenarios.money_out import EMAIL, MAILS, TASKS, _runs
+from tests.docs.scenarios.money_out import _runs, mailbox
 from tests.docs.scenarios.recipes import MakeShop
 
 
 def asks(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
     lets_pass = scene["first line"]
     parts = [scene[name] for name in ("ask.py", "receiver.py", "withdraw.py")]
-    shop = make_shop(TASKS, *parts, change=lambda source: source.replace("**extra):\n", f"**extra):\n{lets_pass}", 1))
+    shop = make_shop(*parts, change=lambda source: with_models(source).replace("**extra):\n", f"**extra):\n{lets_pass}", 1))
     assert "250.00" in shop.app.test_client().get(shop.ask_for_logo()).text
     makes, lists = scene.commands()
     _runs(shop, makes)
@@ -28,15 +29,14 @@ def asks(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> Non
 
 def reminds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
     settings, opens = scene["settings.py"], "db = SQLAlchemy(app)\n"
-    shop = make_shop(
-        MAILS, scene["remind.py"], columns=(EMAIL,), change=lambda source: source.replace(opens, settings + opens, 1)
-    )
+    shop = make_shop(scene["remind.py"], change=lambda source: with_models(source).replace(opens, settings + opens, 1))
+    mails = mailbox(shop)
     shop.paycheckout.start("1")
     shop.paycheckout.request(Pay("250.00", "USD"), title="A logo")
     shop.db.session.commit()
     for _ in range(2):
         paycheckout_sandbox.advance(minutes=24 * 60)
         assert paycheckout_sandbox.reconcile(shop.paycheckout).failed == 0
-    [mail] = shop.mails
+    [mail] = mails
     assert mail["to"] == "ada@example.com"
     assert "/paycheckout/orders/" in mail["text"]

@@ -10,15 +10,21 @@ from typing import Any
 from click.testing import Result
 
 from flask_paycheckout.testing import Sandbox
+from tests.docs.merchant import with_models
 from tests.docs.pages import Scene
 from tests.docs.scenarios.recipes import MakeShop
 from tests.example_shop.test_refunds import ACCOUNT
 
 RECIPIENT = "5a6d00000000000000000101"
-TASKS = "class Task(db.Model):\n    id = db.Column(db.String, primary_key=True)\n    text = db.Column(db.String)\n"
 
-EMAIL = 'email = db.Column(db.String, default="ada@example.com")'
-MAILS = "mails = []\ndef send_mail(**mail):\n    mails.append(mail)\n"
+
+def mailbox(shop: Any) -> list[dict[str, str]]:
+    """The mails that the shop sends from now on."""
+    mails: list[dict[str, str]] = []
+    shop.send_mail = lambda to, subject, text, message_id: mails.append(
+        {"to": to, "subject": subject, "text": text, "message_id": message_id}
+    )
+    return mails
 
 
 def _runs(shop: Any, line: str, *, typed: Any = None, code: int = 0, **words: str) -> Result:
@@ -50,7 +56,7 @@ def _waits(shop: Any, sandbox: Sandbox, minutes: int = 60) -> None:
 
 
 def pays_out(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    shop = make_shop(TASKS, scene["payouts.py"], scene["failed.py"])
+    shop = make_shop(scene["payouts.py"], scene["failed.py"], change=with_models)
     _pays(shop, paycheckout_sandbox)
     shop.paycheckout.reconcile()
     [asked] = paycheckout_sandbox.payouts
@@ -87,7 +93,8 @@ def erased(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> N
 
 def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
     pages = [scene[name] for name in ("refunds.py", "heard.py", "claimed.py", "told.py", "by_hand.py", "wallet.py")]
-    shop = make_shop(TASKS, MAILS, *pages, columns=(EMAIL,), above=scene["unheard.py"])
+    shop = make_shop(*pages, change=with_models, above=scene["unheard.py"])
+    mails = mailbox(shop)
     checkout_id = _pays(shop, paycheckout_sandbox)
     shop.record_cash(checkout_id, "1.00")
     assert list(_statuses(shop).values()) == ["completed"]
@@ -100,10 +107,10 @@ def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> 
     references = sorted(reference for reference, status in _statuses(shop).items() if status == "waiting")
     assert len(references) == 2
     assert shop.db.session.query(shop.Task).count() == 2
-    assert {mail["to"] for mail in shop.mails} == {"ada@example.com"}
-    assert len({mail["message_id"] for mail in shop.mails}) == len(shop.mails) == 2
+    assert {mail["to"] for mail in mails} == {"ada@example.com"}
+    assert len({mail["message_id"] for mail in mails}) == len(mails) == 2
     shop.tell_customer(shop.app, order_id="request:r", payout=None, event_id="e")
-    assert len(shop.mails) == 2, "the order of a payment request is none of the shop's"
+    assert len(mails) == 2, "the order of a payment request is none of the shop's"
     _runs(shop, lists)
     for reference in references:
         _runs(shop, approves, REFERENCE=reference)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,113 +14,74 @@ import httpx
 import pytest
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy.exc import IntegrityError
 
-from flask_paycheckout import Pay, PayCheckout, order_paid, order_part_paid, payment_resolved
+from flask_paycheckout import Pay, PayCheckout, order_paid, payment_resolved
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.testing import Sandbox, SandboxControl
-from tests.docs.merchant import SETTINGS, Merchant
+from tests.docs.conftest import MakeShop
+from tests.docs.merchant import SETTINGS, Merchant, with_models
 from tests.docs.pages import Scene
+from tests.docs.scenarios.money_out import mailbox
 from tests.scripted import Shop
 
 PYTEST = "python -m pytest -q -p no:cacheprovider -W error"
 
 
-def _bare_shop(sandbox: Sandbox, folder: Path) -> tuple[Flask, SQLAlchemy, PayCheckout]:
-    """A shop without tables."""
-    app, db, paycheckout = Flask("shop"), SQLAlchemy(), PayCheckout()
-    app.config.update(sandbox.config, TESTING=True, SECRET_KEY="test", SERVER_NAME="shop.example")
-    app.config["SQLALCHEMY_DATABASE_URI"] = f"sqlite:///{folder}/shop.db"
-    db.init_app(app)
-    paycheckout.init_app(app, db, transport=sandbox.transport)
-    return app, db, paycheckout
-
-
-def receivers(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def receivers(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
     """The page's functions, in a shop whose orders are changed, cancelled and paid as the page says."""
-    app, db, paycheckout = _bare_shop(paycheckout_sandbox, tmp_path)
+    used = ("models.py", "price.py", "close.py")  # by `with_models`
+    pages = {block.name: scene[block.name] for block in scene.blocks}
+    additions = [text for name, text in pages.items() if name not in used]
+    shop = make_shop(*additions, change=with_models)
+    session, paycheckout = shop.db.session, shop.paycheckout
 
     def order(order_id: str) -> Any:
-        return db.session.get(Order, order_id)
-
-    class Order(db.Model):  # type: ignore[name-defined,misc]  # Flask-SQLAlchemy makes it at run time
-        id = db.Column(db.String, primary_key=True)
-        total = db.Column(db.String)
-        state = db.Column(db.String, default="open")
-        shipped = db.Column(db.Boolean, default=False)
-        item = db.Column(db.String, default="book")
-
-    class Stock(db.Model):  # type: ignore[name-defined,misc]
-        item = db.Column(db.String, primary_key=True)
-        left = db.Column(db.Integer)
-
-    class Customer(db.Model):  # type: ignore[name-defined,misc]
-        email = db.Column(db.String, primary_key=True)
-
-    names: dict[str, Any] = {"db": db, "paycheckout": paycheckout, "Order": Order, "Stock": Stock, "Pay": Pay}
-    names |= {"Customer": Customer, "order_paid": order_paid, "IntegrityError": IntegrityError}
-    exec(scene.code(), names)  # noqa: S102 - the page's own code
-    for receiver in ("close", "ship", "take_from_stock"):
-        request.addfinalizer(partial(order_paid.disconnect, names[receiver]))
+        return session.get(shop.Order, order_id, populate_existing=True)
 
     def settled(order_id: str, act: Callable[[], object] = lambda: None) -> Any:
         """The checkout of a new order that is paid, with something that happens before we hear of it."""
-        db.session.add(Order(id=order_id, total="12.50"))
-        db.session.commit()
+        session.add(shop.Order(id=order_id, total="12.50"))
+        session.commit()
         checkout_id = paycheckout.start(order_id).checkout_id
         paycheckout_sandbox.pay(checkout_id)
         act()
         return paycheckout.settle(checkout_id)
 
     def careless(app: Flask, *, order_id: str, **told: object) -> None:
-        order(order_id).total = "198.00"
+        session.get(shop.Order, order_id).total = "198.00"
         for _ in range(2):
-            names["remember_customer"]("ada@example.com")
+            shop.remember_customer("ada@example.com")
 
-    with app.app_context():
-        db.create_all()
-        db.session.add(Stock(item="book", left=5))
-        assert settled("paid").status == "paid"
-        assert not names["change_total"]("paid", "198.00")
-        assert not names["cancel"]("paid")
-        paid = order("paid")
-        assert (paid.state, paid.total, paid.shipped) == ("paid", "12.50", True)
-        changed = settled("changed", lambda: names["change_total"]("changed", "198.00"))
-        assert (changed.reason, order("changed").shipped) == ("order_changed", False)
-        paycheckout.resolve(changed.checkout_id, accept=True, by="Ada", why="agreed by phone")
-        assert settled("cancelled", lambda: names["cancel"]("cancelled")).reason == "order_not_payable"
-        with order_paid.connected_to(paycheckout.atomic(careless)):
-            settled("careless")
-        assert "paid as 12.50 USD, but costs 198.00" in str(paycheckout.explain("careless"))
-        paycheckout.order_total(lambda order_id: Pay("12.50", "USD", parts=True))
-        settled("in parts")
-        shipped = {name: order(name).shipped for name in ("changed", "cancelled", "careless", "in parts")}
-        assert shipped == {"changed": True, "cancelled": False, "careless": False, "in parts": True}
-        assert (db.session.get_one(Stock, "book").left, db.session.query(Customer).count()) == (1, 1)
-        db.engine.dispose()
+    session.add(shop.Stock(item="honey", left=5))
+    assert settled("paid").status == "paid"
+    assert not shop.change_total("paid", "198.00")
+    assert not shop.cancel("paid")
+    paid = order("paid")
+    assert (paid.state, paid.total, paid.shipped) == ("paid", "12.50", True)
+    changed = settled("changed", lambda: shop.change_total("changed", "198.00"))
+    assert (changed.reason, order("changed").shipped) == ("order_changed", False)
+    session.rollback()
+    paycheckout.resolve(changed.checkout_id, accept=True, by="Ada", why="agreed by phone")
+    assert settled("cancelled", lambda: shop.cancel("cancelled")).reason == "order_not_payable"
+    with order_paid.connected_to(paycheckout.atomic(careless)):
+        settled("careless")
+    assert "paid as 12.50 USD, but costs 198.00" in str(paycheckout.explain("careless"))
+    paycheckout.order_total(lambda order_id: Pay("12.50", "USD", parts=True))
+    settled("in parts")
+    shipped = {name: order(name).shipped for name in ("changed", "cancelled", "careless", "in parts")}
+    assert shipped == {"changed": True, "cancelled": False, "careless": False, "in parts": True}
+    assert (session.get(shop.Stock, "honey").left, session.query(shop.Customer).count()) == (1, 1)
 
 
-def parts(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def parts(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
     """The page's shop takes a deposit, and then the rest."""
-    app, db, paycheckout = _bare_shop(paycheckout_sandbox, tmp_path)
-
-    class Order(db.Model):  # type: ignore[name-defined,misc]  # Flask-SQLAlchemy makes it at run time
-        id = db.Column(db.String, primary_key=True)
-        total = db.Column(db.String)
-        state = db.Column(db.String, default="open")
-
-    letters: list[str] = []
-    names = {"db": db, "paycheckout": paycheckout, "Order": Order, "Pay": Pay, "letters": letters}
-    exec(scene.code(), names)  # noqa: S102 - the page's own code
-    request.addfinalizer(lambda: order_part_paid.disconnect(next(iter(order_part_paid.receivers.values()))))
-    with app.app_context():
-        db.create_all()
-        db.session.add(Order(id="1", total="80.00"))
-        db.session.commit()
-        assert paycheckout_sandbox.pay_part(paycheckout, "1").due == Pay("16.00", "USD")
-        assert letters[0].startswith("Thank you! 16.00 of order 1 has arrived, 64.00 is left: ")
-        assert paycheckout_sandbox.pay_rest(paycheckout, "1").status == "paid"
-        db.engine.dispose()
+    shop = make_shop(scene.code(), change=with_models)
+    mails = mailbox(shop)
+    shop.db.session.get(shop.Order, "1").total = "80.00"
+    shop.db.session.commit()
+    assert paycheckout_sandbox.pay_part(shop.paycheckout, "1").due == Pay("16.00", "USD")
+    assert mails[0]["text"].startswith("16.00 of order 1 has arrived, 64.00 is left: ")
+    assert paycheckout_sandbox.pay_rest(shop.paycheckout, "1").status == "paid"
 
 
 def note_decision(scene: Scene, shop: Shop, request: pytest.FixtureRequest) -> None:
