@@ -72,6 +72,7 @@ WRONG = [
     ("TIMEOUT", "soon", "number", "15"),
     ("TIMEOUT", True, "number", "15"),
     ("WEB_CALLS", 0, "1 to 1000", "such as 4"),
+    ("TOKEN_MAX_AGE", 0, "no link works", "90 days"),
     ("CHECKOUT_ORIGINS", 7, "list", r"\["),
     ("CHECKOUT_ORIGINS", ["pay.example"], "absolute", "https://host"),
     ("CHECKOUT_ORIGINS", ["https://pay.example/checkout"], "path", "https://pay.example"),

@@ -120,7 +120,7 @@ class Settings:
     Counted from the order's first checkout, and from the making of a payment request.
     """
 
-    token_max_age: timedelta = setting(checks.check_seconds, timedelta(days=90))
+    token_max_age: timedelta = setting(checks.check_validity, timedelta(days=90))
     """The seconds for which links to payment and status pages are valid."""
 
     prune_after: timedelta | None = setting(checks.check_retention, None)
@@ -285,3 +285,6 @@ def _check(name: str, key: str, value: Any) -> Any:
 
 
 _FIELDS = {one.name: one for one in fields(Settings)}
+
+KEYS = [PREFIX + name.upper() for name in _FIELDS]
+"""The configuration key of each setting."""

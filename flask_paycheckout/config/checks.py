@@ -125,6 +125,13 @@ def check_retention(key: str, value: object) -> timedelta:
     return kept
 
 
+def check_validity(key: str, value: object) -> timedelta:
+    valid = check_seconds(key, value)
+    if not valid:
+        raise fault_of(key, "is 0, with which no link works", "Write a number of seconds, such as 7776000 for 90 days.")
+    return valid
+
+
 def check_pending_for(key: str, value: object) -> PendingFor:
     if not isinstance(value, Mapping):
         return check_seconds(key, value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,8 @@ from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import account_option, json_option, known_account
+from flask_paycheckout.config import KEYS
+from flask_paycheckout.config.checks import PREFIX
 from flask_paycheckout.database.database_errors import database_text
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database
@@ -125,6 +128,11 @@ def _configuration(shop: Runtime) -> Iterator[Check]:
             f"SECRET_KEY has {len(key)} characters; anyone who guesses it can make links to every order's page",
             "Make one with: python -c 'import secrets; print(secrets.token_hex(32))'.",
         )
+    # No error when the app is made: a shop may keep settings of its own under this prefix.
+    for unknown in sorted(key for key in shop.app.config if key.startswith(PREFIX) and key not in KEYS):
+        near = get_close_matches(unknown, KEYS, 1, 0.8)
+        remedy = f"Did you mean {near[0]}?" if near else "Remove it, unless the shop itself uses it."
+        yield warning("configuration", f"{unknown} is no setting of flask_paycheckout", remedy)
 
 
 def _web_calls(shop: Runtime) -> Iterator[Check]:

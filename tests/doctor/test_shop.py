@@ -313,6 +313,14 @@ FAULTS: list[tuple[dict[str, Any], Callable[[Shop], object], str, str, str]] = [
     ({}, lambda shop: shop.app.before_request(lambda: redirect("/login")), "webhook", "answered 302", "login"),
     ({}, has_no_tables, "webhook", "answered 503", "See database and tables"),
     ({}, lambda shop: shop.app.before_request(is_away), "webhook", "its route raised ConnectError", ""),
+    (
+        {"PAYCHECKOUT_APROVE_OVER": {"USD": "500.00"}},
+        nothing,
+        "configuration",
+        "PAYCHECKOUT_APROVE_OVER is no setting",
+        "Did you mean PAYCHECKOUT_APPROVE_OVER?",
+    ),
+    ({"PAYCHECKOUT_COLOUR": "red"}, nothing, "configuration", "PAYCHECKOUT_COLOUR", "unless the shop itself uses it"),
     ({"PAYCHECKOUT_DEFER_WEBHOOKS": True}, nothing, "tasks", "no Celery app", ""),
 ]
 
