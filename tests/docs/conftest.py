@@ -66,7 +66,7 @@ def make_shop(
     monkeypatch.chdir(tmp_path)
     database = new_database("s")
     places = {"SQLALCHEMY_DATABASE_URI": database, "SQLALCHEMY_ENGINES": json.dumps({"default": database})}
-    for key, value in {**paycheckout_sandbox.config, **places, "DATABASE": database}.items():
+    for key, value in {**paycheckout_sandbox.config, **places, "DATABASE": database, "SECRET_KEY": "test"}.items():
         monkeypatch.setenv(f"FLASK_{key}", value)
     monkeypatch.setenv("FLASK_DEBUG", "1")
     with ExitStack() as opened:

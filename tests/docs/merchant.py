@@ -25,6 +25,7 @@ SETTINGS = {
     "FLASK_PAYCHECKOUT_BASE_URL": "http://127.0.0.1:8790",
     "FLASK_PAYCHECKOUT_CLIENT_ID": "sandbox-client",
     "FLASK_PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
+    "FLASK_SECRET_KEY": "0123456789abcdef-of-this-test",
     "FLASK_DEBUG": "1",
 }
 PATIENCE = 120
@@ -82,7 +83,8 @@ class Merchant:
         line = self.here(line)
         if line.startswith("export "):
             name, _, value = line.removeprefix("export ").partition("=")
-            self.environment[name] = value
+            said = subprocess.run(["/bin/bash", "-c", f"echo {value}"], cwd=self.folder, capture_output=True, check=True)
+            self.environment[name] = said.stdout.decode().strip()
         if "paycheckout sandbox" in line or "flask_paycheckout.sandbox --" in line:
             line += f" --port {self.ports['8790']}"
         if line.endswith(" run"):
