@@ -46,7 +46,7 @@ SANDBOX = "python -m flask_paycheckout.sandbox --control-token control"
 def production(scene: Scene, merchant: Merchant, postgres_database: str) -> None:
     """A payment through the page's settings, proxy headers, gunicorn and unit of systemd, on PostgreSQL."""
     install, load, doctor, serve = scene.commands()
-    assert install == "pip install '../flask_paycheckout[postgres]' gunicorn"
+    assert install == "pip install '../flask_paycheckout[postgres]' gunicorn flask-migrate"
     merchant.writes("shop.py", f"{shop_source()}\n{scene['proxy.py']}")
     merchant.writes("shop.env", _filled_in(scene["shop.env"], postgres_database, merchant.service))
 
