@@ -38,10 +38,15 @@ from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from threading import Thread
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
 from urllib.parse import quote, urlsplit
 
-import pytest
+try:
+    import pytest
+except ModuleNotFoundError:
+    # Programs use `SandboxControl` without it.
+    pytest = SimpleNamespace(fixture=lambda function: function)  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     import httpx

@@ -125,8 +125,8 @@ def _configuration(shop: Runtime) -> Iterator[Check]:
     if len(key) < _SHORT_SECRET and not _at_home(shop):
         yield warning(
             "configuration",
-            f"SECRET_KEY has {len(key)} characters; whoever guesses it can forge the owner's session, and links that say"
-            " where refunds go",
+            f"SECRET_KEY has {len(key)} characters; whoever guesses it can forge the owner's session, and the links by"
+            " which customers say where their refunds go",
             "Make one with: python -c 'import secrets; print(secrets.token_hex(32))'.",
         )
     # No error when the app is made: a shop may keep settings of its own under this prefix.

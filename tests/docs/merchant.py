@@ -83,8 +83,8 @@ class Merchant:
         line = self.here(line)
         if line.startswith("export "):
             name, _, value = line.removeprefix("export ").partition("=")
-            said = subprocess.run(["/bin/bash", "-c", f"echo {value}"], cwd=self.folder, capture_output=True, check=True)
-            self.environment[name] = said.stdout.decode().strip()
+            shell = ["/bin/bash", "-c", f"echo {value}"]
+            self.environment[name] = subprocess.check_output(shell, cwd=self.folder, text=True).strip()
         if "paycheckout sandbox" in line or "flask_paycheckout.sandbox --" in line:
             line += f" --port {self.ports['8790']}"
         if line.endswith(" run"):

@@ -13,7 +13,8 @@ from tests.docs.scenarios.recipes import MakeShop
 def asks(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
     lets_pass = scene["first line"]
     parts = [scene[name] for name in ("ask.py", "receiver.py", "withdraw.py")]
-    shop = make_shop(*parts, change=lambda source: with_models(source).replace("**extra):\n", f"**extra):\n{lets_pass}", 1))
+    begins = "**extra):\n"
+    shop = make_shop(*parts, change=lambda source: with_models(source).replace(begins, begins + lets_pass, 1))
     assert "250.00" in shop.app.test_client().get(shop.ask_for_logo()).text
     makes, lists = scene.commands()
     _runs(shop, makes)
