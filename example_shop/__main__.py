@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import signal
 import sys
 import threading
+from pathlib import Path
 
 from example_shop.serving import Demo, PortTakenError
 
@@ -20,8 +23,8 @@ _WELCOME = """
 
   From another terminal, the story of an order, and the money that goes out:
     export SHOP_SETTINGS={demo.settings_file}
-    flask --app example_shop paycheckout show ORDER
-    flask --app example_shop paycheckout payouts
+    {flask} --app example_shop paycheckout show ORDER
+    {flask} --app example_shop paycheckout payouts
 
   Ctrl-C stops everything{forgets}.
 """
@@ -45,6 +48,12 @@ def read_arguments(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def flask_command() -> str:
+    """How another terminal in this folder calls the `flask` beside this Python."""
+    beside = Path(sys.executable).with_name("flask")
+    return "flask" if shutil.which("flask") == str(beside) else os.path.relpath(beside)
+
+
 def main(arguments: list[str] | None = None) -> int:
     options = read_arguments(arguments)
     enough = threading.Event()
@@ -63,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     with demo:
         forgets = "" if options.database else " and forgets everything"
-        print(_WELCOME.format(demo=demo, forgets=forgets), flush=True)
+        print(_WELCOME.format(demo=demo, forgets=forgets, flask=flask_command()), flush=True)
         enough.wait()
         print("  Stopping.", flush=True)
     return 0

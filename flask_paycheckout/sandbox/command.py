@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from errno import EADDRINUSE
 from functools import partial
 from threading import current_thread, main_thread
 from types import SimpleNamespace
@@ -55,7 +56,12 @@ def serve(given: Mapping[str, Any]) -> int:
         *(AssumptionError, ClockError, EndpointError),
         *(DatabaseUnusable, ServerMissing, OSError),
     ) as wrong:
-        print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
+        remedy = (
+            ". Stop what listens there, or choose another port with --port."
+            if getattr(wrong, "errno", 0) == EADDRINUSE
+            else ""
+        )
+        print(f"The sandbox could not start: {wrong}{remedy}", file=sys.stderr)  # noqa: T201
         return 2
 
 

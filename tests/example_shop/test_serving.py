@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,6 +67,8 @@ def test_the_command_prints_its_addresses_and_stops_cleanly(number: signal.Signa
         rest, errors = demo.communicate(timeout=PATIENCE)
     assert "password" in printed
     assert "control token" in printed
+    [command] = {line.split()[0] for line in printed.splitlines() if " --app example_shop " in line}
+    assert shutil.which(command) == command, "it is not on the path, as after README's first command"
     assert rest.strip() == "Stopping."
     assert errors == ""
     assert demo.returncode == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 
 import pytest
@@ -47,6 +48,12 @@ def test_a_wrong_option_is_one_sentence_and_exit_code_2(
     # The database cannot be used either: whatever is wrongly let through ends there instead of serving for ever.
     assert main(["--port", "0", "--database", "nonsense", *arguments]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_told_with_the_option_for_another(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert main(["--port", str(taken.getsockname()[1])]) == 2
+    assert "choose another port with --port" in capsys.readouterr().err
 
 
 def test_the_greeting_has_the_lines_that_a_shop_needs() -> None:
