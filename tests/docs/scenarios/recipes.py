@@ -42,6 +42,13 @@ def owners_pages(scene: Scene, make_shop: MakeShop) -> None:
     for page in ("/owner/payments", "/admin/paycheckout_checkouts/"):
         assert shop.app.test_client().get(page).status_code == 403
         assert "12.50 USD" in _logged_in(shop).get(page).text
+    browser = shop.app.test_client()
+    shop.app.config["OWNER_PASSWORD"] = 1234  # as Flask reads it from the environment
+    answers = [browser.post("/owner/", data={"name": "Ada", "password": password}) for password in ("0", "1234")]
+    assert [answer.status_code for answer in answers] == [403, 302]
+    assert "12.50 USD" in browser.get(answers[1].location).text
+    assert browser.get("/logout", follow_redirects=True).text == browser.get("/owner/").text == shop.LOGIN
+    assert browser.get("/owner/payments").status_code == 403
 
 
 def alarm_mails(
