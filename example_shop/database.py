@@ -98,6 +98,9 @@ def create_tables(app: Flask) -> None:
         if db.engine.dialect.name == "sqlite" and path and path != ":memory:":
             Path(path).parent.mkdir(parents=True, exist_ok=True)
         db.create_all()
+        if path and path != ":memory:":
+            # Processes that are forked from this one, as by gunicorn --preload, must not share its connection.
+            db.engine.dispose()
 
 
 def prepare_sqlite(engine: Engine) -> None:

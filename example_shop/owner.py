@@ -1,4 +1,4 @@
-"""The owner's desk, behind a password: the newest orders, and the held payments.
+"""The owner's desk, behind a password: the newest orders, and payments that are held, or rejected and not paid back.
 
 `throttle` limits the guesses at the password. Features add pages of their own behind the same password, by
 `ask_for_password`. The extension's own pages for the owner, with payments, payouts, refunds and the books, stand behind
@@ -12,7 +12,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from flask import Blueprint, abort, current_app, redirect, render_template, request, session, url_for
-from sqlalchemy import select
+from sqlalchemy import and_, or_, select
 
 from example_shop import door, throttle
 from example_shop.database import Order, db
@@ -72,11 +72,12 @@ def logout() -> Response:
 def desk() -> str:
     orders = db.session.scalars(select(Order).order_by(Order.placed_at.desc()).limit(100)).all()
     checkout = paycheckout.Checkout
+    to_pay_back = and_(checkout.status == "rejected", checkout.payback.is_(None))
     return render_template(
         "owner.html",
         orders=orders,
         payments=paycheckout.order_statuses(order.id for order in orders),
-        held=db.session.scalars(select(checkout).where(checkout.status == "held")).all(),
+        waiting=db.session.scalars(select(checkout).where(or_(checkout.status == "held", to_pay_back))).all(),
         held_because=HELD_BECAUSE,
     )
 

@@ -8,6 +8,7 @@ The second passes it to the mail server, and is called again when that fails: th
 from __future__ import annotations
 
 import smtplib
+import ssl
 from datetime import datetime
 from email.message import EmailMessage
 from typing import TYPE_CHECKING, Any
@@ -135,7 +136,8 @@ def post_letter(app: Flask, *, event_id: str, **extra: Any) -> None:
         message.set_content(letter.text)
     with smtplib.SMTP(app.config["MAIL_SERVER"], app.config["MAIL_PORT"], timeout=app.config["MAIL_TIMEOUT"]) as server:
         if app.config["MAIL_USERNAME"]:
-            server.starttls()
+            # Without this context any certificate would do, and the password be sent to whoever shows one.
+            server.starttls(context=ssl.create_default_context())
             server.login(app.config["MAIL_USERNAME"], app.config["MAIL_PASSWORD"])
         server.send_message(message)
     db.session.get_one(Letter, event_id).posted_at = now()

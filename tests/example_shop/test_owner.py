@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from example_shop.payments import paycheckout
 from example_shop.throttle import MOST_FROM_ONE
 from tests.example_shop.conftest import PASSWORD, Owner, Shopper
 from tests.races.crowds import crowd
@@ -37,7 +38,7 @@ def test_a_shop_without_a_password_has_no_desk(make_shop: Callable[..., Flask]) 
 
 
 def test_the_owner_rejects_held_money_and_the_order_may_be_paid_anew(
-    owner: Owner, shopper: Shopper, paycheckout_sandbox: Sandbox
+    shop: Flask, owner: Owner, shopper: Shopper, paycheckout_sandbox: Sandbox
 ) -> None:
     order_id = shopper.orders(first_snow=1)
     checkout_id = shopper.starts_to_pay(order_id)
@@ -46,6 +47,10 @@ def test_the_owner_rejects_held_money_and_the_order_may_be_paid_anew(
     paycheckout_sandbox.deliver_to(shopper.browser)
     owner.logs_in()
     owner.decides(checkout_id, "reject", "wrong sum")
+    assert "You rejected it: pay it back or keep it" in owner.sees("/owner/")
+    with shop.app_context():
+        paycheckout.mark_paid_back(checkout_id, by="Bo", why="bank transfer 17")
+    assert "Money that waits for you" not in owner.sees("/owner/")
     assert shopper.reads(order_id) == "Waiting for your payment"
     assert shopper.starts_to_pay(order_id) != checkout_id
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,31 @@ def test_a_mail_server_that_is_away_gets_the_letter_later(
     assert (letter["To"], letter["Subject"]) == ("ada@example.com", f"Your receipt for order {order_id}")
     assert letter["Message-ID"].strip() == f"<{event_id}@receipts.fair-and-foul.example>"
     assert letters(shop) == [("ada@example.com", True)]
+
+
+def test_a_mail_server_must_show_its_certificate_before_it_gets_the_password(
+    make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[object] = []
+
+    class Server(nullcontext[Any]):
+        def __init__(self, *address: object, timeout: float) -> None:
+            super().__init__(self)
+
+        def starttls(self, *, context: ssl.SSLContext) -> None:
+            told.append((context.verify_mode, context.check_hostname))
+
+        def login(self, *keys: str) -> None:
+            told.append(keys)
+
+        def send_message(self, letter: EmailMessage) -> None:
+            pass
+
+    monkeypatch.setattr("smtplib.SMTP", Server)
+    shopper = Shopper(make_shop(MAIL_SERVER="mail.example", MAIL_USERNAME="shop", MAIL_PASSWORD="a secret"))
+    paycheckout_sandbox.pay(shopper.starts_to_pay(shopper.orders(first_snow=1)))
+    paycheckout_sandbox.deliver_to(shopper.browser)
+    assert told == [(ssl.CERT_REQUIRED, True), ("shop", "a secret")]
 
 
 def test_a_banks_name_keeps_to_its_line_of_the_receipt() -> None:

@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 import requests
+from sqlalchemy import QueuePool
 
+from example_shop.database import db
 from example_shop.serving import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from flask import Flask
 
 #: Seconds; a ceiling for what takes one or two, never a pause.
 PATIENCE = 60
@@ -72,3 +76,10 @@ def test_the_command_prints_its_addresses_and_stops_cleanly(number: signal.Signa
     assert rest.strip() == "Stopping."
     assert errors == ""
     assert demo.returncode == 0
+
+
+def test_a_shop_that_was_made_has_no_connection_that_forked_workers_would_share(shop: Flask) -> None:
+    with shop.app_context():
+        pool = db.engine.pool
+    assert isinstance(pool, QueuePool)
+    assert pool.checkedin() == 0
