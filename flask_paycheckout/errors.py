@@ -202,6 +202,8 @@ def payout_status_text(status: str) -> str:
     return _PAYOUT_STATUS.get(status, f"is {status}")
 
 
+_APPROVABLE = ("waiting", "a person approved it")
+
 _CANNOT = {
     "a person accepted the held payment": "it cannot be accepted",
     "a person rejected the held payment": "it cannot be rejected",
@@ -225,8 +227,10 @@ class PayoutRefused(TransitionRefused):
         self.status = status
         self.evidence = evidence
         self.remedy = remedy
-        cannot = _CANNOT.get(evidence, "it cannot be changed")
-        Exception.__init__(self, f"payout {reference!r}: {cannot}, since it {payout_status_text(status)}. {remedy}")
+        cannot, waits = _CANNOT.get(evidence, "it cannot be changed"), (status, evidence) == _APPROVABLE
+        # A payout that waits for approval could be approved: the remedy says what is against it.
+        since = "" if waits else f", since it {payout_status_text(status)}"
+        Exception.__init__(self, f"payout {reference!r}: {cannot}{since}. {remedy}")
 
 
 class WithdrawalRefused(TransitionRefused):

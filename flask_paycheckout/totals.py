@@ -108,9 +108,8 @@ def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, 
         raise ValueError(f"{name}{of} has more than {_MAX_DIGITS} digits")
     if places is not None and -exponent > places:
         raise ValueError(
-            f"{name} {exact} has more decimals than {currency} has ({places});"
-            f" round it where it is calculated, for instance with"
-            f" {name}.quantize(Decimal({str(Decimal(1).scaleb(-places))!r}))"
+            f"{name} {exact} has more decimals than {currency} has ({places}). Write at most {places} decimals;"
+            " round a calculated amount."
         )
     return exact
 

@@ -158,6 +158,18 @@ def test_what_fails_is_told_by_the_exit_code(open_shop: OpenShop, paycheckout_sa
     assert "flask paycheckout report" in ran.stderr
 
 
+def test_payouts_that_wait_for_their_next_try_after_a_refused_token_are_named_with_their_reason(
+    open_shop: OpenShop, paycheckout_sandbox: Sandbox
+) -> None:
+    payer = Payer(open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_ACCESS_TOKEN="expired"), paycheckout_sandbox)
+    payer.owes()
+    assert runs(payer.shop, "payouts", "send").exit_code == 1
+    ran = runs(payer.shop, "payouts", "send")
+    assert "left 1" in ran.stdout
+    assert "flask paycheckout payouts --status ready" in ran.stderr
+    assert "401" in runs(payer.shop, "payouts", "--status", "ready").stdout
+
+
 def test_the_proof_of_a_completed_transfer_is_saved(
     open_shop: OpenShop, paycheckout_sandbox: Sandbox, tmp_path: Path
 ) -> None:

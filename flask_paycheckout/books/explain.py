@@ -456,8 +456,8 @@ def _attempt_lines(number: int, attempt: AttemptStory, *, order_is_paid: bool) -
     if attempt.status == "held":
         yield f"  Decide with: flask paycheckout resolve {attempt.checkout_id} --accept (or --reject) {who}"
         yield f"    --accept: {accepting(attempt.reason, order_is_paid=order_is_paid)}"
-        yield f"    --accept --as-part: {ACCEPTING_PART}"
-        yield f"    --accept --refund-excess: {ACCEPTING_EXCESS}"
+        yield f"    --accept --as-part, if less arrived than is due: {ACCEPTING_PART}"
+        yield f"    --accept --refund-excess, if more arrived than is due: {ACCEPTING_EXCESS}"
         yield f"    --reject: {REJECTING}"
     if attempt.payback == "waiting":
         command = f"flask paycheckout payback {attempt.checkout_id}"

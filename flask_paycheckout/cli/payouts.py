@@ -141,6 +141,8 @@ def send(login: bool, as_json: bool) -> None:
     if without:
         click.echo(visible(f"Payouts are left. {missing_token_text(without)}"), err=True)
         raise SystemExit(1)
+    if report.left:
+        click.echo("Payouts are left. See why: flask paycheckout payouts --status ready", err=True)
 
 
 @payouts.command(short_help="Release a payout that waits for a person.")
@@ -158,7 +160,10 @@ def approve(reference: str, seen: int, by: str, why: str | None, over_limit: boo
 
     Exit code 0: approved. 1: not stored, does not wait, or has changed. 2: an argument cannot be used.
     """
-    _decide(lambda: _decisions("approve").approve(reference, by, why, seen, over_limit=over_limit))
+    decisions = _decisions("approve")
+    if seen > (stored := decisions.moves.payouts.require(reference).revision):
+        raise click.BadParameter(f"you gave {seen}, and the stored revision is {stored}", param_hint="--seen")
+    _decide(lambda: decisions.approve(reference, by, why, seen, over_limit=over_limit))
 
 
 @payouts.command(short_help="Cancel a payout of which nothing was sent.")
