@@ -66,7 +66,7 @@ def test_an_approval_is_of_the_destination_that_the_person_saw(shop: Shop) -> No
     pays_out(shop, approve=True)
     stands(shop, "maker-1", revision=3)
     for seen in (2, 4):
-        with pytest.raises(TransitionRefused, match="it cannot be approved. Its destination changed since"):
+        with pytest.raises(TransitionRefused, match=r"it cannot be approved\. Its destination changed since"):
             decides(shop, PayoutEvidence.APPROVED, seen=seen)
     assert decides(shop, PayoutEvidence.APPROVED, seen=3, why=None).status == "ready"
 
