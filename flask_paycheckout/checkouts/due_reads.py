@@ -45,17 +45,17 @@ class DueReads:
 
         :param entry: a line for the history, or None.
         :param values: further columns.
-        :returns: the checkout as stored now; None when its state has changed meanwhile, and nothing was written.
+        :returns: the checkout as stored now; None when its state or money has changed meanwhile, and nothing was
+            written.
         """
         values["next_read_at"] = next_read_at
         arrived = checkout.payment_completed_at is not None
         moves_money = (values.get("payment_completed_at", checkout.payment_completed_at) is not None) is not arrived
-        unmoved: tuple[str, ...] = ("id", "status")
         if moves_money:
-            # A move that began before must not book the money as if nobody had seen this.
-            values["revision"], unmoved = checkout.revision + 1, self.checkouts.unmoved
+            # A read or a move that began before must not be stored as if nobody had seen this.
+            values["revision"] = checkout.revision + 1
         with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
-            row = self.checkouts.change(connection, checkout, values, entry, unmoved=unmoved)
+            row = self.checkouts.change(connection, checkout, values, entry)
             if row is None:
                 return None
             if moves_money:

@@ -19,6 +19,9 @@ PAGE_GONE = PAGE_VALID + timedelta(seconds=60)
 BETWEEN_MISSES = timedelta(seconds=60)
 """The least time between the two reads "Deposit not found" that abandon a checkout: one moment's error is not proof."""
 
+SELDOM = timedelta(hours=12)
+"""The longest time between two reads of a deposit."""
+
 _SOON = timedelta(seconds=10)
 _MOMENT = timedelta(seconds=1)
 
@@ -82,7 +85,7 @@ class Schedule(msgspec.Struct, frozen=True):
         end = moved_at + self.watch_for
         if now >= end:
             return None
-        return min(now + _step(now - created_at, timedelta(minutes=5), timedelta(hours=12)), end)
+        return min(now + _step(now - created_at, timedelta(minutes=5), SELDOM), end)
 
 
 def next_look(moved_at: datetime, now: datetime) -> datetime:

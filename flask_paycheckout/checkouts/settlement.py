@@ -22,7 +22,7 @@ from flask_paycheckout.checkouts.moves import Move, Moved, Moves
 from flask_paycheckout.checkouts.part_payments import PartPayments
 from flask_paycheckout.checkouts.payments import payment_columns
 from flask_paycheckout.checkouts.ruling import COMPLETED, ReadCause, Reading, Ruling, rule_on, status_of
-from flask_paycheckout.checkouts.schedule import Schedule, after_failures
+from flask_paycheckout.checkouts.schedule import SELDOM, Schedule, after_failures
 from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals
 from flask_paycheckout.checkouts.states import OPEN, REASON_OF, TRANSITIONS, FoundBy, Status
 from flask_paycheckout.checkouts.stored import Checkouts
@@ -212,9 +212,12 @@ class Settlement:
                     cause.webhook_at = None
                     events += stored.events
                     moved = True
-            # After a move, by us or by another process, the same read may cause another move from the new state.
+            # After a move, by us or by another process, the same read may cause another move from the new state. But
+            # the answer to a read that another process has stored meanwhile may be newer than this one.
+            reads = checkout.reads
             checkout = self.checkouts.require(checkout.checkout_id) if stored is None else stored.checkout
-            if checkout.status not in OPEN:
+            is_old = stored is None and checkout.reads != reads and reading.status != COMPLETED
+            if checkout.status not in OPEN or is_old:
                 break
         return Settled(checkout, moved, tuple(events))
 
@@ -245,7 +248,10 @@ class Settlement:
             columns["moved_at"] = now
         moved_at = columns.get("moved_at", checkout.moved_at)
         due = self._schedule.next_read(checkout.status, checkout.created_at, moved_at, now, reading.method)
-        if due is None:
+        if due is None and checkout.payment_paid_amount is not None:
+            # Money was seen: it is asked for until it can be applied.
+            due = now + SELDOM
+        elif due is None:
             # Nobody looks again, so that the problem would stand for ever.
             columns |= {"problem": None, "problem_since": None}
         return self.due_reads.note(checkout, reading.entry(Entry.READ), next_read_at=due, **columns)

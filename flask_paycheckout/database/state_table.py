@@ -161,20 +161,18 @@ class StateTable(ABC, Generic[Subject]):
         entry: str | None = None,
         *,
         always: bool = False,
-        unmoved: tuple[str, ...] = (),
         cleared: tuple[str, ...] = (),
     ) -> dict[str, Any] | None:
         """Change the row of an object that was loaded before.
 
         :param entry: a line for the history.
         :param always: whether the line is stored also when the history is long already.
-        :param unmoved: the columns that must be as they were loaded; by default those of the class.
         :param cleared: columns that become NULL, whatever is planned for them.
         :returns: the whole row; None when it has changed meanwhile.
         """
         given = {f"of_{name}": getattr(subject, name) for name in self.parameters} | {"entry": entry}
         given |= {f"new_{name}": value for name, value in values.items()}
-        statement = self._change(frozenset(values), entry is not None, always, unmoved or self.unmoved, cleared)
+        statement = self._change(frozenset(values), entry is not None, always, cleared)
         changed = connection.execute(statement, given).mappings().one_or_none()
         return None if changed is None else {**self.row_of(subject), **values, **changed}
 
@@ -183,10 +181,9 @@ class StateTable(ABC, Generic[Subject]):
         columns: frozenset[str],
         recorded: bool,
         always: bool,
-        unmoved: tuple[str, ...],
         cleared: tuple[str, ...],
     ) -> Any:
-        key = columns, recorded, always, unmoved, cleared
+        key = columns, recorded, always, cleared
         if key not in self._changes:
             table, values = self.table, self.planned(columns) | dict.fromkeys(cleared)
             if recorded:
@@ -194,7 +191,7 @@ class StateTable(ABC, Generic[Subject]):
             # Only what the caller does not know, since each column that is returned takes time.
             known = {name for name, value in values.items() if isinstance(value, BindParameter)}
             unknown = [column for column in table.c if column.name not in known]
-            same = (is_of(table, name) for name in unmoved)
+            same = (is_of(table, name) for name in self.unmoved)
             self._changes[key] = update(table).where(*same).values(values).returning(*unknown)
         return self._changes[key]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -96,6 +99,62 @@ def test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported(
     with shop.app.app_context():
         lines = [(line.kind, str(line.gross)) for line in shop.paycheckout.books()]
     assert lines == [("held", "12.50"), ("payment_returned", "-12.50"), ("payment", "12.50")]
+
+
+def fails_once(shop: Shop) -> AbstractContextManager[Any]:
+    """An atomic receiver of `order_paid` that fails the first time, until the `with` block ends."""
+    failures = iter([RuntimeError("the shelf broke")])
+
+    def breaks(app: Flask, **facts: object) -> None:
+        for failure in failures:
+            raise failure
+
+    return order_paid.connected_to(shop.paycheckout.atomic(breaks), sender=shop.app)
+
+
+def watched_to_its_end(shop: Shop) -> str:
+    """An abandoned checkout of which no read is planned any more."""
+    checkout_id = shop.has_deposit("failed")
+    shop.settles(checkout_id)
+    shop.clock.advance(days=8)
+    assert shop.settles(checkout_id).next_read_at is None
+    return checkout_id
+
+
+@pytest.mark.parametrize("before", [Shop.starts, watched_to_its_end], ids=["created", "no longer watched"])
+def test_an_older_answer_takes_no_payment_back_that_a_newer_read_saw(shop: Shop, before: Callable[[Shop], str]) -> None:
+    checkout_id = before(shop)
+    if before is Shop.starts:
+        shop.service.says(checkout_id)
+
+    def overtake() -> None:
+        shop.service.meanwhile = lambda: None
+        shop.settles(checkout_id, says="completed")
+
+    shop.service.meanwhile = overtake
+    with fails_once(shop):
+        shop.settles(checkout_id)
+        attempt = shop.attempt(checkout_id)
+        assert (attempt.deposit_status, attempt.failed_reads) == ("completed", 1)
+        shop.clock.advance(seconds=10)
+        shop.reconciles()
+    assert shop.attempt(checkout_id).status == "paid"
+    with shop.app.app_context():
+        assert [line.kind for line in shop.paycheckout.books()] == ["held", "held", "payment"]
+
+
+def test_money_that_was_seen_is_asked_for_and_told_until_it_can_be_applied(shop: Shop) -> None:
+    """A gateway answers `Deposit not found` once, when nobody watches the checkout any more."""
+    checkout_id = watched_to_its_end(shop)
+    with fails_once(shop):
+        shop.settles(checkout_id, says="completed")
+        shop.service.deposits.clear()
+        assert shop.settles(checkout_id).next_read_at == shop.clock() + timedelta(hours=12)
+        assert "the deposit was completed (12.50 USD paid) before it was applied" in shop.runs("report").output
+        shop.service.says(checkout_id, "completed")
+        shop.clock.advance(hours=12)
+        shop.reconciles()
+    assert shop.attempt(checkout_id).status == "paid"
 
 
 def test_a_deposit_that_was_closed_before_anybody_looked_tells_both_moves(shop: Shop, signals: Signals) -> None:

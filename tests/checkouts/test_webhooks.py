@@ -118,8 +118,9 @@ def test_webhooks_of_two_processes_that_read_at_once_both_count(open_shop: OpenS
 
     shop.service.meanwhile = meanwhile
     shop.runtime.webhooks.receive(checkout_id)
-    assert told(shop, checkout_id) == ["created", "webhook", "moved", "webhook", "read"]
+    assert told(shop, checkout_id) == ["created", "webhook", "moved"], "the other's answer may be newer"
     assert shop.attempt(checkout_id).webhooks == 2
+    assert shop.attempt(checkout_id).webhook_due_at == shop.clock() + timedelta(seconds=5), "so it is asked again"
     # A process that has read nothing knows the reads that are stored.
     third.runtime.webhooks.receive(checkout_id)
     assert len(shop.service.reads) == 2
