@@ -35,7 +35,7 @@ class DueRound(Generic[Result]):
     :param reads: the threads that read.
     :param settles: the threads that apply what was read.
     :param reading: returns the function that makes a checkout's read, to be run in a thread.
-    :param settle: applies a finished read, and returns the result.
+    :param settle: applies a finished read, given the time at which it was begun, and returns the result.
     :param limit: the most checkouts to read; None for all.
     :param now: a monotonic clock, in seconds.
     """
@@ -48,7 +48,7 @@ class DueRound(Generic[Result]):
         reads: Executor,
         settles: Executor,
         reading: Callable[[CheckoutMixin], Callable[[], Deposit | None]],
-        settle: Callable[[CheckoutMixin, Read], Result],
+        settle: Callable[[CheckoutMixin, Read, datetime], Result],
         limit: int | None,
         *,
         now: Callable[[], float] = time.monotonic,
@@ -65,7 +65,7 @@ class DueRound(Generic[Result]):
         self._turns = deque(due_reads.due_accounts(clock()))
         self._left = sys.maxsize if limit is None else limit
         self._count_due()
-        self._reading: dict[Read, CheckoutMixin] = {}
+        self._reading: dict[Read, tuple[CheckoutMixin, datetime]] = {}
         self._begun_at: dict[Read, float] = {}
         """When the reads began whose answers are not late, the earliest first."""
 
@@ -121,9 +121,10 @@ class DueRound(Generic[Result]):
 
     def _begin(self, checkouts: Iterable[CheckoutMixin]) -> None:
         for checkout in checkouts:
+            at = self._clock()
             begun = self._reads.submit(self._reading_of(checkout))
             self._limits.begun(checkout.account)
-            self._reading[begun] = checkout
+            self._reading[begun] = checkout, at
             self._begun_at[begun] = self._now()
             begun.add_done_callback(self._finished.put)
 
@@ -135,16 +136,16 @@ class DueRound(Generic[Result]):
             if at > late:
                 return
             del self._begun_at[read]
-            self._limits.late(self._reading[read].account)
+            self._limits.late(self._reading[read][0].account)
 
     def _apply(self, read: Read) -> None:
         """Let an idle settler apply an answer."""
-        checkout = self._reading.pop(read)
+        checkout, at = self._reading.pop(read)
         late = self._begun_at.pop(read, None) is None
         # A 404 is no outage, also where it proves nothing about this checkout.
         answered = read.exception() is None or isinstance(read.exception(), NotFound)
         self._limits.tell(checkout.account, answered=answered, late=late)
-        settling = self._settles.submit(self._settle, checkout, read)
+        settling = self._settles.submit(self._settle, checkout, read, at)
         self._settling[settling] = checkout.account, late
         settling.add_done_callback(self._finished.put)
 

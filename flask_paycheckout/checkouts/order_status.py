@@ -121,7 +121,7 @@ class OrderStatuses:
                     reading = self.due_reads.claim_page_read(checkout, now)
                     if reading is None:
                         return _Read.LEFT
-                    self.settlement.settle_loaded(reading, permit, ReadCause(FoundBy.STATUS_PAGE))
+                    self.settlement.settle_loaded(reading, permit, ReadCause(FoundBy.STATUS_PAGE, now))
         except NotAsked:
             return _Read.LEFT
         except Exception as error:

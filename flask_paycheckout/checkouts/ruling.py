@@ -175,6 +175,9 @@ class ReadCause(msgspec.Struct):
     """The cause of a read of a deposit."""
 
     via: FoundBy
+    at: datetime
+    """A time before the service was asked: the answer proves nothing about what came later."""
+
     webhook_at: datetime | None = None
     """The time at which the webhook came that caused it, until that is stored with the result; else None."""
 
@@ -199,6 +202,8 @@ class Reading(msgspec.Struct):
 
     cause: ReadCause
     now: datetime
+    """The time at which it is applied: its changes and plans count from then on, and its evidence from `cause.at`."""
+
     schedule: Schedule
     closed_statuses: Collection[str]
     """Deposit statuses that end a deposit without a payment, in lower case."""
@@ -217,7 +222,7 @@ class Reading(msgspec.Struct):
         checkout = self.checkout
         if checkout.status != Status.PENDING or self.status not in (None, checkout.deposit_status):
             return False
-        return self.now - checkout.moved_at >= self.schedule.patience(self.method)
+        return self.cause.at - checkout.moved_at >= self.schedule.patience(self.method)
 
     @property
     def method(self) -> str | None:
@@ -266,9 +271,9 @@ def _evidence_without_money(reading: Reading) -> Evidence | None:
 def _evidence_of_absence(reading: Reading) -> Evidence | None:
     if reading.is_stalled:
         return Evidence.DEPOSIT_STALLED
-    page_gone = reading.now > reading.checkout.created_at + PAGE_GONE
+    page_gone = reading.cause.at > reading.checkout.created_at + PAGE_GONE
     since = reading.checkout.not_found_since
-    again = since is not None and reading.now >= since + BETWEEN_MISSES
+    again = since is not None and reading.cause.at >= since + BETWEEN_MISSES
     return Evidence.NEVER_PICKED if page_gone and again else None
 
 
@@ -279,7 +284,7 @@ def _problem(reading: Reading) -> str | None:
         is_now = "is not found" if status is None else f"has the status {status[:64]!r}"
         return f"the deposit was completed ({paid} paid) before it was applied, and {is_now} now: ask the service why"
     if status is None:
-        late = checkout.webhooks > 0 and reading.now > checkout.created_at + PAGE_GONE
+        late = checkout.webhooks > 0 and reading.cause.at > checkout.created_at + PAGE_GONE
         return "a webhook announced a payment that the service does not find" if late else None
     if status not in (COMPLETED, _PENDING, *reading.closed_statuses):
         return (

@@ -92,7 +92,7 @@ class Settlement:
         if checkout.status not in OPEN:
             return checkout
         with self.service.permit(READ, checkout.account) as permit:
-            settled = self.settle_loaded(checkout, permit, ReadCause(via))
+            settled = self.settle_loaded(checkout, permit, ReadCause(via, self.parts.clock()))
         # A receiver may have changed the row.
         return self.checkouts.require(checkout_id) if settled.events else settled.checkout
 
@@ -232,7 +232,7 @@ class Settlement:
             # The service took its word back, and so do the books; the amounts stay, to be reported.
             columns["payment_completed_at"] = None
         if deposit is None:
-            columns["not_found_since"] = checkout.not_found_since or now
+            columns["not_found_since"] = checkout.not_found_since or reading.cause.at
         else:
             columns["deposit_status"] = status_of(deposit)[:64]
             if reading.status == COMPLETED:

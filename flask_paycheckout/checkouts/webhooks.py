@@ -94,7 +94,7 @@ class Webhooks:
         if checkout.status not in OPEN or not self._may_read(checkout, now):
             self._note(checkout)
             return False
-        cause = ReadCause(FoundBy.WEBHOOK, now)
+        cause = ReadCause(FoundBy.WEBHOOK, now, webhook_at=now)
         failed = False
         try:
             self.settlement.settle_loaded(checkout, permit, cause)

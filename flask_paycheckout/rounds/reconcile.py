@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -148,11 +149,11 @@ class Reconciler:
             report += _delivered(self.outbox.deliver([reminder]))
         return report
 
-    def settle(self, checkout: CheckoutMixin, read: Future[Deposit | None]) -> ReconcileReport:
-        """Apply a finished read, and deliver its events."""
+    def settle(self, checkout: CheckoutMixin, read: Future[Deposit | None], at: datetime) -> ReconcileReport:
+        """Apply a finished read that was begun at a time, and deliver its events."""
         ids = checkout.checkout_id, checkout.order_id
         try:
-            settled = self.settlement.apply(checkout, read.result, ReadCause(FoundBy.RECONCILE))
+            settled = self.settlement.apply(checkout, read.result, ReadCause(FoundBy.RECONCILE, at))
         except PaymentsError as error:
             fields, text = about_checkout(checkout), "checkout %s of order %s could not be read: %s"
             self.parts.log.warning("reads of deposits", text, *ids, error, extra=fields, error=error)

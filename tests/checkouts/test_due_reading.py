@@ -89,7 +89,7 @@ class World:
         for _ in due.run():
             pass
 
-    def _settled(self, attempt: Attempt, read: Future[Any]) -> None:
+    def _settled(self, attempt: Attempt, read: Future[Any], at: datetime) -> None:
         if read.exception() is None:
             self.settled[attempt.checkout_id] = self.now
         else:

@@ -275,6 +275,26 @@ def test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone(
     assert shop.attempt(checkout_id).status == status
 
 
+@pytest.mark.parametrize("way", ["settle", "reconcile", "page", "webhook"])
+def test_a_read_proves_nothing_about_the_time_until_it_is_applied(shop: Shop, way: str) -> None:
+    """While the answer waits for its turn, the customer may pick a method, and the page ends."""
+    checkout_id = shop.starts()
+    shop.clock.advance(minutes=14)
+    shop.settles(checkout_id)
+    shop.clock.advance(seconds=50)
+    shop.changes(checkout_id, next_read_at=shop.clock())
+    shop.service.meanwhile = lambda: shop.clock.advance(seconds=80)
+    if way == "settle":
+        shop.settles(checkout_id)
+    elif way == "reconcile":
+        shop.reconciles()
+    elif way == "page":
+        shop.runtime.statuses.of("o-1")
+    else:
+        shop.runtime.webhooks.receive(checkout_id)
+    assert (shop.attempt(checkout_id).reads, shop.attempt(checkout_id).status) == (2, "created")
+
+
 NO_EVIDENCE = [
     pytest.param(refusal(404, "Cannot GET /v1/deposit/x"), id="a gateway's 404"),
     pytest.param(garbage(b"<html>Deposit not found</html>", 404), id="HTML"),

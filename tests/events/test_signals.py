@@ -209,10 +209,8 @@ def test_a_listener_that_died_is_missed_by_a_process_without_one(shop: Shop) -> 
     with order_paid.connected_to(write_down([]), sender=shop.app):
         checkout_id = shop.starts()
         shop.service.says(checkout_id, "completed")
-        settlement = shop.runtime.settlement
-        settlement.apply(
-            shop.attempt(checkout_id), settlement.reading(shop.attempt(checkout_id)), ReadCause(FoundBy.SETTLE)
-        )
+        settlement, cause = shop.runtime.settlement, ReadCause(FoundBy.SETTLE, shop.clock())
+        settlement.apply(shop.attempt(checkout_id), settlement.reading(shop.attempt(checkout_id)), cause)
     shop.clock.advance(minutes=1)
     shop.reconciles()
     [event] = shop.events("order_paid")

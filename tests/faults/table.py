@@ -112,7 +112,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "two misses of one moment abandon a checkout": (
             f"{_SETTLEMENT}::test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone",
-            Swap("checkouts.ruling:_evidence_of_absence", "reading.now >= since + BETWEEN_MISSES", "True"),
+            Swap("checkouts.ruling:_evidence_of_absence", "reading.cause.at >= since + BETWEEN_MISSES", "True"),
         ),
         "the order is not asked for its total again when the money comes": (
             f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
