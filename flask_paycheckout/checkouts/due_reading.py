@@ -180,8 +180,8 @@ class DueRound(Generic[Result]):
         failing = account in self._failing
         nothing_locked = all(settling.done() for settling in self._settling)
         # After a failure, claim from the other end, so that neighbouring checkouts that fail together do not count as
-        # an outage.
-        newest_first = self._limits.troubled(account)
+        # an outage. Those that failed before take turns: otherwise a single probe would always be the same one.
+        newest_first = self._limits.troubled(account) and not failing
         claimed = self._due_reads.claim_due(
             self._by, self._clock(), room, account=account, failing=failing, newest_first=newest_first
         )

@@ -197,6 +197,24 @@ def test_a_service_that_is_down_is_probed_and_not_flooded(shop: Shop, caplog: py
 
 
 @pytest.mark.usefixtures("no_retries")
+def test_a_payment_is_found_although_all_other_reads_fail_for_ever(shop: Shop) -> None:
+    """Each round begins with one probe, of all reads that failed before the one that has waited longest."""
+    made = starts_many(shop, 6)
+    fails_whole(shop)
+    for _ in range(6):
+        shop.clock.advance(hours=1)
+        shop.reconciles()
+    comes_back(shop)
+    for checkout_id in made:
+        shop.service.fails(checkout_id)
+    shop.service.says(made[0], "completed")
+    for _ in range(6):
+        shop.clock.advance(hours=1)
+        shop.reconciles()
+    assert shop.attempt(made[0]).status == "paid"
+
+
+@pytest.mark.usefixtures("no_retries")
 def test_checkouts_that_the_service_cannot_tell_about_keep_no_other_waiting(
     open_shop: OpenShop, caplog: pytest.LogCaptureFixture
 ) -> None:
