@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.ruling import Comparison, Ruling, rule_on_part
-from flask_paycheckout.checkouts.states import Evidence, Reason, Status
+from flask_paycheckout.checkouts.states import OPEN, Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.config.accounts import Account
 from flask_paycheckout.database.database_errors import is_passing
@@ -160,7 +160,9 @@ class OrderTotals:
         except (ConfigurationError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            if is_passing(error) or (isinstance(error, DBAPIError) and checkout.failed_reads < _DATABASE_TRIES):
+            # Only an open checkout's failures are counted, and only its payment would be held.
+            tries_left = checkout.status in OPEN and checkout.failed_reads < _DATABASE_TRIES
+            if is_passing(error) or (tries_left and isinstance(error, DBAPIError)):
                 raise
             raise OrderTotalFailed(error) from error
 
