@@ -84,7 +84,11 @@ class PartPayments:
         """
         balance = self.checkouts.balance(order_id)
         newest = balance.newest_part
-        if newest is None or balance.is_paid:
+        if newest is None:
+            return None
+        if balance.is_paid:
+            # By a payment that is no part of its total, or in another process while this one planned the next look.
+            self._look_again(order_id, None)
             return None
         part, now = self.checkouts.require(newest), self.parts.clock()
 

@@ -119,7 +119,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         return self.order_statuses([order_id], connection)[order_id]
 
     def balance(self, order_id: str, connection: Connection | None = None, *, lock: bool = False) -> Balance:
-        """The payments that count for an order, less their refunds.
+        """The payments that count for an order, less their refunds; all in the currency of its parts, if it has any.
 
         :param connection: the connection of the caller's transaction; None for one of its own.
         :param lock: lock the order's checkouts until that transaction ends; see `lock_order`.
@@ -127,8 +127,9 @@ class Checkouts(StateTable[CheckoutMixin]):
         rows = self.rows(self._select_balance[lock], connection, of_order_id=order_id)
         parts = [row for row in rows if row.status == Status.PART]
         paid, currency = Decimal(0), None
-        for row in (counted := [row for row in rows if row.paid_order_id is not None or row.status == Status.PART]):
-            if arrived := amount_of(row.payment_paid_amount, row.payment_paid_currency):
+        for row in (counted := parts + [row for row in rows if row.paid_order_id is not None]):
+            arrived = amount_of(row.payment_paid_amount, row.payment_paid_currency)
+            if arrived and currency in (None, arrived.currency):
                 paid = EXACT.add(paid, EXACT.subtract(arrived.amount, Decimal(row.refunded_amount or 0)))
                 currency = arrived.currency
         newest = max(parts, key=lambda row: (row.payment_completed_at, row.id), default=None)

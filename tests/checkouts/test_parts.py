@@ -301,3 +301,13 @@ def test_an_order_that_is_paid_in_parts_is_looked_at_no_more(shop: Shop) -> None
     first = pays(shop, "60").checkout_id
     assert pays(shop, "40").status == "paid"
     assert shop.settles(first).next_read_at is None
+
+
+def test_a_payment_in_another_currency_that_a_person_accepts_ends_the_looks_at_the_parts(shop: Shop) -> None:
+    part = pays(shop, "60").checkout_id
+    euro = shop.has_deposit("completed", inputCurrency="EUR", inputAmount=number("40"))
+    assert (shop.settles(euro).status, resolves(shop, euro).status) == ("held", "paid")
+    assert rest(shop) == ("60.00", "0.00", "USD"), "the sums of two currencies are never added"
+    shop.clock.advance(minutes=1)
+    shop.reconciles()
+    assert shop.attempt(part).next_read_at is None
