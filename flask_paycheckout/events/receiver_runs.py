@@ -126,7 +126,8 @@ class ReceiverRuns:
         :param queue: the undelivered events of its order or payout.
         """
         began = time.perf_counter()
-        delivery = self._run_receivers(event, queue)
+        with self.kept([event]):
+            delivery = self._run_receivers(event, queue)
         if delivery is not None and (delivery.delivered or delivery.failed):
             outcome = "delivered" if delivery.delivered else "failed"
             self.parts.observers.record(Observed.DELIVERY, event.name, outcome, time.perf_counter() - began)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from threading import Event
+from typing import Any
 
 import pytest
 
 from flask_paycheckout import order_paid
 from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.receiver_runs import LeaseRenewal
+from flask_paycheckout.signals import BY_NAME
 from tests.conftest import NewDatabase, OpenShop
 from tests.races.crowds import PATIENCE
 
@@ -69,9 +71,11 @@ def test_work_that_hangs_loses_its_lease() -> None:
 
 
 @pytest.mark.on_each_database
+@pytest.mark.parametrize("name", ["order_paid", "checkout_created"], ids=["its own", "one that waited before it"])
 def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
-    open_shop: OpenShop, new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch
+    open_shop: OpenShop, new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    """The event of a payment, or an earlier one of the order that is delivered on the way to it."""
     shop, renewal = open_shop(SQLALCHEMY_DATABASE_URI=new_database("slow")), LeaseRenewal(EVERY)
     object.__setattr__(shop.runtime.receiver_runs, "renewal", lambda: renewal)
     runs: list[str] = []
@@ -86,11 +90,21 @@ def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
             assert renewed.wait(10), "nobody renews the lease"
             assert shop.reconciles().delivered == 0
 
-    with order_paid.connected_to(slow, sender=shop.app):
+    fails_first = iter([RuntimeError("not now")] * (name == "checkout_created"))
+
+    def tell(app: object, **facts: Any) -> None:
+        for failure in fails_first:
+            raise failure
+        slow(app, **facts)
+
+    def ship(app: object, **facts: object) -> None:
+        pass
+
+    with BY_NAME[name].connected_to(tell, sender=shop.app), order_paid.connected_to(ship, sender=shop.app):
         shop.has_paid()
     assert runs == ["o-1"]
-    [event] = shop.events("order_paid")
-    assert (event.attempts, event.delivered_at) == (1, shop.clock.now)
+    [event] = shop.events(name)
+    assert (event.attempts, event.delivered_at) == (1 + (name == "checkout_created"), shop.clock.now)
 
 
 def waits_until_renewed(monkeypatch: pytest.MonkeyPatch, renewed: Event) -> None:
