@@ -154,7 +154,7 @@ class Settlement:
         return deposit
 
     def _note_failure(
-        self, checkout: CheckoutMixin, what: Entry, error: Exception, columns: dict[str, Any], cause: ReadCause
+        self, checkout: CheckoutMixin, what: Entry, error: BaseException, columns: dict[str, Any], cause: ReadCause
     ) -> CheckoutMixin:
         """Store a failure to read the deposit, or to apply the result, and the time of the next try.
 
@@ -203,7 +203,7 @@ class Settlement:
                     self.parts.log.exception("settling payments", text, *ids, extra=fields)
                     noted = self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
                     return Settled(noted, moved, tuple(events), failed=True)
-                except Exception as error:
+                except (Exception, SystemExit) as error:
                     # An error of the database may keep this from being stored, too.
                     with suppress(SQLAlchemyError):
                         self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
@@ -296,7 +296,7 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def _problem(error: Exception) -> str:
+def _problem(error: BaseException) -> str:
     """The text of an error for people, without rows or statements of the database."""
     if isinstance(error, ReceiverFailed):
         return error.problem[:_MAX_PROBLEM]

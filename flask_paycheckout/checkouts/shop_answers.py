@@ -126,8 +126,9 @@ class ShopAnswers:
 
 # The most characters of the shop's error that are stored.
 _MAX_TEXT = 500
-# A database error inside `order_total` may be a fault of the database or of the shop; if it repeats, of the shop.
-_DATABASE_TRIES = 2
+# These inside `order_total` may be a fault of the database, or the end of a worker that took too long (gunicorn's
+# abort), or a fault of the shop; if they repeat, of the shop.
+_MAYBE_ITS_FAULT, _TRIES = (DBAPIError, SystemExit), 2
 
 
 def is_in_parts(total: Total | None) -> bool:
@@ -161,8 +162,8 @@ class OrderTotals:
             raise
         except BaseException as error:
             # Only an open checkout's failures are counted, and only its payment would be held.
-            tries_left = checkout.status in OPEN and checkout.failed_reads < _DATABASE_TRIES
-            if is_passing(error) or (tries_left and isinstance(error, DBAPIError)):
+            tries_left = checkout.status in OPEN and checkout.failed_reads < _TRIES
+            if is_passing(error) or (tries_left and isinstance(error, _MAYBE_ITS_FAULT)):
                 raise
             raise OrderTotalFailed(error) from error
 

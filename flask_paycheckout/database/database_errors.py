@@ -31,7 +31,7 @@ def is_lock_timeout(error: BaseException) -> bool:
 def is_passing(error: BaseException) -> bool:
     """Whether the same call will probably succeed a little later."""
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
-    return lost or is_lost_race(error) or is_lock_timeout(error)
+    return lost or isinstance(error, NoFreeConnection) or is_lost_race(error) or is_lock_timeout(error)
 
 
 def first_line(error: BaseException) -> str:

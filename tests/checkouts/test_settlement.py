@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from flask import Flask
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, TimeoutError as PoolTimeout
 
 from flask_paycheckout import ConfigurationError, Pay, UnknownCheckout, order_paid
 from flask_paycheckout.client import PaymentsError, TransportFailed
@@ -350,6 +350,21 @@ def test_a_payment_is_held_when_order_total_breaks_its_transaction(shop: Shop) -
         assert "no_such_column" in attempt.problem
     settled = shop.settles(checkout_id)
     assert (settled.status, settled.reason) == ("held", "order_total_failed")
+
+
+@pytest.mark.parametrize("error", [PoolTimeout, SystemExit], ids=["no free connection", "gunicorn ends the worker"])
+def test_no_payment_is_held_for_what_the_shop_cannot_help(shop: Shop, error: type[BaseException]) -> None:
+    checkout_id = shop.has_deposit("completed")
+
+    @shop.paycheckout.order_total
+    def interrupted(order_id: str) -> Pay:
+        raise error
+
+    with pytest.raises(error):
+        shop.settles(checkout_id)
+    assert (shop.attempt(checkout_id).status, shop.attempt(checkout_id).deposit_status) == ("created", "completed")
+    shop.paycheckout.order_total(shop.totals.get)
+    assert shop.settles(checkout_id).status == "paid"
 
 
 def test_an_order_total_must_not_commit(shop: Shop) -> None:
