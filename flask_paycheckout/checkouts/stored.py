@@ -48,6 +48,9 @@ class Checkouts(StateTable[CheckoutMixin]):
         for name in values.keys() & {*PAYMENT_COLUMNS} if "payment_paid_amount" in values else ():
             values[name] = case((c.payment_completed_at.is_(None), values[name]), else_=c[name])
         hinted = c.webhooks != parameter(table, "of_webhooks", "webhooks")
+        if "moved_at" in values:
+            # The second move of one read was loaded after a webhook that came during the read.
+            hinted |= c.webhook_due_at > values["moved_at"]
         if "next_read_at" in values:
             planned, wanted = values["next_read_at"], func.coalesce(c.webhook_due_at, c.next_read_at)
             sooner = or_(planned.is_(None), wanted < planned)

@@ -126,8 +126,11 @@ def test_webhooks_of_two_processes_that_read_at_once_both_count(open_shop: OpenS
     assert len(shop.service.reads) == 2
 
 
-def test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down(shop: Shop) -> None:
-    checkout_id = shop.has_deposit("pending")
+@pytest.mark.parametrize(
+    ("says", "status"), [("pending", "pending"), ("failed", "abandoned")], ids=["one move", "two moves"]
+)
+def test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down(shop: Shop, says: str, status: str) -> None:
+    checkout_id = shop.has_deposit(says)
 
     def meanwhile() -> None:
         shop.service.meanwhile = lambda: None
@@ -138,7 +141,7 @@ def test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down(shop: Sh
     shop.runtime.webhooks.receive(checkout_id)
     due = shop.clock() + timedelta(seconds=5)
     attempt = shop.attempt(checkout_id)
-    assert (attempt.status, attempt.webhooks) == ("pending", 2)
+    assert (attempt.status, attempt.webhooks) == (status, 2)
     assert (attempt.next_read_at, attempt.webhook_due_at) == (due, due)
     shop.clock.advance(seconds=5)
     shop.reconciles()
