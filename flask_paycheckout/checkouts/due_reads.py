@@ -111,8 +111,7 @@ class DueReads:
         unread = (c[name].is_not_distinct_from(getattr(seen, name)) for name in ("next_read_at", "last_read_at"))
         mine = c.id == seen.id, c.status == seen.status, *unread
         claiming = update(self._table).where(self.checkouts.unlocked(select(c.id).where(*mine)), *mine)
-        # Set before the answer arrives, so that visits do not pile up reads while the service is slow.
-        values = {"next_read_at": now + self.parts.claim, "last_read_at": now} | self._hint_taken(now)
+        values = {"next_read_at": now + self.parts.claim} | self._hint_taken(now)
         return next(iter(self.checkouts.claimed(claiming.values(values).returning(*c))), None)
 
     def note_webhook(

@@ -92,7 +92,7 @@ class OrderStatuses:
         if best_of(counts) in (Status.PAID, Status.HELD):
             return _status_of(newest, counts)
         now = self.parts.clock()
-        due = [checkout for checkout in newest[:NEWEST] if _due(checkout, now)]
+        due = [checkout for checkout in newest[:NEWEST] if _due(checkout, now, self.parts.claim)]
         reads = [self._read(order_id, checkout, now) for checkout in due]
         if _Read.MADE in reads:
             newest, counts = self._look(order_id)
@@ -133,15 +133,20 @@ class OrderStatuses:
         return _Read.MADE
 
 
-def _due(checkout: CheckoutMixin, now: datetime) -> bool:
+def _due(checkout: CheckoutMixin, now: datetime, claim: timedelta) -> bool:
     """Whether a status page should read this checkout: it is due, or the newest one after its cool-down."""
     if checkout.status not in OPEN:
         return False
-    if checkout.next_read_at is not None and checkout.next_read_at <= now:
+    due = checkout.next_read_at
+    if due is not None and due <= now:
         return True
     if checkout.current_order_id is None or checkout.failed_reads:
         return False
     cooldown = _ABANDONED_COOLDOWN if checkout.status == Status.ABANDONED else _PAGE_COOLDOWN
+    # A read that is under way is planned again for the end of its claim. While the service is slow, visits must not
+    # pile up reads; a read that was only planned so makes a page wait for one cool-down.
+    if due is not None and now - cooldown < due - claim <= now:
+        return False
     return checkout.last_read_at is None or checkout.last_read_at <= now - cooldown
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import httpx
 import pytest
 from sqlalchemy import text
@@ -153,6 +155,28 @@ def test_reads_that_fail_for_minutes_are_told_though_none_is_overdue(shop: Shop)
     shop.clock.advance(minutes=10)
     shop.reconciles()
     assert urgent(shop) == set(), "a read that succeeds takes the alarm back"
+
+
+def test_a_page_that_waits_for_its_read_is_no_answer_and_no_other_page_reads_meanwhile(
+    shop: Shop, open_shop: OpenShop
+) -> None:
+    other = open_shop(SQLALCHEMY_DATABASE_URI=shop.app.config["SQLALCHEMY_DATABASE_URI"])
+    shop.settles(read_well := shop.has_deposit("pending"))
+    shop.changes(read_well, next_read_at=shop.clock.now + timedelta(days=1))
+    shop.service.fails(shop.starts("o-2"))
+    for _ in range(8):
+        shop.clock.advance(minutes=1)
+        shop.reconciles()
+    waits: list[set[str]] = []
+
+    def meanwhile() -> None:
+        shop.clock.advance(seconds=4)
+        waits.append(urgent(other))
+        other.runtime.statuses.of("o-1")
+
+    shop.service.meanwhile = meanwhile
+    shop.runtime.statuses.of("o-1")
+    assert waits == [{"failing-service"}]
 
 
 def fails_to_start(shop: Shop, answer: httpx.Response | None = None) -> None:
