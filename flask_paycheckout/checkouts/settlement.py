@@ -248,8 +248,8 @@ class Settlement:
             columns["moved_at"] = now
         moved_at = columns.get("moved_at", checkout.moved_at)
         due = self._schedule.next_read(checkout.status, checkout.created_at, moved_at, now, reading.method)
-        if due is None and checkout.payment_paid_amount is not None:
-            # Money was seen: it is asked for until it can be applied.
+        if due is None and checkout.payment_paid_amount is not None and reading.status not in reading.closed_statuses:
+            # Money was seen: it is asked for until it can be applied, or the service says that it failed.
             due = now + SELDOM
         elif due is None:
             # Nobody looks again, so that the problem would stand for ever.

@@ -95,6 +95,10 @@ def test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported(
     assert ("is not found now" if then is None else "has the status 'failed' now") in told
     shop.settles(checkout_id, says=then)
     assert runs(shop, "report").output.count("12.50 USD paid") == 1, "it is reported until it is explained"
+    if then is not None:
+        shop.clock.advance(days=8)
+        shop.settles(checkout_id, says=then)
+        assert "12.50 USD paid" not in runs(shop, "report").output, "the service says that it failed"
     assert shop.settles(checkout_id, says="completed").status == "paid", "and may come back"
     with shop.app.app_context():
         lines = [(line.kind, str(line.gross)) for line in shop.paycheckout.books()]
