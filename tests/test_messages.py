@@ -49,7 +49,6 @@ SAID = "--by Ada --why x"
         (f"refund chk-404 {SAID}", 1, "no checkout 'chk-404'"),
         (f"refund chk-2 {SAID}", 1, "nothing can be refunded"),
         ("payouts approve maker-1 --by Ada", 2, "--seen"),
-        ("payouts approve maker-1 --seen 7 --by Ada", 2, "you gave 7, and the stored revision is 0"),
         ("payouts approve maker-404 --seen 0 --by Ada", 1, "no payout 'maker-404' is stored"),
         ("payouts cancel maker-1 --by Ada --why ' '", 2, "'--why': why must not be empty"),
         (f"payouts retry maker-1 {SAID}", 1, "it cannot be tried again, since it waits for approval"),

@@ -160,10 +160,7 @@ def approve(reference: str, seen: int, by: str, why: str | None, over_limit: boo
 
     Exit code 0: approved. 1: not stored, does not wait, or has changed. 2: an argument cannot be used.
     """
-    decisions = _decisions("approve")
-    if seen > (stored := decisions.moves.payouts.require(reference).revision):
-        raise click.BadParameter(f"you gave {seen}, and the stored revision is {stored}", param_hint="--seen")
-    _decide(lambda: decisions.approve(reference, by, why, seen, over_limit=over_limit))
+    _decide(lambda: _decisions("approve").approve(reference, by, why, seen, over_limit=over_limit))
 
 
 @payouts.command(short_help="Cancel a payout of which nothing was sent.")
