@@ -1586,7 +1586,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the owner's pages ask for no ability": (
             "views/test_person.py::test_a_person_does_only_what_it_may[look]",
-            Never("views.owner:_require_permission", "ability"),
+            Never("views.owner:_require_ability", "ability"),
         ),
         "a fault of a form shows the page to a person who may not look": (
             "views/test_person.py::test_who_may_not_look_sees_no_page_and_no_link_for_the_customer_without_refund",

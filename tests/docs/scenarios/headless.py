@@ -78,7 +78,7 @@ def _buys_in_a_browser(page: Page, address: str, sandbox: Sandbox) -> None:
     expect(page.get_by_role("link", name="Pay now")).to_have_attribute("href", str(link))
     sandbox.pick(_checkout_id(link))
     sandbox.advance(minutes=1)
-    expect(told).to_contain_text("You have chosen how to pay.", timeout=20_000)
+    expect(told).to_contain_text("We are waiting for your money.", timeout=20_000)
     expect(page.get_by_role("link", name="Pay now")).to_be_visible()
     sandbox.pay(_checkout_id(link))
     sandbox.advance(minutes=1)
