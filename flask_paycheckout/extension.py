@@ -517,7 +517,8 @@ class PayCheckout:
         """Record whether a payout was sent, as a person found out at the service or on the chain.
 
         :param sent: False sends an unknown payout (again), so look first; a sent or completed one has failed, and its
-            money is back. True completes one that the service reports with another amount, with that amount.
+            money is back. True completes one that the service reports with another amount, with that
+            amount, or with a destination that it writes otherwise.
         :raises UnknownPayout: no such payout is stored.
         :raises TransitionRefused: its state does not allow this.
         :raises RefundTooLarge: it is a refund, and with the amount that the service reports it is too large.

@@ -110,7 +110,8 @@ def payouts_not_followed(look: Look) -> Iterator[Alarm]:
         ),
         RECONCILE,
         "If it runs, look for the reference in the service's dashboard.",
-        f"If the service has paid another amount: flask paycheckout payouts resolve REFERENCE --sent {_BY_WHY}",
+        "If its amount or destination is right though it differs: flask paycheckout payouts resolve REFERENCE --sent"
+        f" {_BY_WHY}",
         note=_in_outage(look),
     )
 

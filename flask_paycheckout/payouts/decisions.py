@@ -32,7 +32,7 @@ _REMEDIES = {
     PayoutEvidence.APPROVED: "Only a waiting payout can be approved.",
     PayoutEvidence.CANCELLED: "Only a payout of which nothing was sent can be cancelled.",
     PayoutEvidence.RETRIED: "Only a failed payout can be tried again.",
-    PayoutEvidence.SEEN_SENT: "Only an unknown payout, and one that the service reports with another amount, was sent.",
+    PayoutEvidence.SEEN_SENT: "Only an unknown payout, and one that the service reports otherwise, was sent.",
     PayoutEvidence.SEEN_UNSENT: "Only an unknown, sent or completed payout can turn out not to have been sent.",
 }
 # The evidence that a person gives, and its meaning for a payout that was sent already.
@@ -86,7 +86,7 @@ class PayoutDecisions:
     def resolve(self, reference: str, sent: bool, by: str, why: str) -> PayoutMixin:
         """Record what a person has found out: that an unknown payout was sent or not, or that a sent one came back.
 
-        One that the service reports with another amount is completed with that amount.
+        One that the service reports with another amount, or another destination, is completed as the service has it.
         """
         by, why = who_and_why(by, why)
         said = PayoutEvidence.SEEN_SENT if yes_or_no("sent", sent) else PayoutEvidence.SEEN_UNSENT
