@@ -26,7 +26,7 @@ class RefundProgress(IntEnum):
     """Each refund has failed, or nobody knows whether it was sent."""
 
     CLAIMABLE = 1
-    """The customer has not said yet where the money goes."""
+    """The customer has not said yet where the money of one of them goes."""
 
     STARTED = 2
     PARTLY = 3
@@ -89,9 +89,10 @@ def _progress(states: Sequence[RefundState]) -> RefundProgress:
     done = [_is_done(state) for state in under_way]
     if not under_way:
         return RefundProgress.FAILED
+    if any(state.status == PayoutStatus.CLAIMABLE for state in under_way):
+        return RefundProgress.CLAIMABLE
     if not any(done):
-        claimable = all(state.status == PayoutStatus.CLAIMABLE for state in under_way)
-        return RefundProgress.CLAIMABLE if claimable else RefundProgress.STARTED
+        return RefundProgress.STARTED
     covered = all(state.payback == REFUNDED for state in under_way)
     return RefundProgress.WHOLLY if all(done) and covered else RefundProgress.PARTLY
 

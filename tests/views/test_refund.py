@@ -311,6 +311,7 @@ def refunds_of(shop: Shop, checkout_id: str, *statuses: str, amount: str | None 
         ((), "2", "Paid, thank you"),
         (("cancelled", "failed"), "2", "The shop is looking at your refund"),
         (("claimable",), None, "The shop will refund you"),
+        (("completed", "claimable"), "2", "The shop will refund you"),
         (("sent",), None, "The shop is refunding you"),
         (("unknown", "waiting"), "2", "The shop is refunding you"),
         (("completed",), "2", "Partly refunded"),
