@@ -61,7 +61,8 @@ class Retries(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if type(self.count) is not int or self.count < 0:
-            raise ValueError(f"retries must be a whole number from 0 on, not {self.count!r}")
+            kind = ValueError if type(self.count) is int else TypeError
+            raise kind(f"retries must be a whole number from 0 on, not {self.count!r}")
 
     def within(self, budget: float) -> Retries:
         """These retries with another time budget.
