@@ -94,6 +94,9 @@ def _post(line: HTTPConnection, parts: SplitResult, headers: dict[str, str], bod
     try:
         line.request("POST", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), body, headers)
         status = line.getresponse().status
+    except TimeoutError:
+        # The socket's own limit came first.
+        expired.set()
     except (HTTPException, UnicodeError) as broken:
         raise ConnectionError(f"no HTTP answer ({type(broken).__name__})") from None
     finally:
