@@ -136,7 +136,7 @@ def post_letter(app: Flask, *, event_id: str, **extra: Any) -> None:
         message.set_content(letter.text)
     with smtplib.SMTP(app.config["MAIL_SERVER"], app.config["MAIL_PORT"], timeout=app.config["MAIL_TIMEOUT"]) as server:
         if app.config["MAIL_USERNAME"]:
-            # Without this context any certificate would do, and the password be sent to whoever shows one.
+            # Without this context no certificate is verified, and the password could go to another server.
             server.starttls(context=ssl.create_default_context())
             server.login(app.config["MAIL_USERNAME"], app.config["MAIL_PASSWORD"])
         server.send_message(message)

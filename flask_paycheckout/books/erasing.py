@@ -147,7 +147,7 @@ class Erasing:
                 permit.ask(lambda client: client.call("DELETE", "/v1/recipient", query={"id": recipient_id}))
 
     def _recipients_of(self, payout: PayoutMixin) -> Sequence[str]:
-        """The ids of the recipients at the service that were made through the payout's link, also without an answer."""
+        """The ids of the recipients that were made through the payout's link, even if the service's answer was lost."""
         last = self.calls.known_destination(payout) if payout.is_claimed else None
         named = last.recipient_id if isinstance(last, ToRecipient) else None
         with self.service.permit(RECIPIENT, payout.account) as permit:

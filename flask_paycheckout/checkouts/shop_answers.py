@@ -126,8 +126,8 @@ class ShopAnswers:
 
 # The most characters of the shop's error that are stored.
 _MAX_TEXT = 500
-# These inside `order_total` may be a fault of the database, or the end of a worker that took too long (gunicorn's
-# abort), or a fault of the shop; if they repeat, of the shop.
+# These errors of `order_total` may come from the database, from gunicorn, which ends a worker that takes too long, or
+# from a fault of the shop. If they repeat, they count as a fault of the shop.
 _MAYBE_ITS_FAULT, _TRIES = (DBAPIError, SystemExit), 2
 
 

@@ -241,7 +241,7 @@ class Caller(Generic[W]):
         raise failure.with_traceback(None)
 
     async def _response_to(self, request: httpx.Request, call: Call) -> tuple[httpx.Response, str | None]:
-        """The response with its whole body; or without any, and why it was refused.
+        """The response with its whole body and None; or the head of a refused response and the reason.
 
         :raises TransportFailed: none came.
         """

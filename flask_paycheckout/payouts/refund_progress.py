@@ -26,7 +26,7 @@ class RefundProgress(IntEnum):
     """Each refund has failed, or nobody knows whether it was sent."""
 
     CLAIMABLE = 1
-    """The customer has not said yet where the money of one of them goes."""
+    """The customer has not said yet where the money of at least one refund goes."""
 
     STARTED = 2
     PARTLY = 3

@@ -281,7 +281,7 @@ def test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone(
 
 @pytest.mark.parametrize("way", ["settle", "reconcile", "page", "webhook"])
 def test_a_read_proves_nothing_about_the_time_until_it_is_applied(shop: Shop, way: str) -> None:
-    """While the answer waits for its turn, the customer may pick a method, and the page ends."""
+    """The customer may pick a method, and the page may end, before the answer is applied."""
     checkout_id = shop.starts()
     shop.clock.advance(minutes=14)
     shop.settles(checkout_id)
