@@ -91,7 +91,7 @@ class Payouts(StateTable[PayoutMixin]):
     key = "reference"
     unknown = UnknownPayout
     # Each claim counts as a change, so that a process which lost its claim changes nothing.
-    unmoved = parameters = ("id", "status", "changes")
+    unmoved = ("id", "status", "changes")
 
     @property
     def model(self) -> type[PayoutMixin]:
