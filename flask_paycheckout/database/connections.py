@@ -18,7 +18,10 @@ from sqlalchemy.engine import ExceptionContext
 
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import Clock, as_utc, utc_now
-from flask_paycheckout.database.database_errors import is_read_only
+from flask_paycheckout.database.database_errors import READ_ONLY, trouble_of
+
+# States of a transaction, as libpq numbers them: none is open, or a statement failed in it.
+IDLE, IN_ERROR = 0, 3
 
 
 def autocommit(engine: Engine) -> Engine:
@@ -37,8 +40,12 @@ def commits_each_statement(connection: Connection) -> bool:
         # SQLite's driver begins with the first write, unless it leaves that to the shop's own BEGIN.
         begins = driver.isolation_level is not None and getattr(driver, "autocommit", False) is not True
         return not (begins or driver.in_transaction)
-    # As libpq numbers it: no transaction is open.
-    return getattr(getattr(driver, "info", None), "transaction_status", None) == 0
+    return transaction_status(driver) == IDLE
+
+
+def transaction_status(driver: Any) -> int | None:
+    """The state of the transaction in the database, as psycopg and psycopg2 tell it; None for other drivers."""
+    return getattr(getattr(driver, "info", None), "transaction_status", None)
 
 
 _LONGEST = 10.0
@@ -119,7 +126,7 @@ def replace_read_only_connections(engine: Engine) -> None:
 
 def _on_error(context: ExceptionContext) -> None:
     error = context.sqlalchemy_exception
-    if error is not None and is_read_only(error):
+    if error is not None and trouble_of(error) is READ_ONLY:
         context.is_disconnect = True
 
 

@@ -1572,7 +1572,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "connections to a read-only server are kept": (
             "databases/test_read_only.py",
-            Never("database.connections:_on_error", "is_read_only"),
+            Never("database.connections:_on_error", "READ_ONLY"),
         ),
     },
     "Staff and customers move money only as their duties allow.": {
