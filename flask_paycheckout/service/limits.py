@@ -6,18 +6,14 @@ and `SingleFlight` keep calls about one deposit or order apart, `AccountLimits` 
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Condition, Event, get_ident
-from typing import TypeVar
 
 from flask_paycheckout.client.per_process import Guarded, PerProcess
-
-T = TypeVar("T")
 
 # The most accounts, orders or deposits that a limit remembers.
 _MOST_KEPT = 10_000
@@ -66,7 +62,7 @@ class Breaker:
     """
 
     probe_lasts: float
-    now: Callable[[], float] = time.monotonic
+    now: Callable[[], float]
     _state: Guarded[dict[tuple[str, str], _Circuit]] = field(default_factory=lambda: Guarded(dict), init=False)
 
     def admit(self, key: tuple[str, str]) -> Admission | None:
@@ -165,7 +161,7 @@ class ConcurrencyLimit:
     slow_after: float
     several_accounts: Callable[[], bool]
     seldom: Collection[str]
-    now: Callable[[], float] = time.monotonic
+    now: Callable[[], float]
     _here: PerProcess[tuple[Condition, list[Slot]]] = field(
         default_factory=lambda: PerProcess(lambda: (Condition(), [])), init=False
     )
@@ -413,14 +409,14 @@ class AccountLimits:
         self._under_way[account] -= 1
         self._late[account] += 1
 
-    def over(self, account: str, *, late: bool = False) -> None:
+    def over(self, account: str, *, late: bool) -> None:
         """Count a read as over.
 
         :param late: whether it was counted as late.
         """
         (self._late if late else self._under_way)[account] -= 1
 
-    def tell(self, account: str, *, answered: bool, late: bool = False) -> None:
+    def tell(self, account: str, *, answered: bool, late: bool) -> None:
         """Record whether a read got a reliable answer; that there is no such deposit is one too.
 
         :param late: whether it was counted as late: a few more failures like it would hold up the round.
