@@ -27,10 +27,7 @@ def setting(
     secret: bool = False,
 ) -> Any:
     """A field of `Settings`, with the function that checks its key and value and returns what the code uses."""
-    metadata = {"check": check, "secret": secret}
-    if factory is not MISSING:
-        return field(default_factory=factory, metadata=metadata)
-    return field(default=default, repr=not secret, metadata=metadata)
+    return field(default=default, default_factory=factory, repr=not secret, metadata={"check": check})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +224,7 @@ def _checked(config: Mapping[str, Any], relaxed: bool) -> Settings:
         if value is not None and value != "":
             values[name] = _check(name, key, value)
     if "base_url" not in values:
-        raise fault_of("BASE_URL", "is not set", f"Set the service's address, or {_SANDBOX_HINT}.")
+        raise fault_of("PAYCHECKOUT_BASE_URL", "is not set", f"Set the service's address, or {_SANDBOX_HINT}.")
     settings = Settings(**values)
     _require_credentials(settings)
     _require_real_service(settings, relaxed)
@@ -238,21 +235,25 @@ def _checked(config: Mapping[str, Any], relaxed: bool) -> Settings:
 def _require_credentials(settings: Settings) -> None:
     for name in ("client_id", "client_secret"):
         if settings.signer is None and getattr(settings, name) is None:
-            raise fault_of(name.upper(), "is not set", f"Copy it from the service's dashboard, or {_SANDBOX_HINT}.")
+            raise fault_of(
+                PREFIX + name.upper(), "is not set", f"Copy it from the service's dashboard, or {_SANDBOX_HINT}."
+            )
 
 
 def _require_real_service(settings: Settings, relaxed: bool) -> None:
     host = urlsplit(settings.base_url).hostname or ""
     if reaches_this_machine(host) and not (relaxed or settings.allow_sandbox):
         raise fault_of(
-            "BASE_URL",
+            "PAYCHECKOUT_BASE_URL",
             "is an address of this machine, but the app runs neither in debug nor in testing",
             "Set the real service's address. For a sandbox run the app in debug (FLASK_DEBUG=1), or set"
             " PAYCHECKOUT_ALLOW_SANDBOX = True for a demo.",
         )
     if not (is_loopback(host) or relaxed) and not settings.base_url.startswith("https://"):
         raise fault_of(
-            "BASE_URL", "is not https", "Use the service's https address; plain http is for this machine only."
+            "PAYCHECKOUT_BASE_URL",
+            "is not https",
+            "Use the service's https address; plain http is for this machine only.",
         )
 
 
@@ -260,7 +261,7 @@ def _require_public_address(settings: Settings, config: Mapping[str, Any], relax
     if relaxed or settings.public_url or config.get("SERVER_NAME") or config.get("TRUSTED_HOSTS"):
         return
     raise fault_of(
-        "PUBLIC_URL",
+        "PAYCHECKOUT_PUBLIC_URL",
         "is not set",
         "Set the shop's own address, such as 'https://shop.example' (or Flask's SERVER_NAME or TRUSTED_HOSTS),"
         " so that no Host header can decide where links lead.",
@@ -280,8 +281,9 @@ def check_account(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(name: str, key: str, value: Any) -> Any:
-    metadata = _FIELDS[name].metadata
-    return metadata["check"](key, concealed(value) if metadata["secret"] else value)
+    declared = _FIELDS[name]
+    # What `repr` does not show is a secret.
+    return declared.metadata["check"](key, value if declared.repr else concealed(value))
 
 
 _FIELDS = {one.name: one for one in fields(Settings)}

@@ -39,9 +39,8 @@ PENDING_FOR = timedelta(hours=24)
 _SHORTEST_TOKEN = 16
 
 
-def fault_of(name: str, fault: str, remedy: str) -> ConfigurationError:
+def fault_of(key: str, fault: str, remedy: str) -> ConfigurationError:
     """The error for a setting: its key, its fault and the remedy."""
-    key = PREFIX + name if name.isupper() and not name.startswith(PREFIX) else name
     return ConfigurationError(f"{key} {fault}. {remedy}")
 
 
@@ -306,12 +305,10 @@ def check_seal_key(key: str, value: object) -> str:
 
 
 def check_switch(key: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if str(value).lower() not in words:
+    word = str(value).lower()
+    if word not in ("1", "true", "yes", "on", "0", "false", "no", "off"):
         raise fault_of(key, "is neither true nor false", "Write True or False.")
-    return words[str(value).lower()]
+    return word in ("1", "true", "yes", "on")
 
 
 def check_signer(key: str, value: object) -> object:
