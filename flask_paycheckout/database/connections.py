@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event, func, select
@@ -141,16 +141,15 @@ class DatabaseClock:
     def __init__(self, engine: Callable[[], Engine], clock: Clock | None) -> None:
         self._engine = engine
         self._clock = clock
-        self._made = None if clock is None else (clock(), utc_now())
-        self._base: datetime | None = None
+        self._ahead_of_machine = (clock or utc_now)() - utc_now()
+        self._behind_database: timedelta | None = None
 
     def __call__(self) -> datetime:
-        if self._clock is None or self._made is None:
+        if self._clock is None:
             return self._read()
-        by_clock, by_machine = self._made
-        if self._base is None:
-            self._base = self._read() - (utc_now() - by_machine)
-        return self._base + (self._clock() - by_clock)
+        if self._behind_database is None:
+            self._behind_database = self._read() - utc_now() - self._ahead_of_machine
+        return self._clock() + self._behind_database
 
     def _read(self) -> datetime:
         with autocommit(self._engine()).connect() as connection:
