@@ -68,6 +68,17 @@ PAYMENT_BODY = (
 )
 
 
+# What a call that may move money can be looked up by, and how.
+HOW = {
+    "deposits.sandbox_update": ("chk_1", "look it up"),
+    "fiat_disbursements.create": ("ref-1", r"fiat_disbursements.find\(references\)"),
+    "fiat_disbursements.create_v1": ("ref-1", r"fiat_disbursements.find\(references\)"),
+    "fiat_disbursements.sandbox_update": ("d1", "fiat_disbursements.get"),
+    "crypto_disbursements.create": ("ref-1", "dashboard"),
+    "payments.create": (None, r"payments.iterate\(sort='-createdAt'\)"),
+}
+
+
 @dataclass(frozen=True)
 class Call:
     """One way to use one method."""
@@ -78,8 +89,11 @@ class Call:
     answer: bytes | httpx.Response
     body: bytes = b""
     access: str = "signed"
-    moves_money: bool = False
     warns: str = ""
+
+    @property
+    def moves_money(self) -> bool:
+        return self.method in HOW
 
     @property
     def repeated(self) -> bool:
@@ -135,7 +149,6 @@ CALLS = [
         "PATCH /v1/deposit/chk_1",
         success(DEPOSIT),
         b'{"status":"completed"}',
-        moves_money=True,
     ),
     Call(
         "fiat_disbursements.list",
@@ -172,7 +185,6 @@ CALLS = [
         b'{"currency":"USD","disburseData":[{"recipientId":"r1","amount":10.50,"reference":"ref-1","note":"n"},'
         b'{"recipient":{"email":"b@c.d","name":"Bo","bank":{"bankName":"First","accountName":"Bo",'
         b'"bankCode":"first_bank","accountNumber":"canary-12"}},"amount":7}]}',
-        moves_money=True,
         access="bearer",
     ),
     Call(
@@ -183,7 +195,6 @@ CALLS = [
         "POST /v1/disbursement/fiat",
         success(samples.record("POST /v1/disbursement/fiat")),
         b'{"disburseData":[{"currency":"KWD","recipientId":"r1","amount":1.500,"reference":"ref-1","note":"n"}]}',
-        moves_money=True,
         warns="use client.fiat_disbursements.create",
         access="bearer",
     ),
@@ -206,7 +217,6 @@ CALLS = [
         "PATCH /v1/disbursement/d1",
         b'{"statusCode":200,"message":"ok"}',
         b'{"status":"completed"}',
-        moves_money=True,
         access="bearer",
     ),
     Call(
@@ -219,7 +229,6 @@ CALLS = [
         success(samples.record("POST /v1/disbursement/crypto")),
         b'{"token":"usdc-polygon","receivers":[{"amount":0.000000000000000001,"receiverWalletAddress":"0xr",'
         b'"reference":"ref-1","note":"n"}]}',
-        moves_money=True,
         access="bearer",
     ),
     Call(
@@ -313,7 +322,6 @@ CALLS = [
         "POST /v2/payment",
         success(samples.PAYMENT, 201),
         b"{" + PAYMENT_BODY + b',"reason":"salary","description":"may","usNetwork":"ach"}',
-        moves_money=True,
         warns="use client.fiat_disbursements.create",
     ),
     Call(
@@ -431,16 +439,6 @@ def test_a_lost_answer(call: Call) -> None:
             call.on(Shop(script))
         assert type(caught.value) is (OutcomeUnknown if call.moves_money else TransportFailed), name
         assert len(script.requests) == (3 if call.repeated else 1), name
-
-
-HOW = {
-    "deposits.sandbox_update": ("chk_1", "look it up"),
-    "fiat_disbursements.create": ("ref-1", r"fiat_disbursements.find\(references\)"),
-    "fiat_disbursements.create_v1": ("ref-1", r"fiat_disbursements.find\(references\)"),
-    "fiat_disbursements.sandbox_update": ("d1", "fiat_disbursements.get"),
-    "crypto_disbursements.create": ("ref-1", "dashboard"),
-    "payments.create": (None, r"payments.iterate\(sort='-createdAt'\)"),
-}
 
 
 @every(MONEY)
