@@ -73,14 +73,6 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
-    def path_for(self, requested_id: str | None) -> str:
-        """The path with the id quoted as exactly one segment.
-
-        :raises TypeError: the id is not a string.
-        :raises ValueError: it cannot be a path segment.
-        """
-        return self.path if requested_id is None else self.path.replace("{id}", segment(requested_id))
-
 
 def segment(value: str) -> str:
     """An id as exactly one path segment, whatever it holds.
