@@ -74,13 +74,6 @@ class Service:
         most, seldom = settings.web_calls or MOST_WEB_CALLS, (RECIPIENT, PROOF, ESTIMATE)
         self.slots = ConcurrencyLimit(most, self.slow_after, self.parts.several_accounts, seldom, elapsed)
 
-    def client_id_of(self, account: str) -> str | None:
-        """The client id with which calls of an account are signed now.
-
-        :raises AccountUnavailable: the shop gives no keys for the account.
-        """
-        return self.accounts.client_of(account, CREATE).client_id
-
     @contextmanager
     def permit(self, operation: str, account: str = "") -> Iterator[Permit]:
         """Take permission for one call, before anything is written to the database for it.

@@ -70,7 +70,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "checkouts/test_client_ids.py::test_a_page_of_another_client_id_is_not_used_again",
             Swap(
                 "checkouts.start:Starter._usable",
-                "current.client_id != self.service.client_id_of(asked.account)",
+                "current.client_id != self.service.accounts.client_of(asked.account, CREATE).client_id",
                 "False",
             ),
         ),
