@@ -40,7 +40,7 @@ class ShopSessions:
         with self.own() as session:
             return self.database.engine(self._engine_of(session))
 
-    def refuse_uncommitted(self, call: str, *, only_if_blocking: bool = False) -> None:
+    def refuse_uncommitted(self, call: str, *, only_if_blocking: bool) -> None:
         """Raise when the shop's session holds changes that are not committed.
 
         :param only_if_blocking: raise only when they would block our own write, or be committed by it: SQLite has one

@@ -87,10 +87,6 @@ class StateTable(ABC, Generic[Subject]):
         """Make the object of a row, every column by its name."""
         return self.models.of_row(self.model, row)
 
-    def row_of(self, subject: Subject) -> dict[str, Any]:
-        """The values of an object by column."""
-        return self.models.row_of(subject)
-
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
         """The new values of columns, of which each has a parameter `new_...`."""
         return {name: parameter(self.table, f"new_{name}", name) for name in columns}
@@ -162,7 +158,7 @@ class StateTable(ABC, Generic[Subject]):
         :param cleared: columns that become NULL, whatever is planned for them.
         :returns: the whole row; None when it has changed meanwhile.
         """
-        before = self.row_of(subject)
+        before = self.models.row_of(subject)
         given = {f"of_{name}": value for name, value in before.items()} | {"entry": entry}
         given |= {f"new_{name}": value for name, value in values.items()}
         statement = self._change(frozenset(values), entry is not None, always, cleared)
