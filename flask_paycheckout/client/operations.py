@@ -12,14 +12,13 @@ from urllib.parse import quote
 import msgspec
 
 from flask_paycheckout.client.bodies import text
-from flask_paycheckout.client.records import Record
+from flask_paycheckout.client.records import R
 
 MEBIBYTE = 1024 * 1024
 
 _MAX_ID = 500
 
 M = TypeVar("M")
-R = TypeVar("R", bound=Record)
 
 PaymentsPath = Literal["/v2/payments", "/v2/payment"]
 RecipientDelete = Literal["path", "query"]
