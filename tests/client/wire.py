@@ -9,6 +9,7 @@ import socketserver
 import ssl
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -21,6 +22,8 @@ BASE_URL = "https://api.example.com"
 CLIENT_ID = "shop-1"
 CLIENT_SECRET = "canary-secret-5f1d"
 ACCESS_TOKEN = "canary-token-77aa"
+# Self-signed, with its key; good for these tests only.
+CERTIFICATE = Path(__file__).with_name("localhost.pem")
 
 Handler = Callable[[httpx.Request], httpx.Response]
 Answer = Callable[[socket.socket, bytes, "RawServer"], None]
@@ -158,9 +161,11 @@ class RawServer(socketserver.ThreadingTCPServer):
     :ivar requests: the number of the connection with the raw request, in order of arrival.
     """
 
-    def __init__(self, answer: Answer, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, answer: Answer, *, secure: bool = False) -> None:
         super().__init__(("127.0.0.1", 0), socketserver.BaseRequestHandler)
-        self.answer, self.tls = answer, tls
+        self.answer, self.tls = answer, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if secure else None
+        if self.tls:
+            self.tls.load_cert_chain(CERTIFICATE)
         self.requests: list[tuple[int, bytes]] = []
         self.closing = threading.Event()
         self.opened: list[socket.socket] = []

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import ssl
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -22,8 +21,7 @@ from flask_paycheckout.client import OutcomeUnknown, TransportFailed
 from flask_paycheckout.client.retries import Retries
 from flask_paycheckout.rounds.reconcile import ReconcileReport
 from tests.client.conftest import Serve, long_kept, serve
-from tests.client.test_tls import CERTIFICATE
-from tests.client.wire import Answer, RawServer, client_of, drips, hangs_up_after, http, says
+from tests.client.wire import CERTIFICATE, Answer, RawServer, client_of, drips, hangs_up_after, http, says
 from tests.conftest import OpenShop
 from tests.hostile.answers import (
     AT_ONCE,
@@ -153,16 +151,11 @@ def test_nothing_in_the_environment_is_listened_to(
     assert proxy.connections == 0
 
 
-def test_no_certificate_of_the_environment_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_certificate_of_the_environment_is_trusted(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("SSL_CERT_FILE", CERTIFICATE), ("SSL_CERT_DIR", CERTIFICATE.parent)):
         monkeypatch.setenv(name, str(value))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATE)
-    with (
-        contextlib.closing(RawServer(says(WHOLE), context)) as server,
-        client_of(server) as client,
-        pytest.raises(TransportFailed, match="CERTIFICATE_VERIFY_FAILED"),
-    ):
+    server = serve(says(WHOLE), secure=True)
+    with client_of(server) as client, pytest.raises(TransportFailed, match="CERTIFICATE_VERIFY_FAILED"):
         client.deposits.get(CHECKOUT)
     assert server.requests == []
 
