@@ -146,10 +146,7 @@ def _after_flush(session: Session, context: object) -> None:
 
 @event.listens_for(Session, "do_orm_execute")
 def _on_execute(state: ORMExecuteState) -> None:
-    if state.is_insert or state.is_update or state.is_delete or _is_written_out(state.statement):
+    # A `text()` statement is known by its first word.
+    is_written_out = getattr(state.statement, "text", "").lstrip()[:6].upper() in _WRITES
+    if state.is_insert or state.is_update or state.is_delete or is_written_out:
         state.session.info.setdefault(WROTE, "an executed statement")
-
-
-def _is_written_out(statement: Any) -> bool:
-    """Whether a `text()` statement begins with the keyword of a write."""
-    return getattr(statement, "text", "").lstrip()[:6].upper() in _WRITES
