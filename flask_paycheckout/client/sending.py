@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from flask_paycheckout.client.bodies import text
 from flask_paycheckout.client.errors import OutcomeUnknown, PaymentsError, TransportFailed, Unauthorized
 from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in
 from flask_paycheckout.client.operations import Access, Operation, segment
@@ -137,9 +138,7 @@ def checked_base_url(base_url: str) -> str:
     :raises TypeError: it is no string.
     :raises ValueError: it cannot be used; the text names the fault and never quotes the URL, which may hold a password.
     """
-    if not isinstance(base_url, str):
-        raise TypeError(f"base_url must be a string, not {type(base_url).__name__}")
-    fault = _fault_of(base_url)
+    fault = _fault_of(text("base_url", base_url))
     if fault:
         raise ValueError(f"base_url {fault}; it should look like https://api.example.com")
     return base_url.rstrip("/")
