@@ -49,7 +49,6 @@ class NotAsked(TransportFailed):
 
     def __init__(self, operation: str, message: str | None, retry_after: float | None = None) -> None:
         super().__init__(operation, message, retry_after, request_sent=False)
-        self.args = (operation, self.message, retry_after)
 
 
 def is_answer(error: BaseException | None) -> bool:
