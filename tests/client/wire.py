@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import socket
 import socketserver
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from hypothesis import settings
 
-from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.client import AsyncPaymentsClient, PaymentsClient
+from flask_paycheckout.client.resource import Resource
 from flask_paycheckout.client.retries import Pace, Retries
 
 BASE_URL = "https://api.example.com"
@@ -70,6 +73,32 @@ def client_of(server: RawServer | str, **options: Any) -> PaymentsClient:
     """A client of a server, or of an address; it repeats nothing unless told to."""
     given: dict[str, Any] = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "timeout": 60.0, "retries": 0}
     return PaymentsClient(server if isinstance(server, str) else server.base_url, **given | options)
+
+
+class Waited:
+    """A part of an `AsyncPaymentsClient`, whose calls wait for their results."""
+
+    def __init__(self, part: Any, runner: asyncio.Runner) -> None:
+        self._part, self._runner = part, runner
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._part, name)
+        if isinstance(found, Resource):
+            return Waited(found, self._runner)
+        return lambda *arguments, **named: self._runner.run(found(*arguments, **named))
+
+
+@contextlib.contextmanager
+def awaited_client_of(server: RawServer, **options: Any) -> Iterator[Any]:
+    """The same as `client_of` with the client for `asyncio`, so that one test serves both."""
+    given: dict[str, Any] = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "retries": 0}
+    with asyncio.Runner() as runner:
+        client = Waited(AsyncPaymentsClient(server.base_url, **given | options), runner)
+        yield client
+        client.close()
+
+
+of_either_client = pytest.mark.parametrize("client_of", [client_of, awaited_client_of], ids=["blocking", "awaited"])
 
 
 # A server's ways to treat the connection after a request.

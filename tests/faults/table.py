@@ -828,7 +828,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Never("client.transport:Body.add", "max_bytes"),
         ),
         "each read has a deadline of its own": (
-            f"{_ANSWERS}::test_a_dripping_answer_ends_with_the_budget[one-header]",
+            f"{_ANSWERS}::test_a_dripping_answer_ends_with_the_budget[blocking-one-header]",
             Swap(
                 "client.connections:_Pools.handle_request",
                 "(limits, False)",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,17 @@ from flask_paycheckout.client import OutcomeUnknown, TransportFailed
 from flask_paycheckout.client.retries import Retries
 from flask_paycheckout.rounds.reconcile import ReconcileReport
 from tests.client.conftest import Serve, long_kept, serve
-from tests.client.wire import CERTIFICATE, Answer, RawServer, client_of, drips, hangs_up_after, http, says
+from tests.client.wire import (
+    CERTIFICATE,
+    Answer,
+    RawServer,
+    client_of,
+    drips,
+    hangs_up_after,
+    http,
+    of_either_client,
+    says,
+)
 from tests.conftest import OpenShop
 from tests.hostile.answers import (
     AT_ONCE,
@@ -86,7 +97,8 @@ def test_a_fault_is_a_typed_error_at_once(serve: Serve, answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("answer", DRIPPING.values(), ids=DRIPPING)
-def test_a_dripping_answer_ends_with_the_budget(serve: Serve, answer: Answer) -> None:
+@of_either_client
+def test_a_dripping_answer_ends_with_the_budget(serve: Serve, client_of: Any, answer: Answer) -> None:
     with client_of(serve(answer), timeout=BUDGET) as client, in_time(BUDGET), pytest.raises(TransportFailed):
         client.deposits.get(CHECKOUT)
 
@@ -116,7 +128,8 @@ def test_a_connection_may_break_at_every_byte(serve: Serve) -> None:
     assert server.connections == len(WHOLE)
 
 
-def test_what_follows_an_answer_is_never_the_answer_to_the_next_call(serve: Serve) -> None:
+@of_either_client
+def test_what_follows_an_answer_is_never_the_answer_to_the_next_call(serve: Serve, client_of: Any) -> None:
     forged = http(BODY.replace(b'"chk-1"', b'"forged"'))
     server = serve(says(WHOLE + forged))
     with client_of(server) as client:
