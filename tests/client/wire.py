@@ -71,8 +71,13 @@ def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
 
 def client_of(server: RawServer | str, **options: Any) -> PaymentsClient:
     """A client of a server, or of an address; it repeats nothing unless told to."""
-    given: dict[str, Any] = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "timeout": 60.0, "retries": 0}
-    return PaymentsClient(server if isinstance(server, str) else server.base_url, **given | options)
+    return PaymentsClient(**_given(server, options))
+
+
+def _given(server: RawServer | str, options: dict[str, Any]) -> dict[str, Any]:
+    address = server if isinstance(server, str) else server.base_url
+    keys = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET}
+    return {"base_url": address, **keys, "timeout": 60.0, "retries": 0} | options
 
 
 class Waited:
@@ -89,11 +94,10 @@ class Waited:
 
 
 @contextlib.contextmanager
-def awaited_client_of(server: RawServer, **options: Any) -> Iterator[Any]:
-    """The same as `client_of` with the client for `asyncio`, so that one test serves both."""
-    given: dict[str, Any] = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "retries": 0}
+def awaited_client_of(server: RawServer | str, **options: Any) -> Iterator[Any]:
+    """A client for `asyncio` that is used like the one of `client_of`, so that one test serves both."""
     with asyncio.Runner() as runner:
-        client = Waited(AsyncPaymentsClient(server.base_url, **given | options), runner)
+        client = Waited(AsyncPaymentsClient(**_given(server, options)), runner)
         yield client
         client.close()
 
