@@ -176,14 +176,8 @@ class Shop(PaymentsClient):
     def __init__(
         self, handler: Handler, *, watch: Watch | None = None, count: int = 2, budget: float = 15.0, **options: Any
     ) -> None:
-        given: dict[str, Any] = {
-            "base_url": BASE_URL,
-            "client_id": CLIENT_ID,
-            "client_secret": CLIENT_SECRET,
-            "access_token": ACCESS_TOKEN,
-            "transport": httpx.MockTransport(handler),
-        }
-        super().__init__(**given | options)
+        given = {"access_token": ACCESS_TOKEN, "transport": httpx.MockTransport(handler)}
+        super().__init__(**_given(BASE_URL, given | options))
         self.watch = watch or Watch()
         self._caller.retries = Retries(count, budget, self.watch.pace)
 
