@@ -282,14 +282,8 @@ class SingleFlight:
         """The call that ended last; while it is the same one, none of this process has ended."""
 
     @contextmanager
-    def of(self, what: str) -> Iterator[bool]:
-        """Yield whether the caller may make this call; if so, no other thread may until the `with` block ends."""
-        with self.join(what) as (_, mine):
-            yield mine
-
-    @contextmanager
     def join(self, what: str) -> Iterator[tuple[OngoingCall, bool]]:
-        """Yield the call under way about `what`, and whether it is the caller's to make.
+        """Yield the call under way about `what`, and whether it is the caller's to make, and nobody else's meanwhile.
 
         The caller's own call ends with the `with` block; an error that leaves the block is kept for those who wait.
         """
