@@ -65,12 +65,12 @@ class Settings:
     web_timeout: float = setting(checks.check_timeout, 5.0)
     """The most seconds that all calls of one web request may take together; TIMEOUT limits each call as well."""
 
-    web_calls: int | None = setting(
-        checks.whole(1000, "Write the most requests of a process that may wait for the service, such as 4."), None
+    web_calls: int = setting(
+        checks.whole(1000, "Write the most requests of a process that may wait for the service, such as 4."), 1000
     )
-    """The most web requests of a process that may wait for the service at once.
+    """The most web requests of a process that may wait for the service at once; fewer while it is slow.
 
-    By default half of gunicorn's `--threads` (from its command line or GUNICORN_CMD_ARGS), or 2 when that is unknown.
+    The default is more than any server has threads, so that slow calls alone are limited.
     """
 
     checkout_origins: tuple[str, ...] = setting(checks.check_origins, ())

@@ -113,9 +113,6 @@ class Breaker:
 
 # Web requests that wait
 
-MOST_WEB_CALLS = 1000
-"""The default of `PAYCHECKOUT_WEB_CALLS`: more than any server has threads, so that slow calls alone are limited."""
-
 # The web requests that may wait for one operation of accounts whose calls of it are slow, however many these are.
 _WHILE_SLOW = 2
 # Seconds after which calls are not quick: a request with time to lose does not wait for a slot then.
