@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flask_paycheckout.client.connections import CONNECTED
 from flask_paycheckout.client.transport import LIMITS, Body, NoCookies, httpx, pool_limits
-from flask_paycheckout.client.waiting import R
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
 
     from flask_paycheckout.client.retries import Pace
+
+R = TypeVar("R")
 
 # A moment more than httpx has for connecting, so that a connection that was never made is told as such.
 _GRACE = 0.05
