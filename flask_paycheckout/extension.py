@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.requests import RequestMixin
+from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.clock import Clock
@@ -124,7 +125,7 @@ class PayCheckout:
         app.extensions[KEY] = Runtime(parts, _queue_of(app))
         add_routes(app, settings)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button
-        self._add_commands(app)
+        app.cli.add_command(paycheckout)
         note_new_app()
 
     # Functions that the shop registers
@@ -655,11 +656,6 @@ class PayCheckout:
             "paycheckout.Checkout, paycheckout.Event and paycheckout.Payout are made by init_app(app, db)."
             " Call it first; with several databases, use them inside an application context."
         )
-
-    def _add_commands(self, app: Flask) -> None:
-        from flask_paycheckout.cli import paycheckout
-
-        app.cli.add_command(paycheckout)
 
 
 def _is_count(limit: object) -> bool:

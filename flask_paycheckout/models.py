@@ -32,8 +32,7 @@ def make_models(database: ShopDatabase) -> Models:
         mapped(database, RequestMixin, "PayCheckoutRequest", bind_key),
         day_table(table_of(checkout)),
     )
-    # Now, so that migrations and `create_all` include the tables to which no class is mapped.
-    database.metadatas[None].info[__name__], _ = models, models.tables
+    database.metadatas[None].info[__name__] = models
     return models
 
 

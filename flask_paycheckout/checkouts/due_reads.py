@@ -59,7 +59,7 @@ class DueReads:
             if row is None:
                 return None
             if moves_money:
-                before = self.checkouts.row_of(checkout)
+                before = self.checkouts.models.row_of(checkout)
                 self.book(connection, before, row, values["last_read_at"])
             return self.checkouts.made(row)
         return None

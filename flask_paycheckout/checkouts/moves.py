@@ -239,7 +239,7 @@ class Moves:
         row = self.checkouts.change(connection, checkout, values, move.entry, always=True, cleared=cleared)
         if row is None:
             return None
-        self.book(connection, self.checkouts.row_of(checkout), row, now)
+        self.book(connection, self.checkouts.models.row_of(checkout), row, now)
         if pays and move.rest is not None:
             self.checkouts.look_at_parts(connection, order_id, None)
         # Only `payment_held` passes the reason as a keyword; other receivers find it on the checkout.
@@ -248,7 +248,7 @@ class Moves:
 
         def tell(status: Status, reason: str | None, **more: Any) -> None:
             # Each from what the receivers of the one before have left.
-            after = self.checkouts.row_of(cast("CheckoutMixin", events[-1].subject)) if events else row
+            after = self.checkouts.models.row_of(cast("CheckoutMixin", events[-1].subject)) if events else row
             events.append(self._store_event(connection, shop, status, after, now, reason, leased=leased, **more))
 
         if move.decision is not None:

@@ -113,7 +113,7 @@ class OrderStatuses:
 
     def _read(self, order_id: str, checkout: CheckoutMixin, now: datetime) -> _Read:
         try:
-            with self._reading.of(checkout.checkout_id) as free:
+            with self._reading.join(checkout.checkout_id) as (_, free):
                 if not free:
                     return _Read.LEFT
                 # Permission first, and then the claim, so that a read that is not allowed now stays due for reconcile.

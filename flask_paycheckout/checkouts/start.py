@@ -159,7 +159,7 @@ class Starter:
             return False
         if (current.total, current.due, current.account) != asked:
             return False
-        if current.client_id != self.service.client_id_of(asked.account):
+        if current.client_id != self.service.accounts.client_of(asked.account, CREATE).client_id:
             # The present keys may not find its deposit.
             return False
         try:

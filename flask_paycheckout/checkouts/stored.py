@@ -30,7 +30,6 @@ class Checkouts(StateTable[CheckoutMixin]):
     key = "checkout_id"
     unknown = UnknownCheckout
     unmoved = ("id", "status", "revision")
-    parameters = (*unmoved, "webhooks")
 
     @property
     def model(self) -> type[CheckoutMixin]:

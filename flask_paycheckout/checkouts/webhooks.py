@@ -70,7 +70,7 @@ class Webhooks:
         if self.defer is not None:
             reading = self._note(checkout)
             return "queued" if reading is not None and self._queue(self.defer, reading) else "later"
-        with self._reading.of(checkout_id) as free:
+        with self._reading.join(checkout_id) as (_, free):
             try:
                 if free:
                     with self.service.permit(READ, checkout.account) as permit:

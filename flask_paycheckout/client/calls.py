@@ -25,7 +25,7 @@ from flask_paycheckout.client.errors import PaymentsError, TransportFailed, Unau
 from flask_paycheckout.client.hidden import hide
 from flask_paycheckout.client.paging import DEFAULT_LIMIT, READ_PAGE, Page, page_of, page_of_array, walk
 from flask_paycheckout.client.reading import reader_of
-from flask_paycheckout.client.records import RESPONSE, Record, ResponseHeaders, ResponseInfo, attach
+from flask_paycheckout.client.records import RESPONSE, R, ResponseHeaders, ResponseInfo, attach
 from flask_paycheckout.client.retries import SHORTEST_ATTEMPT, seconds_to_wait
 from flask_paycheckout.client.sending import SECRETS, Call
 from flask_paycheckout.client.signing import RenewedToken
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("flask_paycheckout.client")
 
 T = TypeVar("T")
-R = TypeVar("R", bound=Record)
 
 Observe = Callable[[str, "PaymentsError | None", float], object]
 """Called after each call with its operation, its error, and the seconds that it took."""

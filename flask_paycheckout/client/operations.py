@@ -11,14 +11,14 @@ from urllib.parse import quote
 
 import msgspec
 
-from flask_paycheckout.client.records import Record
+from flask_paycheckout.client.bodies import text
+from flask_paycheckout.client.records import R
 
 MEBIBYTE = 1024 * 1024
 
 _MAX_ID = 500
 
 M = TypeVar("M")
-R = TypeVar("R", bound=Record)
 
 PaymentsPath = Literal["/v2/payments", "/v2/payment"]
 RecipientDelete = Literal["path", "query"]
@@ -72,32 +72,20 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
-    def path_for(self, requested_id: str | None) -> str:
-        """The path with the id quoted as exactly one segment.
-
-        :raises TypeError: the id is not a string.
-        :raises ValueError: it cannot be a path segment.
-        """
-        return self.path if requested_id is None else self.path.replace("{id}", segment(requested_id))
-
 
 def segment(value: str) -> str:
     """An id as exactly one path segment, whatever it holds.
 
     :raises TypeError: it is not a string.
-    :raises ValueError: it cannot be one segment, or is longer than 500 characters.
+    :raises ValueError: it cannot be one segment, is longer than 500 characters, or not encodable.
     """
-    if not isinstance(value, str):
-        raise TypeError(f"an id must be a string, not {type(value).__name__}")
+    text("an id", value)
     # Clients and servers drop these even when they are quoted, and would address another resource.
     if value in ("", ".", ".."):
         raise ValueError(f"{value!r} cannot be an id: it has no path of its own")
     if len(value) > _MAX_ID:
         raise ValueError(f"an id of {len(value)} characters is longer than any of the service's")
-    try:
-        return quote(value, safe="")
-    except UnicodeEncodeError:
-        raise ValueError("an id must be encodable as UTF-8") from None
+    return quote(value, safe="")
 
 
 def deprecated(instead: str) -> Callable[[M], M]:
@@ -113,8 +101,8 @@ def deprecated(instead: str) -> Callable[[M], M]:
 
         @wraps(call)
         def warned(*args: Any, **kwargs: Any) -> Any:
-            text = f"{name} uses an operation that the service deprecates: use {instead}"
-            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            told = f"{name} uses an operation that the service deprecates: use {instead}"
+            warnings.warn(told, DeprecationWarning, stacklevel=2)
             return call(*args, **kwargs)
 
         return cast("M", warned)

@@ -11,7 +11,7 @@ import msgspec
 from flask_paycheckout.client.envelope import Unreadable
 from flask_paycheckout.client.errors import TransportFailed
 from flask_paycheckout.client.reading import RecordReader, reader_of
-from flask_paycheckout.client.records import Record
+from flask_paycheckout.client.records import R, Record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.records import Sort
 
 T = TypeVar("T")
-R = TypeVar("R", bound=Record)
 
 # A list that grows while it is read could be walked for ever.
 _MOST_PAGES = 100_000

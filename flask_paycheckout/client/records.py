@@ -23,6 +23,9 @@ Sort = Literal["createdAt", "-createdAt", "updatedAt", "-updatedAt"]
 
 R = TypeVar("R", bound="Record")
 
+# The default of a field with the service's own id, where that is not the id by which the record is known.
+OWN_ID: Any = msgspec.field(default=None, name="_id")
+
 # The name under which a record keeps its response.
 RESPONSE = "_response"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
-from flask_paycheckout.client.waiting import W
+from flask_paycheckout.client.waiting import R, W
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.waiting import Blocking
 
 P = ParamSpec("P")
-R = TypeVar("R")
 Blocked = TypeVar("Blocked", covariant=True)
 Later = TypeVar("Later", covariant=True)
 

@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from flask_paycheckout.client.bodies import text
 from flask_paycheckout.client.errors import OutcomeUnknown, PaymentsError, TransportFailed, Unauthorized
 from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in
-from flask_paycheckout.client.operations import Access, Operation
+from flask_paycheckout.client.operations import Access, Operation, segment
 from flask_paycheckout.client.signing import Signer, header_value, signed_headers
 from flask_paycheckout.client.transport import LIMITS, Limits, httpx
 
@@ -63,12 +64,8 @@ class Call:
         :raises TypeError: the id is not a string.
         :raises ValueError: it cannot be a path segment.
         """
-        return self.operation.path_for(self.requested_id)
-
-    @property
-    def content(self) -> bytes:
-        """The body as it is sent; empty for none."""
-        return Sealed(b"" if self.body is None else _encode(self.body))
+        path = self.operation.path
+        return path if self.requested_id is None else path.replace("{id}", segment(self.requested_id))
 
     def failed(self, why: str, request_sent: bool = True) -> TransportFailed:
         """The error of an attempt without a usable answer."""
@@ -111,7 +108,8 @@ class Sender:
         :param wall: Unix time in seconds, for the signature.
         :raises ValueError: the client has no credentials for this call.
         """
-        operation, content, secrets = call.operation, call.content, set(hidden_in(call.body))
+        operation, secrets = call.operation, set(hidden_in(call.body))
+        content = Sealed(b"" if call.body is None else _encode(call.body))
         try:
             url = httpx.URL(self.base_url + call.path + call.query)
         except httpx.InvalidURL:
@@ -140,9 +138,7 @@ def checked_base_url(base_url: str) -> str:
     :raises TypeError: it is no string.
     :raises ValueError: it cannot be used; the text names the fault and never quotes the URL, which may hold a password.
     """
-    if not isinstance(base_url, str):
-        raise TypeError(f"base_url must be a string, not {type(base_url).__name__}")
-    fault = _fault_of(base_url)
+    fault = _fault_of(text("base_url", base_url))
     if fault:
         raise ValueError(f"base_url {fault}; it should look like https://api.example.com")
     return base_url.rstrip("/")

@@ -13,6 +13,7 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from flask_paycheckout.client.bodies import text
 from flask_paycheckout.client.hidden import Hidden, concealed
 from flask_paycheckout.client.per_process import PerProcess
 
@@ -52,9 +53,7 @@ class HmacSigner:
     def __init__(self, client_id: str, client_secret: str) -> None:
         client_secret = concealed(client_secret)
         self._client_id = header_value("client_id", client_id)
-        if not isinstance(client_secret, str):
-            raise TypeError(f"client_secret must be a string, not {type(client_secret).__name__}")
-        if not client_secret:
+        if not text("client_secret", client_secret):
             raise ValueError("client_secret is empty")
         self._keyed = hmac.new(client_secret.encode(), digestmod=hashlib.sha256)
 
@@ -162,24 +161,22 @@ def verify_webhook(
     """
     client_secret = concealed(client_secret)
     given = {name.lower(): value for name, value in headers.items()}
-    text = body
+    covered = body
     if signed == "timestamp_and_body":
         timestamp = given.get("x-timestamp", "")
         if not _TIMESTAMP.fullmatch(timestamp):
             raise WebhookRefused("the webhook has no usable X-Timestamp")
         if abs(clock() - int(timestamp)) > tolerance:
             raise WebhookRefused("the webhook's X-Timestamp is not of now")
-        text = f"{timestamp}.".encode() + body
-    expected = hmac.new(client_secret.encode(), text, hashlib.sha256).hexdigest()
+        covered = f"{timestamp}.".encode() + body
+    expected = hmac.new(client_secret.encode(), covered, hashlib.sha256).hexdigest()
     if not hmac.compare_digest(expected.encode(), given.get("x-signature", "").encode(errors="replace")):
         raise WebhookRefused("the webhook's X-Signature is missing or wrong")
 
 
 def header_value(name: str, value: str) -> str:
     """`value` when it can stand in a header; the complaint names `name` and never shows the value."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a string, not {type(value).__name__}")
-    if not value:
+    if not text(name, value):
         raise ValueError(f"{name} is empty")
     if not _HEADER_VALUE.fullmatch(value):
         raise ValueError(f"{name} may hold printable ASCII only, without spaces or line breaks at its ends")

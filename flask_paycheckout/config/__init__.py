@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.config import checks
-from flask_paycheckout.config.checks import PENDING_FOR, PREFIX, PayoutFees, PendingFor, fault_of
+from flask_paycheckout.config.checks import PENDING_FOR, PREFIX, PayoutFees, PendingFor
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.security.origins import is_loopback, reaches_this_machine
 from flask_paycheckout.translations.catalogues import LANGUAGES
@@ -20,17 +20,14 @@ _SANDBOX_HINT = "run 'flask paycheckout sandbox' for a local one, which prints i
 
 
 def setting(
-    check: Callable[[str, object], object],
+    check: Callable[[object], object],
     default: Any = MISSING,
     *,
     factory: Any = MISSING,
     secret: bool = False,
 ) -> Any:
-    """A field of `Settings`, with the function that checks its key and value and returns what the code uses."""
-    metadata = {"check": check, "secret": secret}
-    if factory is not MISSING:
-        return field(default_factory=factory, metadata=metadata)
-    return field(default=default, repr=not secret, metadata=metadata)
+    """A field of `Settings`, with the function that checks its value and returns what the code uses."""
+    return field(default=default, default_factory=factory, repr=not secret, metadata={"check": check})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +65,12 @@ class Settings:
     web_timeout: float = setting(checks.check_timeout, 5.0)
     """The most seconds that all calls of one web request may take together; TIMEOUT limits each call as well."""
 
-    web_calls: int | None = setting(
-        checks.whole(1000, "Write the most requests of a process that may wait for the service, such as 4."), None
+    web_calls: int = setting(
+        checks.whole(1000, "Write the most requests of a process that may wait for the service, such as 4."), 1000
     )
-    """The most web requests of a process that may wait for the service at once.
+    """The most web requests of a process that may wait for the service at once; fewer while it is slow.
 
-    By default half of gunicorn's `--threads` (from its command line or GUNICORN_CMD_ARGS), or 2 when that is unknown.
+    The default is more than any server has threads, so that slow calls alone are limited.
     """
 
     checkout_origins: tuple[str, ...] = setting(checks.check_origins, ())
@@ -227,7 +224,7 @@ def _checked(config: Mapping[str, Any], relaxed: bool) -> Settings:
         if value is not None and value != "":
             values[name] = _check(name, key, value)
     if "base_url" not in values:
-        raise fault_of("BASE_URL", "is not set", f"Set the service's address, or {_SANDBOX_HINT}.")
+        raise ConfigurationError(f"PAYCHECKOUT_BASE_URL is not set. Set the service's address, or {_SANDBOX_HINT}.")
     settings = Settings(**values)
     _require_credentials(settings)
     _require_real_service(settings, relaxed)
@@ -238,32 +235,30 @@ def _checked(config: Mapping[str, Any], relaxed: bool) -> Settings:
 def _require_credentials(settings: Settings) -> None:
     for name in ("client_id", "client_secret"):
         if settings.signer is None and getattr(settings, name) is None:
-            raise fault_of(name.upper(), "is not set", f"Copy it from the service's dashboard, or {_SANDBOX_HINT}.")
+            hint = f"Copy it from the service's dashboard, or {_SANDBOX_HINT}."
+            raise ConfigurationError(f"{PREFIX}{name.upper()} is not set. {hint}")
 
 
 def _require_real_service(settings: Settings, relaxed: bool) -> None:
     host = urlsplit(settings.base_url).hostname or ""
     if reaches_this_machine(host) and not (relaxed or settings.allow_sandbox):
-        raise fault_of(
-            "BASE_URL",
-            "is an address of this machine, but the app runs neither in debug nor in testing",
-            "Set the real service's address. For a sandbox run the app in debug (FLASK_DEBUG=1), or set"
-            " PAYCHECKOUT_ALLOW_SANDBOX = True for a demo.",
+        raise ConfigurationError(
+            "PAYCHECKOUT_BASE_URL is an address of this machine, but the app runs neither in debug nor in testing."
+            " Set the real service's address. For a sandbox run the app in debug (FLASK_DEBUG=1), or set"
+            " PAYCHECKOUT_ALLOW_SANDBOX = True for a demo."
         )
     if not (is_loopback(host) or relaxed) and not settings.base_url.startswith("https://"):
-        raise fault_of(
-            "BASE_URL", "is not https", "Use the service's https address; plain http is for this machine only."
+        raise ConfigurationError(
+            "PAYCHECKOUT_BASE_URL is not https. Use the service's https address; plain http is for this machine only."
         )
 
 
 def _require_public_address(settings: Settings, config: Mapping[str, Any], relaxed: bool) -> None:
     if relaxed or settings.public_url or config.get("SERVER_NAME") or config.get("TRUSTED_HOSTS"):
         return
-    raise fault_of(
-        "PUBLIC_URL",
-        "is not set",
-        "Set the shop's own address, such as 'https://shop.example' (or Flask's SERVER_NAME or TRUSTED_HOSTS),"
-        " so that no Host header can decide where links lead.",
+    raise ConfigurationError(
+        "PAYCHECKOUT_PUBLIC_URL is not set. Set the shop's own address, such as 'https://shop.example' (or Flask's"
+        " SERVER_NAME or TRUSTED_HOSTS), so that no Host header can decide where links lead."
     )
 
 
@@ -275,13 +270,19 @@ def check_account(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("client_id", "client_secret"):
         # The keys of the settings must not take their place, or this account's customers would pay into that one.
         if given.get("signer") is None and given.get(name) in (None, ""):
-            raise fault_of(f"Account({name}=...)", "is missing", "Return None for an account that has no keys yet.")
+            raise ConfigurationError(
+                f"Account({name}=...) is missing. Return None for an account that has no keys yet."
+            )
     return {name: _check(name, f"Account({name}=...)", value) for name, value in given.items()}
 
 
 def _check(name: str, key: str, value: Any) -> Any:
-    metadata = _FIELDS[name].metadata
-    return metadata["check"](key, concealed(value) if metadata["secret"] else value)
+    declared = _FIELDS[name]
+    try:
+        # What `repr` does not show is a secret.
+        return declared.metadata["check"](value if declared.repr else concealed(value))
+    except checks.Fault as fault:
+        raise ConfigurationError(f"{key} {fault}") from None
 
 
 _FIELDS = {one.name: one for one in fields(Settings)}

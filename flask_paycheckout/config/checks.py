@@ -1,4 +1,4 @@
-"""The checks of single settings: each takes the key and the value, and returns the value that the code uses."""
+"""The checks of single settings: each takes a value, and returns the one that the code uses, or raises a `Fault`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from flask_paycheckout.client.hidden import Hidden, concealed
-from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.security.origins import origin_of
 from flask_paycheckout.signals import NEEDS_RECEIVER
 from flask_paycheckout.totals import decimals_of, exact_decimal
@@ -39,127 +38,123 @@ PENDING_FOR = timedelta(hours=24)
 _SHORTEST_TOKEN = 16
 
 
-def fault_of(name: str, fault: str, remedy: str) -> ConfigurationError:
-    """The error for a setting: its key, its fault and the remedy."""
-    key = PREFIX + name if name.isupper() and not name.startswith(PREFIX) else name
-    return ConfigurationError(f"{key} {fault}. {remedy}")
+class Fault(Exception):
+    """A value cannot be used; the text tells its fault and the remedy, behind the key of the setting."""
 
 
-def check_text(key: str, value: object) -> str:
+def check_text(value: object) -> str:
     if not isinstance(value, str):
-        raise fault_of(
-            key,
-            f"must be a string, not {type(value).__name__}",
-            "Put it in quotes; in an environment variable that Flask reads as JSON, as '\"123\"'.",
+        raise Fault(
+            f"must be a string, not {type(value).__name__}. Put it in quotes; in an environment variable that Flask"
+            " reads as JSON, as '\"123\"'."
         )
     if not value.isprintable() or value != value.strip():
-        raise fault_of(
-            key, "has spaces at its ends or control characters", "Copy it again, without line breaks or tabs."
-        )
+        raise Fault("has spaces at its ends or control characters. Copy it again, without line breaks or tabs.")
     return value
 
 
-def check_header_text(key: str, value: object) -> str:
-    text = check_text(key, value)
+def check_header_text(value: object) -> str:
+    text = check_text(value)
     if not text.isascii():
-        raise fault_of(key, "contains characters outside ASCII", "Copy it again from the service's dashboard.")
+        raise Fault("contains characters outside ASCII. Copy it again from the service's dashboard.")
     return text
 
 
-def check_address(key: str, value: object) -> str:
-    text = check_text(key, value)
+def check_address(value: object) -> str:
+    text = check_text(value)
     try:
         origin_of(text)
     except ValueError as fault:
-        raise fault_of(key, str(fault), "Write it like 'https://host' or 'https://host/path'.") from None
+        raise Fault(f"{fault}. Write it like 'https://host' or 'https://host/path'.") from None
     if "?" in text or "#" in text:
-        raise fault_of(key, "contains a query or a fragment", "Write it like 'https://host' or 'https://host/path'.")
+        raise Fault("contains a query or a fragment. Write it like 'https://host' or 'https://host/path'.")
     return text.rstrip("/")
 
 
-def check_origins(key: str, value: object) -> tuple[str, ...]:
-    addresses = [check_address(key, entry) for entry in _words(key, value, "origins", "['https://pay.example']")]
+def check_origins(value: object) -> tuple[str, ...]:
+    addresses = [check_address(entry) for entry in _words(value, "origins", "['https://pay.example']")]
     for address in addresses:
         if urlsplit(address).path:
-            raise fault_of(key, "contains a path", "An origin is scheme, host and port only: 'https://pay.example'.")
+            raise Fault("contains a path. An origin is scheme, host and port only: 'https://pay.example'.")
     return tuple(origin_of(address) for address in addresses)
 
 
-def check_number(key: str, value: object) -> float:
+def check_number(value: object) -> float:
     try:
         number = float("nan" if isinstance(value, bool) else value)  # type: ignore[arg-type]  # refused below
     except (TypeError, ValueError):
         number = -1.0
     if not 0 <= number < 10**9:
-        raise fault_of(key, "is not a positive number of seconds", "Write a number, such as 15.")
+        raise Fault("is not a positive number of seconds. Write a number, such as 15.")
     return number
 
 
-def check_timeout(key: str, value: object) -> float:
-    number = check_number(key, value)
+def check_timeout(value: object) -> float:
+    number = check_number(value)
     if number == 0:
-        raise fault_of(key, "is 0, which leaves no time for any call", "Write a number of seconds, such as 15.")
+        raise Fault("is 0, which leaves no time for any call. Write a number of seconds, such as 15.")
     return number
 
 
-def check_seconds(key: str, value: object) -> timedelta:
-    return (
-        value if isinstance(value, timedelta) and value >= timedelta(0) else timedelta(seconds=check_number(key, value))
-    )
+def check_seconds(value: object) -> timedelta:
+    return value if isinstance(value, timedelta) and value >= timedelta(0) else timedelta(seconds=check_number(value))
 
 
-def check_times(key: str, value: object) -> tuple[timedelta, ...]:
+def check_times(value: object) -> tuple[timedelta, ...]:
     listed = _listed(value)
     if not isinstance(listed, (list, tuple)):
-        raise fault_of(key, "must be a list of seconds", "Write [3600, 86400].")
-    times = sorted({check_seconds(key, one) for one in listed})
+        raise Fault("must be a list of seconds. Write [3600, 86400].")
+    times = sorted({check_seconds(one) for one in listed})
     if times and not timedelta(0) < times[0] <= times[-1] < timedelta(seconds=10**9):
-        raise fault_of(key, "has a time of 0, or one of decades", "Write [3600, 86400].")
+        raise Fault("has a time of 0, or one of decades. Write [3600, 86400].")
     return tuple(times)
 
 
-def check_retention(key: str, value: object) -> timedelta:
-    kept = check_seconds(key, value)
+def check_retention(value: object) -> timedelta:
+    kept = check_seconds(value)
     if kept < timedelta(days=1):
-        raise fault_of(key, "is less than a day", "Write how many seconds are kept, such as 31536000 for a year.")
+        raise Fault("is less than a day. Write how many seconds are kept, such as 31536000 for a year.")
     return kept
 
 
-def check_validity(key: str, value: object) -> timedelta:
-    valid = check_seconds(key, value)
+def check_validity(value: object) -> timedelta:
+    valid = check_seconds(value)
     if not valid:
-        raise fault_of(key, "is 0, with which no link works", "Write a number of seconds, such as 7776000 for 90 days.")
+        raise Fault("is 0, with which no link works. Write a number of seconds, such as 7776000 for 90 days.")
     return valid
 
 
-def check_pending_for(key: str, value: object) -> PendingFor:
+def check_pending_for(value: object) -> PendingFor:
     if not isinstance(value, Mapping):
-        return check_seconds(key, value)
-    for method in value:
+        return check_seconds(value)
+    times = {"default": PENDING_FOR}
+    for method, seconds in value.items():
         if not isinstance(method, str) or not method.strip() or not method.isprintable():
-            raise fault_of(
-                key,
-                f"has the key {method!r}, which is no payment method",
-                "Write 'crypto', 'bank', a bank's code or 'default'.",
+            raise Fault(
+                f"has the key {method!r}, which is no payment method."
+                " Write 'crypto', 'bank', a bank's code or 'default'."
             )
-    times = {method: check_seconds(f"{key} for {method!r}", seconds) for method, seconds in value.items()}
-    return MappingProxyType({"default": PENDING_FOR, **times})
+        try:
+            times[method] = check_seconds(seconds)
+        except Fault as fault:
+            raise Fault(f"for {method!r} {fault}") from None
+    return MappingProxyType(times)
 
 
-def check_payout_fees(key: str, value: object) -> PayoutFees:
+def check_payout_fees(value: object) -> PayoutFees:
     try:
         return PayoutFees(value)  # type: ignore[arg-type]  # whatever it refuses is the fault reported below
     except ValueError:
-        raise fault_of(key, "is not known", "Write 'on top', or 'included'.") from None
+        raise Fault("is not known. Write 'on top', or 'included'.") from None
 
 
-def whole(most: int, remedy: str) -> Callable[[str, object], int]:
+def whole(most: int, remedy: str) -> Callable[[object], int]:
     """A check of a whole number from 1 on."""
 
-    def check(key: str, value: object) -> int:
+    def check(value: object) -> int:
         text = str(value)
         if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= most):
-            raise fault_of(key, f"is not a whole number from 1 to {most}", remedy)
+            raise Fault(f"is not a whole number from 1 to {most}. {remedy}")
         return int(text)
 
     return check
@@ -170,153 +165,146 @@ def _listed(value: object) -> object:
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
-def _words(key: str, value: object, kind: str, example: str) -> list[str]:
+def _words(value: object, kind: str, example: str) -> list[str]:
     """The texts of a setting that takes a list."""
     listed = _listed(value)
     if isinstance(listed, (list, tuple, set, frozenset)) and all(isinstance(entry, str) for entry in listed):
         return list(listed)
-    raise fault_of(key, f"must be a list of {kind}", f"Write {example}.")
+    raise Fault(f"must be a list of {kind}. Write {example}.")
 
 
-def check_prefix(key: str, value: object) -> str:
-    text = check_text(key, value)
+def check_prefix(value: object) -> str:
+    text = check_text(value)
     if not text.startswith("/") or text.startswith("//") or any(c in text for c in "<>?#\\ "):
-        raise fault_of(key, "is not a path", "Write it like '/paycheckout'.")
+        raise Fault("is not a path. Write it like '/paycheckout'.")
     return text.rstrip("/")
 
 
-def each(check: Callable[[str, object], str]) -> Callable[[str, object], tuple[str, ...]]:
+def each(check: Callable[[object], str]) -> Callable[[object], tuple[str, ...]]:
     """A check of one secret or a list of them, which an environment variable has with commas.
 
     :param check: checks one.
     """
 
-    def check_all(key: str, value: object) -> tuple[str, ...]:
+    def check_all(value: object) -> tuple[str, ...]:
         if isinstance(value, str) and "," in value:
             value = [Hidden(part.strip()) for part in value.split(",")]
         given = value if isinstance(value, (list, tuple)) else [value]
         if not given:
-            raise fault_of(key, "is an empty list", "Leave it out, or list one at least.")
-        return tuple(concealed(check(key, concealed(one))) for one in given)
+            raise Fault("is an empty list. Leave it out, or list one at least.")
+        return tuple(concealed(check(concealed(one))) for one in given)
 
     return check_all
 
 
-def check_path_secret(key: str, value: object) -> str:
-    text = check_text(key, value)
+def check_path_secret(value: object) -> str:
+    text = check_text(value)
     if not all(c.isascii() and (c.isalnum() or c in "-_.~") for c in text) or text.strip(".") == "":
-        raise fault_of(
-            key,
-            "must consist of letters, digits, '-', '_', '.' and '~', as it is part of a URL",
-            "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
+        raise Fault(
+            "must consist of letters, digits, '-', '_', '.' and '~', as it is part of a URL."
+            " Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'."
         )
     return text
 
 
-def check_bearer_token(key: str, value: object) -> str:
-    token = check_text(key, value)
+def check_bearer_token(value: object) -> str:
+    token = check_text(value)
     if len(token) < _SHORTEST_TOKEN or not token.isascii() or " " in token:
-        raise fault_of(
-            key,
-            f"has fewer than {_SHORTEST_TOKEN} characters, spaces, or characters outside ASCII",
-            "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
+        raise Fault(
+            f"has fewer than {_SHORTEST_TOKEN} characters, spaces, or characters outside ASCII."
+            " Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'."
         )
     return token
 
 
-def check_statuses(key: str, value: object) -> frozenset[str]:
-    listed = _words(key, value, "strings", "['failed', 'expired']")
+def check_statuses(value: object) -> frozenset[str]:
+    listed = _words(value, "strings", "['failed', 'expired']")
     statuses = frozenset(entry.strip().lower() for entry in listed)
     if "completed" in statuses:
-        raise fault_of(key, "lists 'completed', which means paid", "Remove it.")
+        raise Fault("lists 'completed', which means paid. Remove it.")
     return statuses
 
 
-def check_signals(key: str, value: object) -> frozenset[str]:
-    listed = _words(key, value, "signals' names", "['payment_resolved']")
+def check_signals(value: object) -> frozenset[str]:
+    listed = _words(value, "signals' names", "['payment_resolved']")
     unknown = sorted(set(listed) - NEEDS_RECEIVER)
     if unknown:
         known = ", ".join(sorted(NEEDS_RECEIVER))
-        raise fault_of(key, f"lists {unknown[0]!r}, which is none of {known}", "Remove it: others need no receiver.")
+        raise Fault(f"lists {unknown[0]!r}, which is none of {known}. Remove it: others need no receiver.")
     return frozenset(listed)
 
 
-def check_languages(key: str, value: object) -> tuple[str, ...]:
+def check_languages(value: object) -> tuple[str, ...]:
     listed, known = _listed(value), ", ".join(LANGUAGES)
     if not isinstance(listed, (list, tuple)) or not listed or any(entry not in LANGUAGES for entry in listed):
-        raise fault_of(key, f"is not a list of these languages: {known}", f"Write {list(LANGUAGES[:2])!r}.")
+        raise Fault(f"is not a list of these languages: {known}. Write {list(LANGUAGES[:2])!r}.")
     return tuple(listed)
 
 
-def check_time_zone(key: str, value: object) -> tzinfo:
-    name = check_text(key, value)
+def check_time_zone(value: object) -> tzinfo:
+    name = check_text(value)
     try:
         # UTC is known everywhere, also where the system has no database of time zones.
         return UTC if name == "UTC" else ZoneInfo(name)
     except (LookupError, OSError, ValueError):
-        remedy = "Write one like 'Europe/Berlin', or 'UTC'; where the system knows none: pip install tzdata."
-        raise fault_of(key, "is no time zone of the IANA database", remedy) from None
+        raise Fault(
+            "is no time zone of the IANA database. Write one like 'Europe/Berlin', or 'UTC'; where the system knows"
+            " none: pip install tzdata."
+        ) from None
 
 
-def check_access_token(key: str, value: object) -> object:
+def check_access_token(value: object) -> object:
     if callable(value):
         return value
-    text = check_header_text(key, value)
+    text = check_header_text(value)
     if not text:
-        raise fault_of(key, "is empty", "Leave it out, or give the token of a login.")
+        raise Fault("is empty. Leave it out, or give the token of a login.")
     return text
 
 
-def check_authorization_format(key: str, value: object) -> str:
-    text = check_header_text(key, value)
+def check_authorization_format(value: object) -> str:
+    text = check_header_text(value)
     scheme, token, rest = text.partition("{token}")
     if not token or rest or (scheme and not scheme.endswith(" ")):
-        raise fault_of(key, "does not end with {token} after a space", "Write 'Bearer {token}', or '{token}' alone.")
+        raise Fault("does not end with {token} after a space. Write 'Bearer {token}', or '{token}' alone.")
     return text
 
 
-def check_amounts(key: str, value: object) -> Mapping[str, Decimal]:
+def check_amounts(value: object) -> Mapping[str, Decimal]:
     if not isinstance(value, Mapping):
-        raise fault_of(
-            key, f"must map currencies to amounts, not be a {type(value).__name__}", 'Write {"USD": "500.00"}.'
-        )
+        raise Fault(f'must map currencies to amounts, not be a {type(value).__name__}. Write {{"USD": "500.00"}}.')
     limits = {}
     for currency, amount in value.items():
         try:
             limits[currency] = exact_decimal("amount", amount, currency, decimals_of(currency))
         except (TypeError, ValueError) as fault:
-            raise fault_of(key, f"cannot be used: {fault}", 'Write {"USD": "500.00"}.') from None
+            raise Fault(f'cannot be used: {fault}. Write {{"USD": "500.00"}}.') from None
     return MappingProxyType(limits)
 
 
-def check_seal_key(key: str, value: object) -> str:
+def check_seal_key(value: object) -> str:
     # Imported with the first key, so that shops without one do not load `cryptography` at their start.
     from cryptography.fernet import Fernet
 
-    text = check_text(key, value)
+    text = check_text(value)
     try:
         Fernet(text)
     except ValueError:
-        raise fault_of(
-            key,
-            "is no Fernet key",
-            "Make one with: python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'.",
+        raise Fault(
+            "is no Fernet key. Make one with:"
+            " python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'."
         ) from None
     return text
 
 
-def check_switch(key: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if str(value).lower() not in words:
-        raise fault_of(key, "is neither true nor false", "Write True or False.")
-    return words[str(value).lower()]
+def check_switch(value: object) -> bool:
+    word = str(value).lower()
+    if word not in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+        raise Fault("is neither true nor false. Write True or False.")
+    return word in ("1", "true", "yes", "on")
 
 
-def check_signer(key: str, value: object) -> object:
+def check_signer(value: object) -> object:
     if not callable(getattr(value, "sign", None)):
-        raise fault_of(
-            key, "has no method sign(method, target, body, timestamp)", "Give an object with it, returning headers."
-        )
+        raise Fault("has no method sign(method, target, body, timestamp). Give an object with it, returning headers.")
     return value

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event, func, select
@@ -18,7 +18,10 @@ from sqlalchemy.engine import ExceptionContext
 
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import Clock, as_utc, utc_now
-from flask_paycheckout.database.database_errors import is_read_only
+from flask_paycheckout.database.database_errors import READ_ONLY, trouble_of
+
+# States of a transaction, as libpq numbers them: none is open, or a statement failed in it.
+IDLE, IN_ERROR = 0, 3
 
 
 def autocommit(engine: Engine) -> Engine:
@@ -37,8 +40,12 @@ def commits_each_statement(connection: Connection) -> bool:
         # SQLite's driver begins with the first write, unless it leaves that to the shop's own BEGIN.
         begins = driver.isolation_level is not None and getattr(driver, "autocommit", False) is not True
         return not (begins or driver.in_transaction)
-    # As libpq numbers it: no transaction is open.
-    return getattr(getattr(driver, "info", None), "transaction_status", None) == 0
+    return transaction_status(driver) == IDLE
+
+
+def transaction_status(driver: Any) -> int | None:
+    """The state of the transaction in the database, as psycopg and psycopg2 tell it; None for other drivers."""
+    return getattr(getattr(driver, "info", None), "transaction_status", None)
 
 
 _LONGEST = 10.0
@@ -119,7 +126,7 @@ def replace_read_only_connections(engine: Engine) -> None:
 
 def _on_error(context: ExceptionContext) -> None:
     error = context.sqlalchemy_exception
-    if error is not None and is_read_only(error):
+    if error is not None and trouble_of(error) is READ_ONLY:
         context.is_disconnect = True
 
 
@@ -134,16 +141,15 @@ class DatabaseClock:
     def __init__(self, engine: Callable[[], Engine], clock: Clock | None) -> None:
         self._engine = engine
         self._clock = clock
-        self._made = None if clock is None else (clock(), utc_now())
-        self._base: datetime | None = None
+        self._ahead_of_machine = (clock or utc_now)() - utc_now()
+        self._behind_database: timedelta | None = None
 
     def __call__(self) -> datetime:
-        if self._clock is None or self._made is None:
+        if self._clock is None:
             return self._read()
-        by_clock, by_machine = self._made
-        if self._base is None:
-            self._base = self._read() - (utc_now() - by_machine)
-        return self._base + (self._clock() - by_clock)
+        if self._behind_database is None:
+            self._behind_database = self._read() - utc_now() - self._ahead_of_machine
+        return self._clock() + self._behind_database
 
     def _read(self) -> datetime:
         with autocommit(self._engine()).connect() as connection:

@@ -20,7 +20,7 @@ _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
 
 def is_lost_race(error: BaseException) -> bool:
     """Whether the transaction was rolled back because of another one: a serialization failure or a deadlock."""
-    return isinstance(error, OperationalError) and sqlstate(error) in (_SERIALIZATION_FAILURE, _DEADLOCK_DETECTED)
+    return isinstance(error, OperationalError) and _code_of(error) in (_SERIALIZATION_FAILURE, _DEADLOCK_DETECTED)
 
 
 def is_lock_timeout(error: BaseException) -> bool:
@@ -49,16 +49,13 @@ def without_row(error: IntegrityError) -> IntegrityError:
     return IntegrityError(error.statement, None, type(orig)(str(orig).partition("\n")[0]), hide_parameters=True)
 
 
-def sqlstate(error: DBAPIError) -> str | None:
-    """PostgreSQL's code of an error."""
+def _code_of(error: DBAPIError) -> str | int | None:
+    """PostgreSQL's SQLSTATE of an error, or SQLite's primary code of it; None when the error has none."""
     # The names in psycopg and in psycopg2.
-    return getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
-
-
-def sqlite_code(error: DBAPIError) -> int | None:
-    """SQLite's primary code of an error; extended codes have further bits above the lowest eight."""
+    state: str | None = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
     code: int | None = getattr(error.orig, "sqlite_errorcode", None)
-    return None if code is None else code & 0xFF
+    # SQLite's extended codes have further bits above the lowest eight.
+    return state or (None if code is None else code & 0xFF)
 
 
 class Trouble(NamedTuple):
@@ -105,7 +102,7 @@ _UNSAVED = Trouble(
     "See its disk, and the permissions of the file and its folder.",
 )
 
-_BY_SQLSTATE = {
+_BY_CODE: dict[str | int | None, Trouble] = {
     "25006": READ_ONLY,
     "53100": _FULL,
     "53300": _CROWDED,
@@ -116,8 +113,8 @@ _BY_SQLSTATE = {
     "57P03": _AWAY,
     "26000": _POOLED,
     "42P05": _POOLED,
+    **{5: _LOCKED, 6: _LOCKED, 8: READ_ONLY, 10: _UNSAVED, 13: _FULL, 14: _UNSAVED},
 }
-_BY_SQLITE_CODE = {5: _LOCKED, 6: _LOCKED, 8: READ_ONLY, 10: _UNSAVED, 13: _FULL, 14: _UNSAVED}
 
 
 def trouble_of(error: BaseException) -> Trouble | None:
@@ -126,14 +123,13 @@ def trouble_of(error: BaseException) -> Trouble | None:
         return _CROWDED
     if not isinstance(error, DBAPIError):
         return None
-    known = _BY_SQLSTATE.get(sqlstate(error) or "") or _BY_SQLITE_CODE.get(sqlite_code(error) or 0)
-    if known is not None:
-        return known
+    code = _code_of(error)
+    if code in _BY_CODE:
+        return _BY_CODE[code]
     if error.connection_invalidated:
         return _CLOSED
     # Only a connection that was never made has an error without a code.
-    unmade = isinstance(error, OperationalError) and not sqlstate(error) and sqlite_code(error) is None
-    return _AWAY if unmade else None
+    return _AWAY if isinstance(error, OperationalError) and code is None else None
 
 
 def database_text(error: SQLAlchemyError) -> str:
@@ -145,11 +141,6 @@ def database_text(error: SQLAlchemyError) -> str:
 def is_unavailable(error: BaseException) -> bool:
     """Whether the database cannot serve this call now, through no fault of the statement."""
     return isinstance(error, (OperationalError, InterfaceError)) or trouble_of(error) is not None
-
-
-def is_read_only(error: BaseException) -> bool:
-    """Whether the database refused a write because it takes none."""
-    return trouble_of(error) is READ_ONLY
 
 
 def takes_no_writes(connection: Connection) -> bool:

@@ -33,7 +33,7 @@ class Entry(StrEnum):
 
 def line(at: datetime, what: Entry, **facts: object) -> str:
     """Encode one entry: its time, its kind, and the facts, each a short text, number or list."""
-    entry: dict[str, object] = {"at": at.isoformat(timespec="milliseconds"), "what": what.value}
+    entry: dict[str, object] = {"at": at.isoformat(timespec="milliseconds"), "what": what}
     entry |= {name: fact if isinstance(fact, (int, list)) else str(fact) for name, fact in facts.items() if fact}
     return _encode(entry) + "\n"
 

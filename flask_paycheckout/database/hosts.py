@@ -227,6 +227,8 @@ def metadata_of(db: object, metadata: MetaData | None = None) -> MetaData:
     :param metadata: where Flask-SQLAlchemy-Lite is used, which knows none itself.
     :raises ConfigurationError: `db` is something else, or `metadata` is missing or given in vain.
     """
+    # Not every shop has its types checked.
+    given: Any = db
     if _is_sqlalchemy(db, "flask_sqlalchemy_lite"):
         if not isinstance(metadata, MetaData):
             raise ConfigurationError(
@@ -237,8 +239,7 @@ def metadata_of(db: object, metadata: MetaData | None = None) -> MetaData:
     if metadata is not None:
         raise ConfigurationError("metadata is only for a flask_sqlalchemy_lite.SQLAlchemy. Leave it out.")
     if _is_sqlalchemy(db, "flask_sqlalchemy"):
-        known: Any = db
-        found: MetaData = known.metadata
+        found: MetaData = given.metadata
         return found
     if not isinstance(db, Host):
         raise ConfigurationError(
@@ -247,8 +248,6 @@ def metadata_of(db: object, metadata: MetaData | None = None) -> MetaData:
             " write init_app(app, db, metadata=Model.metadata), and with plain SQLAlchemy"
             " init_app(app, Host(Model.metadata, engine, session))."
         )
-    # Not every shop has its types checked.
-    given: Any = db
     has_engine = isinstance(given.engine, Engine) or callable(given.engine)
     if isinstance(given.metadata, MetaData) and has_engine and callable(given.session):
         return given.metadata

@@ -17,7 +17,7 @@ from flask_paycheckout.database.service_table import service_table
 Row = TypeVar("Row")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Models:
     """The mapped classes of one app, with their tables for plain statements."""
 
@@ -29,47 +29,16 @@ class Models:
     days: Table
     """The table of the sums sent in each day, to which no class is mapped."""
 
-    @property
-    def bind_key(self) -> str | None:
-        """The bind that the tables belong to; None for the shop's default database."""
-        key: str | None = getattr(self.Checkout, "__bind_key__", None)
-        return key
-
-    @cached_property
-    def checkouts(self) -> Table:
-        return table_of(self.Checkout)
-
-    @cached_property
-    def events(self) -> Table:
-        return table_of(self.Event)
-
-    @cached_property
-    def payouts(self) -> Table:
-        return table_of(self.Payout)
-
-    @cached_property
-    def bookings(self) -> Table:
-        return table_of(self.Booking)
-
-    @cached_property
-    def requests(self) -> Table:
-        return table_of(self.Request)
-
-    @cached_property
-    def services(self) -> Table:
-        """The table of failing calls, to which no class is mapped."""
-        return service_table(self.checkouts)
-
-    @cached_property
-    def deeds(self) -> Table:
-        """The table of deeds, to which no class is mapped."""
-        return deed_table(self.checkouts)
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """All of them."""
+    def __post_init__(self) -> None:
+        self.checkouts, self.events = table_of(self.Checkout), table_of(self.Event)
+        self.payouts, self.bookings = table_of(self.Payout), table_of(self.Booking)
+        self.requests = table_of(self.Request)
+        # No class is mapped to these.
+        self.services, self.deeds = service_table(self.checkouts), deed_table(self.checkouts)
         mapped_to = self.checkouts, self.events, self.payouts, self.bookings, self.requests
-        return *mapped_to, self.services, self.deeds, self.days
+        self.tables = (*mapped_to, self.services, self.deeds, self.days)
+        # The bind that the tables belong to; None for the shop's default database.
+        self.bind_key: str | None = getattr(self.Checkout, "__bind_key__", None)
 
     def row_of(self, subject: object) -> dict[str, Any]:
         """The values of a checkout, event, payout or request, by the names of the table's columns."""

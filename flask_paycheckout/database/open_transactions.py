@@ -15,9 +15,12 @@ from typing import Any
 from sqlalchemy import Connection, Engine, RootTransaction, StaticPool, event
 from sqlalchemy.orm import Session, SessionTransaction
 
-from flask_paycheckout.database.connections import limit_lock_waits
+from flask_paycheckout.database.connections import IDLE, IN_ERROR, limit_lock_waits, transaction_status
 
 _BEGUN = "flask_paycheckout_begun"
+WROTE = "flask_paycheckout_wrote"
+"""The key of a session's `info` under which it is noted what the open transaction has written."""
+
 _GUARDED = "flask_paycheckout_guarded"
 _IN_CALLBACK = "flask_paycheckout_in_callback"
 # A statement that begins or ends a transaction, after comments; the ones of savepoints do neither.
@@ -30,8 +33,6 @@ _MUST_NOT = (
     "was called inside a transaction of flask_paycheckout. order_total and receivers must not commit or roll back:"
     " their changes are committed together with what is recorded about the payment"
 )
-# The states of a connection that psycopg and psycopg2 tell, by the numbers of libpq.
-_IDLE, _IN_ERROR = 0, 3
 
 
 class BrokenTransaction(RuntimeError):
@@ -56,20 +57,16 @@ class Begun:
     @property
     def fault(self) -> str | None:
         """The fault by which this transaction cannot be committed any more; None as far as the driver tells of none."""
+        ended = "it ended the transaction that it was called in"
         if self.connection.closed or self.connection.get_transaction() is not self.transaction:
-            return "it ended the transaction that it was called in"
-        if self.state == _IN_ERROR:
+            return ended
+        state = transaction_status(self.driver)
+        if state == IN_ERROR:
             return "a statement failed in its transaction, which the database therefore rolls back; use begin_nested()"
         # Everybody shares the connection of a database in memory, and its transactions.
         shared = isinstance(self.connection.engine.pool, StaticPool)
         lost = self.has_changed and not (shared or self.driver.in_transaction)
-        ended = lost or (self.started and self.state == _IDLE)
-        return "it ended the transaction that it was called in" if ended else None
-
-    @property
-    def state(self) -> int | None:
-        """The state of the transaction in the database, as libpq numbers it; None for other drivers."""
-        return getattr(getattr(self.driver, "info", None), "transaction_status", None)
+        return ended if lost or (self.started and state == IDLE) else None
 
     @property
     def has_changed(self) -> bool:
@@ -90,8 +87,11 @@ def begun_in(session: Session) -> list[Begun]:
     return list(session.info.get(_BEGUN, ()))
 
 
-def note_begun(session: Session, transaction: SessionTransaction, connection: Connection) -> None:
-    """Note a connection that a session has just taken; a listener of `after_begin`."""
+# Every session of the process is watched, since a shop may have sessions of any class. A listener is called only while
+# its session flushes, executes, begins or ends.
+@event.listens_for(Session, "after_begin")
+def _on_begin(session: Session, transaction: SessionTransaction, connection: Connection) -> None:
+    """Note a connection that a session has just taken."""
     if transaction.parent is not None:
         return
     driver = connection.connection.dbapi_connection
@@ -101,10 +101,12 @@ def note_begun(session: Session, transaction: SessionTransaction, connection: Co
         guard(session, connection, session.info[_GUARDED])
 
 
-def forget_begun(session: Session, transaction: SessionTransaction) -> None:
-    """Forget the connections of a transaction that has ended; a listener of `after_transaction_end`."""
+@event.listens_for(Session, "after_transaction_end")
+def _on_end(session: Session, transaction: SessionTransaction) -> None:
+    """Forget the connections and the writes of a transaction that has ended."""
     if transaction.parent is None:
         session.info.pop(_BEGUN, None)
+        session.info.pop(WROTE, None)
 
 
 @contextmanager
@@ -131,8 +133,9 @@ def in_callback(session: Session) -> Iterator[None]:
         session.info[_IN_CALLBACK] = outer
 
 
+@event.listens_for(Session, "before_commit")
 def refuse_commit(session: Session) -> None:
-    """Refuse a commit inside a function of the shop; a listener of `before_commit`."""
+    """Refuse a commit inside a function of the shop."""
     if session.info.get(_IN_CALLBACK) and not session.in_nested_transaction():
         raise RuntimeError(f"db.session.commit() {_MUST_NOT}")
 
@@ -141,7 +144,7 @@ def guard(session: Session, connection: Connection, patience: float) -> None:
     """Limit how long a connection waits for locks, and let no function of the shop end its transaction."""
     limit_lock_waits(connection, patience)
     for one in _begun_on(connection, session):
-        one.started = one.state != _IDLE
+        one.started = transaction_status(one.driver) != IDLE
     connection.execution_options(**{_GUARDED: session})
 
 

@@ -6,12 +6,10 @@ fail: the last webhook about payouts, and the results of audits. Slow atomic rec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
-from sqlalchemy import Column, DateTime, Engine, Integer, String, Table, Text
-
-from flask_paycheckout.database.connections import begin_limited
+from sqlalchemy import Column, Connection, DateTime, Integer, String, Table, Text
 
 _NAME = "paycheckout_service"
 
@@ -44,30 +42,10 @@ def service_table(beside: Table) -> Table:
     )
 
 
-def store_row(
-    engine: Engine,
-    table: Table,
-    key: Mapping[str, str],
-    values: Mapping[str, Any],
-    first: Mapping[str, Any] | None = None,
-) -> None:
-    """Change the row of an account and operation, or insert it.
+def insert_in(connection: Connection, into: Any) -> Any:
+    """An INSERT of the connection's database, whose conflicts may be skipped or turned into changes.
 
-    :param values: may be expressions of the row's columns.
-    :param first: the values of a row that is inserted, where they differ.
+    :param into: the table, or a class that is mapped to it.
     """
-    with begin_limited(engine) as connection:
-        inserted = insert_of(connection.dialect.name)(table).values({**key, **(first or values)})
-        connection.execute(inserted.on_conflict_do_update(index_elements=list(key), set_=dict(values)))
-
-
-def insert_of(dialect: str) -> Any:
-    """The INSERT of a database, whose conflicts may be skipped or turned into changes."""
     # Imported when needed: the module of a database that the shop does not use is large.
-    if dialect == "postgresql":
-        from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
-
-        return insert_in_postgresql
-    from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
-
-    return insert_in_sqlite
+    return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(into)

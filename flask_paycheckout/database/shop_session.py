@@ -8,13 +8,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, StaticPool, Table, event
 from sqlalchemy.exc import OperationalError
-from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction
+from sqlalchemy.orm import ORMExecuteState, Session
 
 from flask_paycheckout.database.hosts import ShopDatabase
-from flask_paycheckout.database.open_transactions import begun_in, forget_begun, note_begun, refuse_commit
+from flask_paycheckout.database.open_transactions import WROTE, begun_in
 from flask_paycheckout.errors import UncommittedChanges
 
-_WROTE = "flask_paycheckout_wrote"
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")
 
 
@@ -41,7 +40,7 @@ class ShopSessions:
         with self.own() as session:
             return self.database.engine(self._engine_of(session))
 
-    def refuse_uncommitted(self, call: str, *, only_if_blocking: bool = False) -> None:
+    def refuse_uncommitted(self, call: str, *, only_if_blocking: bool) -> None:
         """Raise when the shop's session holds changes that are not committed.
 
         :param only_if_blocking: raise only when they would block our own write, or be committed by it: SQLite has one
@@ -56,7 +55,7 @@ class ShopSessions:
         single_writer = engine.dialect.name == "sqlite" or isinstance(engine.pool, StaticPool)
         if only_if_blocking and not single_writer:
             return
-        written = session.info.get(_WROTE) or _wrote_unseen(session)
+        written = session.info.get(WROTE) or _wrote_unseen(session)
         locked = single_writer and _holds_lock(session)
         changed = written or (_pending(session) if locked or not only_if_blocking else "")
         if changed:
@@ -86,10 +85,11 @@ class ShopSessions:
     def let_clean_go(self) -> None:
         """Roll the shop's session back if it has only read, so that a page needs no second connection beside it."""
         session = self.database.current()
-        begun = () if session is None else begun_in(session)
-        if session is None or not begun or not session.is_active or session.in_nested_transaction():
+        if session is None or not session.is_active or session.in_nested_transaction():
             return
-        if not (session.info.get(_WROTE) or _pending(session) or any(one.fault or one.wrote() for one in begun)):
+        begun = begun_in(session)
+        wrote = session.info.get(WROTE) or _pending(session) or any(one.fault or one.wrote() for one in begun)
+        if begun and not wrote:
             session.rollback()
 
     def open_connection(self) -> Connection | None:
@@ -139,30 +139,14 @@ def _pending(session: Session) -> str:
     return ", ".join(sorted({type(one).__name__ for one in changed}))
 
 
-# Every session of the process is watched, since a shop may have sessions of any class. A listener is called only while
-# its session flushes, executes, begins or ends.
-event.listen(Session, "after_begin", note_begun)
-event.listen(Session, "after_transaction_end", forget_begun)
-event.listen(Session, "before_commit", refuse_commit)
-
-
 @event.listens_for(Session, "after_flush")
 def _after_flush(session: Session, context: object) -> None:
-    session.info[_WROTE] = _pending(session) or session.info.get(_WROTE) or "flushed rows"
+    session.info[WROTE] = _pending(session) or session.info.get(WROTE) or "flushed rows"
 
 
 @event.listens_for(Session, "do_orm_execute")
 def _on_execute(state: ORMExecuteState) -> None:
-    if state.is_insert or state.is_update or state.is_delete or _is_written_out(state.statement):
-        state.session.info[_WROTE] = state.session.info.get(_WROTE) or "an executed statement"
-
-
-def _is_written_out(statement: Any) -> bool:
-    """Whether a `text()` statement begins with the keyword of a write."""
-    return getattr(statement, "text", "").lstrip()[:6].upper() in _WRITES
-
-
-@event.listens_for(Session, "after_transaction_end")
-def _on_end(session: Session, transaction: SessionTransaction) -> None:
-    if transaction.parent is None:
-        session.info.pop(_WROTE, None)
+    # A `text()` statement is known by its first word.
+    is_written_out = getattr(state.statement, "text", "").lstrip()[:6].upper() in _WRITES
+    if state.is_insert or state.is_update or state.is_delete or is_written_out:
+        state.session.info.setdefault(WROTE, "an executed statement")

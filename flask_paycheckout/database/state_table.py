@@ -8,7 +8,7 @@ column's new value, `of_...` the one it must have.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -34,11 +34,6 @@ def parameter(table: Table, name: str, column: str) -> BindParameter[Any]:
 def is_of(table: Table, column: str) -> ColumnElement[bool]:
     """Whether a column has the value `of_...`."""
     return table.c[column] == parameter(table, f"of_{column}", column)
-
-
-def new_values(table: Table, columns: Collection[str]) -> dict[str, Any]:
-    """The `new_...` parameters of columns, for the `values` of an update."""
-    return {name: parameter(table, f"new_{name}", name) for name in columns}
 
 
 Subject = TypeVar("Subject")
@@ -77,9 +72,6 @@ class StateTable(ABC, Generic[Subject]):
     unmoved: ClassVar[tuple[str, ...]]
     """The columns that a change requires as they were loaded."""
 
-    parameters: ClassVar[tuple[str, ...]]
-    """The columns whose loaded values are parameters of a change."""
-
     _changes: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -95,13 +87,9 @@ class StateTable(ABC, Generic[Subject]):
         """Make the object of a row, every column by its name."""
         return self.models.of_row(self.model, row)
 
-    def row_of(self, subject: Subject) -> dict[str, Any]:
-        """The values of an object by column."""
-        return self.models.row_of(subject)
-
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
         """The new values of columns, of which each has a parameter `new_...`."""
-        return new_values(self.table, columns)
+        return {name: parameter(self.table, f"new_{name}", name) for name in columns}
 
     @cached_property
     def single(self) -> Engine:
@@ -170,11 +158,12 @@ class StateTable(ABC, Generic[Subject]):
         :param cleared: columns that become NULL, whatever is planned for them.
         :returns: the whole row; None when it has changed meanwhile.
         """
-        given = {f"of_{name}": getattr(subject, name) for name in self.parameters} | {"entry": entry}
+        before = self.models.row_of(subject)
+        given = {f"of_{name}": value for name, value in before.items()} | {"entry": entry}
         given |= {f"new_{name}": value for name, value in values.items()}
         statement = self._change(frozenset(values), entry is not None, always, cleared)
         changed = connection.execute(statement, given).mappings().one_or_none()
-        return None if changed is None else {**self.row_of(subject), **values, **changed}
+        return None if changed is None else {**before, **values, **changed}
 
     def _change(
         self,
@@ -187,18 +176,13 @@ class StateTable(ABC, Generic[Subject]):
         if key not in self._changes:
             table, values = self.table, self.planned(columns) | dict.fromkeys(cleared)
             if recorded:
-                values["history"] = appended(table.c.history, self.entry, always=always)
+                values["history"] = appended(table.c.history, parameter(table, "entry", "history"), always=always)
             # Only what the caller does not know, since each column that is returned takes time.
             known = {name for name, value in values.items() if isinstance(value, BindParameter)}
             unknown = [column for column in table.c if column.name not in known]
             same = (is_of(table, name) for name in self.unmoved)
             self._changes[key] = update(table).where(*same).values(values).returning(*unknown)
         return self._changes[key]
-
-    @property
-    def entry(self) -> Any:
-        """The parameter of a line for the history."""
-        return bindparam("entry", type_=self.table.c.history.type)
 
     # Claims
 

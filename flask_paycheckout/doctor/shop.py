@@ -18,7 +18,7 @@ from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import account_option, json_option, known_account
-from flask_paycheckout.config import KEYS
+from flask_paycheckout.config import KEYS, Settings
 from flask_paycheckout.config.checks import PREFIX
 from flask_paycheckout.database.database_errors import database_text
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
@@ -27,7 +27,6 @@ from flask_paycheckout.doctor.service import check_accounts, check_service
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
-from flask_paycheckout.service.limits import MOST_WEB_CALLS
 from flask_paycheckout.signals import NEEDS_RECEIVER, OF_PAYOUTS
 from flask_paycheckout.text import moment_text
 from flask_paycheckout.views.order_urls import (
@@ -138,8 +137,11 @@ def _configuration(shop: Runtime) -> Iterator[Check]:
 
 def _web_calls(shop: Runtime) -> Iterator[Check]:
     number = shop.settings.web_calls
-    most = f"{MOST_WEB_CALLS} (the default)" if number is None else f"{number} (PAYCHECKOUT_WEB_CALLS)"
-    yield ok("web calls", f"of a process {most} web requests wait for the service at once, and 2 while it is slow")
+    given_by = "the default" if number == Settings.web_calls else "PAYCHECKOUT_WEB_CALLS"
+    yield ok(
+        "web calls",
+        f"of a process {number} ({given_by}) web requests wait for the service at once, and 2 while it is slow",
+    )
 
 
 def _public_address(shop: Runtime) -> Iterator[Check]:

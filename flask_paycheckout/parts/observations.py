@@ -98,12 +98,12 @@ def call_outcome(error: PaymentsError | None) -> str:
         return "answered"
     if not isinstance(error, RequestRefused):
         return "no_answer"
-    return next((outcome for outcome, kind in _REFUSALS.items() if isinstance(error, kind)), "refused")
+    return _REFUSALS.get(type(error), "refused")
 
 
-_REFUSALS: dict[str, type[RequestRefused]] = {
-    "not_found": NotFound,
-    "unauthorized": Unauthorized,
-    "rate_limited": RateLimited,
-    "failed": ServiceFault,
+_REFUSALS: dict[type[RequestRefused], str] = {
+    NotFound: "not_found",
+    Unauthorized: "unauthorized",
+    RateLimited: "rate_limited",
+    ServiceFault: "failed",
 }

@@ -11,7 +11,7 @@ from decimal import Decimal
 from sqlalchemy import Column, Connection, String, Table
 
 from flask_paycheckout.database.order_ids import MAX_ID
-from flask_paycheckout.database.service_table import insert_of
+from flask_paycheckout.database.service_table import insert_in
 
 _NAME = "paycheckout_day"
 
@@ -36,6 +36,6 @@ def day_table(beside: Table) -> Table:
 def locked_sum(connection: Connection, days: Table, key: Mapping[str, str]) -> Decimal:
     """Lock the sum of an account, currency and day until the transaction of the connection ends, and read it."""
     # An update locks also where the database has one writer and no row locks.
-    first = insert_of(connection.dialect.name)(days).values({**key, "amount": "0"})
+    first = insert_in(connection, days).values({**key, "amount": "0"})
     locked = first.on_conflict_do_update(index_elements=list(key), set_={"amount": days.c.amount})
     return Decimal(connection.execute(locked.returning(days.c.amount)).scalar_one())

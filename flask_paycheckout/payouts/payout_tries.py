@@ -14,7 +14,7 @@ import secrets
 import msgspec
 from sqlalchemy import Connection, Table, select
 
-from flask_paycheckout.database.service_table import insert_of
+from flask_paycheckout.database.service_table import insert_in
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 
 # A row of the table of failing calls, whose `words` is the key; it never fails, so no report shows it.
@@ -29,7 +29,7 @@ def installation_key(connection: Connection, services: Table) -> bytes:
     stored = select(services.c.words).filter_by(**_ROW)
     found = connection.execute(stored).scalar_one_or_none()
     if found is None:
-        made = insert_of(connection.dialect.name)(services).values(**_ROW, words=secrets.token_hex(32), count=0)
+        made = insert_in(connection, services).values(**_ROW, words=secrets.token_hex(32), count=0)
         connection.execute(made.on_conflict_do_nothing())
         found = connection.execute(stored).scalar_one()
     return bytes.fromhex(found)

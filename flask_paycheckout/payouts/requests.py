@@ -19,7 +19,7 @@ from flask_paycheckout.clock import moment_after
 from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_why
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import require_order_id
-from flask_paycheckout.database.service_table import insert_of
+from flask_paycheckout.database.service_table import insert_in
 from flask_paycheckout.errors import PayoutConflict, RefundTooLarge
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.parts import Parts
@@ -228,7 +228,7 @@ class PayoutRequests:
             "history": line(now, Entry.CREATED, total=f"{amount:f} {row['currency']}", **facts),
             **(destination_columns(to, self.sealing) if to is not None else {}),
         }
-        inserting = insert_of(connection.dialect.name)(model).values(values)
+        inserting = insert_in(connection, model).values(values)
         statement = inserting.on_conflict_do_nothing(index_elements=[model.reference])
         stored: PayoutMixin | None = session.scalars(statement.returning(model)).one_or_none()
         if stored is not None and stored.asked_by is not None:

@@ -91,7 +91,7 @@ class Payouts(StateTable[PayoutMixin]):
     key = "reference"
     unknown = UnknownPayout
     # Each claim counts as a change, so that a process which lost its claim changes nothing.
-    unmoved = parameters = ("id", "status", "changes")
+    unmoved = ("id", "status", "changes")
 
     @property
     def model(self) -> type[PayoutMixin]:
@@ -187,7 +187,7 @@ class PayoutMoves:
             by, why = str(move.facts["by"]), cast("str | None", move.facts["why"])
             deeds = self.payouts.models.deeds
             record_deed(connection, deeds, now, by, deed, payout.reference, why, payout.order_id)
-        self.book(connection, self.payouts.row_of(payout), row, now)
+        self.book(connection, self.payouts.models.row_of(payout), row, now)
         signal = move.signal(payout)
         if signal is None:
             return ()

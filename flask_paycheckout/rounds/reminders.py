@@ -112,7 +112,7 @@ class Reminders:
             status = self.checkouts.order_status(one.order_id, connection)
             if status in UNREMINDED or not number or self._is_stored(connection, event):
                 return None
-            return self.events.store(connection, shop, event, table, table.row_of(about_it), now)
+            return self.events.store(connection, shop, event, table, table.models.row_of(about_it), now)
 
     def _is_stored(self, connection: Connection, event: NewEvent) -> bool:
         stored = self.parts.models.events.c.once == f"{event.name}:{event.once}"

@@ -127,7 +127,6 @@ class Accounts:
     """Seconds after which the shop is asked again."""
 
     now: Callable[[], float]
-    most: int = _MOST_CLIENTS
     _kept: Guarded[OrderedDict[str, _InUse]] = field(default_factory=lambda: Guarded(OrderedDict), init=False)
     """By the account's name, the least recently used first; never held while the shop is asked."""
 
@@ -216,7 +215,7 @@ class Accounts:
                 known = in_use[name] = _InUse(account, self.make(account), now)
             known.asked_at = now
             in_use.move_to_end(name)
-            if len(in_use) > self.most:
+            if len(in_use) > _MOST_CLIENTS:
                 in_use.popitem(last=False)
             return known
 

@@ -25,7 +25,7 @@ from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.parts.observations import Observed
 from flask_paycheckout.service.accounts import Accounts
-from flask_paycheckout.service.limits import MOST_WEB_CALLS, Admission, Breaker, ConcurrencyLimit, Slot
+from flask_paycheckout.service.limits import Admission, Breaker, ConcurrencyLimit, Slot
 from flask_paycheckout.service.record import ServiceRecord
 
 T = TypeVar("T")
@@ -49,7 +49,6 @@ class NotAsked(TransportFailed):
 
     def __init__(self, operation: str, message: str | None, retry_after: float | None = None) -> None:
         super().__init__(operation, message, retry_after, request_sent=False)
-        self.args = (operation, self.message, retry_after)
 
 
 def is_answer(error: BaseException | None) -> bool:
@@ -71,15 +70,8 @@ class Service:
         self.slow_after = _SLOW * self.web_timeout
         # Twice the time of a call, to allow for what happens between permission and call.
         self.breaker = Breaker(2 * self.web_timeout + _MOMENT, elapsed)
-        most, seldom = settings.web_calls or MOST_WEB_CALLS, (RECIPIENT, PROOF, ESTIMATE)
-        self.slots = ConcurrencyLimit(most, self.slow_after, self.parts.several_accounts, seldom, elapsed)
-
-    def client_id_of(self, account: str) -> str | None:
-        """The client id with which calls of an account are signed now.
-
-        :raises AccountUnavailable: the shop gives no keys for the account.
-        """
-        return self.accounts.client_of(account, CREATE).client_id
+        seldom, several_accounts = (RECIPIENT, PROOF, ESTIMATE), self.parts.several_accounts
+        self.slots = ConcurrencyLimit(settings.web_calls, self.slow_after, several_accounts, seldom, elapsed)
 
     @contextmanager
     def permit(self, operation: str, account: str = "") -> Iterator[Permit]:

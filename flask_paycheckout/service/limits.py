@@ -6,18 +6,14 @@ and `SingleFlight` keep calls about one deposit or order apart, `AccountLimits` 
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Condition, Event, get_ident
-from typing import TypeVar
 
 from flask_paycheckout.client.per_process import Guarded, PerProcess
-
-T = TypeVar("T")
 
 # The most accounts, orders or deposits that a limit remembers.
 _MOST_KEPT = 10_000
@@ -66,7 +62,7 @@ class Breaker:
     """
 
     probe_lasts: float
-    now: Callable[[], float] = time.monotonic
+    now: Callable[[], float]
     _state: Guarded[dict[tuple[str, str], _Circuit]] = field(default_factory=lambda: Guarded(dict), init=False)
 
     def admit(self, key: tuple[str, str]) -> Admission | None:
@@ -117,9 +113,6 @@ class Breaker:
 
 # Web requests that wait
 
-MOST_WEB_CALLS = 1000
-"""The default of `PAYCHECKOUT_WEB_CALLS`: more than any server has threads, so that slow calls alone are limited."""
-
 # The web requests that may wait for one operation of accounts whose calls of it are slow, however many these are.
 _WHILE_SLOW = 2
 # Seconds after which calls are not quick: a request with time to lose does not wait for a slot then.
@@ -165,7 +158,7 @@ class ConcurrencyLimit:
     slow_after: float
     several_accounts: Callable[[], bool]
     seldom: Collection[str]
-    now: Callable[[], float] = time.monotonic
+    now: Callable[[], float]
     _here: PerProcess[tuple[Condition, list[Slot]]] = field(
         default_factory=lambda: PerProcess(lambda: (Condition(), [])), init=False
     )
@@ -286,14 +279,8 @@ class SingleFlight:
         """The call that ended last; while it is the same one, none of this process has ended."""
 
     @contextmanager
-    def of(self, what: str) -> Iterator[bool]:
-        """Yield whether the caller may make this call; if so, no other thread may until the `with` block ends."""
-        with self.join(what) as (_, mine):
-            yield mine
-
-    @contextmanager
     def join(self, what: str) -> Iterator[tuple[OngoingCall, bool]]:
-        """Yield the call under way about `what`, and whether it is the caller's to make.
+        """Yield the call under way about `what`, and whether it is the caller's to make, and nobody else's meanwhile.
 
         The caller's own call ends with the `with` block; an error that leaves the block is kept for those who wait.
         """
@@ -413,14 +400,14 @@ class AccountLimits:
         self._under_way[account] -= 1
         self._late[account] += 1
 
-    def over(self, account: str, *, late: bool = False) -> None:
+    def over(self, account: str, *, late: bool) -> None:
         """Count a read as over.
 
         :param late: whether it was counted as late.
         """
         (self._late if late else self._under_way)[account] -= 1
 
-    def tell(self, account: str, *, answered: bool, late: bool = False) -> None:
+    def tell(self, account: str, *, answered: bool, late: bool) -> None:
         """Record whether a read got a reliable answer; that there is no such deposit is one too.
 
         :param late: whether it was counted as late: a few more failures like it would hold up the round.

@@ -25,7 +25,7 @@ from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.database_errors import first_line
-from flask_paycheckout.database.service_table import store_row
+from flask_paycheckout.database.service_table import insert_in
 from flask_paycheckout.errors import UnsafeCheckoutUrl
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.logs import about
@@ -135,7 +135,7 @@ class ServiceRecord:
     _here: PerProcess[_Noted] = field(default_factory=lambda: PerProcess(_Noted), init=False)
 
     @contextmanager
-    def call(self, operation: str, account: str = "") -> Iterator[None]:
+    def call(self, operation: str, account: str) -> Iterator[None]:
         """Record the outcome of the call made in this `with` block."""
         try:
             yield
@@ -158,7 +158,7 @@ class ServiceRecord:
                 return
             self.on_answer(operation + cause, account)
 
-    def on_failure(self, operation: str, words: str, account: str = "") -> None:
+    def on_failure(self, operation: str, words: str, account: str) -> None:
         """Record a failure, in memory only; thread-safe.
 
         :param words: the error message for people, without secrets.
@@ -177,7 +177,7 @@ class ServiceRecord:
             self.on_answer(WEB_CALL, account)
         self.on_failure(WEB_CALL, words, account)
 
-    def on_answer(self, operation: str, account: str = "") -> None:
+    def on_answer(self, operation: str, account: str) -> None:
         """Record an answer, in memory only; thread-safe."""
         now, noted = self.parts.clock(), self._here()
         with noted.noting:
@@ -242,14 +242,17 @@ class ServiceRecord:
             connection.execute(cleared.values(resumed_at=None, last_answer_at=answered_at, count=0))
 
     def _store_failures(self, row: dict[str, str], noted: _Calls) -> None:
-        c = self.parts.models.services.c
-        values = {"last_failure_at": noted.last_failure_at, "words": noted.words}
-        first = values | {"failing_since": noted.first_failure_at, "count": noted.failures}
-        since = case((c["count"] > 0, c.failing_since), else_=noted.first_failure_at)
-        began = noted.first_failure_at or self.parts.clock()
-        resumed = case((c.last_failure_at <= began - UNTRIED, began), else_=c.resumed_at)
-        more: dict[str, Any] = {"failing_since": since, "resumed_at": resumed, "count": c["count"] + noted.failures}
-        store_row(self.parts.engine(), self.parts.models.services, row, values | more, first)
+        c, began = self.parts.models.services.c, noted.first_failure_at or self.parts.clock()
+        values: dict[str, Any] = {"last_failure_at": noted.last_failure_at, "words": noted.words}
+        first = values | {"failing_since": began, "count": noted.failures}
+        more = {
+            "failing_since": case((c["count"] > 0, c.failing_since), else_=began),
+            "resumed_at": case((c.last_failure_at <= began - UNTRIED, began), else_=c.resumed_at),
+            "count": c["count"] + noted.failures,
+        }
+        with begin_limited(self.parts.engine()) as connection:
+            inserted = insert_in(connection, self.parts.models.services).values(row | first)
+            connection.execute(inserted.on_conflict_do_update(index_elements=list(row), set_=values | more))
 
 
 def _cause(error: Exception) -> str:
@@ -293,8 +296,13 @@ def failing_calls(engine: Engine, table: Table, now: datetime, account: str | No
         rows = connection.execute(failing.order_by(c.account, c.operation).limit(100)).all()
     return [
         FailingCalls(
-            *(row.account, row.operation, as_utc(row.failing_since), as_utc(row.last_failure_at)),
-            *(row.resumed_at and as_utc(row.resumed_at), row[5], row.words or ""),
+            row.account,
+            row.operation,
+            as_utc(row.failing_since),
+            as_utc(row.last_failure_at),
+            row.resumed_at and as_utc(row.resumed_at),
+            row[5],
+            row.words or "",
         )
         for row in rows
     ]

@@ -34,9 +34,9 @@ class Shop:
         return PaymentsClient("http://127.0.0.1:1", client_id=account.client_id, client_secret=account.client_secret)
 
 
-def accounts_of(shop: Shop, now: Callable[[], float] = lambda: 0.0, most: int = 100) -> Accounts:
+def accounts_of(shop: Shop, now: Callable[[], float] = lambda: 0.0) -> Accounts:
     default = PaymentsClient("http://127.0.0.1:1", client_id="d", client_secret="default-secret")
-    return Accounts(default, shop.make, shop, 60.0, now, most)
+    return Accounts(default, shop.make, shop, 60.0, now)
 
 
 def test_the_shop_is_asked_once_for_a_while_and_its_client_is_kept() -> None:
@@ -65,9 +65,10 @@ def test_new_keys_get_a_new_client_once_the_old_ones_are_refused() -> None:
     assert len(shop.asked) == 2, "a late refusal of the old keys says nothing about the new ones"
 
 
-def test_the_least_used_clients_go() -> None:
+def test_the_least_used_clients_go(monkeypatch: pytest.MonkeyPatch) -> None:
     shop = Shop("a", "b", "c")
-    accounts = accounts_of(shop, most=2)
+    monkeypatch.setattr("flask_paycheckout.service.accounts._MOST_CLIENTS", 2)
+    accounts = accounts_of(shop)
     for name in ("a", "b", "a", "c", "b"):
         accounts.client_of(name)
     assert shop.asked == ["a", "b", "c", "b"]

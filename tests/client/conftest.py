@@ -6,7 +6,7 @@ import pytest
 
 from tests.client.wire import Answer, RawServer
 
-Serve = Callable[[Answer], RawServer]
+Serve = Callable[..., RawServer]
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def serve(long_kept: None) -> Iterator[Serve]:
     """Starts raw socket servers and stops them after the test."""
     servers: list[RawServer] = []
 
-    def start(answer: Answer) -> RawServer:
-        servers.append(RawServer(answer))
+    def start(answer: Answer, *, secure: bool = False) -> RawServer:
+        servers.append(RawServer(answer, secure=secure))
         return servers[-1]
 
     yield start

@@ -43,7 +43,6 @@ def test_a_signer_of_ones_own_signs_alone() -> None:
 @pytest.mark.parametrize(
     ("access_token", "header"),
     [
-        (ACCESS_TOKEN, f"Bearer {ACCESS_TOKEN}"),
         (BearerToken("t", scheme=""), "t"),
         (BearerToken("t", scheme="Token"), "Token t"),
     ],

@@ -6,13 +6,14 @@ import contextlib
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from flask_paycheckout.client import PaymentsClient
 from tests.client.conftest import Serve
 from tests.client.samples import DEPOSIT
-from tests.client.wire import RawServer, client_of, http, says, success
+from tests.client.wire import RawServer, client_of, http, of_either_client, says, success
 
 AT_ONCE = 6
 answers = says(http(success(DEPOSIT)))
@@ -50,7 +51,8 @@ def test_what_a_busy_moment_left_is_used_again_until_the_service_ends_it(crowded
     assert crowded.connections == AT_ONCE + 1
 
 
-def test_what_must_not_be_sent_twice_gets_a_new_connection(serve: Serve) -> None:
+@of_either_client
+def test_what_must_not_be_sent_twice_gets_a_new_connection(serve: Serve, client_of: Any) -> None:
     server = serve(answers)
     with client_of(server) as client:
         for _ in range(2):

@@ -2,16 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qsl
 
 import pytest
-from hypothesis import given, strategies as st
 
-from tests.client.access import access_of
 from tests.client.samples import RECIPIENT
-from tests.client.wire import Script, Shop, paged, steady, success
-
-WORD = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+from tests.client.wire import Script, Shop, paged, success
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -33,14 +28,3 @@ def test_a_wrong_filter_is_named_and_nothing_is_sent(
     with pytest.raises(kind, match=fault):
         use(Shop(script))
     assert script.requests == []
-
-
-@steady
-@given(st.dictionaries(st.sampled_from(["search", "country", "currency", "sort"]), WORD))
-def test_any_word_arrives_as_it_was_given_and_is_signed(words: dict[str, str]) -> None:
-    script = Script(success(paged(RECIPIENT)))
-    Shop(script).recipients.list(limit=10, **words)  # type: ignore[arg-type]
-    (request,) = script.requests
-    assert access_of(request) == "signed"
-    read = dict(parse_qsl(request.url.query.decode(), keep_blank_values=True, strict_parsing=True))
-    assert read == {"limit": "10", **words}

@@ -7,6 +7,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import httpx
@@ -68,18 +69,32 @@ PAYMENT_BODY = (
 )
 
 
+# What a call that may move money can be looked up by, and how.
+HOW = {
+    "deposits.sandbox_update": ("chk_1", "look it up"),
+    "fiat_disbursements.create": ("ref-1", r"fiat_disbursements.find\(references\)"),
+    "fiat_disbursements.create_v1": ("ref-1", r"fiat_disbursements.find\(references\)"),
+    "fiat_disbursements.sandbox_update": ("d1", "fiat_disbursements.get"),
+    "crypto_disbursements.create": ("ref-1", "dashboard"),
+    "payments.create": (None, r"payments.iterate\(sort='-createdAt'\)"),
+}
+
+
 @dataclass(frozen=True)
 class Call:
-    """One way to use one method."""
+    """One way to use one method, which `use` calls with its arguments."""
 
     method: str
-    use: Callable[[Any], Any]
+    use: Callable[[Callable[..., Any]], Any]
     sends: str
     answer: bytes | httpx.Response
     body: bytes = b""
     access: str = "signed"
-    moves_money: bool = False
     warns: str = ""
+
+    @property
+    def moves_money(self) -> bool:
+        return self.method in HOW
 
     @property
     def repeated(self) -> bool:
@@ -89,17 +104,21 @@ class Call:
         """Uses the method, and wants its warning."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            result = self.use(shop)
+            result = self.use(attrgetter(self.method)(shop))
             result = next(result, None) if isinstance(result, Iterator) else result
         assert [warning.category for warning in caught] == ([DeprecationWarning] if self.warns else [])
         assert all(self.warns in str(warning.message) and warning.filename == __file__ for warning in caught)
         return result
 
 
+def given(*arguments: Any, **named: Any) -> Callable[[Callable[..., Any]], Any]:
+    return lambda method: method(*arguments, **named)
+
+
 CALLS = [
     Call(
         "auth.register",
-        lambda c: c.auth.register("a@b.c", "p", "Ann"),
+        given("a@b.c", "p", "Ann"),
         "POST /v1/auth/register",
         success({"verificationToken": "v"}),
         b'{"email":"a@b.c","fullName":"Ann","password":"p"}',
@@ -107,7 +126,7 @@ CALLS = [
     ),
     Call(
         "auth.login",
-        lambda c: c.auth.login("a@b.c", "p"),
+        given("a@b.c", "p"),
         "POST /v1/auth/login",
         TOKEN,
         b'{"email":"a@b.c","password":"p"}',
@@ -115,7 +134,7 @@ CALLS = [
     ),
     Call(
         "auth.verify_login",
-        lambda c: c.auth.verify_login("v", "123456"),
+        given("v", "123456"),
         "POST /v1/auth/verify-login",
         TOKEN,
         b'{"verificationToken":"v","otp":"123456","isDisableExpire":false}',
@@ -123,95 +142,87 @@ CALLS = [
     ),
     Call(
         "checkouts.create",
-        lambda c: c.checkouts.create(Pay(1, "USD")),
+        given(Pay(1, "USD")),
         "POST /v1/checkout",
         success(samples.LINK),
         b'{"inputCurrency":"USD","inputAmount":1.00}',
     ),
-    Call("deposits.get", lambda c: c.deposits.get("chk_1"), "GET /v1/deposit/chk_1", success(DEPOSIT)),
+    Call("deposits.get", given("chk_1"), "GET /v1/deposit/chk_1", success(DEPOSIT)),
     Call(
         "deposits.sandbox_update",
-        lambda c: c.deposits.sandbox_update("chk_1", "completed"),
+        given("chk_1", "completed"),
         "PATCH /v1/deposit/chk_1",
         success(DEPOSIT),
         b'{"status":"completed"}',
-        moves_money=True,
     ),
     Call(
         "fiat_disbursements.list",
-        lambda c: c.fiat_disbursements.list(
-            limit=5, page=2, sort="-updatedAt", disbursement_id="d/1", status="failed", currency="U S+D&é"
-        ),
+        given(limit=5, page=2, sort="-updatedAt", disbursement_id="d/1", status="failed", currency="U S+D&é"),
         "GET /v1/disbursement/fiat?limit=5&page=2&sort=-updatedAt&disbursementId=d%2F1&status=failed"
         "&currency=U%20S%2BD%26%C3%A9",
         success([samples.FIAT]),
     ),
     Call(
         "fiat_disbursements.iterate",
-        lambda c: c.fiat_disbursements.iterate(limit=5, sort="createdAt", status="pending", currency="USD"),
+        given(limit=5, sort="createdAt", status="pending", currency="USD"),
         "GET /v1/disbursement/fiat?limit=5&page=1&sort=createdAt&status=pending&currency=USD",
         success(paged(samples.FIAT)),
     ),
     Call(
         "fiat_disbursements.find",
-        lambda c: c.fiat_disbursements.find(["ref-1"]),
+        given(["ref-1"]),
         "GET /v1/disbursement/fiat?limit=100&page=1&sort=-createdAt",
         success(paged(samples.FIAT)),
     ),
     Call(
         "fiat_disbursements.get",
-        lambda c: c.fiat_disbursements.get("d/1"),
+        given("d/1"),
         "GET /v1/disbursement/fiat/d%2F1",
         success(samples.FIAT),
     ),
     Call(
         "fiat_disbursements.create",
-        lambda c: c.fiat_disbursements.create("USD", ITEMS),
+        given("USD", ITEMS),
         "POST /v2/disbursement/fiat",
         success(samples.BATCH),
         b'{"currency":"USD","disburseData":[{"recipientId":"r1","amount":10.50,"reference":"ref-1","note":"n"},'
         b'{"recipient":{"email":"b@c.d","name":"Bo","bank":{"bankName":"First","accountName":"Bo",'
         b'"bankCode":"first_bank","accountNumber":"canary-12"}},"amount":7}]}',
-        moves_money=True,
         access="bearer",
     ),
     Call(
         "fiat_disbursements.create_v1",
-        lambda c: c.fiat_disbursements.create_v1(
-            [FiatItemV1(amount="1.500", currency="KWD", recipient_id="r1", reference="ref-1", note="n")]
-        ),
+        given([FiatItemV1(amount="1.500", currency="KWD", recipient_id="r1", reference="ref-1", note="n")]),
         "POST /v1/disbursement/fiat",
         success(samples.record("POST /v1/disbursement/fiat")),
         b'{"disburseData":[{"currency":"KWD","recipientId":"r1","amount":1.500,"reference":"ref-1","note":"n"}]}',
-        moves_money=True,
         warns="use client.fiat_disbursements.create",
         access="bearer",
     ),
     Call(
         "fiat_disbursements.payment_methods",
-        lambda c: c.fiat_disbursements.payment_methods("USD"),
+        given("USD"),
         "GET /v1/disbursement/fiat/payment-method?currency=USD",
         success([samples.FIAT_METHOD]),
         access="bearer",
     ),
     Call(
         "fiat_disbursements.report",
-        lambda c: c.fiat_disbursements.report("d1"),
+        given("d1"),
         "GET /v1/disbursement/fiat/d1/report",
         PDF,
     ),
     Call(
         "fiat_disbursements.sandbox_update",
-        lambda c: c.fiat_disbursements.sandbox_update("d1", "completed"),
+        given("d1", "completed"),
         "PATCH /v1/disbursement/d1",
         b'{"statusCode":200,"message":"ok"}',
         b'{"status":"completed"}',
-        moves_money=True,
         access="bearer",
     ),
     Call(
         "crypto_disbursements.create",
-        lambda c: c.crypto_disbursements.create(
+        given(
             "usdc-polygon",
             [CryptoReceiver(amount="0.000000000000000001", receiver_wallet_address="0xr", reference="ref-1", note="n")],
         ),
@@ -219,33 +230,30 @@ CALLS = [
         success(samples.record("POST /v1/disbursement/crypto")),
         b'{"token":"usdc-polygon","receivers":[{"amount":0.000000000000000001,"receiverWalletAddress":"0xr",'
         b'"reference":"ref-1","note":"n"}]}',
-        moves_money=True,
         access="bearer",
     ),
     Call(
         "crypto_disbursements.estimate",
-        lambda c: c.crypto_disbursements.estimate("usdc-polygon", 100),
+        given("usdc-polygon", 100),
         "GET /v1/disbursement/crypto/estimate?token=usdc-polygon&amount=100",
         success({"token": "usdc-polygon", "amount": 100, "fee": 1.01}),
     ),
     Call(
         "recipients.list",
-        lambda c: c.recipients.list(limit=10, page=2, sort="-createdAt", search="Bo B", country="FR", currency="EUR"),
+        given(limit=10, page=2, sort="-createdAt", search="Bo B", country="FR", currency="EUR"),
         "GET /v1/recipient?limit=10&page=2&sort=-createdAt&search=Bo%20B&country=FR&currency=EUR",
         success(paged(samples.RECIPIENT)),
     ),
     Call(
         "recipients.iterate",
-        lambda c: c.recipients.iterate(search="Bo"),
+        given(search="Bo"),
         "GET /v1/recipient?page=1&search=Bo",
         success(paged(samples.RECIPIENT)),
     ),
-    Call("recipients.get", lambda c: c.recipients.get("r1"), "GET /v1/recipient/r1", success(samples.RECIPIENT)),
+    Call("recipients.get", given("r1"), "GET /v1/recipient/r1", success(samples.RECIPIENT)),
     Call(
         "recipients.create",
-        lambda c: c.recipients.create(
-            **samples.PERSON, bank=EVERYTHING, recipient_type="Business", organization_id="o1", reference="vip"
-        ),
+        given(**samples.PERSON, bank=EVERYTHING, recipient_type="Business", organization_id="o1", reference="vip"),
         "POST /v1/recipient",
         success(samples.RECIPIENT, 201),
         b"{" + PERSON_BODY + b',"bank":{"accountName":"Bo","currency":"USD","country":"US","bankName":"First",'
@@ -254,24 +262,22 @@ CALLS = [
     ),
     Call(
         "recipients.update",
-        lambda c: c.recipients.update("r1", **samples.PERSON, bank=BankDetails(account_name="Bo"), reference="vip"),
+        given("r1", **samples.PERSON, bank=BankDetails(account_name="Bo"), reference="vip"),
         "PATCH /v1/recipient/r1",
         success(samples.RECIPIENT),
         b"{" + PERSON_BODY + b',"bank":{"accountName":"Bo"},"reference":"vip"}',
     ),
-    Call(
-        "recipients.delete", lambda c: c.recipients.delete("r1"), "DELETE /v1/recipient/r1", success(samples.RECIPIENT)
-    ),
+    Call("recipients.delete", given("r1"), "DELETE /v1/recipient/r1", success(samples.RECIPIENT)),
     Call(
         "payments.quote",
-        lambda c: c.payments.quote(amount="1E+2", input_currency="a-b", output_currency="USD", with_limit=False),
+        given(amount="1E+2", input_currency="a-b", output_currency="USD", with_limit=False),
         "GET /v2/payment/quote?amount=100&inputCurrency=a-b&outputCurrency=USD&withLimit=false",
         success(samples.QUOTE),
         warns="use client.fiat_disbursements.payment_methods",
     ),
     Call(
         "payments.list",
-        lambda c: c.payments.list(
+        given(
             limit=3,
             page=2,
             sort="createdAt",
@@ -295,30 +301,29 @@ CALLS = [
     ),
     Call(
         "payments.iterate",
-        lambda c: c.payments.iterate(status="pending", min_input_amount="1"),
+        given(status="pending", min_input_amount="1"),
         "GET /v2/payments?page=1&status=pending&minInputAmount=1",
         success(paged(samples.PAYMENT)),
         warns="use client.fiat_disbursements.iterate",
     ),
     Call(
         "payments.get",
-        lambda c: c.payments.get("p1"),
+        given("p1"),
         "GET /v2/payment/detail/p1",
         success(samples.PAYMENT),
         warns="use client.fiat_disbursements.get",
     ),
     Call(
         "payments.create",
-        lambda c: c.payments.create(**PAYMENT, reason="salary", description="may", us_network="ach"),
+        given(**PAYMENT, reason="salary", description="may", us_network="ach"),
         "POST /v2/payment",
         success(samples.PAYMENT, 201),
         b"{" + PAYMENT_BODY + b',"reason":"salary","description":"may","usNetwork":"ach"}',
-        moves_money=True,
         warns="use client.fiat_disbursements.create",
     ),
     Call(
         "references.currencies",
-        lambda c: c.references.currencies(),
+        given(),
         "GET /v1/reference/currencies",
         success([samples.CURRENCY]),
         warns="use client.fiat_disbursements.payment_methods",
@@ -326,7 +331,7 @@ CALLS = [
     ),
     Call(
         "references.cryptos",
-        lambda c: c.references.cryptos(use_smart_contract=True, blockchain_type="EVM"),
+        given(use_smart_contract=True, blockchain_type="EVM"),
         "GET /v1/reference/cryptos?blockchainType=EVM&useSmartContract=true",
         success([samples.CRYPTO]),
         warns="use client.crypto_disbursements.estimate",
@@ -334,9 +339,7 @@ CALLS = [
     ),
     Call(
         "references.banks",
-        lambda c: c.references.banks(
-            limit=50, sort="createdAt", country="FR", currency="EUR", disbursment_available=True
-        ),
+        given(limit=50, sort="createdAt", country="FR", currency="EUR", disbursment_available=True),
         "GET /v1/reference/banks?limit=50&sort=createdAt&country=FR&currency=EUR&disbursmentAvailable=true",
         success(paged(samples.BANK)),
         warns="use client.fiat_disbursements.payment_methods",
@@ -344,7 +347,7 @@ CALLS = [
     ),
     Call(
         "references.payment_methods",
-        lambda c: c.references.payment_methods(for_deposit=True),
+        given(for_deposit=True),
         "GET /v1/reference/payment-methods?isForDeposit=true",
         success([samples.PAYMENT_METHOD]),
         warns="use client.fiat_disbursements.payment_methods",
@@ -431,16 +434,6 @@ def test_a_lost_answer(call: Call) -> None:
             call.on(Shop(script))
         assert type(caught.value) is (OutcomeUnknown if call.moves_money else TransportFailed), name
         assert len(script.requests) == (3 if call.repeated else 1), name
-
-
-HOW = {
-    "deposits.sandbox_update": ("chk_1", "look it up"),
-    "fiat_disbursements.create": ("ref-1", r"fiat_disbursements.find\(references\)"),
-    "fiat_disbursements.create_v1": ("ref-1", r"fiat_disbursements.find\(references\)"),
-    "fiat_disbursements.sandbox_update": ("d1", "fiat_disbursements.get"),
-    "crypto_disbursements.create": ("ref-1", "dashboard"),
-    "payments.create": (None, r"payments.iterate\(sort='-createdAt'\)"),
-}
 
 
 @every(MONEY)

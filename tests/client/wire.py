@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import socket
 import socketserver
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from hypothesis import settings
 
-from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.client import AsyncPaymentsClient, PaymentsClient
+from flask_paycheckout.client.resource import Resource
 from flask_paycheckout.client.retries import Pace, Retries
 
 BASE_URL = "https://api.example.com"
 CLIENT_ID = "shop-1"
 CLIENT_SECRET = "canary-secret-5f1d"
 ACCESS_TOKEN = "canary-token-77aa"
+# Self-signed, with its key; good for these tests only.
+CERTIFICATE = Path(__file__).with_name("localhost.pem")
 
 Handler = Callable[[httpx.Request], httpx.Response]
 Answer = Callable[[socket.socket, bytes, "RawServer"], None]
@@ -65,8 +71,38 @@ def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
 
 def client_of(server: RawServer | str, **options: Any) -> PaymentsClient:
     """A client of a server, or of an address; it repeats nothing unless told to."""
-    given: dict[str, Any] = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "timeout": 60.0, "retries": 0}
-    return PaymentsClient(server if isinstance(server, str) else server.base_url, **given | options)
+    return PaymentsClient(**_given(server, options))
+
+
+def _given(server: RawServer | str, options: dict[str, Any]) -> dict[str, Any]:
+    address = server if isinstance(server, str) else server.base_url
+    keys = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET}
+    return {"base_url": address, **keys, "timeout": 60.0, "retries": 0} | options
+
+
+class Waited:
+    """A part of an `AsyncPaymentsClient`, whose calls wait for their results."""
+
+    def __init__(self, part: Any, runner: asyncio.Runner) -> None:
+        self._part, self._runner = part, runner
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._part, name)
+        if isinstance(found, Resource):
+            return Waited(found, self._runner)
+        return lambda *arguments, **named: self._runner.run(found(*arguments, **named))
+
+
+@contextlib.contextmanager
+def awaited_client_of(server: RawServer | str, **options: Any) -> Iterator[Any]:
+    """A client for `asyncio` that is used like the one of `client_of`, so that one test serves both."""
+    with asyncio.Runner() as runner:
+        client = Waited(AsyncPaymentsClient(**_given(server, options)), runner)
+        yield client
+        client.close()
+
+
+of_either_client = pytest.mark.parametrize("client_of", [client_of, awaited_client_of], ids=["blocking", "awaited"])
 
 
 # A server's ways to treat the connection after a request.
@@ -140,14 +176,8 @@ class Shop(PaymentsClient):
     def __init__(
         self, handler: Handler, *, watch: Watch | None = None, count: int = 2, budget: float = 15.0, **options: Any
     ) -> None:
-        given: dict[str, Any] = {
-            "base_url": BASE_URL,
-            "client_id": CLIENT_ID,
-            "client_secret": CLIENT_SECRET,
-            "access_token": ACCESS_TOKEN,
-            "transport": httpx.MockTransport(handler),
-        }
-        super().__init__(**given | options)
+        given = {"access_token": ACCESS_TOKEN, "transport": httpx.MockTransport(handler)}
+        super().__init__(**_given(BASE_URL, given | options))
         self.watch = watch or Watch()
         self._caller.retries = Retries(count, budget, self.watch.pace)
 
@@ -158,9 +188,11 @@ class RawServer(socketserver.ThreadingTCPServer):
     :ivar requests: the number of the connection with the raw request, in order of arrival.
     """
 
-    def __init__(self, answer: Answer, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, answer: Answer, *, secure: bool = False) -> None:
         super().__init__(("127.0.0.1", 0), socketserver.BaseRequestHandler)
-        self.answer, self.tls = answer, tls
+        self.answer, self.tls = answer, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if secure else None
+        if self.tls:
+            self.tls.load_cert_chain(CERTIFICATE)
         self.requests: list[tuple[int, bytes]] = []
         self.closing = threading.Event()
         self.opened: list[socket.socket] = []

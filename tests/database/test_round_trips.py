@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -20,13 +21,14 @@ from tests.scripted import Shop
 
 
 def cost(shop: Shop, call: Callable[[], object]) -> list[str]:
-    seen: list[str] = []
+    """The numbers of statements and of commits."""
+    seen = Counter[str]()
 
-    def execute(connection: object, cursor: object, statement: str, *rest: object) -> None:
-        seen.append(statement)
+    def execute(*facts: object) -> None:
+        seen["statements"] += 1
 
-    def commit(connection: object) -> None:
-        seen.append("COMMIT")
+    def commit(*facts: object) -> None:
+        seen["commits"] += 1
 
     listeners: dict[str, Any] = {"before_cursor_execute": execute, "commit": commit}
     for name, listener in listeners.items():
@@ -34,8 +36,7 @@ def cost(shop: Shop, call: Callable[[], object]) -> list[str]:
     call()
     for name, listener in listeners.items():
         event.remove(shop.runtime.engine(), name, listener)
-    commits = seen.count("COMMIT")
-    return [str(len(seen) - commits), str(commits)]
+    return [str(seen["statements"]), str(seen["commits"])]
 
 
 def limited(address: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import configparser
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests.docs.pages import snippet
 from tests.optional_parts import pgbouncer
 from tests.ports import free_port
 from tests.postgres import HOST, PATIENCE, USER, Server, hand_over
+from tests.waiting import eventually
 
 #: Through a pooler in transaction mode no statement may be prepared.
 POOLED = {"connect_args": {"prepare_threshold": None}}
@@ -36,7 +36,7 @@ class Pooler:
             process = subprocess.Popen([pgbouncer(), str(self._file)], user=USER, stdout=log, stderr=log)
             self._process = process
             try:
-                self._wait()
+                eventually(self._answers, PATIENCE)
                 yield self
             finally:
                 process.terminate()
@@ -56,24 +56,16 @@ class Pooler:
         config["databases"]["shop"] = f"host={HOST} port={server.port} dbname=shop user=postgres"
         config["pgbouncer"].pop("auth_file")
         config["pgbouncer"].update(
-            {
-                "listen_port": str(self.port),
-                "unix_socket_dir": "",
-                "auth_type": "any",
-                "default_pool_size": "4",
-            }
+            {"listen_port": str(self.port), "unix_socket_dir": "", "auth_type": "any", "default_pool_size": "4"}
         )
         with self._file.open("w") as file:
             config.write(file)
         hand_over(self._file)
 
-    def _wait(self) -> None:
-        until = time.monotonic() + PATIENCE
-        while True:
-            try:
-                psycopg.connect(self.address("postgresql"), prepare_threshold=None).close()
-                return
-            except psycopg.OperationalError:
-                assert self._process.poll() is None, self._log.read_text()
-                assert time.monotonic() < until, "nobody answers"
-                time.sleep(0.05)
+    def _answers(self) -> bool:
+        assert self._process.poll() is None, self._log.read_text()
+        try:
+            psycopg.connect(self.address("postgresql"), prepare_threshold=None).close()
+        except psycopg.OperationalError:
+            return False
+        return True

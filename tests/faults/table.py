@@ -70,7 +70,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "checkouts/test_client_ids.py::test_a_page_of_another_client_id_is_not_used_again",
             Swap(
                 "checkouts.start:Starter._usable",
-                "current.client_id != self.service.client_id_of(asked.account)",
+                "current.client_id != self.service.accounts.client_of(asked.account, CREATE).client_id",
                 "False",
             ),
         ),
@@ -828,7 +828,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Never("client.transport:Body.add", "max_bytes"),
         ),
         "each read has a deadline of its own": (
-            f"{_ANSWERS}::test_a_dripping_answer_ends_with_the_budget[one-header]",
+            f"{_ANSWERS}::test_a_dripping_answer_ends_with_the_budget[blocking-one-header]",
             Swap(
                 "client.connections:_Pools.handle_request",
                 "(limits, False)",
@@ -1572,7 +1572,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "connections to a read-only server are kept": (
             "databases/test_read_only.py",
-            Never("database.connections:_on_error", "is_read_only"),
+            Never("database.connections:_on_error", "READ_ONLY"),
         ),
     },
     "Staff and customers move money only as their duties allow.": {

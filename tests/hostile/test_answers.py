@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import ssl
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -22,8 +22,17 @@ from flask_paycheckout.client import OutcomeUnknown, TransportFailed
 from flask_paycheckout.client.retries import Retries
 from flask_paycheckout.rounds.reconcile import ReconcileReport
 from tests.client.conftest import Serve, long_kept, serve
-from tests.client.test_tls import CERTIFICATE
-from tests.client.wire import Answer, RawServer, client_of, drips, hangs_up_after, http, says
+from tests.client.wire import (
+    CERTIFICATE,
+    Answer,
+    RawServer,
+    client_of,
+    drips,
+    hangs_up_after,
+    http,
+    of_either_client,
+    says,
+)
 from tests.conftest import OpenShop
 from tests.hostile.answers import (
     AT_ONCE,
@@ -88,7 +97,8 @@ def test_a_fault_is_a_typed_error_at_once(serve: Serve, answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("answer", DRIPPING.values(), ids=DRIPPING)
-def test_a_dripping_answer_ends_with_the_budget(serve: Serve, answer: Answer) -> None:
+@of_either_client
+def test_a_dripping_answer_ends_with_the_budget(serve: Serve, client_of: Any, answer: Answer) -> None:
     with client_of(serve(answer), timeout=BUDGET) as client, in_time(BUDGET), pytest.raises(TransportFailed):
         client.deposits.get(CHECKOUT)
 
@@ -118,7 +128,8 @@ def test_a_connection_may_break_at_every_byte(serve: Serve) -> None:
     assert server.connections == len(WHOLE)
 
 
-def test_what_follows_an_answer_is_never_the_answer_to_the_next_call(serve: Serve) -> None:
+@of_either_client
+def test_what_follows_an_answer_is_never_the_answer_to_the_next_call(serve: Serve, client_of: Any) -> None:
     forged = http(BODY.replace(b'"chk-1"', b'"forged"'))
     server = serve(says(WHOLE + forged))
     with client_of(server) as client:
@@ -153,16 +164,11 @@ def test_nothing_in_the_environment_is_listened_to(
     assert proxy.connections == 0
 
 
-def test_no_certificate_of_the_environment_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_certificate_of_the_environment_is_trusted(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("SSL_CERT_FILE", CERTIFICATE), ("SSL_CERT_DIR", CERTIFICATE.parent)):
         monkeypatch.setenv(name, str(value))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATE)
-    with (
-        contextlib.closing(RawServer(says(WHOLE), context)) as server,
-        client_of(server) as client,
-        pytest.raises(TransportFailed, match="CERTIFICATE_VERIFY_FAILED"),
-    ):
+    server = serve(says(WHOLE), secure=True)
+    with client_of(server) as client, pytest.raises(TransportFailed, match="CERTIFICATE_VERIFY_FAILED"):
         client.deposits.get(CHECKOUT)
     assert server.requests == []
 

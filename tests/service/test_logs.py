@@ -19,6 +19,10 @@ from tests.scripted import Clock, Shop, refusal
 FORGED = "closed\r\nWARNING all is well\x1b[2J"
 
 
+def breaks(app: Flask, **facts: Any) -> None:
+    raise RuntimeError(FORGED)
+
+
 def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, bool]]:
     """Level, text and whether there is a traceback, of each line of ours."""
     ours = [record for record in caplog.records if record.name == LOGGER]
@@ -41,9 +45,6 @@ def test_a_service_that_does_not_answer_is_one_line_with_the_ids_as_fields(
 def test_a_receiver_that_goes_on_failing_is_a_traceback_once_and_then_a_line(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def breaks(app: Flask, **facts: Any) -> None:
-        raise RuntimeError(FORGED)
-
     with order_paid.connected_to(breaks, sender=shop.app):
         shop.has_paid("o-1")
         shop.clock.advance(minutes=5)
@@ -72,10 +73,6 @@ def test_a_failure_that_heals_is_one_line_at_warning(caplog: pytest.LogCaptureFi
 
 
 # Fields
-
-
-def breaks(app: Flask, **facts: Any) -> None:
-    raise RuntimeError("the warehouse is closed")
 
 
 def test_an_event_of_a_payout_and_its_reference_are_fields(

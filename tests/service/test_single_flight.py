@@ -11,9 +11,9 @@ from tests.scripted import Shop
 
 def test_a_read_that_fails_is_over() -> None:
     calls = SingleFlight()
-    with pytest.raises(ZeroDivisionError), calls.of("a"):
+    with pytest.raises(ZeroDivisionError), calls.join("a"):
         raise ZeroDivisionError
-    with calls.of("a") as again:
+    with calls.join("a") as (_, again):
         assert again
 
 

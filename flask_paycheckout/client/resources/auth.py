@@ -9,7 +9,7 @@ import msgspec
 from flask_paycheckout.client.bodies import flag, text, texts
 from flask_paycheckout.client.hidden import Credentials, Hidden, concealed
 from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.records import Record
+from flask_paycheckout.client.records import OWN_ID, Record
 from flask_paycheckout.client.resource import Resource, method
 from flask_paycheckout.client.waiting import W
 
@@ -17,7 +17,7 @@ from flask_paycheckout.client.waiting import W
 class Organization(Record, frozen=True):
     """The organization that a user belongs to."""
 
-    id: str | None = msgspec.field(default=None, name="_id")
+    id: str | None = OWN_ID
     org_name: str | None = None
 
 

@@ -6,14 +6,12 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack, get_args
 
-import msgspec
-
 from flask_paycheckout.client.amounts import Amount
 from flask_paycheckout.client.bodies import fields_of
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 from flask_paycheckout.client.operations import Operation, PaymentsPath, deprecated
 from flask_paycheckout.client.paging import Listing
-from flask_paycheckout.client.records import Activity, PaymentStatus, Record, Sort, UsNetwork
+from flask_paycheckout.client.records import OWN_ID, Activity, PaymentStatus, Record, Sort, UsNetwork
 from flask_paycheckout.client.resource import Resource, each, method
 from flask_paycheckout.client.waiting import W
 
@@ -49,7 +47,7 @@ class PaymentReceiver(Record, frozen=True):
 class PaymentActivity(Activity, frozen=True):
     """One step in a payment's history."""
 
-    id: str | None = msgspec.field(default=None, name="_id")
+    id: str | None = OWN_ID
 
 
 class Payment(Record, frozen=True):

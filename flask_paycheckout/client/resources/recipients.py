@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
-import msgspec
-
 from flask_paycheckout.client.bodies import fields_of
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 from flask_paycheckout.client.operations import Operation, RecipientDelete
 from flask_paycheckout.client.paging import Listing
-from flask_paycheckout.client.records import RecipientType, Record, Sort
+from flask_paycheckout.client.records import OWN_ID, RecipientType, Record, Sort
 from flask_paycheckout.client.resource import Resource, each, method
 from flask_paycheckout.client.waiting import W
 
@@ -48,7 +46,7 @@ class BankDetails:
 class RecipientBank(Record, frozen=True):
     """A recipient's bank account, as the service keeps it."""
 
-    id: str | None = msgspec.field(default=None, name="_id")
+    id: str | None = OWN_ID
     account_name: str | None = None
     bank_name: str | None = None
     payment_code: str | None = None

@@ -11,7 +11,7 @@ import msgspec
 from flask_paycheckout.client.bodies import fields_of
 from flask_paycheckout.client.operations import Access, Operation, deprecated
 from flask_paycheckout.client.paging import Listing
-from flask_paycheckout.client.records import BlockchainType, Record, Sort
+from flask_paycheckout.client.records import OWN_ID, BlockchainType, Record, Sort
 from flask_paycheckout.client.resource import Resource, method
 from flask_paycheckout.client.waiting import W
 
@@ -28,7 +28,7 @@ class Currency(Record, frozen=True):
     """
 
     currency: str
-    record_id: str | None = msgspec.field(default=None, name="_id")
+    record_id: str | None = OWN_ID
     id: str | None = None
     value: str | None = None
     country_code: str | None = None
@@ -53,7 +53,7 @@ class Crypto(Record, frozen=True):
     """
 
     id: str
-    record_id: str | None = msgspec.field(default=None, name="_id")
+    record_id: str | None = OWN_ID
     symbol: str | None = None
     name: str | None = None
     label: str | None = None
@@ -74,7 +74,7 @@ class Bank(Record, frozen=True):
     """
 
     id: str
-    record_id: str | None = msgspec.field(default=None, name="_id")
+    record_id: str | None = OWN_ID
     name: str | None = None
     payment_code: str | None = None
     country: str | None = None
