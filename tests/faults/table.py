@@ -1440,13 +1440,13 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_REFUNDS}::test_refunds_at_once_are_together_never_more_than_what_arrived[sqlite]",
             Swap(
                 "payouts.paybacks:RefundLimits.lock",
-                "locked(connection, self.table, checkout_id)",
-                "connection.execute(select(self.table).filter_by(checkout_id=checkout_id)).mappings().one()",
+                "locked(connection, self.models.checkouts, checkout_id)",
+                "connection.execute(select(self.models.checkouts).filter_by(checkout_id=checkout_id)).mappings().one()",
             ),
         ),
         "an approval binds nothing": (
             "payouts/test_decisions.py::test_an_approval_is_of_the_destination_that_the_person_saw",
-            Never("payouts.decisions:PayoutDecisions._decide", "seen"),
+            Swap("payouts.decisions:PayoutDecisions._decide", "seen not in (None, payout.revision)", "False"),
         ),
         "a held payment that was refunded can still be accepted": (
             f"{_REFUNDS}::test_a_held_payment_is_rejected_by_its_refund_in_part_too[sqlite]",
