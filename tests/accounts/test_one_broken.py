@@ -114,10 +114,9 @@ def test_it_stops_none_of_twenty_others(
     others = {checkouts[seller] for seller in OTHERS}
     followed = states(lambda seller: payout(shop, f"of-{seller}"))
     assert {seller: followed[seller] for seller in OTHERS} == dict.fromkeys(OTHERS, "completed")
-    run = shop.app.test_cli_runner().invoke
-    report = json.loads(run(args=["paycheckout", "report", "--json"]).stdout)
+    report = json.loads(shop.runs("report", "--json").stdout)
     assert {alarm["account"] for alarm in report["alarms"] if alarm["severity"] == "now"} == {"ada"}
-    findings = json.loads(run(args=["paycheckout", "audit", "--json"]).stdout)
+    findings = json.loads(shop.runs("audit", "--json").stdout)
     assert {finding["verdict"] for finding in findings if finding["checkout_id"] in others} == {"agreed"}
-    checks = json.loads(run(args=["paycheckout", "doctor", "--json"]).stdout)["checks"]
+    checks = json.loads(shop.runs("doctor", "--json").stdout)["checks"]
     assert {check["account"] for check in checks if check["level"] == "failure"} >= {"ada"}

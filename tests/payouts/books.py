@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from tests.scripted import Answer, Service, number, refusal, success
+from tests.scripted import Answer, Service, given, number, refusal, success
 
 Line = dict[str, Any]
 
@@ -173,8 +173,7 @@ class Books:
         if self.lost:
             self.lost -= 1
             return self.lost_as
-        shown = [_shown(Paid(**item | {"amount": Decimal(item["amount"])})) for item in made]
-        return success({"disburseData": shown}, 201)
+        return success({"disburseData": [_shown(one) for one in self.paid[len(known) :]]}, 201)
 
     def _page(self, number_of_page: int, limit: int) -> Answer:
         if self.instead_of_pages:
@@ -210,15 +209,6 @@ class PayingService(Service):
         if not request.url.path.endswith("/recipient") and "/disbursement/" not in request.url.path:
             return super().__call__(request)
         return given(self.books.answers(request.method, str(request.url), request.content))
-
-
-def given(answer: Answer) -> httpx.Response:
-    """The response that an answer is. :raises Exception: it is an error."""
-    if isinstance(answer, Exception):
-        raise answer
-    if isinstance(answer, bytes):
-        return httpx.Response(200, content=answer)
-    return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
 
 
 def _payee(item: Line) -> dict[str, str]:
