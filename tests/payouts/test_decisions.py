@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import Account, ToBank, TransitionRefused, UnknownPayout
+from flask_paycheckout import Account, ToBank, TransitionRefused
 from flask_paycheckout.database.history import lines
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
@@ -27,14 +27,6 @@ DECISIONS: dict[PayoutEvidence, tuple[str, tuple[Any, ...]]] = {
     PayoutEvidence.SEEN_SENT: ("resolve_payout", (True,)),
     PayoutEvidence.SEEN_UNSENT: ("resolve_payout", (False,)),
 }
-
-
-def paid(payer: Payer, amount: str | None = None) -> str:
-    """Has an order paid, or held where that is not what it costs; gives the checkout's id."""
-    checkout_id = payer.shop.starts()
-    payer.sandbox.pay(checkout_id, amount)
-    payer.shop.settles(checkout_id)
-    return checkout_id
 
 
 def decides(shop: Shop, evidence: PayoutEvidence, **keywords: Any) -> Any:
@@ -62,15 +54,6 @@ def test_a_decision_is_taken_or_refused_as_the_table_says(shop: Shop, evidence: 
         assert (last["to"], last["by"], last["why"], last["rule"]) == (to, "Ada", "one jar broke", rule)
 
 
-def test_an_approval_is_of_the_destination_that_the_person_saw(shop: Shop) -> None:
-    pays_out(shop, approve=True)
-    stands(shop, "maker-1", revision=3)
-    for seen in (2, 4):
-        with pytest.raises(TransitionRefused, match=r"it cannot be approved\. Its destination changed since"):
-            decides(shop, PayoutEvidence.APPROVED, seen=seen)
-    assert decides(shop, PayoutEvidence.APPROVED, seen=3, why=None).status == "ready"
-
-
 def test_a_transfer_that_the_service_reports_with_another_amount_is_completed_with_that_amount(payer: Payer) -> None:
     payer.owes()
     payer.sends()
@@ -86,7 +69,7 @@ def test_a_transfer_that_the_service_reports_with_another_amount_is_completed_wi
 
 
 def test_a_refund_that_the_service_has_paid_too_much_of_counts_what_was_left(payer: Payer) -> None:
-    refund = refunds(payer.shop, paid(payer), to=BANK)
+    refund = refunds(payer.shop, payer.is_paid(), to=BANK)
     payer.sends()
     payer.stands(refund.reference, amount="12.00")
     payer.sends(minutes=2)
@@ -115,7 +98,7 @@ def test_what_may_have_been_paid_is_not_cancelled(shop: Shop) -> None:
 
 
 def test_a_refund_that_came_back_is_paid_again_although_the_rest_was_given_by_hand(payer: Payer) -> None:
-    checkout_id = paid(payer, "11.00")
+    checkout_id = payer.is_paid("11.00")
     refund = refunds(payer.shop, checkout_id, "5", to=RECIPIENT)
     payer.sends()
     payer.sandbox.finish(refund, "completed")
@@ -170,8 +153,3 @@ def test_name_and_reason_are_needed(shop: Shop) -> None:
     for evidence, (name, given) in product(DECISIONS, [("by", "  "), ("why", ""), ("by", None), ("by", "x" * 256)]):
         with pytest.raises((TypeError, ValueError), match=f"{name} must"):
             decides(shop, evidence, **{name: given})
-
-
-def test_an_unknown_reference_is_told(shop: Shop) -> None:
-    with pytest.raises(UnknownPayout, match="maker-1"):
-        decides(shop, PayoutEvidence.CANCELLED)
