@@ -1114,7 +1114,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     },
     "Every call for an order is made with the keys of its own merchant account.": {
         "an account without keys is taken": (
-            f"{_ACCOUNTS}::test_an_account_without_keys_never_uses_those_of_the_settings",
+            f"{_ACCOUNTS}::test_an_account_without_keys_never_uses_those_of_the_settings_and_stops_no_other[empty]",
             Swap("config:check_account", '(None, "")', "()"),
         ),
         "a deposit is read with the keys of the settings": (
@@ -1134,8 +1134,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "an account that is gone falls back to the keys of the settings": (
-            f"{_ACCOUNTS}::test_an_account_that_is_gone_stops_no_other",
-            Swap("service.accounts:Accounts.client_of", 'name == ""', "name == '' or self._ask(name) is None"),
+            f"{_ACCOUNTS}::test_an_account_without_keys_never_uses_those_of_the_settings_and_stops_no_other[gone]",
+            Swap("service.accounts:Accounts.client_of", 'name == ""', "name == '' or self.ask(name) is None"),
         ),
         "keys are never asked for again": (
             "accounts/test_keys.py::test_the_shop_is_asked_once_for_a_while_and_its_client_is_kept",
