@@ -64,11 +64,11 @@ class PayoutDecisions:
         :param seen: the payout's `revision` that the person saw; None for the stored one.
         :param over_limit: it may exceed the daily limit.
         """
-        by, reason = who_and_why(by, "-" if why is None else why)
+        by, given = who_and_why(by, "-" if why is None else why)
         # Without `seen` too, the approval is of one destination: a change after this read is refused.
         revision = self.moves.payouts.require(reference).revision if seen is None else seen
-        given, let_through = None if why is None else reason, yes_or_no("over_limit", over_limit)
-        return self._decide(reference, PayoutEvidence.APPROVED, by, given, revision, over_limit=let_through)
+        let_through = yes_or_no("over_limit", over_limit)
+        return self._decide(reference, PayoutEvidence.APPROVED, by, why and given, revision, over_limit=let_through)
 
     def may_approve(self, payout: PayoutMixin, by: str) -> bool:
         """Whether this person may approve a payout: where two persons are needed, the one who asked for it may not."""

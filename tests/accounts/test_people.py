@@ -17,7 +17,8 @@ from tests.alarming import alarms_of, urgent
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, stands
 from tests.scripted import Shop, number, refusal
-from tests.views.test_owner import ROOT, opens_view
+from tests.views.test_owner import opens_view
+from tests.views.test_owner_payouts import opens
 
 
 def runs(shop: Shop, *arguments: str) -> tuple[int, str]:
@@ -244,10 +245,6 @@ def test_default_keys_that_no_payment_uses_are_a_warning_only(well: Sellers, ser
 # The owner's pages
 
 HOSTILE = "<script>alert(1)</script>&\u202eada"
-
-
-def opens(shop: Shop, path: str, **query: str) -> TestResponse:
-    return shop.browser.get(ROOT + path, query_string=query)
 
 
 def subjects(answer: TestResponse) -> list[str]:

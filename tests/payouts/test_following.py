@@ -8,14 +8,12 @@ import pytest
 
 from flask_paycheckout import PayoutReport
 from flask_paycheckout.payouts.payout_schedule import next_read
-from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, BANK, READ, WALLET, Payer
 
 
 @pytest.mark.on_each_database
 @pytest.mark.parametrize("end", ["completed", "failed"])
-def test_a_bank_transfer_is_followed_to_its_end(open_payer: OpenPayer, end: str) -> None:
-    payer = open_payer()
+def test_a_bank_transfer_is_followed_to_its_end(payer: Payer, end: str) -> None:
     payer.owes(to=BANK)
     payer.sends()
     assert payer.sends(minutes=1) == PayoutReport(), "it is pending"

@@ -64,8 +64,7 @@ def test_payouts_that_are_tried_again_are_sent_however_long_the_questions_about_
 
 
 @pytest.mark.on_each_database
-def test_a_late_answer_of_a_sender_that_lost_its_claim_counts_while_it_is_still_sending(open_payer: OpenPayer) -> None:
-    payer = open_payer()
+def test_a_late_answer_of_a_sender_that_lost_its_claim_counts_while_it_is_still_sending(payer: Payer) -> None:
     payer.owes()
 
     def another_process_looks() -> None:

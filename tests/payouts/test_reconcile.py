@@ -23,8 +23,7 @@ def is_paid_for(payer: Payer, order_id: str = "o-1") -> str:
 
 
 @pytest.mark.on_each_database
-def test_reconcile_sends_and_follows(open_payer: OpenPayer) -> None:
-    payer = open_payer()
+def test_reconcile_sends_and_follows(payer: Payer) -> None:
     checkout_id = is_paid_for(payer)
     payer.owes()
     report = payer.shop.reconciles()
