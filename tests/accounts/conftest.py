@@ -15,7 +15,12 @@ from tests.scripted import Answer, Service, Shop, garbage, given, refusal
 
 # The client id of the account that an access token belongs to; "token-ada" is that of "id-ada".
 OWNERS = {"token-of-the-platform": "shop-1"}
-SECRETS = {"ada": "canary-secret-of-ada", "bo": "canary-secret-of-bo"}
+SECRET = "canary-secret-of-sellers"
+
+
+def signer_of(request: httpx.Request) -> str:
+    """The client id, or the token alone, with which creating a disbursement is authorized."""
+    return request.headers.get("X-Client-ID") or request.headers["Authorization"].removeprefix("Bearer ")
 
 
 class SigningService(Service):
@@ -33,8 +38,7 @@ class SigningService(Service):
         self.before: Callable[[str], object] = lambda client_id: None
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        # Creating a disbursement is authorized by a token alone.
-        client_id = request.headers.get("X-Client-ID") or request.headers["Authorization"].removeprefix("Bearer ")
+        client_id = signer_of(request)
         self.before(client_id)
         self.signed.append((client_id, request.url.path.rsplit("/", 1)[1]))
         if self.down is not None:
@@ -49,8 +53,7 @@ class SigningService(Service):
     def _create(self, request: httpx.Request) -> Answer:
         if "disbursement" not in request.url.path:
             return super()._create(request)
-        token = request.headers["Authorization"].removeprefix("Bearer ")
-        answer = self._written(OWNERS.get(token, token.replace("token-", "id-")), request)
+        answer = self._written(request)
         return garbage() if self.keeps_answers else answer
 
     def _read(self, request: httpx.Request) -> Answer:
@@ -58,11 +61,12 @@ class SigningService(Service):
             return super()._read(request)
         if request.url.path.endswith("/report"):
             return httpx.Response(200, content=b"%PDF-1.4 proof", headers={"Content-Type": "application/pdf"})
-        return self._written(request.headers["X-Client-ID"], request)
+        return self._written(request)
 
-    def _written(self, client_id: str, request: httpx.Request) -> Answer:
+    def _written(self, request: httpx.Request) -> Answer:
         """The answer of an account's books, whose transfers are completed at once."""
-        books = self.books.setdefault(client_id, Books(Pages()))
+        signer = signer_of(request)
+        books = self.books.setdefault(OWNERS.get(signer, signer.replace("token-", "id-")), Books(Pages()))
         answer = books.answers(request.method, str(request.url), request.content)
         books.finish()
         return answer
@@ -85,19 +89,14 @@ class Sellers:
     def __init__(self, shop: Shop) -> None:
         self.shop = shop
         self.of: dict[str, str] = {"o-1": "ada", "o-2": "bo"}
-        self.client_ids: dict[str, str | None] = {name: f"id-{name}" for name in SECRETS}
-        self.tokens: dict[str, Any] = {name: f"token-{name}" for name in SECRETS}
-        self.asked: list[str] = []
+        self.client_ids: dict[str, str | None] = {"ada": "id-ada", "bo": "id-bo"}
+        self.tokens: dict[str, Any] = {"ada": "token-ada", "bo": "token-bo"}
         shop.paycheckout.account_of(lambda order_id: self.of.get(order_id, ""))
         shop.paycheckout.account(self.keys)
 
     def keys(self, name: str) -> Account | None:
-        self.asked.append(name)
         client_id = self.client_ids.get(name)
-        if client_id is None:
-            return None
-        secret = SECRETS.get(name, f"canary-secret-of-{name}")
-        return Account(client_id, secret, access_token=self.tokens.get(name))
+        return None if client_id is None else Account(client_id, SECRET, access_token=self.tokens.get(name))
 
     def add(self, name: str, order_id: str) -> None:
         self.of[order_id] = name

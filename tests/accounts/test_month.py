@@ -12,7 +12,6 @@ import pytest
 from flask_paycheckout.client import PaymentsError
 from tests.accounts.conftest import Sellers, SigningService
 from tests.alarming import told
-from tests.conftest import OpenShop
 from tests.docs.pages import all_scenes
 from tests.payouts.shop import pays_out
 from tests.scripted import number, refusal
@@ -91,8 +90,8 @@ class Month:
 
 
 @pytest.fixture
-def month(open_shop: OpenShop) -> Month:
-    return Month(Sellers(open_shop()))
+def month(market: Sellers) -> Month:
+    return Month(market)
 
 
 @pytest.mark.usefixtures("no_retries")

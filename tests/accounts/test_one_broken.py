@@ -11,8 +11,7 @@ import pytest
 
 from flask_paycheckout import Account, order_paid
 from flask_paycheckout.errors import ConfigurationError
-from tests.accounts.conftest import Sellers, SigningService
-from tests.conftest import OpenShop
+from tests.accounts.conftest import SECRET, Sellers, SigningService
 from tests.payouts.shop import payout, pays_out
 
 OTHERS = [f"s-{number:02}" for number in range(20)]
@@ -42,7 +41,7 @@ class Signer:
 
 
 def keys(**keywords: Any) -> Account:
-    return Account("id-ada", "canary-secret-of-ada", **keywords)
+    return Account("id-ada", SECRET, **keywords)
 
 
 def service_does(answer: Callable[[], object]) -> Break:
@@ -73,16 +72,9 @@ BROKEN: dict[str, tuple[Break, bool]] = {
 }
 
 
+@pytest.mark.usefixtures("no_retries")
 @pytest.mark.parametrize(("breaks", "reads"), BROKEN.values(), ids=BROKEN)
-def test_it_stops_none_of_twenty_others(
-    open_shop: OpenShop,
-    service: SigningService,
-    monkeypatch: pytest.MonkeyPatch,
-    breaks: Break,
-    reads: bool,
-) -> None:
-    monkeypatch.setattr("flask_paycheckout.client.retries._WORTH_REPEATING", ())
-    market = Sellers(open_shop())
+def test_it_stops_none_of_twenty_others(market: Sellers, service: SigningService, breaks: Break, reads: bool) -> None:
     shop, checkouts, told = market.shop, dict[str, str](), list[str]()
     for seller in ["ada", *OTHERS]:
         market.add(seller, f"{seller}-o")
