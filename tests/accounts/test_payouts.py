@@ -64,8 +64,6 @@ def test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pa
     assert statuses(owing)["bo"] == "ready"
     with owing.shop.app.app_context():
         assert owing.shop.paycheckout.client_of("bo") is not None
-    report = owing.shop.runs("payouts", "send")
-    assert "'bo'" in report.output
     owing.tokens["bo"] = SETTINGS
     owing.shop.clock.advance(minutes=2)
     sends(owing.shop, "token-of-the-platform")
@@ -94,19 +92,6 @@ def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_the
     sends(owing.shop)
     assert statuses(owing) == {"ada": "completed", "bo": "completed", "": "completed"}
     assert len(service.paid_out) == 3
-
-
-def test_what_other_keys_do_not_find_is_unknown_and_never_sent_again(owing: Sellers, service: SigningService) -> None:
-    service.keeps_answers = True
-    service.refused = {"id-ada"}
-    sends(owing.shop)
-    owing.client_ids["ada"], owing.tokens["ada"] = "id-other", "token-other"
-    owing.shop.clock.advance(hours=1)
-    sends(owing.shop)
-    stored = payout(owing.shop, "of-ada")
-    assert (stored.status, stored.client_id) == ("unknown", "id-ada")
-    assert "'id-ada'" in stored.problem
-    assert [reference for reference in service.paid_out if reference.startswith("of-ada")] == [stored.service_reference]
 
 
 def test_one_that_may_have_been_sent_is_sent_again_with_the_same_keys_only(

@@ -1245,7 +1245,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("payouts.following:Following.ask_earlier", "self.calls.reading(payout, one)()", "None"),
         ),
         "what other keys do not find counts as missed": (
-            f"{_SELLERS}::test_what_other_keys_do_not_find_is_unknown_and_never_sent_again",
+            "payouts/test_decisions.py::test_a_persons_not_sent_holds_when_the_keys_that_sent_it_are_gone",
             Swap("payouts.calls:PayoutCalls._asking", "sent.client_id in (None, client.client_id)", "True"),
         ),
         "a payout in doubt is sent again with other keys": (
