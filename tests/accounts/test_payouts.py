@@ -12,6 +12,7 @@ from tests.accounts.conftest import Sellers, SigningService
 from tests.conftest import OpenShop
 from tests.payouts.claiming import Customer
 from tests.payouts.shop import payout, pays_out, refunds, sends, stands
+from tests.scripted import Clock
 
 
 @pytest.fixture
@@ -150,8 +151,7 @@ def test_look_ups_that_fail_for_one_account_hold_up_no_other(
     assert "id-ada" not in {client_id for client_id, _ in service.signed}
 
 
-def test_a_call_that_hangs_is_followed_by_a_pause_ten_times_as_long(market: Sellers) -> None:
-    clock = market.shop.clock
+def test_a_call_that_hangs_is_followed_by_a_pause_ten_times_as_long(clock: Clock) -> None:
     pauses = Pauses(clock)
     pauses.failed("ada", 15.0)
     clock.advance(seconds=149)

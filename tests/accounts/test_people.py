@@ -19,11 +19,6 @@ from tests.views.test_owner import opens_view
 from tests.views.test_owner_payouts import opens
 
 
-def runs(shop: Shop, *arguments: str) -> tuple[int, str]:
-    ran = shop.runs(*arguments)
-    return ran.exit_code, ran.output
-
-
 def told(shop: Shop, *arguments: str) -> Any:
     return json.loads(shop.runs(*arguments, "--json").stdout)
 
@@ -40,13 +35,14 @@ def busy(market: Sellers) -> Sellers:
 
 
 def test_the_report_names_each_account_and_counts_by_it(busy: Sellers) -> None:
-    code, text = runs(busy.shop, "report")
-    assert code == 1
-    [of_ada] = [line for line in text.splitlines() if "order o-1" in line]
-    [of_platform] = [line for line in text.splitlines() if "order o-3" in line]
+    ran = busy.shop.runs("report")
+    assert ran.exit_code == 1
+    lines = ran.output.splitlines()
+    [of_ada] = [line for line in lines if "order o-1" in line]
+    [of_platform] = [line for line in lines if "order o-3" in line]
     assert "(account ada)" in of_ada
     assert "account" not in of_platform
-    assert ["bo", "1", "1"] in [line.split() for line in text.splitlines()]
+    assert ["bo", "1", "1"] in [line.split() for line in lines]
     report = told(busy.shop, "report")
     assert {one["key"]: (one["account"], one["count"]) for one in report["alarms"]} == {
         "held-payments": (None, 3),
@@ -99,10 +95,8 @@ def test_undelivered_events_are_those_of_their_account(open_shop: OpenShop) -> N
 @pytest.mark.parametrize("name", ["nobody", "a\nb", "x" * 300])
 def test_an_unknown_account_is_a_clear_error(busy: Sellers, name: str) -> None:
     for command in ("report", "payouts"):
-        code, text = runs(busy.shop, command, "--account", name)
-        assert code == 2
-        assert "--account" in text
-        assert "a\nb" not in text
+        ran = busy.shop.runs(command, "--account", name)
+        assert (ran.exit_code, "--account" in ran.output, "a\nb" in ran.output) == (2, True, False)
 
 
 def an_outage(market: Sellers, service: SigningService) -> None:
@@ -297,7 +291,7 @@ def test_the_account_that_lacks_an_access_token_is_named(market: Sellers) -> Non
     assert "No access token is configured for the account 'ada'. Give each its own" in ran.stderr
     assert "--login" not in ran.stderr, "its money would come from the account of whoever logs in"
     shop.clock.advance(hours=1)
-    assert "for the account 'ada'" in runs(shop, "report")[1]
+    assert "for the account 'ada'" in shop.runs("report").output
     alarms = {one["key"]: one["account"] for one in told(shop, "report")["alarms"]}
     assert alarms == {"payouts-without-access-token": "ada", "payouts-not-followed": "bo"}
     remedies = [check["remedy"] for check in told(shop, "doctor")["checks"] if check["remedy"]]
@@ -305,4 +299,4 @@ def test_the_account_that_lacks_an_access_token_is_named(market: Sellers) -> Non
     market.tokens["ada"] = "token-ada"
     shop.clock.advance(minutes=2)
     assert "payouts-without-access-token" not in {one["key"] for one in told(shop, "report")["alarms"]}
-    assert runs(shop, "payouts", "send")[0] == 0
+    assert shop.runs("payouts", "send").exit_code == 0

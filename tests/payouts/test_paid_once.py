@@ -42,7 +42,7 @@ def test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_refe
 def test_look_ups_that_fail_prove_nothing(shop: Shop, books: Books) -> None:
     pays_out(shop)
     books.lost = 1
-    books.instead_of_pages = [refusal(503)] * 8
+    books.instead_of_reads = [refusal(503)] * 8
     for _ in range(8):
         sends(shop)
         assert payout(shop).status == "sending"

@@ -11,9 +11,11 @@ from sqlalchemy.exc import OperationalError
 from flask_paycheckout import Account, PayoutReport, ToBank, ToRecipient
 from flask_paycheckout.payouts.destinations import Destination
 from tests.alarming import urgent
+from tests.conftest import OpenShop
+from tests.payouts.books import Books
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, WALLET, Payer
-from tests.payouts.shop import TOKEN
+from tests.payouts.shop import TOKEN, payout, pays_out, sends, stands
 
 NOBODY = ToRecipient("5a6d0000000000000000ffff")
 
@@ -197,18 +199,16 @@ def test_what_cannot_be_sent_stops_nobody_else(payer: Payer, to: Any, columns: d
     assert "canary" not in payer.payout("bad").problem
 
 
-def test_one_that_another_account_must_pay_stops_no_other_of_its_own(open_payer: OpenPayer) -> None:
-    payer = open_payer(PAYCHECKOUT_ACCESS_TOKEN=None)
-    seller = payer.sandbox.account("seller")
-    keys = {"client_id": seller.client_id, "client_secret": seller.client_secret}
-    payer.shop.paycheckout.account(lambda name: Account(**keys, access_token=seller.access_token))
+def test_one_that_another_account_must_pay_stops_no_other_of_its_own(open_shop: OpenShop, books: Books) -> None:
+    shop = open_shop()
+    shop.paycheckout.account(lambda name: Account("client", "secret", access_token="secret-token"))
     for reference in ("p-1", "p-2"):
-        payer.owes(reference, to=BANK, account="seller")
-    payer.stands("p-1", paid_by="")
-    payer.sends()
-    assert (payer.status("p-1"), payer.status("p-2")) == ("ready", "sent")
-    payer.sandbox.advance(minutes=6)
-    assert "payouts-without-access-token" in urgent(payer.shop)
+        pays_out(shop, reference, account="seller")
+    stands(shop, "p-1", paid_by="")
+    sends(shop)
+    assert (payout(shop, "p-1").status, payout(shop, "p-2").status) == ("ready", "sent")
+    shop.clock.advance(minutes=6)
+    assert "payouts-without-access-token" in urgent(shop)
 
 
 def test_a_history_does_not_grow_without_end_while_the_service_refuses_the_token(payer: Payer) -> None:

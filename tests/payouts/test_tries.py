@@ -64,7 +64,7 @@ def test_a_persons_not_sent_ends_the_doubt_so_that_a_refusal_makes_it_failed(sho
 
 def test_what_a_late_list_hides_from_both_look_ups_is_paid_once(shop: Shop, books: Books) -> None:
     pays_out(shop)
-    books.lost, books.instead_of_pages = 1, late_list(3)
+    books.lost, books.instead_of_reads = 1, late_list(3)
     sends(shop)
     assert later(shop) == "sending", "the service has refused the second send"
     assert later(shop) == "sent"
@@ -73,7 +73,7 @@ def test_what_a_late_list_hides_from_both_look_ups_is_paid_once(shop: Shop, book
 
 def test_a_refusal_without_doubt_whose_look_up_fails_is_failed_later(shop: Shop, books: Books) -> None:
     pays_out(shop)
-    books.instead, books.instead_of_pages = [refusal(400, "no such bank")], [refusal(503)]
+    books.instead, books.instead_of_reads = [refusal(400, "no such bank")], [refusal(503)]
     sends(shop)
     assert later(shop, 3600) == "failed"
 
@@ -114,7 +114,7 @@ def test_no_clock_of_the_service_hides_a_payout_from_its_look_up(shop: Shop, boo
     sends(shop)
     shop.clock.advance(days=3)
     pays_out(shop)
-    books.lost, books.instead_of_pages = 1, late_list(1)
+    books.lost, books.instead_of_reads = 1, late_list(1)
     sends(shop)
     pays_out(shop, "recent")
     later(shop, 30)
@@ -208,6 +208,6 @@ def test_a_refused_try_is_looked_up_by_its_reference(shop: Shop, books: Books) -
     books.instead = [refusal(400, "no such bank")]
     sends(shop)
     assert decides(shop, "retry", "maker-1")
-    books.lost, books.instead_of_pages = 1, late_list(0)
+    books.lost = 1
     sends(shop)
     assert (payout(shop).status, len(books.paid)) == ("sent", 1)
