@@ -12,8 +12,6 @@ from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import CRYPTO, FIAT, WALLET, Payer
 from tests.races.crowds import PATIENCE
 
-DEPOSIT = "GET /v1/deposit/{id}"
-
 
 def is_paid_for(payer: Payer, order_id: str = "o-1") -> str:
     checkout_id = payer.shop.starts(order_id)
@@ -40,14 +38,6 @@ def test_reconcile_on_one_connection_pays_out_after_the_deposits(open_payer: Ope
     payer.owes()
     report = payer.shop.reconciles()
     assert (report.changed, report.payouts) == (1, PayoutReport(sent=1))
-
-
-def test_a_service_that_fails_for_deposits_leaves_payouts_untouched(payer: Payer) -> None:
-    is_paid_for(payer)
-    payer.owes()
-    payer.sandbox.fault(DEPOSIT, "error", times=9, statusCode=500)
-    report = payer.shop.reconciles()
-    assert (report.changed, report.failed, report.payouts) == (0, 1, PayoutReport(sent=1))
 
 
 def test_an_error_of_our_own_about_payouts_leaves_payments_untouched(
