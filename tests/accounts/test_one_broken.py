@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from flask_paycheckout import Account, order_paid
+from flask_paycheckout import Account
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.testing import Signals
 from tests.accounts.conftest import SECRET, Sellers, SigningService
 from tests.payouts.shop import payout, pays_out
 
@@ -74,8 +75,10 @@ BROKEN: dict[str, tuple[Break, bool]] = {
 
 @pytest.mark.usefixtures("no_retries")
 @pytest.mark.parametrize(("breaks", "reads"), BROKEN.values(), ids=BROKEN)
-def test_it_stops_none_of_twenty_others(market: Sellers, service: SigningService, breaks: Break, reads: bool) -> None:
-    shop, checkouts, told = market.shop, dict[str, str](), list[str]()
+def test_it_stops_none_of_twenty_others(
+    market: Sellers, service: SigningService, signals: Signals, breaks: Break, reads: bool
+) -> None:
+    shop, checkouts = market.shop, dict[str, str]()
     for seller in ["ada", *OTHERS]:
         market.add(seller, f"{seller}-o")
         market.tokens[seller] = f"token-{seller}"
@@ -85,20 +88,18 @@ def test_it_stops_none_of_twenty_others(market: Sellers, service: SigningService
     # The shop's answers about its accounts are asked for again after a minute.
     shop.clock.advance(seconds=61)
 
-    def tell(app: object, *, order_id: str, **facts: Any) -> None:
-        told.append(order_id)
-
     def states(found: Callable[[str], Any]) -> dict[str, str]:
         return {seller: found(seller).status for seller in ["ada", *OTHERS]}
 
     # Another account's read tells the audit that the service is there.
     market.add("s-00", "open")
     shop.starts("open")
-    with order_paid.connected_to(tell, shop.app):
-        shop.reconciles()
+    shop.reconciles()
     paid = states(lambda seller: shop.attempt(checkouts[seller]))
     assert paid == {"ada": "paid" if reads else "created"} | dict.fromkeys(OTHERS, "paid")
-    assert set(told) == {f"{seller}-o" for seller in OTHERS} | ({"ada-o"} if reads else set())
+    assert {one.order_id for one in signals if one.name == "order_paid"} == {f"{seller}-o" for seller in OTHERS} | (
+        {"ada-o"} if reads else set()
+    )
     sent = states(lambda seller: payout(shop, f"of-{seller}"))
     assert {seller: sent[seller] for seller in OTHERS} == dict.fromkeys(OTHERS, "sent")
     shop.clock.advance(minutes=10)
