@@ -172,7 +172,8 @@ class Books:
         if self.lost:
             self.lost -= 1
             return self.lost_as
-        return success({"disburseData": [_shown(one) for one in self.paid[len(known) :]]}, 201)
+        shown = [_shown(Paid(**item | {"amount": Decimal(item["amount"])})) for item in made]
+        return success({"disburseData": shown}, 201)
 
     def _page(self, number_of_page: int, limit: int) -> Answer:
         newest = [one for one in reversed(self.paid) if one.kind != WALLET]

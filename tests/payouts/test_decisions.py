@@ -18,7 +18,7 @@ from tests.payouts.books import NO_ANSWER, Books
 from tests.payouts.conftest import CONFIG
 from tests.payouts.paying import ADA as RECIPIENT, BANK, Payer
 from tests.payouts.shop import ADA, payout, pays_out, refunds, sends, stands
-from tests.scripted import Shop
+from tests.scripted import Shop, refusal
 
 DECISIONS: dict[PayoutEvidence, tuple[str, tuple[Any, ...]]] = {
     PayoutEvidence.APPROVED: ("approve_payout", ()),
@@ -114,7 +114,7 @@ def test_a_persons_not_sent_holds_when_the_keys_that_sent_it_are_gone(open_shop:
     shop, keys = open_shop("keys", **CONFIG), {"client_id": "before", "client_secret": "secret-before"}
     shop.paycheckout.account(lambda name: Account(**keys, access_token="secret-token"))
     pays_out(shop, account="seller")
-    books.instead = [NO_ANSWER]
+    books.instead, books.instead_of_reads = [NO_ANSWER], [refusal(503)]
     sends(shop)
     keys |= {"client_id": "since", "client_secret": "secret-since"}
     shop.clock.advance(minutes=5)
