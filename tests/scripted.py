@@ -82,9 +82,7 @@ class Service:
     def __call__(self, request: httpx.Request) -> httpx.Response:
         answer = self._create(request) if request.method == "POST" else self._read(request)
         self.meanwhile()
-        if isinstance(answer, Exception):
-            raise answer
-        return httpx.Response(200, content=answer) if isinstance(answer, bytes) else _fresh(answer)
+        return given(answer)
 
     def _create(self, request: httpx.Request) -> Answer:
         with self._one_at_a_time:
@@ -115,8 +113,15 @@ class Service:
         self.deposits[checkout_id] = answer or refusal(500, "Internal")
 
 
-def _fresh(answer: httpx.Response) -> httpx.Response:
-    """A response object answers one request; a script may give it many times."""
+def given(answer: Answer) -> httpx.Response:
+    """The response that an answer is, a new one each time, since a script may give it many times.
+
+    :raises Exception: it is an error.
+    """
+    if isinstance(answer, Exception):
+        raise answer
+    if isinstance(answer, bytes):
+        return httpx.Response(200, content=answer)
     return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
 
 

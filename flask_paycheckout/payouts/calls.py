@@ -285,11 +285,9 @@ def is_refusal(error: Exception) -> bool:
 
 
 def error_text(error: Exception) -> str:
-    """One bounded line about a failure, without the client's advice, which is for people who called it themselves."""
-    if isinstance(error, RequestRefused):
-        said = RequestRefused.__str__(error)
-    elif isinstance(error, PaymentsError):
-        said = PaymentsError.__str__(error)
+    """One bounded line about a failure; without the words of errors that nobody expects, which may show a secret."""
+    if isinstance(error, PaymentsError):
+        said = str(error)
     elif isinstance(error, (ValueError, TypeError)):
         said = f"{type(error).__name__}: {error}"
     else:
@@ -305,7 +303,7 @@ def _item(one: Addressed) -> FiatItem:
     if not isinstance(to, ToBank):
         raise TypeError(f"{payout.currency} is paid to bank accounts, and this is a wallet")
     bank = PayoutBank(
-        **{name: getattr(to, name) for name in ("bank_name", "account_name", "account_number", "bank_code")}
+        bank_name=to.bank_name, account_name=to.account_name, account_number=to.account_number, bank_code=to.bank_code
     )
     return item(recipient=NewRecipient(bank=bank, email=to.email, name=to.name))
 
@@ -314,5 +312,9 @@ def _receiver(one: Addressed) -> CryptoReceiver:
     payout, to = one.payout, one.to
     if not isinstance(to, ToWallet):
         raise TypeError(f"{payout.currency} is a token, which only a wallet takes")
-    receiver = partial(CryptoReceiver, amount=payout.amount, reference=payout.service_reference, note=payout.note)
-    return receiver(receiver_wallet_address=to.address)
+    return CryptoReceiver(
+        amount=payout.amount,
+        receiver_wallet_address=to.address,
+        reference=payout.service_reference,
+        note=payout.note,
+    )

@@ -64,11 +64,11 @@ class PayoutDecisions:
         :param seen: the payout's `revision` that the person saw; None for the stored one.
         :param over_limit: it may exceed the daily limit.
         """
-        by, reason = who_and_why(by, "-" if why is None else why)
+        by, given = who_and_why(by, "-" if why is None else why)
         # Without `seen` too, the approval is of one destination: a change after this read is refused.
         revision = self.moves.payouts.require(reference).revision if seen is None else seen
-        given, let_through = None if why is None else reason, yes_or_no("over_limit", over_limit)
-        return self._decide(reference, PayoutEvidence.APPROVED, by, given, revision, over_limit=let_through)
+        let_through = yes_or_no("over_limit", over_limit)
+        return self._decide(reference, PayoutEvidence.APPROVED, by, why and given, revision, over_limit=let_through)
 
     def may_approve(self, payout: PayoutMixin, by: str) -> bool:
         """Whether this person may approve a payout: where two persons are needed, the one who asked for it may not."""
@@ -113,17 +113,17 @@ class PayoutDecisions:
             status = PayoutStatus(payout.status)
             evidence = said if (status, said) in PAYOUT_TRANSITIONS else _CORRECTIONS.get(said, said)
             amends_nothing = evidence is PayoutEvidence.AMENDED and payout.reported_amount is None
-            if (status, evidence) not in PAYOUT_TRANSITIONS or amends_nothing:
-                raise PayoutRefused(reference, payout.status, said, _REMEDIES[said])
-            if evidence is PayoutEvidence.CANCELLED and payout.doubted:
-                raise PayoutRefused(reference, payout.status, evidence, _DOUBTED)
             retried = evidence is PayoutEvidence.RETRIED
-            if retried and payout.to_details is None:
-                raise PayoutRefused(reference, payout.status, evidence, _WIPED)
-            if seen is not None and payout.revision != seen:
-                raise PayoutRefused(reference, payout.status, evidence, _LOOK_AGAIN)
-            if evidence is PayoutEvidence.APPROVED and not self.may_approve(payout, by):
-                raise PayoutRefused(reference, payout.status, evidence, _BY_ANOTHER)
+            refusals = (
+                ((status, evidence) not in PAYOUT_TRANSITIONS or amends_nothing, _REMEDIES[said]),
+                (evidence is PayoutEvidence.CANCELLED and payout.doubted, _DOUBTED),
+                (retried and payout.to_details is None, _WIPED),
+                (seen not in (None, payout.revision), _LOOK_AGAIN),
+                (evidence is PayoutEvidence.APPROVED and not self.may_approve(payout, by), _BY_ANOTHER),
+            )
+            for refused, remedy in refusals:
+                if refused:
+                    raise PayoutRefused(reference, payout.status, said, remedy)
             facts = {"by": by, "why": why and why[:MAX_WHY], "revision": payout.revision}
             facts["replaced"] = payout.service_reference if retried else None
             problem = evidence.value if evidence is PayoutEvidence.RETURNED else None

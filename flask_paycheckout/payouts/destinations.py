@@ -231,13 +231,13 @@ def _set_text(to: object, name: str) -> None:
 
 def _require_address(address: str, token: str) -> None:
     network = token.partition("-")[2].lower()
-    if network.split("-")[0] in _EVM_NETWORKS and not _EVM.fullmatch(address):
+    if network.split("-")[0] in _EVM_NETWORKS:
+        form, described = _EVM, "has 0x and 40 hexadecimal digits"
+    elif network.startswith("stellar"):
+        form, described = _STELLAR, "begins with G or M and has 56 or 69 capital letters and digits"
+    else:
+        return
+    if not form.fullmatch(address):
         raise ValueError(
-            f"address {address[:80]!r} is no wallet of {token}: it has 0x and 40 hexadecimal digits there."
-            " Copy it again from the wallet"
-        )
-    if network.startswith("stellar") and not _STELLAR.fullmatch(address):
-        raise ValueError(
-            f"address {address[:80]!r} is no wallet of {token}: it begins with G or M and has 56 or 69 capital letters"
-            " and digits there. Copy it again from the wallet"
+            f"address {address[:80]!r} is no wallet of {token}: it {described} there. Copy it again from the wallet"
         )

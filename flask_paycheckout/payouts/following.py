@@ -19,6 +19,7 @@ from flask_paycheckout.payouts.payout_queue import PayoutQueue
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import tries_of, tries_text
 from flask_paycheckout.payouts.results import PayoutResults
+from flask_paycheckout.payouts.stored import PayoutMove
 
 # The payouts that one look-up is for.
 _LOOK_UPS = 100
@@ -83,7 +84,8 @@ class Following:
         payouts = []
         for payout in claimed:
             if payout.disbursement_id is not None:
-                results.sent_before(payout)
+                # The service has it: its answer was noted, but could not be stored as a move.
+                results.move(payout, PayoutMove(PayoutEvidence.ACCEPTED, {"disbursement_id": payout.disbursement_id}))
             elif not payout.is_token:
                 payouts.append(payout)
             elif payout.refused and not payout.doubted:

@@ -62,22 +62,17 @@ class RefundLimits:
 
     models: Models
 
-    @property
-    def table(self) -> Table:
-        """The table of checkouts."""
-        return self.models.checkouts
-
     def lock(self, connection: Connection, checkout_id: str, *, new: bool = True) -> RefundablePayment:
         """Lock a checkout until the transaction ends; otherwise like `refundable`.
 
         :raises UnknownCheckout: no such checkout is stored.
         """
-        c = self.table.c
+        c = self.models.checkouts.c
         if connection.dialect.name != "sqlite":
             # All checkouts of the order, in their order: what is left of the order depends on each of them.
             order_id = select(c.order_id).where(c.checkout_id == checkout_id).scalar_subquery()
             connection.execute(select(c.id).where(c.order_id == order_id).order_by(c.id).with_for_update())
-        row = locked(connection, self.table, checkout_id)
+        row = locked(connection, self.models.checkouts, checkout_id)
         return refundable(self.models.of_row(self.models.Checkout, row), new=new)
 
     def take(self, connection: Connection, payment: RefundablePayment, amount: Decimal) -> None:
@@ -97,13 +92,13 @@ class RefundLimits:
             values["payback"] = REFUNDED
         elif checkout.payback == REFUNDED:
             values["payback"] = None
-        connection.execute(update(self.table).filter_by(id=checkout.id).values(values))
+        connection.execute(update(self.models.checkouts).filter_by(id=checkout.id).values(values))
         if checkout.status == Status.PART or checkout.paid_order_id is not None:
             self._change_excess(connection, checkout.order_id, amount)
 
     def _change_excess(self, connection: Connection, order_id: str, amount: Decimal) -> None:
         """Count a refund of one of its payments against what exceeds the total of an order with parts."""
-        c = self.table.c
+        c = self.models.checkouts.c
         paid = c.paid_order_id == order_id, c.excess.is_not(None)
         row = connection.execute(select(c.excess, c.reason, c.payback).where(*paid)).one_or_none()
         if row is None:
@@ -114,7 +109,7 @@ class RefundLimits:
             values["reason"] = Reason.EXCESS.value
         if row.payback != KEPT and Reason.EXCESS in (row.reason, values.get("reason")):
             values["payback"] = None if excess > 0 else REFUNDED
-        connection.execute(update(self.table).where(*paid).values(values))
+        connection.execute(update(self.models.checkouts).where(*paid).values(values))
 
 
 def locked(connection: Connection, checkouts: Table, checkout_id: str) -> RowMapping:

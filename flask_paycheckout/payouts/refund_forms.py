@@ -74,7 +74,7 @@ class RefundForm:
     values: Mapping[str, str] = field(repr=False)
     """All fields of the form."""
 
-    faults: Mapping[str, Fault] = field(default_factory=dict)
+    faults: Mapping[str, Fault]
     """The fault of each field that has one; empty when everything can be used."""
 
     @property
@@ -106,8 +106,8 @@ def read_form(currency: str, typed: Mapping[str, str]) -> RefundForm:
     :param typed: the text of each field; a missing one counts as empty.
     """
     values = {name: trimmed(typed.get(name, "")) for name in fields_of(currency)}
-    faults = {name: _fault(name, value, currency) for name, value in values.items()}
-    return RefundForm(values, {name: fault for name, fault in faults.items() if fault is not None})
+    faults = {name: fault for name, value in values.items() if (fault := _fault(name, value, currency))}
+    return RefundForm(values, faults)
 
 
 def _fault(name: str, value: str, currency: str) -> Fault | None:

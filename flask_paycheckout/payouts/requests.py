@@ -129,7 +129,7 @@ class PayoutRequests:
         counted = Amount(exact, currency)
         sent = counted if send is None else _sum_to_send(send, currency)
         by_hand = isinstance(to, ByHand)
-        if to is not None and not isinstance(to, ByHand):
+        if to is not None and not by_hand:
             require_destination(to, sent.currency)
         # The checkout's row is locked by now, so nobody else can add a refund before the commit.
         before = len(self.payout_moves.payouts.of_checkout(checkout_id, transaction.connection))

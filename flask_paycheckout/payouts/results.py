@@ -142,10 +142,6 @@ class PayoutResults:
         evidence = PayoutEvidence.FOUND if problem is None else PayoutEvidence.DIFFERS
         self.move(payout, _of_record(made, evidence, problem, **columns))
 
-    def sent_before(self, payout: PayoutMixin) -> None:
-        """Store that the service has a payout whose answer was noted, but could not be stored as a move."""
-        self.move(payout, PayoutMove(PayoutEvidence.ACCEPTED, {"disbursement_id": payout.disbursement_id}))
-
     def not_carried_out(
         self, payout: PayoutMixin, problem: str | None, retry_after: float | None = None, *, alone: bool = False
     ) -> None:

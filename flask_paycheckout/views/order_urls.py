@@ -12,7 +12,7 @@ from flask import current_app, has_request_context, url_for
 
 from flask_paycheckout.config import Settings
 from flask_paycheckout.database.order_ids import is_order_id, require_order_id
-from flask_paycheckout.errors import ConfigurationError, UnknownPayout
+from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.origins import is_loopback
@@ -60,9 +60,7 @@ def claim_url(reference: str) -> str:
     """
     require_order_id(reference, "reference")
     shop = runtime()
-    payout = shop.payouts.find(reference, shop.sessions.open_connection())
-    if payout is None:
-        raise UnknownPayout(reference)
+    payout = shop.payouts.require(reference, shop.sessions.open_connection())
     if payout.kind != PayoutKind.REFUND and not payout.is_claimed:
         raise ValueError(f"payout {reference!r} was made with its destination, so nobody says on a page where it goes")
     return _absolute(shop.settings_of(payout.account), "refund", token=shop.signed_links.sign(REFUND, payout.reference))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from json import loads
 from typing import Any
 
 import httpx
@@ -11,11 +10,17 @@ import pytest
 
 from flask_paycheckout import Account, Pay
 from tests.conftest import OpenShop
-from tests.scripted import Answer, Service, Shop, garbage, refusal, success
+from tests.payouts.books import Books, Pages
+from tests.scripted import Answer, Service, Shop, garbage, given, refusal
 
-# The client id of the account that each access token belongs to.
-OWNERS = {"token-ada": "id-ada", "token-bo": "id-bo", "token-of-the-platform": "shop-1"}
-SECRETS = {"ada": "canary-secret-of-ada", "bo": "canary-secret-of-bo"}
+# The client id of the account that an access token belongs to; "token-ada" is that of "id-ada".
+OWNERS = {"token-of-the-platform": "shop-1"}
+SECRET = "canary-secret-of-sellers"
+
+
+def signer_of(request: httpx.Request) -> str:
+    """The client id, or the token alone, with which creating a disbursement is authorized."""
+    return request.headers.get("X-Client-ID") or request.headers["Authorization"].removeprefix("Bearer ")
 
 
 class SigningService(Service):
@@ -27,52 +32,44 @@ class SigningService(Service):
         self.refused: set[str] = set()
         self.down: Answer | None = None
         self.keeps_answers = False
-        self.paid_out: dict[str, str] = {}
-        """The token by each reference of a disbursement: only the keys of the token's account can read it."""
+        self.books: dict[str, Books] = {}
+        """By client id: only the keys of the account whose token paid can read a payout."""
 
         self.before: Callable[[str], object] = lambda client_id: None
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        # Creating a disbursement is authorized by a token alone.
-        client_id = request.headers.get("X-Client-ID") or request.headers["Authorization"].removeprefix("Bearer ")
+        client_id = signer_of(request)
         self.before(client_id)
         self.signed.append((client_id, request.url.path.rsplit("/", 1)[1]))
-        if isinstance(self.down, Exception):
-            raise self.down
-        if isinstance(self.down, httpx.Response):
-            return httpx.Response(self.down.status_code, headers=self.down.headers, content=self.down.content)
+        if self.down is not None:
+            return given(self.down)
         return refusal(401, "Unknown client") if client_id in self.refused else super().__call__(request)
+
+    @property
+    def paid_out(self) -> list[str]:
+        """The reference of each payout."""
+        return [one.reference for books in self.books.values() for one in books.paid]
 
     def _create(self, request: httpx.Request) -> Answer:
         if "disbursement" not in request.url.path:
             return super()._create(request)
-        body = loads(request.content)
-        token = request.headers["Authorization"].removeprefix("Bearer ")
-        self.paid_out |= {item["reference"]: token for item in body["disburseData"]}
-        if self.keeps_answers:
-            return garbage()
-        made = [
-            {"disbursementId": f"of-{item['reference']}", "status": "pending", "reference": item["reference"]}
-            for item in body["disburseData"]
-        ]
-        return success({"disburseData": made}, 201)
+        answer = self._written(request)
+        return garbage() if self.keeps_answers else answer
 
     def _read(self, request: httpx.Request) -> Answer:
-        found = request.url.path.rsplit("/", 1)[1]
         if "disbursement" not in request.url.path:
             return super()._read(request)
-        reader = request.headers["X-Client-ID"]
-        if found == "report":
-            reference = request.url.path.rsplit("/", 2)[1].removeprefix("of-")
-            if OWNERS.get(self.paid_out[reference]) != reader:
-                return refusal(404, "Disbursement not found")
+        if request.url.path.endswith("/report"):
             return httpx.Response(200, content=b"%PDF-1.4 proof", headers={"Content-Type": "application/pdf"})
-        if found == "fiat":
-            known = [made for made, token in self.paid_out.items() if OWNERS.get(token) == reader]
-            return success([{"disbursementId": f"of-{made}", "status": "pending", "reference": made} for made in known])
-        if OWNERS.get(self.paid_out.get(found.removeprefix("of-"), "")) not in (None, reader):
-            return refusal(404, "Disbursement not found")
-        return success({"disbursementId": found, "status": "completed", "reference": found.removeprefix("of-")})
+        return self._written(request)
+
+    def _written(self, request: httpx.Request) -> Answer:
+        """The answer of an account's books, whose transfers are completed at once."""
+        signer = signer_of(request)
+        books = self.books.setdefault(OWNERS.get(signer, signer.replace("token-", "id-")), Books(Pages()))
+        answer = books.answers(request.method, str(request.url), request.content)
+        books.finish()
+        return answer
 
 
 @pytest.fixture
@@ -92,19 +89,14 @@ class Sellers:
     def __init__(self, shop: Shop) -> None:
         self.shop = shop
         self.of: dict[str, str] = {"o-1": "ada", "o-2": "bo"}
-        self.client_ids: dict[str, str] = {name: f"id-{name}" for name in SECRETS}
-        self.tokens: dict[str, Any] = {name: f"token-{name}" for name in SECRETS}
-        self.asked: list[str] = []
+        self.client_ids: dict[str, str | None] = {"ada": "id-ada", "bo": "id-bo"}
+        self.tokens: dict[str, Any] = {"ada": "token-ada", "bo": "token-bo"}
         shop.paycheckout.account_of(lambda order_id: self.of.get(order_id, ""))
         shop.paycheckout.account(self.keys)
 
     def keys(self, name: str) -> Account | None:
-        self.asked.append(name)
         client_id = self.client_ids.get(name)
-        if client_id is None:
-            return None
-        secret = SECRETS.get(name, f"canary-secret-of-{name}")
-        return Account(client_id, secret, access_token=self.tokens.get(name))
+        return None if client_id is None else Account(client_id, SECRET, access_token=self.tokens.get(name))
 
     def add(self, name: str, order_id: str) -> None:
         self.of[order_id] = name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from flask_paycheckout.client import PaymentsError
 from tests.accounts.conftest import Sellers, SigningService
 from tests.alarming import told
-from tests.conftest import OpenShop
 from tests.docs.pages import all_scenes
 from tests.payouts.shop import pays_out
 from tests.scripted import number, refusal
@@ -32,11 +30,6 @@ class Month:
         self._told: dict[str, str] = {}
         self.mails: list[str] = []
 
-    def hours(self, count: int) -> Iterator[int]:
-        for hour in range(count):
-            yield hour
-            self.passes(minutes=60)
-
     def passes(self, minutes: int) -> None:
         self.shop.clock.advance(minutes=minutes)
         self.shop.reconciles()
@@ -52,18 +45,21 @@ class Month:
 
     def works(self, days: int) -> None:
         """Daily work: sales, a failure that heals, a lost webhook, and held payments that staff decides in a while."""
-        for hour in self.hours(days * DAY):
-            if hour % DAY < NIGHT:
-                continue
-            held = self.sells("ada", inputAmount=number("1")) if hour % DAY == 10 else None
-            self.sells("bo")
-            if hour % DAY == 12:
-                self.shop.service.instead_of_created.append(refusal(503, "a moment"))
-                self.tries_in_vain("ada")
-                self.sells("ada")
-            if held is not None:
-                self.passes(minutes=180)
-                self.shop.resolves(held, accept=True)
+        for hour in range(days * DAY):
+            if hour % DAY >= NIGHT:
+                self.works_for_an_hour(hour % DAY)
+            self.passes(minutes=60)
+
+    def works_for_an_hour(self, hour: int) -> None:
+        held = self.sells("ada", inputAmount=number("1")) if hour == 10 else None
+        self.sells("bo")
+        if hour == 12:
+            self.shop.service.instead_of_created.append(refusal(503, "a moment"))
+            self.tries_in_vain("ada")
+            self.sells("ada")
+        if held is not None:
+            self.passes(minutes=180)
+            self.shop.resolves(held, accept=True)
 
     def waits(self, *sellers: str) -> None:
         """A payment to be read and a payout to be sent, for each of them."""
@@ -91,8 +87,8 @@ class Month:
 
 
 @pytest.fixture
-def month(open_shop: OpenShop) -> Month:
-    return Month(Sellers(open_shop()))
+def month(market: Sellers) -> Month:
+    return Month(market)
 
 
 @pytest.mark.usefixtures("no_retries")

@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from flask_paycheckout import Account, order_paid
+from flask_paycheckout import Account
 from flask_paycheckout.errors import ConfigurationError
-from tests.accounts.conftest import Sellers, SigningService
-from tests.conftest import OpenShop
+from flask_paycheckout.testing import Signals
+from tests.accounts.conftest import SECRET, Sellers, SigningService
 from tests.payouts.shop import payout, pays_out
 
 OTHERS = [f"s-{number:02}" for number in range(20)]
@@ -42,7 +42,7 @@ class Signer:
 
 
 def keys(**keywords: Any) -> Account:
-    return Account("id-ada", "canary-secret-of-ada", **keywords)
+    return Account("id-ada", SECRET, **keywords)
 
 
 def service_does(answer: Callable[[], object]) -> Break:
@@ -73,17 +73,12 @@ BROKEN: dict[str, tuple[Break, bool]] = {
 }
 
 
+@pytest.mark.usefixtures("no_retries")
 @pytest.mark.parametrize(("breaks", "reads"), BROKEN.values(), ids=BROKEN)
 def test_it_stops_none_of_twenty_others(
-    open_shop: OpenShop,
-    service: SigningService,
-    monkeypatch: pytest.MonkeyPatch,
-    breaks: Break,
-    reads: bool,
+    market: Sellers, service: SigningService, signals: Signals, breaks: Break, reads: bool
 ) -> None:
-    monkeypatch.setattr("flask_paycheckout.client.retries._WORTH_REPEATING", ())
-    market = Sellers(open_shop())
-    shop, checkouts, told = market.shop, dict[str, str](), list[str]()
+    shop, checkouts = market.shop, dict[str, str]()
     for seller in ["ada", *OTHERS]:
         market.add(seller, f"{seller}-o")
         market.tokens[seller] = f"token-{seller}"
@@ -93,20 +88,18 @@ def test_it_stops_none_of_twenty_others(
     # The shop's answers about its accounts are asked for again after a minute.
     shop.clock.advance(seconds=61)
 
-    def tell(app: object, *, order_id: str, **facts: Any) -> None:
-        told.append(order_id)
-
     def states(found: Callable[[str], Any]) -> dict[str, str]:
         return {seller: found(seller).status for seller in ["ada", *OTHERS]}
 
     # Another account's read tells the audit that the service is there.
     market.add("s-00", "open")
     shop.starts("open")
-    with order_paid.connected_to(tell, shop.app):
-        shop.reconciles()
+    shop.reconciles()
     paid = states(lambda seller: shop.attempt(checkouts[seller]))
     assert paid == {"ada": "paid" if reads else "created"} | dict.fromkeys(OTHERS, "paid")
-    assert set(told) == {f"{seller}-o" for seller in OTHERS} | ({"ada-o"} if reads else set())
+    assert {one.order_id for one in signals if one.name == "order_paid"} == {f"{seller}-o" for seller in OTHERS} | (
+        {"ada-o"} if reads else set()
+    )
     sent = states(lambda seller: payout(shop, f"of-{seller}"))
     assert {seller: sent[seller] for seller in OTHERS} == dict.fromkeys(OTHERS, "sent")
     shop.clock.advance(minutes=10)
@@ -114,10 +107,9 @@ def test_it_stops_none_of_twenty_others(
     others = {checkouts[seller] for seller in OTHERS}
     followed = states(lambda seller: payout(shop, f"of-{seller}"))
     assert {seller: followed[seller] for seller in OTHERS} == dict.fromkeys(OTHERS, "completed")
-    run = shop.app.test_cli_runner().invoke
-    report = json.loads(run(args=["paycheckout", "report", "--json"]).stdout)
+    report = json.loads(shop.runs("report", "--json").stdout)
     assert {alarm["account"] for alarm in report["alarms"] if alarm["severity"] == "now"} == {"ada"}
-    findings = json.loads(run(args=["paycheckout", "audit", "--json"]).stdout)
+    findings = json.loads(shop.runs("audit", "--json").stdout)
     assert {finding["verdict"] for finding in findings if finding["checkout_id"] in others} == {"agreed"}
-    checks = json.loads(run(args=["paycheckout", "doctor", "--json"]).stdout)["checks"]
+    checks = json.loads(shop.runs("doctor", "--json").stdout)["checks"]
     assert {check["account"] for check in checks if check["level"] == "failure"} >= {"ada"}

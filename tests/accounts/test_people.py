@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import Pay, order_paid
-from tests.accounts.conftest import SECRETS, Sellers, SigningService
+from flask_paycheckout import Pay
+from tests.accounts.conftest import Sellers, SigningService
 from tests.alarming import alarms_of, urgent
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, stands
 from tests.scripted import Shop, number, refusal
-from tests.views.test_owner import ROOT, opens_view
-
-
-def runs(shop: Shop, *arguments: str) -> tuple[int, str]:
-    ran = shop.runs(*arguments)
-    return ran.exit_code, ran.output
+from tests.views.test_owner import opens_view
+from tests.views.test_owner_payouts import opens
 
 
 def told(shop: Shop, *arguments: str) -> Any:
@@ -41,13 +35,14 @@ def busy(market: Sellers) -> Sellers:
 
 
 def test_the_report_names_each_account_and_counts_by_it(busy: Sellers) -> None:
-    code, text = runs(busy.shop, "report")
-    assert code == 1
-    [of_ada] = [line for line in text.splitlines() if "order o-1" in line]
-    [of_platform] = [line for line in text.splitlines() if "order o-3" in line]
+    ran = busy.shop.runs("report")
+    assert ran.exit_code == 1
+    lines = ran.output.splitlines()
+    [of_ada] = [line for line in lines if "order o-1" in line]
+    [of_platform] = [line for line in lines if "order o-3" in line]
     assert "(account ada)" in of_ada
     assert "account" not in of_platform
-    assert ["bo", "1", "1"] in [line.split() for line in text.splitlines()]
+    assert ["bo", "1", "1"] in [line.split() for line in lines]
     report = told(busy.shop, "report")
     assert {one["key"]: (one["account"], one["count"]) for one in report["alarms"]} == {
         "held-payments": (None, 3),
@@ -100,10 +95,8 @@ def test_undelivered_events_are_those_of_their_account(open_shop: OpenShop) -> N
 @pytest.mark.parametrize("name", ["nobody", "a\nb", "x" * 300])
 def test_an_unknown_account_is_a_clear_error(busy: Sellers, name: str) -> None:
     for command in ("report", "payouts"):
-        code, text = runs(busy.shop, command, "--account", name)
-        assert code == 2
-        assert "--account" in text
-        assert "a\nb" not in text
+        ran = busy.shop.runs(command, "--account", name)
+        assert (ran.exit_code, "--account" in ran.output, "a\nb" in ran.output) == (2, True, False)
 
 
 def an_outage(market: Sellers, service: SigningService) -> None:
@@ -182,23 +175,17 @@ def test_starts_that_the_service_refuses_are_not_made_possible_by_its_answers_to
 # The doctor
 
 
-def examined(shop: Shop, *arguments: str) -> tuple[int, list[Any]]:
-    ran = shop.runs("doctor", *arguments, "--json")
-    return ran.exit_code, [check for check in json.loads(ran.stdout)["checks"] if check["about"] == "accounts"]
-
-
-def hears(app: Flask, **facts: Any) -> None:
-    """A receiver of order_paid."""
+def examined(shop: Shop, *arguments: str, about: str = "accounts") -> list[Any]:
+    return [check for check in told(shop, "doctor", *arguments)["checks"] if check["about"] == about]
 
 
 @pytest.fixture
-def well(market: Sellers, service: SigningService) -> Iterator[Sellers]:
+def well(market: Sellers, service: SigningService) -> Sellers:
     """Both sellers have an open checkout, and the platform never sold anything."""
-    with order_paid.connected_to(hears):
-        market.shop.has_deposit("pending", "o-1")
-        market.shop.has_deposit("pending", "o-2")
-        service.signed.clear()
-        yield market
+    market.shop.has_deposit("pending", "o-1")
+    market.shop.has_deposit("pending", "o-2")
+    service.signed.clear()
+    return market
 
 
 def test_the_doctor_reads_with_the_keys_of_each_account_that_has_open_payments(
@@ -209,11 +196,11 @@ def test_the_doctor_reads_with_the_keys_of_each_account_that_has_open_payments(
     stands(well.shop, "of-idle", status="cancelled", next_attempt_at=None)
     pays_out(well.shop, "of-cy", account="cy")
     well.client_ids["cy"] = "id-cy"
-    _, [check] = examined(well.shop)
+    [check] = examined(well.shop)
     assert (check["level"], check["found"].rsplit(" ", 3)[-3:]) == ("ok", ["3", "of", "3"])
     assert {client_id for client_id, _ in service.signed} == {"shop-1", "id-ada", "id-bo", "id-cy"}
     service.signed.clear()
-    assert examined(well.shop, "--account", "bo")[1][0]["level"] == "ok"
+    assert examined(well.shop, "--account", "bo")[0]["level"] == "ok"
     assert [client_id for client_id, _ in service.signed] == ["id-bo"]
 
 
@@ -221,33 +208,24 @@ def test_of_very_many_accounts_some_are_checked_and_it_is_told(
     well: Sellers, service: SigningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flask_paycheckout.doctor.service._CHECKED", 1)
-    _, [more, accepted] = examined(well.shop)
+    more, accepted = examined(well.shop)
     assert (more["level"], accepted["found"].endswith("1 of 1")) == ("warning", True)
     assert len({client_id for client_id, _ in service.signed} - {"shop-1"}) == 1
 
 
 def test_default_keys_that_no_payment_uses_are_a_warning_only(well: Sellers, service: SigningService) -> None:
     service.refused = {"shop-1"}
-
-    def level() -> str:
-        checks = told(well.shop, "doctor")["checks"]
-        return str(next(check["level"] for check in checks if check["about"] == "credentials"))
-
-    assert level() == "warning"
+    assert examined(well.shop, about="credentials")[0]["level"] == "warning"
     well.add("", "o-3")
     service.refused = set()
     well.shop.starts("o-3")
     service.refused = {"shop-1"}
-    assert level() == "failure"
+    assert examined(well.shop, about="credentials")[0]["level"] == "failure"
 
 
 # The owner's pages
 
 HOSTILE = "<script>alert(1)</script>&\u202eada"
-
-
-def opens(shop: Shop, path: str, **query: str) -> TestResponse:
-    return shop.browser.get(ROOT + path, query_string=query)
 
 
 def subjects(answer: TestResponse) -> list[str]:
@@ -280,11 +258,8 @@ def test_the_owners_lists_name_and_filter_accounts(busy: Sellers) -> None:
         )
 
 
-def test_pages_of_one_order_or_payout_name_its_account_and_hostile_names_are_escaped(
-    market: Sellers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_of_one_order_or_payout_name_its_account_and_hostile_names_are_escaped(market: Sellers) -> None:
     shop = opens_view(market.shop)
-    monkeypatch.setitem(SECRETS, HOSTILE, "canary-secret-of-nine")
     market.add(HOSTILE, "o-9")
     market.client_ids[HOSTILE] = "id-nine"
     checkout_id = shop.has_held("o-9")
@@ -316,12 +291,12 @@ def test_the_account_that_lacks_an_access_token_is_named(market: Sellers) -> Non
     assert "No access token is configured for the account 'ada'. Give each its own" in ran.stderr
     assert "--login" not in ran.stderr, "its money would come from the account of whoever logs in"
     shop.clock.advance(hours=1)
-    assert "for the account 'ada'" in runs(shop, "report")[1]
+    assert "for the account 'ada'" in shop.runs("report").output
     alarms = {one["key"]: one["account"] for one in told(shop, "report")["alarms"]}
     assert alarms == {"payouts-without-access-token": "ada", "payouts-not-followed": "bo"}
-    remedies = [check["remedy"] for check in examined(shop)[1] + told(shop, "doctor")["checks"] if check["remedy"]]
+    remedies = [check["remedy"] for check in told(shop, "doctor")["checks"] if check["remedy"]]
     assert any("for the account 'ada'" in remedy for remedy in remedies)
     market.tokens["ada"] = "token-ada"
     shop.clock.advance(minutes=2)
     assert "payouts-without-access-token" not in {one["key"] for one in told(shop, "report")["alarms"]}
-    assert runs(shop, "payouts", "send")[0] == 0
+    assert shop.runs("payouts", "send").exit_code == 0

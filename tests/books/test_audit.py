@@ -22,8 +22,8 @@ from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disburs
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
 from tests.payouts.conftest import OpenPayer, open_payer as open_payer, payer as payer
-from tests.payouts.paying import ADA, BANK, LIST, TOKEN, WALLET, Payer
-from tests.payouts.shop import pays_out, refunds, sends
+from tests.payouts.paying import ADA, BANK, LIST, WALLET, Payer
+from tests.payouts.shop import TOKEN, pays_out, refunds, sends
 from tests.scripted import Shop, number, refusal
 from tests.test_cli import runs
 

@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from tests.scripted import Answer, Service, number, refusal, success
+from tests.scripted import Answer, Service, given, number, refusal, success
 
 Line = dict[str, Any]
 
@@ -81,7 +81,7 @@ class Books:
     :ivar lost: how many of the next creates are done but never answered as they should be.
     :ivar lost_as: what comes instead of such an answer.
     :ivar instead: what the next creates come to, instead of being done.
-    :ivar instead_of_pages: what the next look-ups come to, instead of a page; `instead_of_reads` likewise.
+    :ivar instead_of_reads: what the next reads and look-ups come to, instead of a record or a page.
     :ivar refused: beginnings of references that it refuses, and with them their batch.
     :ivar creating: called with the references of each create, before anything is done about it.
     :ivar created: called after a create is done, and before it is answered.
@@ -94,7 +94,6 @@ class Books:
         self.lost = 0
         self.lost_as: Answer = NO_ANSWER
         self.instead: list[Answer] = []
-        self.instead_of_pages: list[Answer] = []
         self.instead_of_reads: list[Answer] = []
         self.refused: set[str] = set()
         self.creating: Callable[[Sequence[str]], object] = lambda references: None
@@ -133,10 +132,10 @@ class Books:
             return success({"id": f"rec_{loads(body)['bank']['accountNumber']}"}, 201)
         if method == "POST":
             return self._create(path, loads(body, parse_float=Decimal))
-        if path.endswith("/disbursement/fiat"):
-            return self._page(int(query.get("page", ["1"])[0]), int(query.get("limit", ["10"])[0]))
         if self.instead_of_reads:
             return self.instead_of_reads.pop(0)
+        if path.endswith("/disbursement/fiat"):
+            return self._page(int(query.get("page", ["1"])[0]), int(query.get("limit", ["10"])[0]))
         found = [one for one in self.paid if one.id == path.rsplit("/", 1)[1] and one.kind != WALLET]
         return success(_shown(found[0])) if found else refusal(404, "Disbursement not found")
 
@@ -177,8 +176,6 @@ class Books:
         return success({"disburseData": shown}, 201)
 
     def _page(self, number_of_page: int, limit: int) -> Answer:
-        if self.instead_of_pages:
-            return self.instead_of_pages.pop(0)
         newest = [one for one in reversed(self.paid) if one.kind != WALLET]
         size = min(limit, self._page_size)
         pages = max(1, -(-len(newest) // size))
@@ -210,15 +207,6 @@ class PayingService(Service):
         if not request.url.path.endswith("/recipient") and "/disbursement/" not in request.url.path:
             return super().__call__(request)
         return given(self.books.answers(request.method, str(request.url), request.content))
-
-
-def given(answer: Answer) -> httpx.Response:
-    """The response that an answer is. :raises Exception: it is an error."""
-    if isinstance(answer, Exception):
-        raise answer
-    if isinstance(answer, bytes):
-        return httpx.Response(200, content=answer)
-    return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
 
 
 def _payee(item: Line) -> dict[str, str]:

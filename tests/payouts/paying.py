@@ -14,7 +14,7 @@ from flask_paycheckout import PayoutReport, ToBank, ToRecipient, ToWallet
 from flask_paycheckout.client import FiatItem
 from flask_paycheckout.payouts.destinations import Destination
 from flask_paycheckout.testing import RequestedPayout, Sandbox
-from tests.payouts.shop import committing, payout, stands, statuses
+from tests.payouts.shop import payout, pays_out, sends, stands, statuses
 from tests.scripted import Shop
 
 # A recipient of the sandbox's start state, with an account in USD.
@@ -22,7 +22,6 @@ ADA = ToRecipient("5a6d00000000000000000101")
 NUMBER = "40001234-777 31"
 BANK = ToBank("Bo Baker", NUMBER, "us_first_sandbox", "First Sandbox Bank", email="bo@example.com")
 WALLET = ToWallet("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
-TOKEN = "usdc-polygon"
 FIAT, CRYPTO = "POST /v2/disbursement/fiat", "POST /v1/disbursement/crypto"
 LIST, READ = "GET /v1/disbursement/fiat", "GET /v1/disbursement/fiat/{id}"
 
@@ -35,18 +34,22 @@ class Payer:
     sandbox: Sandbox
 
     def owes(self, reference: str = "p-1", amount: str = "80.00", to: Destination = ADA, **more: Any) -> str:
-        """Commits a payout, by default of US dollars or tokens as its destination takes them; gives its reference."""
-        currency = more.pop("currency", TOKEN if isinstance(to, ToWallet) else "USD")
-        with committing(self.shop) as paycheckout:
-            paycheckout.pay_out(reference, amount, currency, to, **more)
+        """Commits a payout as `pays_out` does; gives its reference."""
+        pays_out(self.shop, reference, amount, to=to, **more)
         return reference
+
+    def is_paid(self, amount: str | None = None) -> str:
+        """Has an order paid, or held where that is not what it costs; gives the checkout's id."""
+        checkout_id = self.shop.starts()
+        self.sandbox.pay(checkout_id, amount)
+        self.shop.settles(checkout_id)
+        return checkout_id
 
     def sends(self, access_token: Any = None, *, minutes: float = 0) -> PayoutReport:
         """Runs a round of `send_payouts`, when so many minutes have passed."""
         if minutes:
             self.sandbox.advance(minutes=minutes)
-        with self.shop.app.app_context():
-            return self.shop.paycheckout.send_payouts(access_token)
+        return sends(self.shop, access_token)
 
     def payout(self, reference: str = "p-1") -> Any:
         return payout(self.shop, reference)
@@ -81,29 +84,24 @@ class Payer:
 
     def meanwhile(self, operation: str, act: Callable[[], object]) -> None:
         """Does this before each call of an operation reaches the service."""
-        method, path = operation.split()
 
-        def before(request: httpx.Request) -> None:
-            if (request.method, request.url.path) == (method, path):
+        def before(called: str) -> None:
+            if called == operation:
                 act()
 
-        self._http.event_hooks["request"].append(before)
+        self._before_each_call(before)
 
     def counts_calls(self) -> Counter[str]:
         """Counts the calls of each operation from now on."""
         calls: Counter[str] = Counter()
-
-        def count(request: httpx.Request) -> None:
-            calls[f"{request.method} {request.url.path}"] += 1
-
-        self._http.event_hooks["request"].append(count)
+        self._before_each_call(lambda called: calls.update([called]))
         return calls
 
     def disconnect(self) -> None:
-        def refuse(request: httpx.Request) -> None:
+        def refuse(called: str) -> None:
             raise httpx.ConnectError("connection refused")
 
-        self._http.event_hooks["request"].append(refuse)
+        self._before_each_call(refuse)
 
     def carried_out_unseen(self, reference: str, *, doubtful: bool = False, amount: str = "") -> None:
         """The service has a payout of this reference, though no answer of it was stored."""
@@ -115,8 +113,8 @@ class Payer:
             now = self.sandbox.now
             self.stands(reference, status="sending", taken_at=now, next_attempt_at=now + timedelta(seconds=60))
 
-    @property
-    def _http(self) -> httpx.Client:
+    def _before_each_call(self, act: Callable[[str], object]) -> None:
+        """Does this, given the operation, before each call reaches the service."""
         http = self.shop.runtime.client._caller.waiting.http
         assert isinstance(http, httpx.Client)
-        return http
+        http.event_hooks["request"].append(lambda request: act(f"{request.method} {request.url.path}"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from flask_paycheckout import ToRecipient, ToWallet, TransitionRefused
+from flask_paycheckout import PayoutReport, ToRecipient, ToWallet, TransitionRefused
 from tests.payouts.books import Books
 from tests.scripted import Shop
 
@@ -29,8 +29,9 @@ def committing(shop: Shop) -> Iterator[Any]:
 
 
 def pays_out(shop: Shop, reference: str = "maker-1", amount: Any = "80.00", **keywords: Any) -> Any:
-    """Adds a payout to a recipient of the service, commits it, and gives it as stored."""
-    wanted = {"currency": "USD", "to": MAKER, "account": shop.account_of(reference)} | keywords
+    """Adds a payout, by default in the currency that its destination takes, commits it, and gives it as stored."""
+    currency = TOKEN if isinstance(keywords.get("to"), ToWallet) else "USD"
+    wanted = {"currency": currency, "to": MAKER, "account": shop.account_of(reference)} | keywords
     with committing(shop) as paycheckout:
         paycheckout.pay_out(reference, amount, **wanted)
     return payout(shop, reference)
@@ -69,10 +70,10 @@ def stands(shop: Shop, reference: str, **columns: Any) -> None:
     shop.executes(table.update().where(table.c.reference == reference).values(columns))
 
 
-def sends(shop: Shop) -> Any:
+def sends(shop: Shop, access_token: Any = None) -> PayoutReport:
     """Runs a round of `send_payouts`, and gives its report."""
     with shop.app.app_context():
-        return shop.paycheckout.send_payouts()
+        return shop.paycheckout.send_payouts(access_token)
 
 
 def decides(shop: Shop, decision: str, reference: str, *arguments: Any, **keywords: Any) -> bool:

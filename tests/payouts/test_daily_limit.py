@@ -13,8 +13,8 @@ from tests.conftest import OpenShop
 from tests.payouts.books import Books
 from tests.payouts.claiming import Customer
 from tests.payouts.conftest import CONFIG, OpenPayer
-from tests.payouts.paying import TOKEN, WALLET, Payer
-from tests.payouts.shop import pays_out, refunds, sends as sends_payouts, statuses
+from tests.payouts.paying import WALLET, Payer
+from tests.payouts.shop import TOKEN, decides, pays_out, refunds, sends as sends_payouts, statuses
 from tests.scripted import SAME_SITE, refusal
 from tests.views.test_owner import opens_view
 from tests.views.test_owner_payouts import opens, sends
@@ -57,8 +57,7 @@ def test_a_person_lets_one_through_and_it_counts(limited: Payer) -> None:
     limited.decides("approve_payout", reference="p-3")
     limited.sends()
     assert [limited.status(each) for each in ("p-1", "p-2", "p-3")] == ["sent", "sent", "waiting"]
-    with limited.shop.app.app_context():
-        limited.shop.paycheckout.approve_payout("p-3", by="Bo", over_limit=True)
+    assert decides(limited.shop, "approve", "p-3", over_limit=True)
     limited.sends()
     assert limited.status("p-3") == "sent"
     assert sent(limited) == 300
@@ -95,9 +94,7 @@ def test_a_payout_counts_for_each_account_that_may_pay_it(open_shop: OpenShop, b
 
 
 def test_the_claim_page_changes_nothing_of_what_was_approved_and_waits_for_the_day(limited: Payer) -> None:
-    with limited.shop.app.app_context():
-        limited.shop.paycheckout.pay_out("prize", "500.00", "USD")
-        limited.shop.db.session.commit()
+    pays_out(limited.shop, "prize", "500.00", to=None)
     receiver = Customer(limited.shop, "prize")
     bank = {"bank_name": "First Sandbox Bank", "account_number": "4000123412"}
     assert receiver.sends(**bank).status_code == 303
@@ -110,9 +107,7 @@ def test_the_claim_page_changes_nothing_of_what_was_approved_and_waits_for_the_d
 
 def test_of_a_refund_in_another_currency_what_is_sent_counts(open_payer: OpenPayer) -> None:
     payer = open_payer(PAYCHECKOUT_DAILY_LIMIT={"USD": "1.00", "usdc-polygon": "5"})
-    checkout_id = payer.shop.starts("o-1")
-    payer.sandbox.pay(checkout_id)
-    payer.shop.settles(checkout_id)
+    checkout_id = payer.is_paid()
     first, second = (refunds(payer.shop, checkout_id, "2.00", to=WALLET, send=(3, TOKEN)).reference for _ in range(2))
     payer.sends()
     assert (payer.status(first), payer.status(second), sent(payer)) == ("sent", "waiting", Decimal(3))

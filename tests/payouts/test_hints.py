@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.payouts.conftest import OpenPayer
@@ -39,14 +37,10 @@ def test_webhooks_hurry_a_bounded_number_of_reads_a_minute_and_call_nobody(open_
 
 def test_what_fails_or_was_not_sent_keeps_its_time(payer: Payer) -> None:
     """The time of what its receiver has not claimed is that of its end: a stranger must not bring it near."""
-    columns: dict[str, dict[str, Any]] = {
-        "fails": {"failures": 3},
-        "unclaimed": {"status": "claimable"},
-    }
-    for reference in columns:
+    for reference in ("fails", "unclaimed"):
         payer.owes(reference)
     payer.sends()
-    for reference, changed in columns.items():
-        payer.stands(reference, **changed)
+    payer.stands("fails", failures=3)
+    payer.stands("unclaimed", status="claimable")
     posts(payer)
-    assert min(next_read(payer, reference) for reference in columns) > 20
+    assert min(next_read(payer, "fails"), next_read(payer, "unclaimed")) > 20

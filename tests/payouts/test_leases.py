@@ -17,20 +17,6 @@ from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
 from tests.payouts.shop import decides
 
 
-def test_a_sender_whose_renewal_a_conflict_rolled_back_sends_nothing(
-    payer: Payer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    payer.owes()
-    calls = payer.counts_calls()
-    with monkeypatch.context() as patch:
-        patch.setattr(type(payer.shop.runtime.payout_queue), "renew", lambda *renewed: [])
-        payer.sends()
-    assert (calls[FIAT], payer.status()) == (0, "sending")
-    for _ in range(2):
-        payer.sends(minutes=5)
-    assert (payer.status(), len(payer.at_service)) == ("sent", 1)
-
-
 def test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting(
     open_payer: OpenPayer, postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,8 +64,7 @@ def test_payouts_that_are_tried_again_are_sent_however_long_the_questions_about_
 
 
 @pytest.mark.on_each_database
-def test_a_late_answer_of_a_sender_that_lost_its_claim_counts_while_it_is_still_sending(open_payer: OpenPayer) -> None:
-    payer = open_payer()
+def test_a_late_answer_of_a_sender_that_lost_its_claim_counts_while_it_is_still_sending(payer: Payer) -> None:
     payer.owes()
 
     def another_process_looks() -> None:

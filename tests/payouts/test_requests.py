@@ -29,20 +29,18 @@ def test_it_exists_exactly_if_the_shop_commits(shop: Shop) -> None:
     assert stored.service_reference not in ("maker-1", "")
 
 
-def test_the_same_reference_with_the_same_content_is_the_same_payout(shop: Shop) -> None:
-    first = pays_out(shop, amount="80.00")
-    assert pays_out(shop, amount="80.0000").service_reference == first.service_reference
-    assert len(payouts(shop)) == 1
-
-
 @pytest.mark.parametrize(
     ("other", "difference"),
     [({"amount": "80.01"}, "amount"), ({"currency": "EUR"}, "currency"), ({"to": BANK}, "destination")],
 )
-def test_the_same_reference_with_other_content_is_a_conflict(shop: Shop, other: Any, difference: str) -> None:
-    pays_out(shop)
+def test_the_same_reference_is_the_same_payout_with_the_same_content_and_a_conflict_with_another(
+    shop: Shop, other: Any, difference: str
+) -> None:
+    first = pays_out(shop)
+    assert pays_out(shop, amount="80.0000").service_reference == first.service_reference
     with pytest.raises(PayoutConflict, match=f"another {difference}"):
-        pays_out(shop, **{"amount": "80.00"} | other)
+        pays_out(shop, **other)
+    assert len(payouts(shop)) == 1
 
 
 def test_content_is_still_compared_when_the_details_are_wiped(shop: Shop) -> None:
@@ -73,15 +71,13 @@ def test_an_account_number_is_sealed_where_a_key_is_set(open_shop: OpenShop) -> 
     assert "DE12500105170648489890" not in str(vars(stored))
 
 
-@pytest.mark.parametrize(
-    ("amount", "approve", "status"),
-    [("499.99", None, "ready"), ("500.00", None, "waiting"), ("500", False, "ready"), ("1", True, "waiting")],
-)
+@pytest.mark.parametrize(("amount", "approve"), [("499.99", None), ("500.00", False)])
 def test_a_person_approves_from_the_amount_on_that_the_shop_says(
-    open_shop: OpenShop, amount: str, approve: bool | None, status: str
+    open_shop: OpenShop, amount: str, approve: bool | None
 ) -> None:
     shop = open_shop(PAYCHECKOUT_APPROVE_OVER={"USD": "500.00"})
-    assert pays_out(shop, amount=amount, approve=approve).status == status
+    assert pays_out(shop, "over", "500.00").status == "waiting"
+    assert pays_out(shop, amount=amount, approve=approve).status == "ready"
 
 
 @pytest.mark.parametrize(
