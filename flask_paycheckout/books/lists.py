@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Engine, Select, exists, select, tuple_
@@ -21,6 +22,7 @@ from flask_paycheckout.checkouts.requests import ShownRequest
 from flask_paycheckout.checkouts.states import BEST_FIRST, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import EPOCH, as_utc
+from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.deeds import Deed
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.order_ids import is_order_id
@@ -235,8 +237,7 @@ def page_of_deeds(engine: Engine, models: Models, place: str | None, limit: int)
 
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
     """
-    with engine.connect() as connection:
-        found = _newest(lambda rows: connection.execute(rows).all(), select(models.deeds), None, place, limit)
+    found = _newest(partial(read_rows, engine), select(models.deeds), None, place, limit)
     return Page(tuple(_deed_of(row._mapping) for row in found.rows), found.next_place)
 
 

@@ -27,7 +27,7 @@ _BY_WHY = "--by YOU --why REASON"
 @alarm(Severity.TODAY)
 def payouts_to_approve(look: Look) -> Iterator[Alarm]:
     """Payouts and refunds that wait for a person's approval."""
-    yield from _payouts(
+    return _payouts(
         look,
         [look.models.payouts.c.status == PayoutStatus.WAITING.value],
         ("payout or refund waits for your approval", "payouts or refunds wait for your approval"),
@@ -42,7 +42,7 @@ def payouts_to_approve(look: Look) -> Iterator[Alarm]:
 def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
     """Payouts and refunds of which the receiver has not said where the money goes; a note in the first week."""
     c = look.models.payouts.c
-    yield from _payouts(
+    return _payouts(
         look,
         [c.status == PayoutStatus.CLAIMABLE.value],
         (
@@ -59,7 +59,7 @@ def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
 def unsent_payouts(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and that no call sends."""
     _, unsent = _unsent(look, lacks_token=False)
-    yield from _payouts(
+    return _payouts(
         look,
         unsent,
         ("payout is ready and not sent", "payouts are ready and not sent"),
@@ -72,7 +72,7 @@ def unsent_payouts(look: Look) -> Iterator[Alarm]:
 def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and whose account has no access token to send them with."""
     accounts, unsent = _unsent(look, lacks_token=True)
-    yield from _payouts(
+    return _payouts(
         look,
         unsent,
         ("payout is ready and not sent: no access token", "payouts are ready and not sent: no access token"),
@@ -101,7 +101,7 @@ def _is_late(look: Look) -> ColumnElement[bool]:
 def payouts_not_followed(look: Look) -> Iterator[Alarm]:
     """Payouts that were sent, or may have been, and whose reads and look-ups are overdue or fail."""
     under_way = look.models.payouts.c.status.in_([PayoutStatus.SENDING.value, PayoutStatus.SENT.value])
-    yield from _payouts(
+    return _payouts(
         look,
         [under_way, _is_late(look)],
         (
@@ -120,7 +120,7 @@ def payouts_not_followed(look: Look) -> Iterator[Alarm]:
 def slow_transfers(look: Look) -> Iterator[Alarm]:
     """Bank transfers that the service has neither completed nor failed for a week."""
     c = look.models.payouts.c
-    yield from _payouts(
+    return _payouts(
         look,
         [c.status == PayoutStatus.SENT.value, c.next_attempt_at.is_not(None), c.moved_at <= look.now - _WEEK],
         ("transfer is without news for a week", "transfers are without news for a week"),
@@ -131,7 +131,7 @@ def slow_transfers(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.TODAY)
 def unknown_payouts(look: Look) -> Iterator[Alarm]:
     """Payouts of which nobody here knows whether they were sent."""
-    yield from _payouts(
+    return _payouts(
         look,
         [look.models.payouts.c.status == PayoutStatus.UNKNOWN.value],
         (
@@ -151,7 +151,7 @@ def failed_payouts(look: Look) -> Iterator[Alarm]:
     counts = later.c.status.not_in([status.value for status in RELEASING])
     after = later.c.refund_of == c.refund_of, later.c.id > c.id, later.c.created_at >= c.moved_at
     replaced = select(later.c.id).where(*after, counts).exists()
-    yield from _payouts(
+    return _payouts(
         look,
         [c.status == PayoutStatus.FAILED.value, c.moved_at > look.now - _WEEK, ~replaced],
         ("payout failed; nothing was paid", "payouts failed; nothing was paid"),
@@ -187,7 +187,7 @@ def _payouts(
         text += f" ({more.format(row)})" if more else ""
         return Example(text, row.order_id, row.reference, name=f"{payout_name(row)}: {sent}")
 
-    yield from waiting(look, rows, "since", what, example, *remedies, note=note)
+    return waiting(look, rows, "since", what, example, *remedies, note=note)
 
 
 def _in_outage(look: Look) -> ColumnElement[bool]:

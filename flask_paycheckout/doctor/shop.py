@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import Any
 from urllib.parse import urlsplit
 
 import click
@@ -58,10 +57,6 @@ class Diagnosis:
         """Whether any check found a failure."""
         return any(check.level is Level.FAILURE for check in self.checks)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Convert to JSON-ready values."""
-        return asdict(self) | {"failed": self.failed}
-
     def __str__(self) -> str:
         return "\n".join([*map(str, self.checks), "", f"Webhook URL to register: {self.webhook_url}"])
 
@@ -106,14 +101,14 @@ def doctor(account: str | None, as_json: bool) -> None:
     Exit code 0: no check failed, though there may be warnings. 1: a check failed. 2: there is no such account.
     """
     found = examine(runtime(), known_account(account))
-    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else str(found))
+    click.echo(json.dumps(asdict(found) | {"failed": found.failed}, indent=2) if as_json else str(found))
     raise SystemExit(1 if found.failed else 0)
 
 
 def _configuration(shop: Runtime) -> Iterator[Check]:
     settings = shop.settings
     service = urlsplit(settings.base_url)
-    if is_loopback(service.hostname or "") and not _at_home(shop):
+    if is_loopback(service.hostname or "") and not shop.parts.strict:
         yield warning(
             "configuration",
             f"payments go to a sandbox, {settings.base_url}",
@@ -122,7 +117,7 @@ def _configuration(shop: Runtime) -> Iterator[Check]:
     else:
         yield ok("configuration", f"payments go to {settings.base_url}")
     key = shop.app.secret_key or ""
-    if len(key) < _SHORT_SECRET and not _at_home(shop):
+    if len(key) < _SHORT_SECRET and not shop.parts.strict:
         yield warning(
             "configuration",
             f"SECRET_KEY has {len(key)} characters; whoever guesses it can forge the owner's session, and the links by"
@@ -271,7 +266,7 @@ def _forks(shop: Runtime) -> Iterator[Check]:
     """Warn of open connections that forked workers would share."""
     pool = shop.engine().pool
     opened = pool.checkedin() if isinstance(pool, QueuePool) else 0
-    if opened and not _at_home(shop):
+    if opened and not shop.parts.strict:
         yield warning(
             "forks",
             f"the app opens {opened} database connection{'' if opened == 1 else 's'} while it is made;"
@@ -293,8 +288,3 @@ def _pool(shop: Runtime) -> Iterator[Check]:
         yield warning("pool", told, remedy)
     else:
         yield ok("pool", told)
-
-
-def _at_home(shop: Runtime) -> bool:
-    """Whether the app runs in debug or testing, where a sandbox and short secrets are fine."""
-    return shop.app.debug or shop.app.testing

@@ -25,8 +25,6 @@ Ordered = tuple[Select[Any], Sequence[str]]
 
 # The rows of a page, which are read together.
 _PAGE = 200
-# More accounts than any shop has: each is listed once.
-_MOST_ACCOUNTS = 1_000_000
 # The states in which a payout may be at the service, when it is not known when it was taken.
 _TRACES = ("sending", "sent", "completed", "failed", "unknown")
 
@@ -87,8 +85,7 @@ class AuditRows:
         """The merchant accounts whose disbursements are listed, that of the settings among them."""
         if self.period.account is not None:
             return [self.period.account]
-        with self._engine.connect() as connection:
-            return sorted({"", *stored_accounts(connection, self.models, _MOST_ACCOUNTS)})
+        return sorted({"", *stored_accounts(self._engine, self.models, None)})
 
     def find(self, table: Table, column: str, values: Collection[Any]) -> dict[Any, Any]:
         """Checkouts or payouts as they are now, by a column that names each."""
