@@ -17,7 +17,6 @@ from flask_paycheckout.books import export
 from flask_paycheckout.books.periods import month_period, months_until
 from tests.books.test_bookings import nothing_applies
 from tests.conftest import OpenShop
-from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import Payer
 from tests.plans import plans
 from tests.scripted import Shop, number
@@ -93,8 +92,7 @@ def test_payments_of_every_end_are_exported_as_they_were_stored(shop: Shop) -> N
 
 
 @pytest.mark.on_each_database
-def test_a_payout_that_fails_and_is_sent_again_has_a_line_for_each_way(open_payer: OpenPayer) -> None:
-    payer = open_payer()
+def test_a_payout_that_fails_and_is_sent_again_has_a_line_for_each_way(payer: Payer) -> None:
     failed_and_sent_again(payer)
     lines = exported(payer.shop)
     assert moneys(lines) == [
@@ -108,9 +106,8 @@ def test_a_payout_that_fails_and_is_sent_again_has_a_line_for_each_way(open_paye
 
 
 @pytest.mark.on_each_database
-def test_a_closed_period_exports_byte_for_byte_the_same_again(open_shop: OpenShop) -> None:
+def test_a_closed_period_exports_byte_for_byte_the_same_again(shop: Shop) -> None:
     """Though the money's move fails for a while, and the service then tells other amounts."""
-    shop = open_shop()
     checkout_id = shop.has_deposit("completed", **FEE)
 
     with nothing_applies(shop):
@@ -127,10 +124,7 @@ def test_a_closed_period_exports_byte_for_byte_the_same_again(open_shop: OpenSho
 
 
 @pytest.mark.on_each_database
-def test_pages_lose_and_double_nothing_where_times_are_equal(
-    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop = open_shop()
+def test_pages_lose_and_double_nothing_where_times_are_equal(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.has_paid("o-1")
     books(shop, 7)
     books(shop, 2, booked_at=shop.clock.now + timedelta(microseconds=1), reference="later", kind="refund")
@@ -143,8 +137,7 @@ def test_pages_lose_and_double_nothing_where_times_are_equal(
     assert len(exported(shop, "--to", "2026-01-01T12:00:00.000001")) == 9, "the last moment is not"
 
 
-def test_accounts_are_exported_by_name_and_totals_are_told_for_each(open_shop: OpenShop) -> None:
-    shop = open_shop()
+def test_accounts_are_exported_by_name_and_totals_are_told_for_each(shop: Shop) -> None:
     shop.has_paid()
     books(shop, 2, account="north", kind="refund", amount="-5.25", currency="usdc-polygon")
     both = runs(shop, "export")
@@ -226,10 +219,9 @@ def test_a_booking_that_cannot_be_read_is_named_and_stops_no_other(shop: Shop) -
 
 @pytest.mark.parametrize("account", [None, ""])
 def test_each_page_begins_in_the_index_where_the_one_before_ended(
-    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch, account: str | None
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, account: str | None
 ) -> None:
     """With two lower bounds SQLite would read each page from the beginning of the period."""
-    shop = open_shop()
     for order_id in ("o-1", "o-2"):
         shop.has_paid(order_id)
     books(shop, 2)

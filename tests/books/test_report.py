@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import httpx
 import pytest
 from sqlalchemy import text
 
 from flask_paycheckout import Pay, Receive
-from flask_paycheckout.client import PaymentsError
 from tests.alarming import alarms_of, examples, text_of, told, urgent
+from tests.books.test_alarms import orders, starts_in_vain
 from tests.conftest import OpenShop
 from tests.payouts.shop import ADA, pays_out, refunds, stands
 from tests.scripted import Shop, number, refusal
@@ -22,20 +21,15 @@ def shop(open_shop: OpenShop, each_database: str) -> Shop:
     return open_shop(SQLALCHEMY_DATABASE_URI=each_database)
 
 
-def pays(shop: Shop, count: int, *, webhooks: bool = False) -> list[str]:
+def pays(shop: Shop, count: int, *, webhooks: bool = False) -> None:
     """Pay this many orders, one a minute, each found by reconcile or through its webhook."""
-    first = len(shop.totals)
-    paid = []
-    for place in range(first, first + count):
-        shop.totals[f"m-{place}"] = Pay("12.50", "USD")
-        checkout_id = shop.has_deposit("completed", f"m-{place}")
+    for order_id in orders(shop, count):
+        checkout_id = shop.has_deposit("completed", order_id)
         if webhooks:
             shop.runtime.webhooks.receive(checkout_id)
         else:
             shop.reconciles()
         shop.clock.advance(minutes=1)
-        paid.append(checkout_id)
-    return paid
 
 
 def has_second(order_id: str, shop: Shop) -> str:
@@ -179,12 +173,7 @@ def test_a_page_that_waits_for_its_read_is_no_answer_and_no_other_page_reads_mea
     assert waits == [{"failing-service"}]
 
 
-def fails_to_start(shop: Shop, answer: httpx.Response | None = None) -> None:
-    shop.service.instead_of_created.append(answer or refusal(503, "closed for\x1b[2J repair"))
-    order_id = f"f-{len(shop.totals)}"
-    shop.totals[order_id] = Pay("12.50", "USD")
-    with pytest.raises(PaymentsError):
-        shop.starts(order_id)
+CLOSED = refusal(503, "closed for\x1b[2J repair")
 
 
 def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, open_shop: OpenShop) -> None:
@@ -193,16 +182,16 @@ def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, o
     other.starts()
     shop.clock.advance(seconds=1)
     for _ in range(2):
-        fails_to_start(shop)
+        starts_in_vain(shop, CLOSED)
     shop.clock.advance(minutes=6)
     assert "failing-service" in urgent(other)
     other.starts("o-2")
     assert "failing-service" not in urgent(shop)
     shop.clock.advance(minutes=1)
-    fails_to_start(shop)
+    starts_in_vain(shop, CLOSED)
     assert "failing-service" not in urgent(shop), "not for five minutes since the other's success"
     shop.clock.advance(minutes=6)
-    fails_to_start(shop)
+    starts_in_vain(shop, CLOSED)
     assert "failing-service" in urgent(shop)
 
 
@@ -212,22 +201,21 @@ def test_failures_are_written_down_at_most_once_a_minute(shop: Shop) -> None:
 
     with statements(shop) as seen:
         for _ in range(60):
-            fails_to_start(shop)
+            starts_in_vain(shop, CLOSED)
             shop.clock.advance(seconds=2)
     assert written(seen) <= 5
     with statements(shop) as seen:
-        for each in range(5):
-            shop.totals[f"m-{each}"] = Pay("12.50", "USD")
-            shop.starts(f"m-{each}")
+        for order_id in orders(shop, 5):
+            shop.starts(order_id)
     assert written(seen) == 1, "a service that answers is written down once, when it failed before"
 
 
 def test_a_shop_that_cannot_record_failing_calls_takes_payments_as_before(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fails_to_start(shop)
+    starts_in_vain(shop, CLOSED)
     shop.executes(text("DROP TABLE paycheckout_service"))
-    fails_to_start(shop)
+    starts_in_vain(shop, CLOSED)
     assert "record of failing calls could not be stored" in caplog.text
     checkout_id = shop.has_deposit("completed")
     assert shop.settles(checkout_id).status == "paid"

@@ -381,7 +381,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Never("payouts.claims:RefundClaims._make_recipient", "wait"),
         ),
         "the report judges by the next read, which whoever tries in vain puts off": (
-            f"{_TROUBLE}[one deposit fails]",
+            f"{_TROUBLE}[some deposits fail]",
             Swap(
                 "books.payment_alarms:unread_payments",
                 "c.problem_since <= look.now - PATIENCE",
@@ -1513,7 +1513,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     },
     "The books have each movement of money once, and a line never changes.": {
         "a payment is booked in a second transaction": (
-            f"{_BOOKED}::test_a_payment_is_booked_in_the_transaction_that_pays_the_order[sqlite]",
+            f"{_BOOKED}::test_money_that_could_not_be_applied_is_held_until_it_is[sqlite]",
             Before("checkouts.moves:Moves.move_in", "book", "connection.commit()"),
         ),
         "a booking of a payout is stored in a second transaction": (
