@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from unittest.mock import ANY
 
@@ -21,7 +22,6 @@ from flask_paycheckout.client import FiatItem, PaymentsError, RateLimited, Trans
 from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disbursement
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
-from tests.payouts.conftest import OpenPayer, open_payer as open_payer, payer as payer
 from tests.payouts.paying import ADA, BANK, LIST, TOKEN, WALLET, Payer
 from tests.payouts.shop import pays_out, refunds, sends
 from tests.scripted import Shop, number, refusal
@@ -105,19 +105,12 @@ def test_money_that_arrived_and_pays_nothing_here_is_named_with_the_way_to_find_
     assert audits(shop)[0] == 0
 
 
-def test_a_payment_that_the_service_takes_back_is_named(shop: Shop) -> None:
-    (checkout_id,) = paid(shop, 1)
-    shop.service.says(checkout_id, "failed")
-    code, (finding,) = audits(shop)
-    assert (code, finding["verdict"], finding["differences"]) == (1, "differs", ["status"])
-    assert (finding["here"]["status"], finding["there"]["status"]) == ("paid", "failed")
-
-
 SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
     "paid": ({"inputAmount": number("12.51")}, ["paid_amount", "asked"]),
     "received": ({"outputAmount": number("12.14")}, ["received_amount"]),
     "fee": ({"fee": {"amount": number("0.38"), "percentage": number("2.9"), "currency": "USD"}}, ["fee_amount"]),
     "method": ({"paymentFiat": {"bankCode": "015"}}, ["method"]),
+    "status": ({"status": "failed"}, ["status"]),
     "no method any more": ({"paymentFiat": None}, []),
     "written otherwise": ({"inputAmount": number("12.5"), "outputAmount": number("12.130")}, []),
 }
@@ -130,11 +123,10 @@ def test_each_value_of_a_payment_is_compared(shop: Shop, name: str) -> None:
     stored = {"fee": fee, "paymentFiat": {"bankCode": "014"}, "exchangeInfo": {"exchangeRate": number("1")}}
     checkout_id = shop.starts()
     shop.settles(checkout_id, says="completed", **stored)
-    shop.service.says(checkout_id, "completed", **stored | said)
+    shop.service.says(checkout_id, **{"status": "completed"} | stored | said)
     code, (finding,) = audits(shop)
     assert (finding["differences"], code) == (differences, int(bool(differences)))
-    if differences:
-        assert "Ask the service which values are right" in finding["remedy"]
+    assert ("the service" in str(finding["remedy"])) == bool(differences)
 
 
 def test_a_method_that_only_the_service_knows_differs(shop: Shop) -> None:
@@ -192,10 +184,6 @@ def test_a_transfer_that_the_service_never_had_is_missing_there(payer: Payer, st
 Plant = Callable[[Payer, dict[str, str]], object]
 
 
-def here(payer: Payer, statement: Any) -> None:
-    payer.shop.executes(statement)
-
-
 def stands_there(
     payer: Payer, model: type[Disbursement | BankTransfer] = Disbursement, reference: str = "p-1", /, **values: Any
 ) -> None:
@@ -213,38 +201,25 @@ def strangers(payer: Payer, count: int) -> None:
     payer.shop.runtime.client.fiat_disbursements.create("USD", items)
 
 
-def books_row(kind: str, /, **values: Any) -> Plant:
-    """Changes the line of a kind."""
+def row(table: str, column: str, which: str, /, **values: Any) -> Plant:
+    """Changes rows, or deletes them."""
 
-    def plant(payer: Payer, ids: dict[str, str]) -> None:
-        table = payer.shop.runtime.models.bookings
-        here(payer, table.update().where(table.c.kind == kind).values(values))
-
-    return plant
-
-
-def deleted(table: str, column: str, which: str) -> Plant:
     def plant(payer: Payer, ids: dict[str, str]) -> None:
         rows = getattr(payer.shop.runtime.models, table)
-        here(payer, rows.delete().where(rows.c[column] == ids.get(which, which)))
+        change = rows.update().values(values) if values else rows.delete()
+        payer.shop.executes(change.where(rows.c[column] == ids.get(which, which)))
 
     return plant
+
+
+books_row = partial(row, "bookings", "kind")
 
 
 def doubled(payer: Payer, ids: dict[str, str]) -> None:
     table = payer.shop.runtime.models.bookings
     columns = [column for column in table.c if column.name not in ("id", "change")]
     again = sa.select(table.c.change + 100, *columns).where(table.c.kind == "payment")
-    here(payer, table.insert().from_select(["change", *(column.name for column in columns)], again))
-
-
-def row_of(table: str, which: str, **values: Any) -> Plant:
-    def plant(payer: Payer, ids: dict[str, str]) -> None:
-        rows = getattr(payer.shop.runtime.models, table)
-        name = "reference" if table == "payouts" else "checkout_id"
-        here(payer, rows.update().where(rows.c[name] == ids[which]).values(values))
-
-    return plant
+    payer.shop.executes(table.insert().from_select([table.c.change, *columns], again))
 
 
 def there(*model: Any, **values: Any) -> Plant:
@@ -258,19 +233,21 @@ PLANTS: dict[str, Plant] = {
     "a payout's booking changed by a cent": books_row("payout", gross="-80.01", net="-80.01"),
     "a booking's fee changed": books_row("payment", fee="0.36", net="12.14"),
     "a booking doubled": doubled,
-    "a held payment's booking deleted": deleted("bookings", "checkout_id", "held"),
-    "a refund's booking deleted": deleted("bookings", "kind", "refund"),
+    "a held payment's booking deleted": row("bookings", "checkout_id", "held checkout"),
+    "a refund's booking deleted": books_row("refund"),
     "a payout's booking with another account": books_row("payout", account="north"),
     "a booking in another month": books_row("payment", booked_at=LAST_MONTH),
     "a payout's booking in another month": books_row("payout", booked_at=LAST_MONTH),
-    "a payout's row with another account": row_of("payouts", "payout", account="north"),
-    "a paid checkout deleted": deleted("checkouts", "checkout_id", "paid"),
+    "a payout's row with another account": row("payouts", "reference", "owed payout", account="north"),
+    "a paid checkout deleted": row("checkouts", "checkout_id", "paid checkout"),
     "held money booked as a payment": books_row("held", kind="payment"),
     "a booking whose amount is no number": books_row("payout", gross="8o"),
     "a refund's booking counted otherwise": books_row("refund", received="-1.01"),
     "a refund's booking counted in another currency": books_row("refund", received_currency="EUR"),
-    "a refund that counts otherwise": row_of("payouts", "in tokens", counts="1.01"),
-    "a payment that counts its refunds otherwise": row_of("checkouts", "paid", refunded_amount="3.49"),
+    "a refund that counts otherwise": row("payouts", "reference", "token refund", counts="1.01"),
+    "a payment that counts its refunds otherwise": row(
+        "checkouts", "checkout_id", "paid checkout", refunded_amount="3.49"
+    ),
     "a disbursement of another amount": there(amount=Decimal("80.01")),
     "a disbursement with another fee": there(fee_amount=Decimal("9.99")),
     "a disbursement to somebody else": there(BankTransfer, recipient_id="5a6d00000000000000000199"),
@@ -279,21 +256,19 @@ PLANTS: dict[str, Plant] = {
 
 @pytest.mark.on_each_database
 @pytest.mark.parametrize("kind", PLANTS)
-def test_each_kind_of_difference_is_found_when_it_is_planted_alone(open_payer: OpenPayer, kind: str) -> None:
-    payer = open_payer()
-    ids = {"payout": payer.owes(), "paid": payer.shop.starts("o-1"), "held": payer.shop.starts("o-2")}
-    payer.sandbox.pay(ids["paid"])
-    payer.sandbox.pay(ids["held"], "1.00")
-    for checkout_id in (ids["paid"], ids["held"]):
-        payer.shop.settles(checkout_id)
-    with payer.shop.app.app_context():
-        payer.shop.paycheckout.refund(ids["paid"], "2.50", by="Ada", why="broken", to=ADA)
-        payer.shop.db.session.commit()
-    ids["in tokens"] = refunds(payer.shop, ids["paid"], "1.00", to=WALLET, send=("1.02", TOKEN)).reference
+def test_each_kind_of_difference_is_found_when_it_is_planted_alone(payer: Payer, kind: str) -> None:
+    shop, paid, held = payer.shop, payer.shop.starts("o-1"), payer.shop.starts("o-2")
+    payer.sandbox.pay(paid)
+    payer.sandbox.pay(held, "1.00")
+    for checkout_id in (paid, held):
+        shop.settles(checkout_id)
+    refunds(shop, paid, "2.50", to=ADA)
+    token = refunds(shop, paid, "1.00", to=WALLET, send=("1.02", TOKEN)).reference
+    ids = {"owed payout": payer.owes(), "paid checkout": paid, "held checkout": held, "token refund": token}
     payer.sends()
-    assert audits(payer.shop) == (0, ANY)
+    assert audits(shop) == (0, ANY)
     PLANTS[kind](payer, ids)
-    code, findings = audits(payer.shop)
+    code, findings = audits(shop)
     assert code == 1
     # The account that paid stands in a column of its own, and the books have that.
     about = "disbursement" if kind.startswith("a disbursement") or "row with another account" in kind else "booking"
@@ -481,21 +456,17 @@ def test_each_account_is_read_with_its_own_keys(market: Sellers, service: Signin
 
 def test_an_account_that_is_gone_or_refused_stops_no_other(market: Sellers, service: SigningService) -> None:
     shop = market.shop
-    shop.totals |= {f"n-{one}": Pay("12.50", "USD") for one in range(30)}
-    market.of |= {f"n-{one}": ("ada", "bo", "cy")[one % 3] for one in range(30)}
-    market.client_ids["cy"] = "id-cy"
     for one in range(30):
+        market.add(("ada", "bo", "cy")[one % 3], f"n-{one}")
         shop.has_paid(f"n-{one}")
     del market.client_ids["ada"]
     service.refused.add("id-bo")
     shop.clock.advance(seconds=61)
     service.signed.clear()
     ran = runs(shop, "audit", "--json")
-    by_account: dict[str, set[str]] = {}
-    for one in json.loads(ran.stdout):
-        by_account.setdefault(one["account"], set()).add(one["verdict"])
-    assert (ran.exit_code, by_account) == (1, {"ada": {"unreadable"}, "bo": {"unreadable"}, "cy": {"agreed"}})
-    assert sum(client == "id-bo" for client, _ in service.signed) < 20, "refused keys are not tried for each"
+    found = {(one["account"], one["verdict"]) for one in json.loads(ran.stdout)}
+    assert (ran.exit_code, found) == (1, {("ada", "unreadable"), ("bo", "unreadable"), ("cy", "agreed")})
+    assert sum(client == "id-bo" for client, _ in service.signed) < 5, "refused keys are not tried for each"
     assert "canary" not in ran.output
 
 
@@ -573,14 +544,6 @@ def test_the_last_audit_of_a_month_is_kept_when_asked(shop: Shop) -> None:
 
 
 # The service's limits
-
-
-def test_too_many_requests_are_waited_for(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_PATIENCE", 60.0)
-    checkouts = orders(payer.shop, 8)
-    payer.sandbox.fault(DEPOSIT, "error", times=12, statusCode=429)
-    code, findings = audits(payer.shop)
-    assert (code, len(findings)) == (0, len(checkouts))
 
 
 def test_a_service_that_is_away_is_asked_a_few_times_and_all_is_named(shop: Shop) -> None:

@@ -241,9 +241,10 @@ class Histories:
         for command in (["doctor"], ["reconcile"], ["audit", "--from", since.isoformat()], ["report"]):
             runs(self.hosts[0].shop, *command, catch_exceptions=False)
 
-    def booked(self) -> dict[str, Decimal]:
+    def booked(self) -> Any:
         """The sums by kind, in cents."""
-        shop, sums = self.hosts[0].shop, Counter[Any]()
+        shop = self.hosts[0].shop
+        sums: Any = Counter()
         with shop.app.app_context():
             for line in shop.paycheckout.books():
                 gross, fee = line.gross or 0, line.fee or 0
