@@ -172,53 +172,41 @@ def named_by_both(shop: Shop, words: str, severity: str = "today", reference: st
 # A healthy shop
 
 
-class Day:
+def day_passes(shop: Shop, chance: Random, steps: int) -> None:
     """Customers of a shop that is well, as chance has it; a failure here and there, that heals by itself."""
-
-    def __init__(self, shop: Shop, chance: Random) -> None:
-        self.shop, self.chance = shop, chance
-        self.open: list[str] = []
-        self.told = True
-
-    def passes(self, steps: int) -> None:
-        for _ in range(steps):
-            self.chance.choice((self.one_starts, self.one_picks, self.one_pays, self.one_closes, self.time_passes))()
-            self.shop.clock.advance(seconds=self.chance.randrange(20))
-            if self.chance.random() < 0.5:
-                self.shop.reconciles()
-        # Reconcile runs all the time, so that nothing is overdue at the end.
-        self.shop.reconciles()
-
-    def one_starts(self) -> None:
-        if self.chance.random() < 0.2:
-            starts_in_vain(self.shop, refusal(503, "a moment"))
-        self.open.append(self.shop.starts(*orders(self.shop)))
-
-    def one_picks(self) -> None:
-        if self.open:
-            self.shop.service.says(self.chance.choice(self.open), "pending")
-
-    def one_pays(self) -> None:
-        if not self.open:
-            return
-        checkout_id = self.open.pop(self.chance.randrange(len(self.open)))
-        if self.chance.random() < 0.2:
-            self.shop.service.fails(checkout_id)
-            self.shop.reconciles()
-        self.shop.service.says(checkout_id, "completed")
-        # Never two in a row are lost.
-        self.told = not self.told or self.chance.random() < 0.8
-        if self.told:
-            self.shop.runtime.webhooks.receive(checkout_id)
-
-    def one_closes(self) -> None:
-        if self.open:
-            self.shop.service.says(self.open.pop(), "failed")
-
-    def time_passes(self) -> None:
-        for _ in range(self.chance.randrange(1, 4)):
-            self.shop.clock.advance(minutes=1)
-            self.shop.reconciles()
+    unpaid: list[str] = []
+    told = True
+    for _ in range(steps):
+        step = chance.choice(["start", "pick", "pay", "close", "wait"])
+        if step == "start":
+            if chance.random() < 0.2:
+                starts_in_vain(shop, refusal(503, "a moment"))
+            unpaid.append(shop.starts(*orders(shop)))
+        elif step == "wait":
+            for _ in range(chance.randrange(1, 4)):
+                shop.clock.advance(minutes=1)
+                shop.reconciles()
+        elif unpaid:
+            chance.shuffle(unpaid)
+            if step == "pick":
+                shop.service.says(unpaid[0], "pending")
+            elif step == "close":
+                shop.service.says(unpaid.pop(), "failed")
+            else:
+                checkout_id = unpaid.pop()
+                if chance.random() < 0.2:
+                    shop.service.fails(checkout_id)
+                    shop.reconciles()
+                shop.service.says(checkout_id, "completed")
+                # Never two in a row are lost.
+                told = not told or chance.random() < 0.8
+                if told:
+                    shop.runtime.webhooks.receive(checkout_id)
+        shop.clock.advance(seconds=chance.randrange(20))
+        if chance.random() < 0.5:
+            shop.reconciles()
+    # Reconcile runs all the time, so that nothing is overdue at the end.
+    shop.reconciles()
 
 
 def gauged(shop: Shop) -> Mapping[str, int]:
@@ -232,5 +220,5 @@ def gauged(shop: Shop) -> Mapping[str, int]:
 def test_a_healthy_shop_has_no_alarm(well: Shop, pytestconfig: pytest.Config, histories: int) -> None:
     chance = stream(seed_of(pytestconfig), "healthy")
     for _ in range(histories):
-        Day(well, chance).passes(8)
+        day_passes(well, chance, 8)
         assert urgent(well) == set()

@@ -120,7 +120,11 @@ SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
 def test_each_value_of_a_payment_is_compared(shop: Shop, name: str) -> None:
     said, differences = SAID[name]
     fee = {"amount": number("0.37"), "percentage": number("2.9"), "currency": "USD"}
-    stored = {"fee": fee, "paymentFiat": {"bankCode": "014"}, "exchangeInfo": {"exchangeRate": number("1")}}
+    stored: dict[str, Any] = {
+        "fee": fee,
+        "paymentFiat": {"bankCode": "014"},
+        "exchangeInfo": {"exchangeRate": number("1")},
+    }
     checkout_id = shop.starts()
     shop.settles(checkout_id, says="completed", **stored)
     shop.service.says(checkout_id, **{"status": "completed"} | stored | said)

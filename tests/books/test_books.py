@@ -105,11 +105,6 @@ def test_a_payout_with_its_fee(line: Line, expected: tuple[str, ...]) -> None:
     assert (line.received, line.received_currency) == (None, None)
 
 
-def test_a_refund_in_another_currency_tells_what_it_counts() -> None:
-    line = sent(counts="12.50", counts_currency="EUR")
-    assert (line.gross, line.received, line.received_currency) == (Decimal("-80.00"), Decimal("-12.50"), "EUR")
-
-
 FORMULAS = [
     "x;=1",
     "=1+1",

@@ -55,16 +55,6 @@ def books(shop: Shop, count: int, amount: str = "-1", **columns: Any) -> None:
     shop.executes(table.insert(), [row | {"subject": f"{row['reference']}-{n}"} for n in range(count)])
 
 
-def failed_and_sent_again(payer: Payer) -> None:
-    payer.owes(order_id="o-9")
-    payer.sends()
-    payer.sandbox.finish(payer.payout(), "failed")
-    payer.sandbox.advance(minutes=10)
-    payer.sends()
-    payer.decides("retry_payout")
-    payer.sends()
-
-
 @pytest.mark.on_each_database
 def test_payments_of_every_end_are_exported_as_they_were_stored(shop: Shop) -> None:
     paid = shop.has_deposit("completed", "o-1", **FEE, paymentFiat={"bankCode": "014"})
@@ -93,7 +83,12 @@ def test_payments_of_every_end_are_exported_as_they_were_stored(shop: Shop) -> N
 
 @pytest.mark.on_each_database
 def test_a_payout_that_fails_and_is_sent_again_has_a_line_for_each_way(payer: Payer) -> None:
-    failed_and_sent_again(payer)
+    payer.owes(order_id="o-9")
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "failed")
+    payer.sends(minutes=10)
+    payer.decides("retry_payout")
+    payer.sends()
     lines = exported(payer.shop)
     assert moneys(lines) == [
         "payout -80.00 0.58 -80.58 USD",
@@ -187,7 +182,7 @@ def test_a_transaction_that_is_still_open_keeps_a_period_from_being_closed(
     shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
     checkout_id = shop.has_paid()
     closed = ("export", "--to", "2026-01-01T11:54:59")
-    checkouts, engine = shop.runtime.models.checkouts, shop.runtime.engine()
+    checkouts, engine = shop.runtime.models.checkouts, shop.engine
     monkeypatch.setattr("flask_paycheckout.books.export._OPEN_FOR", timedelta(0))
     monkeypatch.setattr("flask_paycheckout.books.export._COMMITS_WITHIN", timedelta(minutes=6))
     assert "NOT CLOSED" not in runs(shop, *closed).stderr
@@ -228,7 +223,7 @@ def test_each_page_begins_in_the_index_where_the_one_before_ended(
     monkeypatch.setattr(export, "PAGE", 1)
     found = shop.runtime.books
     period = replace(month_period("2026-01"), account=account)
-    with plans(shop.runtime.engine()) as seen:
+    with plans(shop.engine) as seen:
         assert len(list(found.lines(period))) == 4
     of_account = "time" if account is None else "account"
     assert len(seen) == 5
@@ -267,22 +262,3 @@ def test_days_and_months_follow_the_time_zone_of_the_shop(open_shop: OpenShop) -
     assert exported(shop, "--from", "2026-02-01T06:00+01:00") == [line], "a time may name its own offset"
     with shop.app.app_context():
         assert [line.order_id for line in shop.paycheckout.books(end="2026-02-01")] == ["o-1"]
-
-
-@pytest.mark.on_each_database
-def test_a_closed_period_exports_the_same_bytes_after_prune(payer: Payer) -> None:
-    shop, sandbox = payer.shop, payer.sandbox
-    paid = shop.starts("o-1")
-    sandbox.pay(paid)
-    shop.settles(paid)
-    failed_and_sent_again(payer)
-    sandbox.finish(payer.payout(), "completed")
-    sandbox.advance(minutes=10)
-    payer.sends()
-    sandbox.advance(minutes=400 * 24 * 60)
-    period = ("--to", sandbox.now.isoformat())
-    before = [runs(shop, "export", *period, "--format", form).stdout for form in ("csv", "jsonl")]
-    assert before[0].count("\n") == 1 + 1 + 3
-    assert runs(shop, "prune", "--older-than", "365").exit_code == 0
-    assert (shop.attempt(paid).history, payer.payout().history) == ("", "")
-    assert [runs(shop, "export", *period, "--format", form).stdout for form in ("csv", "jsonl")] == before

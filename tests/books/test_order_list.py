@@ -152,7 +152,7 @@ def reads_little(engine: sa.Engine, thousands: int) -> Iterator[list[tuple[str, 
 
 
 def test_a_page_of_a_hundred_thousand_attempts_is_read_along_an_index(shop: Shop) -> None:
-    engine = shop.runtime.engine()
+    engine = shop.engine
     with engine.begin() as connection:
         fill(connection)
     for status in (None, *Status):
@@ -168,7 +168,7 @@ def test_a_page_of_a_hundred_thousand_attempts_is_read_along_an_index(shop: Shop
 
 def test_alarms_on_the_owners_page_read_few_of_many_rows(shop: Shop) -> None:
     """Most of a shop's checkouts are decided, and many of them were never paid."""
-    engine, models = shop.runtime.engine(), shop.runtime.models
+    engine, models = shop.engine, shop.runtime.models
     with engine.begin() as connection:
         fill(connection)
     with reads_little(engine, 200) as seen:

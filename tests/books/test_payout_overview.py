@@ -26,7 +26,7 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
     """Thousands were completed; one is in each other state."""
     pays_out(shop)
     stands(shop, "maker-1", status="completed", next_attempt_at=None)
-    table, engine = shop.runtime.models.payouts, shop.runtime.engine()
+    table, engine = shop.runtime.models.payouts, shop.engine
     with engine.begin() as connection:
         row = dict(connection.execute(table.select()).mappings().one())
         del row["id"]

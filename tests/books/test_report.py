@@ -15,10 +15,7 @@ from tests.payouts.shop import ADA, pays_out, refunds, stands
 from tests.scripted import Shop, number, refusal
 from tests.test_bounds import statements
 
-
-@pytest.fixture
-def shop(open_shop: OpenShop, each_database: str) -> Shop:
-    return open_shop(SQLALCHEMY_DATABASE_URI=each_database)
+pytestmark = pytest.mark.on_each_database
 
 
 def pays(shop: Shop, count: int, *, webhooks: bool = False) -> None:
@@ -154,7 +151,7 @@ def test_reads_that_fail_for_minutes_are_told_though_none_is_overdue(shop: Shop)
 def test_a_page_that_waits_for_its_read_is_no_answer_and_no_other_page_reads_meanwhile(
     shop: Shop, open_shop: OpenShop
 ) -> None:
-    other = open_shop(SQLALCHEMY_DATABASE_URI=shop.app.config["SQLALCHEMY_DATABASE_URI"])
+    other = open_shop()
     shop.settles(read_well := shop.has_deposit("pending"))
     shop.changes(read_well, next_read_at=shop.clock.now + timedelta(days=1))
     shop.service.fails(shop.starts("o-2"))
@@ -178,7 +175,7 @@ CLOSED = refusal(503, "closed for\x1b[2J repair")
 
 def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, open_shop: OpenShop) -> None:
     """A process clears only failures that it knows; checkouts of other processes prove that starts are answered."""
-    other = open_shop(SQLALCHEMY_DATABASE_URI=shop.app.config["SQLALCHEMY_DATABASE_URI"])
+    other = open_shop()
     other.starts()
     shop.clock.advance(seconds=1)
     for _ in range(2):

@@ -12,7 +12,6 @@ from typing import Any
 
 import httpx
 import pytest
-from click.testing import Result
 from flask import Flask, abort, redirect, request
 from sqlalchemy import text
 
@@ -48,16 +47,6 @@ def worst(shop: Shop, subject: str) -> Check:
     return found
 
 
-def doctor(shop: Shop, *arguments: str) -> Result:
-    return shop.runs("doctor", *arguments)
-
-
-def execute(shop: Shop, *statements: str) -> None:
-    with shop.runtime.engine().begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-
-
 def answers(shop: Shop, answer: httpx.Response) -> None:
     """The service gives this to every read."""
     shop.service._read = lambda request: answer  # type: ignore[method-assign]
@@ -75,11 +64,10 @@ def well(open_shop: OpenShop, each_database: str) -> Any:
     """A shop without faults."""
     shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database, **PUBLIC)
     if each_database.startswith("sqlite"):
-        with shop.runtime.engine().connect() as connection:
-            connection.execute(text("PRAGMA journal_mode=WAL"))
+        shop.executes(text("PRAGMA journal_mode=WAL"))
     else:
-        name = shop.runtime.engine().url.database
-        execute(shop, f"ALTER DATABASE {name} SET synchronous_commit = on")
+        name = shop.engine.url.database
+        shop.executes(text(f"ALTER DATABASE {name} SET synchronous_commit = on"))
     answers(shop, told_at())
     with order_paid.connected_to(listen, sender=shop.app):
         yield shop
@@ -94,19 +82,18 @@ def test_a_shop_that_is_well_is_told_so_and_nothing_stays_changed(well: Shop) ->
     found = diagnosis(well)
     complaints = [check for check in found.checks if check.remedy and "fsync" not in check.found]
     assert complaints == [], "but for the test server, which keeps nothing"
-    ran = doctor(well)
+    ran = well.runs("doctor")
     assert (ran.exit_code, "failure" in ran.output) == (0, False)
     assert ran.output.endswith(
         "\nWebhook URL to register: https://shop.example/paycheckout/webhook/canary-path-secret-1234\n"
     )
-    with well.runtime.engine().connect() as connection:
-        for table in well.runtime.models.tables:
-            assert connection.execute(table.select()).all() == []
+    for table in well.runtime.models.tables:
+        assert well.runtime.checkouts.rows(table.select()) == []
 
 
 def test_programs_are_told_the_same(well: Shop) -> None:
-    execute(well, "DROP TABLE paycheckout_event")
-    ran = doctor(well, "--json")
+    well.executes(text("DROP TABLE paycheckout_event"))
+    ran = well.runs("doctor", "--json")
     found = json.loads(ran.stdout)
     assert (ran.exit_code, found["failed"]) == (1, True)
     assert {"about", "level", "found", "remedy", "account"} == set(found["checks"][0])
@@ -135,11 +122,11 @@ TABLE_FAULTS = [
 
 @pytest.mark.parametrize(("statement", "found"), TABLE_FAULTS)
 def test_tables_that_are_not_as_the_models_say(well: Shop, statement: str, found: str | None) -> None:
-    execute(well, statement)
+    well.executes(text(statement))
     checks = [check for check in about(well, "tables") if check.remedy]
     assert [found is not None and found in check.found for check in checks] == [True] * (found is not None)
     # An index that is missing only makes things slow.
-    assert doctor(well).exit_code == ("does not exist" in str(found))
+    assert well.runs("doctor").exit_code == ("does not exist" in str(found))
 
 
 POSTGRES_FAULTS = [
@@ -158,7 +145,7 @@ def test_columns_that_are_not_as_the_models_say(
 ) -> None:
     """On PostgreSQL, which can alter columns so; the checks are the same on SQLite."""
     shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
-    execute(shop, f"ALTER TABLE paycheckout_checkout {change}")
+    shop.executes(text(f"ALTER TABLE paycheckout_checkout {change}"))
     assert found in worst(shop, about).found
     assert diagnosis(shop).failed
 
@@ -172,25 +159,23 @@ def test_a_database_that_is_away(open_shop: OpenShop, tmp_path: Path) -> None:
     (tmp_path / "shop.db").mkdir()
     assert "unable to open database file" in worst(shop, "database").found
     assert worst(shop, "alarms").level == "failure"
-    assert doctor(shop).exit_code == 1
+    assert shop.runs("doctor").exit_code == 1
 
 
 def test_a_database_that_refuses_to_be_written(open_shop: OpenShop, postgres_database: str) -> None:
     """A standby, for instance."""
     shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
-    name = shop.runtime.engine().url.database
-    execute(shop, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
-    shop.runtime.engine().dispose()
+    name = shop.engine.url.database
+    shop.executes(text(f"ALTER DATABASE {name} SET default_transaction_read_only = on"))
+    shop.engine.dispose()
     assert "read-only transaction" in worst(shop, "writing").found
 
 
 def test_a_database_that_commits_every_statement(open_shop: OpenShop, each_database: str) -> None:
     shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database, SQLALCHEMY_ENGINE_OPTIONS={"isolation_level": "AUTOCOMMIT"})
     assert worst(shop, "writing").found.startswith("every statement commits itself")
-    with shop.runtime.engine().connect() as connection:
-        assert connection.execute(shop.runtime.models.checkouts.select()).all() == [], (
-            "and nothing is left of the trial"
-        )
+    stored = shop.runtime.checkouts.rows(shop.runtime.models.checkouts.select())
+    assert stored == [], "and nothing is left of the trial"
 
 
 def test_outside_testing_it_is_refused_at_the_first_use(open_shop: OpenShop, each_database: str) -> None:
@@ -225,8 +210,8 @@ def test_postgresql_that_may_forget_what_it_committed(open_shop: OpenShop, postg
     shop = open_shop(
         SQLALCHEMY_DATABASE_URI=postgres_database, SQLALCHEMY_ENGINE_OPTIONS={"isolation_level": "SERIALIZABLE"}
     )
-    execute(shop, f"ALTER DATABASE {shop.runtime.engine().url.database} SET synchronous_commit = off")
-    shop.runtime.engine().dispose()
+    shop.executes(text(f"ALTER DATABASE {shop.engine.url.database} SET synchronous_commit = off"))
+    shop.engine.dispose()
     found = [check.found.split(":")[0] for check in about(shop, "PostgreSQL")]
     assert found == ["the isolation level is SERIALIZABLE", "fsync is off", "synchronous_commit is off"]
 
@@ -234,18 +219,16 @@ def test_postgresql_that_may_forget_what_it_committed(open_shop: OpenShop, postg
 # The service
 
 SERVICE = {
-    "401": (lambda: refusal(401, "Unauthorized"), "failure", "refused: GET /v1/deposit"),
-    "a gateway's 404": (lambda: refusal(404, "no Route matched"), "failure", "but not as the service does"),
-    "429": (lambda: refusal(429, "Slow down"), "warning", "not checked"),
-    "HTML": (lambda: httpx.Response(200, text="<html>"), "failure", "not a JSON object"),
+    "401": (refusal(401, "Unauthorized"), "failure", "refused: GET /v1/deposit"),
+    "a gateway's 404": (refusal(404, "no Route matched"), "failure", "but not as the service does"),
+    "429": (refusal(429, "Slow down"), "warning", "not checked"),
+    "HTML": (httpx.Response(200, text="<html>"), "failure", "not a JSON object"),
 }
 
 
 @pytest.mark.parametrize(("answer", "level", "found"), SERVICE.values(), ids=SERVICE)
-def test_what_the_service_says_to_a_signed_read(
-    shop: Shop, answer: Callable[[], httpx.Response], level: str, found: str
-) -> None:
-    answers(shop, answer())
+def test_what_the_service_says_to_a_signed_read(shop: Shop, answer: httpx.Response, level: str, found: str) -> None:
+    answers(shop, answer)
     check = worst(shop, "credentials")
     assert (check.level, found in check.found) == (level, True)
 
@@ -299,7 +282,7 @@ FAULTS: list[tuple[dict[str, Any], Callable[[Shop], object], str, str, str]] = [
     ({}, nothing, "SQLite", "journal mode is delete", "WAL"),
     (
         {"SQLALCHEMY_ENGINE_OPTIONS": {"connect_args": {"timeout": 1}}},
-        lambda shop: execute(shop, "PRAGMA journal_mode=WAL"),
+        lambda shop: shop.executes(text("PRAGMA journal_mode=WAL")),
         "SQLite",
         "waits only 1000 ms",
         "timeout",
@@ -342,7 +325,7 @@ def test_each_fault_is_found_by_name_with_its_remedy(
     check = worst(shop, subject)
     assert found in check.found
     assert remedy in str(check.remedy)
-    assert doctor(shop).exit_code == (check.level == "failure")
+    assert shop.runs("doctor").exit_code == (check.level == "failure")
 
 
 def test_nobody_hears_of_payments(open_shop: OpenShop) -> None:
@@ -418,7 +401,7 @@ def test_connections_that_are_open_before_a_fork_are_warned_of(open_shop: OpenSh
     assert check.level == "warning"
     assert "opens 1 database connection while it is made" in check.found
     assert "dispose(close=False)" in (check.remedy or "")
-    shop.runtime.engine().dispose()
+    shop.engine.dispose()
     assert about(shop, "forks") == []
     other = open_shop("other", TESTING=False, PAYCHECKOUT_ALLOW_SANDBOX=True, **PUBLIC)
     with other.app.app_context():

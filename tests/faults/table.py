@@ -389,7 +389,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "a read that succeeds leaves the problem of the one before": (
-            "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
+            "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue[sqlite]",
             Swap(
                 "checkouts.settlement:Settlement._columns_of_read",
                 '{"problem": problem, "problem_since": problem and (checkout.problem_since or now)}',
@@ -413,7 +413,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "starts that another process makes do not take back that starts fail": (
-            "books/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed",
+            "books/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed[sqlite]",
             Swap("books.payment_alarms:_since_answer", "calls.operation.startswith(START)", "False"),
         ),
         "only a start that succeeds ends the alarm that nobody can start a payment": (
@@ -429,7 +429,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("books.payment_alarms:_alarm_of", "last <= look.now - UNTRIED", "False"),
         ),
         "one outage is an alarm for each thing that waits in it": (
-            "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
+            "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue[sqlite]",
             Swap("books.alarms:waiting", "~note", "True"),
         ),
         "a log that writes a line for each checkout of an outage": (
