@@ -47,7 +47,7 @@ class Merchants:
     def without_token(self) -> list[str]:
         """The accounts with payouts to be sent that have no access token."""
         payouts = self.parts.models.payouts
-        ready = select_payers(payouts, payouts.c.status == PayoutStatus.READY.value)
+        ready = select_payers(payouts, payouts.c.status == PayoutStatus.READY)
         return [name for (name,) in read_rows(self.parts.engine(), ready) if self.lacks_token(name)]
 
     def lacks_token(self, name: str) -> bool:

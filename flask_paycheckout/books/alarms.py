@@ -50,11 +50,6 @@ class Severity(StrEnum):
     """Worth knowing; nobody has to act."""
 
     @property
-    def exit_code(self) -> int:
-        """The exit code of `flask paycheckout report` when this is the most urgent alarm."""
-        return 2 - self.rank
-
-    @property
     def rank(self) -> int:
         """Its place among all, the most urgent first."""
         return list(Severity).index(self)

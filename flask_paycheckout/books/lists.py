@@ -117,10 +117,10 @@ def _orders(models: Models, status: Status | None, period: Period) -> Select[Any
     c = models.checkouts.c
     orders = select(c.id, c.order_id, c.moved_at).where(*period.conditions(models.checkouts, c.moved_at))
     if status is not None:
-        return orders.where(c.status == status.value, ~_is_outranked(models, status))
+        return orders.where(c.status == status, ~_is_outranked(models, status))
     if period.is_limited:
         # Every state by its name, since the index begins with it.
-        orders = orders.where(c.status.in_([each.value for each in Status]))
+        orders = orders.where(c.status.in_([*Status]))
     return orders.where(c.current_order_id.is_not(None))
 
 
@@ -146,11 +146,11 @@ def _newest(
 def _is_outranked(models: Models, status: Status) -> ColumnElement[bool]:
     """Whether another attempt of the order has a status of higher precedence, or the same status and is newer."""
     this, other = models.checkouts.c, models.checkouts.alias()
-    outranks = (other.c.status == status.value) & (other.c.id > this.id)
+    outranks = (other.c.status == status) & (other.c.id > this.id)
     # Somebody else's money is listed even when another attempt paid the order.
     if status not in (Status.HELD, Status.REJECTED):
         better = BEST_FIRST[: BEST_FIRST.index(status)]
-        outranks |= other.c.status.in_([each.value for each in better])
+        outranks |= other.c.status.in_(better)
     return exists().where(other.c.order_id == this.order_id, outranks)
 
 

@@ -172,7 +172,7 @@ def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
         newest = select(func.max(c.id)).where(of_account).scalar_subquery()
         started = _time_of(look, c.created_at, c.id == newest)
         read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= EPOCH, c.failed_reads == 0)
-        read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID.value))
+        read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID))
         answered_at = started if calls.operation.startswith(START) else EPOCH
         if calls.operation.startswith(READS):
             answered_at = read
@@ -268,7 +268,7 @@ def held_payments(look: Look) -> Iterator[Alarm]:
     """Payments that wait for a decision."""
     return _checkouts(
         look,
-        [look.models.checkouts.c.status == Status.HELD.value],
+        [look.models.checkouts.c.status == Status.HELD],
         "moved_at",
         ("held payment waits for your decision", "held payments wait for your decision"),
         "Look into one: flask paycheckout show ORDER_ID",
@@ -345,7 +345,7 @@ def unfinished_parts(look: Look) -> Iterator[Alarm]:
     """Parts whose order nobody has paid the rest of for a week, until they are refunded or kept."""
     c = look.models.checkouts.c
     # By the index of what is still looked at: the parts of paid orders are not.
-    unpaid = c.next_read_at >= EPOCH, func.coalesce(c.status, "") == Status.PART.value
+    unpaid = c.next_read_at >= EPOCH, func.coalesce(c.status, "") == Status.PART
     return _checkouts(
         look,
         [*unpaid, c.payback.is_(None), c.moved_at <= look.now - _UNFINISHED],
@@ -421,7 +421,7 @@ def silent_webhooks(look: Look) -> Iterator[Alarm]:
     c = look.models.checkouts.c
     columns = select(c.moved_at, c.webhooks)
     # Not those of the last five minutes, since their webhooks may still arrive.
-    paid = (c.status == Status.PAID.value, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
+    paid = (c.status == Status.PAID, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
     newest = look.rows(columns.where(*paid).order_by(c.moved_at.desc()).limit(_RECENT))
     unheard = list(takewhile(lambda row: not row.webhooks, newest))
     if not unheard or len(unheard) < min(_SILENT, len(newest)):

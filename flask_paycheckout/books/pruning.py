@@ -184,7 +184,7 @@ class Prunable:
         never = ("paid_order_id", "payback", "refunded_amount", "found_by", "deposit_status", *PAYMENT_COLUMNS)
         return and_(
             self.decided_checkout(),
-            c.status == Status.ABANDONED.value,
+            c.status == Status.ABANDONED,
             c.moved_at < self.abandoned_before,
             c.webhooks == 0,
             *(c[name].is_(None) for name in never),
@@ -195,13 +195,13 @@ class Prunable:
         """A checkout that is decided, or abandoned without money and read by nothing, all of whose events may go."""
         c, e = self.models.checkouts.c, self.models.events.c
         # Money that paid no order waits for a person, and a part for the rest.
-        pays = and_(c.paid_order_id.is_not(None), func.coalesce(c.reason, "") != Reason.EXCESS.value)
+        pays = and_(c.paid_order_id.is_not(None), func.coalesce(c.reason, "") != Reason.EXCESS)
         settled = and_(c.status.in_(FINAL), or_(pays, c.payback.is_not(None)))
-        part = and_(c.status == Status.PART.value, c.next_read_at.is_(None))
+        part = and_(c.status == Status.PART, c.next_read_at.is_(None))
         idle = "next_read_at", "webhook_due_at", "remind_at", "problem", "problem_since"
         never_arrived = "payment_completed_at", "payment_paid_amount"
         over = and_(
-            c.status == Status.ABANDONED.value,
+            c.status == Status.ABANDONED,
             func.coalesce(c.deposit_status, "") != COMPLETED,
             *(c[name].is_(None) for name in (*idle, *never_arrived)),
         )
@@ -212,7 +212,7 @@ class Prunable:
         """A payout at its end, all of whose events may go."""
         p = self.models.payouts.c
         # A token transfer that was sent has no next step, and is at its end.
-        ended = and_(p.status == PayoutStatus.SENT.value, p.next_attempt_at.is_(None))
+        ended = and_(p.status == PayoutStatus.SENT, p.next_attempt_at.is_(None))
         return and_(
             p.moved_at < self.before,
             or_(p.status.in_([PayoutStatus.COMPLETED, PayoutStatus.CANCELLED]), ended),

@@ -62,7 +62,7 @@ class Report:
     @property
     def exit_code(self) -> int:
         """2 when an alarm is to be acted on now, 1 when today, else 0."""
-        return max((alarm.severity.exit_code for alarm in self.alarms), default=0)
+        return 2 - self.alarms[0].severity.rank if self.alarms else 0
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""

@@ -22,6 +22,7 @@ from flask_paycheckout.client import FiatItem, PaymentsError, RateLimited, Trans
 from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disbursement
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
+from tests.books.conftest import contents
 from tests.payouts.paying import ADA, BANK, LIST, TOKEN, WALLET, Payer
 from tests.payouts.shop import pays_out, refunds, sends
 from tests.scripted import Shop, number, refusal
@@ -46,19 +47,15 @@ def audits(shop: Shop, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
     return ran.exit_code, json.loads(ran.stdout)
 
 
-def named(findings: list[dict[str, Any]]) -> dict[tuple[str, str], str]:
-    """The verdicts of all that does not agree at the service, by kind and id."""
-    return {_key(one): one["verdict"] for one in at_service(findings) if one["verdict"] != "agreed"}
-
-
 def at_service(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The findings about deposits and disbursements, without those about the books."""
     return [one for one in findings if one["kind"] != "booking"]
 
 
-def _key(finding: dict[str, Any]) -> tuple[str, str]:
-    of = "checkout_id" if finding["kind"] == "deposit" else "disbursement_id"
-    return finding["kind"], finding[of]
+def named(findings: list[dict[str, Any]]) -> dict[str, str]:
+    """The verdicts of all that does not agree at the service, by the id of the checkout or disbursement."""
+    found = {one["checkout_id"] or one["disbursement_id"]: one["verdict"] for one in at_service(findings)}
+    return {name: verdict for name, verdict in found.items() if verdict != "agreed"}
 
 
 def orders(shop: Shop, count: int) -> list[str]:
@@ -72,15 +69,6 @@ def paid(shop: Shop, count: int) -> list[str]:
     for checkout_id in checkouts:
         assert shop.settles(checkout_id, says="completed").status == "paid"
     return checkouts
-
-
-def contents(shop: Shop) -> dict[str, list[Any]]:
-    """Everything in the shop's database."""
-    with shop.app.app_context(), shop.db.engine.connect() as connection:
-        return {
-            name: sorted(map(repr, connection.execute(sa.select(table)).mappings()))
-            for name, table in shop.db.metadata.tables.items()
-        }
 
 
 def _without_lists(read: Any, instead: httpx.Response) -> Any:
@@ -158,7 +146,7 @@ def test_a_deposit_that_is_gone_is_missing_at_the_service(shop: Shop) -> None:
     shop.service.deposits.clear()
     code, findings = audits(shop)
     assert code == 1
-    assert named(findings) == dict.fromkeys([("deposit", settled), ("deposit", pending)], "missing at the service")
+    assert named(findings) == dict.fromkeys([settled, pending], "missing at the service")
     assert "BASE_URL and the keys" in runs(shop, "audit").stdout
 
 
@@ -592,23 +580,6 @@ def test_payouts_that_were_sent_with_the_token_of_the_settings_are_read_with_its
         assert (finding["reference"], finding["there"]["disbursement_id"]) == ("of-ada", finding["disbursement_id"])
 
 
-def test_lists_of_many_accounts_are_not_all_waited_for(market: Sellers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pause for each of a thousand accounts would take hours."""
-    for one in range(3):
-        market.add(f"seller-{one}", f"n-{one}")
-        market.shop.has_paid(f"n-{one}")
-    monkeypatch.setattr(reading, "_PATIENCE", 7.0)
-    monkeypatch.setattr(reading, "_FIRST_PAUSE", 1.0)
-    waited: list[float] = []
-    monkeypatch.setattr(reading.Reads, "pause", lambda self, seconds: waited.append(seconds))
-    fails = httpx.Response(502, content=b"<html>")
-    monkeypatch.setattr(SigningService, "_read", _without_lists(SigningService._read, fails))
-    code, findings = audits(market.shop)
-    assert (code, len(named(findings))) == (1, 1), "all lists have one name"
-    assert sum(one["verdict"] == "unreadable" for one in findings) == 4
-    assert waited == [1.0, 2.0]
-
-
 @pytest.fixture
 def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses of an audit, which pass at once."""
@@ -617,6 +588,22 @@ def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     monkeypatch.setattr(reading, "_FIRST_PAUSE", 1.0)
     monkeypatch.setattr(reading, "_PATIENCE", 60.0)
     return pauses
+
+
+def test_lists_of_many_accounts_are_not_all_waited_for(
+    market: Sellers, waited: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pause for each of a thousand accounts would take hours."""
+    for one in range(3):
+        market.add(f"seller-{one}", f"n-{one}")
+        market.shop.has_paid(f"n-{one}")
+    monkeypatch.setattr(reading, "_PATIENCE", 7.0)
+    fails = httpx.Response(502, content=b"<html>")
+    monkeypatch.setattr(SigningService, "_read", _without_lists(SigningService._read, fails))
+    code, findings = audits(market.shop)
+    assert (code, len(named(findings))) == (1, 1), "all lists have one name"
+    assert sum(one["verdict"] == "unreadable" for one in findings) == 4
+    assert waited == [1.0, 2.0]
 
 
 def reads_of(account: str, *failures: PaymentsError, lasts: bool = False) -> reading.Job:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from typing import Any
@@ -121,10 +119,7 @@ FORMULAS = [
 def test_no_text_cell_is_a_formula(text: str) -> None:
     names: Any = dict.fromkeys(("order_id", "checkout_id", "account", "reference", "disbursement_id", "currency"), text)
     for line in (lines()[0]._replace(**names, method=text, received_currency=text), sent()._replace(**names)):
-        written = io.StringIO(newline="")
-        csv.writer(written).writerow(csv_cells(line))
-        (cells,) = csv.reader(io.StringIO(written.getvalue(), newline=""))
-        found = dict(zip(COLUMNS, cells, strict=True))
+        found = dict(zip(COLUMNS, csv_cells(line), strict=True))
         for name in ("order_id", "account", "currency"):
             # Some spreadsheets split at semicolons.
             cell = found[name].rpartition(";")[2]

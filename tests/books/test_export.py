@@ -240,7 +240,6 @@ def test_months() -> None:
             month_period(text)
     now = datetime(2026, 1, 1, tzinfo=UTC)
     assert months_until(now, datetime(2025, 11, 30, tzinfo=UTC)) == ["2026-01", "2025-12", "2025-11"]
-    assert months_until(now, None) == []
 
 
 def test_days_and_months_follow_the_time_zone_of_the_shop(open_shop: OpenShop) -> None:

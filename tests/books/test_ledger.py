@@ -20,6 +20,7 @@ from flask_paycheckout import SETTINGS, Account, Pay, order_paid
 from flask_paycheckout.books.audit import rechecks
 from flask_paycheckout.payouts.payout_tries import tries_of
 from flask_paycheckout.testing import Sandbox
+from tests.books.conftest import contents
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
@@ -131,7 +132,7 @@ class Histories:
         backup_before = self.chance.randrange(len(steps))
         for number, step in enumerate(steps):
             if number == backup_before:
-                backup = self.backup()
+                backup = contents(self.hosts[0].shop)
             step(stories)
         if orders.start % (2 * BATCH) == 0:
             self.restore(backup, began)
@@ -221,12 +222,6 @@ class Histories:
         return False
 
     # The database
-
-    def backup(self) -> list[tuple[Any, list[Any]]]:
-        shop = self.hosts[0].shop
-        with shop.app.app_context(), shop.db.engine.connect() as connection:
-            tables = shop.db.metadata.sorted_tables
-            return [(table, list(connection.execute(table.select()).mappings())) for table in tables]
 
     def restore(self, backup: list[tuple[Any, list[Any]]], since: datetime) -> None:
         """Set the database back, and run the commands of the page "After a restore"."""

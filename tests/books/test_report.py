@@ -11,7 +11,7 @@ from flask_paycheckout import Pay, Receive
 from tests.alarming import alarms_of, examples, text_of, told, urgent
 from tests.books.test_alarms import orders, starts_in_vain
 from tests.conftest import OpenShop
-from tests.payouts.shop import ADA, pays_out, refunds, stands
+from tests.payouts.shop import ADA, refunds
 from tests.scripted import Shop, number, refusal
 from tests.test_bounds import statements
 
@@ -112,15 +112,6 @@ def test_a_part_whose_rest_nobody_pays_is_told_after_a_week(shop: Shop) -> None:
     shop.clock.advance(days=1)
     [part] = examples(shop, "unfinished-parts")
     assert "chk-1 of order o-1: completed, 5 USD arrived of 12.50 USD, since" in part
-
-
-def test_what_stands_in_a_payout_forges_no_line(shop: Shop) -> None:
-    pays_out(shop)
-    stands(shop, "maker-1", status="failed", problem="refused\n\x1b[2JNothing needs a person.", destination="rec\n1")
-    [line] = [line for line in text_of(shop).splitlines() if "maker-1" in line]
-    assert "refused" in line
-    assert "\x1b" not in text_of(shop)
-    assert "Nothing needs a person." not in text_of(shop).splitlines()
 
 
 # Failures to read, apply or start

@@ -95,7 +95,7 @@ class AuditRows:
     def by_booked_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
         """Payouts that were sent under a reference and then tried again under another one, by the earlier one."""
         booked = self._of(self.models.bookings, "subject", references)
-        owners = {row["subject"]: row["reference"] for row in booked if row["reference"] is not None}
+        owners = {row["subject"]: row["reference"] for row in booked}
         payouts = self.find(self.models.payouts, "reference", set(owners.values()))
         return {earlier: payouts[owner] for earlier, owner in owners.items() if owner in payouts}
 
@@ -113,11 +113,8 @@ class AuditRows:
         if not values:
             return []
         with self._engine.connect() as connection:
-            return (
-                connection.execute(select(table).where(table.c[column].in_(values)).order_by(table.c.id))
-                .mappings()
-                .all()
-            )
+            wanted = select(table).where(table.c[column].in_(values)).order_by(table.c.id)
+            return connection.execute(wanted).mappings().all()
 
     @cached_property
     def _engine(self) -> Engine:
