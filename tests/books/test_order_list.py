@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from flask_paycheckout import Pay
 from flask_paycheckout.books.alarms import Look
-from flask_paycheckout.books.lists import ListedOrder, Page, find_order_id, page_of_orders
+from flask_paycheckout.books.lists import ListedOrder, Page, page_of_orders
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.checkouts.states import Status
 from tests.plans import plans, rows_taken
@@ -92,12 +92,6 @@ def test_what_is_no_place_is_the_first_page(shop: Shop) -> None:
     nonsense = ["1-x", "1" * 40, "9" * 18 + "-1", "٣"]
     assert {tuple(names(page(shop, None, place))) for place in [*nonsense, "1-1"]} == {("c", "b")}
     assert {tuple(names(page(shop, Status.CREATED, place))) for place in [*nonsense, "1"]} == {("c", "b")}
-
-
-def test_an_order_is_found_by_either_id(shop: Shop) -> None:
-    checkout_id = shop.starts("o-1")
-    found = [find_order_id(shop.runtime.checkouts, said) for said in ("o-1", checkout_id, "o-2")]
-    assert found == ["o-1", "o-1", None]
 
 
 # Plans

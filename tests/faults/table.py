@@ -1537,7 +1537,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("books.ledger:_returned_payout", 'Decimal(payout["amount"])', '-Decimal(payout["amount"])'),
         ),
         "the fee of a payout is not booked": (
-            f"{_BOOKS}::test_a_payout_with_its_fee[on top]",
+            f"{_BOOKS}::test_a_movement_with_its_fee[a fee on top of a payout]",
             Swap("books.ledger:_fee_of", 'payout.get("fee") or 0', "0"),
         ),
         "a fee is booked again for an earlier try that is found after it was taken back": (
@@ -1545,7 +1545,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("books.ledger:Bookings.book_payout", 'after["fee"] is not None', "False"),
         ),
         "a fee in another currency is taken off the net amount": (
-            f"{_BOOKS}::test_a_payment_with_its_fee[a fee in another currency]",
+            f"{_BOOKS}::test_a_movement_with_its_fee[a fee in another currency]",
             Swap("books.ledger:_payment_fee", "fee.currency == payment.paid.currency", "True"),
         ),
         "a text of a stranger stays a formula": (
