@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Table, select, update
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import PaymentsError, RequestRefused
-from flask_paycheckout.database.connections import begin_limited
+from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.history import lines, reduced
 from flask_paycheckout.database.order_ids import request_of
@@ -107,9 +107,8 @@ class Erasing:
         tables = {name: getattr(models, name) for name in ("checkouts", "payouts", "bookings", "events", "deeds")}
         wanted = {name: select(table).filter_by(order_id=order_id) for name, table in tables.items()}
         wanted["requests"] = select(models.requests).filter_by(reference=request_of(order_id))
-        with self.parts.engine().connect() as connection:
-            rows = {name: connection.execute(each.order_by("id")).mappings().all() for name, each in wanted.items()}
-        return {"order_id": order_id} | {name: list(map(_plain, found)) for name, found in rows.items()}
+        rows = {name: read_rows(self.parts.engine(), each.order_by("id")) for name, each in wanted.items()}
+        return {"order_id": order_id} | {name: [_plain(row._mapping) for row in found] for name, found in rows.items()}
 
     # Recipients
 

@@ -61,8 +61,7 @@ def pages(
     while True:
         # One lower bound: of two, SQLite could read each page from the beginning.
         following = page if after is None else page.where(tuple_(*place) > after)
-        with engine.connect() as connection:
-            found = connection.execute(following).mappings().all()
+        found = [row._mapping for row in read_rows(engine, following)]
         # Only an empty page is the end. Rows may have been added since a short one was read.
         if not found:
             return

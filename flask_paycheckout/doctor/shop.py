@@ -25,7 +25,7 @@ from flask_paycheckout.doctor.database import check_database
 from flask_paycheckout.doctor.service import check_accounts, check_service
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.runtime import Runtime, runtime
-from flask_paycheckout.security.origins import is_loopback, origin_of
+from flask_paycheckout.security.origins import leads_to_loopback, origin_of
 from flask_paycheckout.service.limits import MOST_WEB_CALLS
 from flask_paycheckout.signals import NEEDS_RECEIVER, OF_PAYOUTS
 from flask_paycheckout.text import moment_text
@@ -106,16 +106,15 @@ def doctor(account: str | None, as_json: bool) -> None:
 
 
 def _configuration(shop: Runtime) -> Iterator[Check]:
-    settings = shop.settings
-    service = urlsplit(settings.base_url)
-    if is_loopback(service.hostname or "") and not shop.parts.strict:
+    service = shop.settings.base_url
+    if leads_to_loopback(service) and not shop.parts.strict:
         yield warning(
             "configuration",
-            f"payments go to a sandbox, {settings.base_url}",
+            f"payments go to a sandbox, {service}",
             "Set PAYCHECKOUT_BASE_URL to the service's address for real payments.",
         )
     else:
-        yield ok("configuration", f"payments go to {settings.base_url}")
+        yield ok("configuration", f"payments go to {service}")
     key = shop.app.secret_key or ""
     if len(key) < _SHORT_SECRET and not shop.parts.strict:
         yield warning(
@@ -147,8 +146,8 @@ def _public_address(shop: Runtime) -> Iterator[Check]:
             yield warning("address", "only requests know the shop's own address; commands and tasks do not", remedy)
         return
     address = urlsplit(webhook_url())
-    is_here = is_loopback(address.hostname or "")
-    if is_here and not is_loopback(urlsplit(shop.settings.base_url).hostname or ""):
+    is_here = leads_to_loopback(webhook_url())
+    if is_here and not leads_to_loopback(shop.settings.base_url):
         yield warning("address", f"the service cannot send webhooks to {address.hostname}", remedy)
     elif address.scheme != "https" and not is_here:
         yield warning("address", "plain http: an eavesdropper can use the links to pay and to status pages", remedy)

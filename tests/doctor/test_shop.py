@@ -99,29 +99,21 @@ def test_programs_are_told_the_same(well: Shop) -> None:
 
 # The database
 
-TABLE_FAULTS = [
-    pytest.param("DROP TABLE paycheckout_event", "paycheckout_event does not exist", id="no table"),
-    pytest.param(
-        "ALTER TABLE paycheckout_checkout DROP COLUMN found_by", ".found_by does not exist", id="a column is missing"
+TABLE_FAULTS: list[tuple[str, list[str]]] = [
+    ("DROP TABLE paycheckout_event", ["paycheckout_event does not exist"]),
+    (
+        "ALTER TABLE paycheckout_checkout DROP COLUMN found_by",
+        ["paycheckout_checkout.found_by does not exist"],
     ),
-    pytest.param(
-        "DROP INDEX ix_paycheckout_checkout_state",
-        "paycheckout_checkout lacks the index of status and moved_at",
-        id="no index",
-    ),
-    pytest.param(
-        "ALTER TABLE paycheckout_checkout ADD COLUMN colour VARCHAR NOT NULL DEFAULT 'x'",
-        None,
-        id="the shop's own column",
-    ),
+    ("DROP INDEX ix_paycheckout_checkout_state", ["paycheckout_checkout lacks the index of status and moved_at and id"]),
+    ("ALTER TABLE paycheckout_checkout ADD COLUMN colour VARCHAR NOT NULL DEFAULT 'x'", []),
 ]
 
 
-@pytest.mark.parametrize(("statement", "found"), TABLE_FAULTS)
-def test_tables_that_are_not_as_the_models_say(well: Shop, statement: str, found: str | None) -> None:
+@pytest.mark.parametrize(("statement", "found"), TABLE_FAULTS, ids=[fault[0] for fault in TABLE_FAULTS])
+def test_tables_that_are_not_as_the_models_say(well: Shop, statement: str, found: list[str]) -> None:
     well.executes(text(statement))
-    checks = [check for check in about(well, "tables") if check.remedy]
-    assert [found is not None and found in check.found for check in checks] == [True] * (found is not None)
+    assert [check.found for check in about(well, "tables") if check.remedy] == found
     # An index that is missing only makes things slow.
     assert well.runs("doctor").exit_code == ("does not exist" in str(found))
 

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, Select, Table, func, select
 from flask_paycheckout.books.account_names import stored_accounts
 from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period
-from flask_paycheckout.database.connections import autocommit
+from flask_paycheckout.database.connections import autocommit, read_rows
 from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.parts import Parts
@@ -110,11 +110,8 @@ class AuditRows:
         return select(table).where(*self.period.conditions(table, table.c[moment])), (moment, "id")
 
     def _of(self, table: Table, column: str, values: Collection[Any]) -> Sequence[Row]:
-        if not values:
-            return []
-        with self._engine.connect() as connection:
-            wanted = select(table).where(table.c[column].in_(values)).order_by(table.c.id)
-            return connection.execute(wanted).mappings().all()
+        wanted = select(table).where(table.c[column].in_(values)).order_by(table.c.id)
+        return [row._mapping for row in read_rows(self._engine, wanted)] if values else []
 
     @cached_property
     def _engine(self) -> Engine:
