@@ -194,5 +194,4 @@ def _columns(payout: PayoutMixin, holding: bool) -> dict[str, Any]:
 def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
     """A row as plain data, its history as a list."""
     told = {"history": lines(row["history"])} if "history" in row else {}
-    data: dict[str, Any] = plain(dict(row) | told)
-    return data
+    return dict(plain({**row, **told}))

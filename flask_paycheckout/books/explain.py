@@ -281,8 +281,7 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
-        values: dict[str, Any] = plain(asdict(self))
-        return values
+        return dict(plain(asdict(self)))
 
     def __str__(self) -> str:
         text = [f"Order {self.order_id}: {self.status}. {self.meaning}"]

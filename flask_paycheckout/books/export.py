@@ -269,8 +269,7 @@ def json_line(line: Line) -> str:
 
 def _exact(line: Line) -> dict[str, str | None]:
     # Times always have as many digits, so that lines can be sorted as text.
-    exact: dict[str, str | None] = plain(line._asdict())
-    return exact | {"booked_at": line.booked_at.isoformat(timespec="microseconds")}
+    return {**plain(line._asdict()), "booked_at": line.booked_at.isoformat(timespec="microseconds")}
 
 
 def _as_csv(rows: list[list[str]]) -> str:

@@ -216,7 +216,8 @@ class Prunable:
         return and_(
             p.moved_at < self.before,
             or_(p.status.in_([PayoutStatus.COMPLETED, PayoutStatus.CANCELLED]), ended),
-            *(p[name].is_(None) for name in ("problem", "problem_since")),
+            p.problem.is_(None),
+            p.problem_since.is_(None),
             self._are_told(self.models.events.c.payout_reference == p.reference),
         )
 

@@ -66,8 +66,7 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
-        values: dict[str, Any] = plain(asdict(self))
-        return values | {"alarms": [alarm.as_dict() for alarm in self.alarms]}
+        return {**plain(asdict(self)), "alarms": [alarm.as_dict() for alarm in self.alarms]}
 
 
 def report(look: Look, least: Severity = Severity.NOTE) -> Report:

@@ -32,8 +32,9 @@ def breaks(app: Flask, **facts: Any) -> None:
 
 
 def runs(shop: Shop, *arguments: str) -> tuple[int, Any]:
+    """The exit code, and what a command tells programs."""
     ran = shop.runs(*arguments, "--json")
-    return ran.exit_code, json.loads(ran.stdout) if ran.stdout.startswith("{") else ran.output
+    return ran.exit_code, json.loads(ran.stdout)
 
 
 def orders(shop: Shop, count: int = 1) -> list[str]:

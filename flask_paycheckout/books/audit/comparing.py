@@ -245,8 +245,8 @@ def _here(payout: PayoutMixin) -> dict[str, str | None]:
 
 def _there(made: FiatDisbursement) -> dict[str, str | None]:
     names = ("amount", "currency", "fee_amount", "disbursement_id", "note", "created_at")
-    facts: dict[str, str | None] = plain({name: getattr(made, name) for name in names})
-    return facts | {
+    return {
+        **plain({name: getattr(made, name) for name in names}),
         "status": str(made.status),
         "destination": _masked(made),
         "service_reference": made.reference,
