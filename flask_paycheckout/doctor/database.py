@@ -104,8 +104,7 @@ def _unique_faults(inspector: Inspector, table: Table, indexes: Sequence[Any]) -
     # Unique columns keep two processes from storing one checkout, event or booking twice.
     found: list[Any] = [*inspector.get_unique_constraints(table.name, table.schema)]
     found += [index for index in indexes if index["unique"]]
-    constraints = [each for each in table.constraints if isinstance(each, UniqueConstraint)]
-    wanted = {_names(each.columns) for each in constraints}
+    wanted = {_names(each.columns) for each in table.constraints if isinstance(each, UniqueConstraint)}
     for names in sorted(wanted - {tuple(each["column_names"]) for each in found}):
         yield f".{' and '.join(names)} {'is' if len(names) == 1 else 'together are'} not unique"
 

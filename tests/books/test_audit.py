@@ -24,6 +24,7 @@ from flask_paycheckout.sandbox.world.database import transaction
 from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
 from tests.books.conftest import contents
 from tests.books.test_alarms import runs
+from tests.books.test_payout_alarms import is_paid
 from tests.payouts.paying import ADA, BANK, LIST, TOKEN, WALLET, Payer
 from tests.payouts.shop import pays_out, refunds, sends
 from tests.scripted import Shop, number, refusal
@@ -247,11 +248,9 @@ PLANTS: dict[str, Plant] = {
 @pytest.mark.on_each_database
 @pytest.mark.parametrize("kind", PLANTS)
 def test_each_kind_of_difference_is_found_when_it_is_planted_alone(payer: Payer, kind: str) -> None:
-    shop, paid, held = payer.shop, payer.shop.starts("o-1"), payer.shop.starts("o-2")
-    payer.sandbox.pay(paid)
+    shop, paid, held = payer.shop, is_paid(payer), payer.shop.starts("o-2")
     payer.sandbox.pay(held, "1.00")
-    for checkout_id in (paid, held):
-        shop.settles(checkout_id)
+    shop.settles(held)
     refunds(shop, paid, "2.50", to=ADA)
     token = refunds(shop, paid, "1.00", to=WALLET, send=("1.02", TOKEN)).reference
     ids = {"owed payout": payer.owes(), "paid checkout": paid, "held checkout": held, "token refund": token}
@@ -288,9 +287,7 @@ def test_what_people_corrected_hours_later_is_borne_out(payer: Payer) -> None:
 
 def test_a_refund_in_another_currency_has_both_sums_also_after_a_correction(payer: Payer) -> None:
     payer.shop.totals["o-1"] = Pay("12.5", TOKEN)
-    checkout_id = payer.shop.starts("o-1")
-    payer.sandbox.pay(checkout_id)
-    payer.shop.settles(checkout_id)
+    checkout_id = is_paid(payer)
     reference = refunds(payer.shop, checkout_id, "5", to=ADA, send=("4.90", "USD")).reference
     payer.sends()
     stands_there(payer, Disbursement, reference, amount=Decimal("4.80"))

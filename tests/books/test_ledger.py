@@ -90,8 +90,8 @@ class Histories:
         self.oracle: Counter[str] = Counter()
         self.failing = False
         self.finished: set[str] = set()
-        self._open_shop = open_shop
-        self._database = with_patience(database, 30)
+        address = with_patience(database, 30)
+        self._opens = partial(open_shop, sandbox=self.sandbox, SQLALCHEMY_DATABASE_URI=address)
         self.hosts: list[Payer] = []
         self.totals: dict[str, Any] = {}
         own = self.sandbox.account(OWN)
@@ -105,8 +105,7 @@ class Histories:
         for host in self.hosts:
             with host.shop.app.app_context():
                 host.shop.db.engine.dispose()
-        opened = partial(self._open_shop, sandbox=self.sandbox, SQLALCHEMY_DATABASE_URI=self._database)
-        self.hosts = [Payer(opened(ahead=seconds), self.sandbox) for seconds in (0, AHEAD)]
+        self.hosts = [Payer(self._opens(ahead=seconds), self.sandbox) for seconds in (0, AHEAD)]
         for host in self.hosts:
             shop = host.shop
             shop.totals = self.totals

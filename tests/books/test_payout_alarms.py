@@ -95,7 +95,7 @@ def the_bank_refuses(payer: Payer) -> None:
 
 def a_sender_died(payer: Payer) -> None:
     payer.owes(to=BANK)
-    stands(payer.shop, "p-1", status="sending", next_attempt_at=payer.sandbox.now)
+    payer.stands(status="sending", next_attempt_at=payer.sandbox.now)
     stops_reconcile(payer)
 
 

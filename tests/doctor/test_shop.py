@@ -105,7 +105,10 @@ TABLE_FAULTS: list[tuple[str, list[str]]] = [
         "ALTER TABLE paycheckout_checkout DROP COLUMN found_by",
         ["paycheckout_checkout.found_by does not exist"],
     ),
-    ("DROP INDEX ix_paycheckout_checkout_state", ["paycheckout_checkout lacks the index of status and moved_at and id"]),
+    (
+        "DROP INDEX ix_paycheckout_checkout_state",
+        ["paycheckout_checkout lacks the index of status and moved_at and id"],
+    ),
     ("ALTER TABLE paycheckout_checkout ADD COLUMN colour VARCHAR NOT NULL DEFAULT 'x'", []),
 ]
 
