@@ -31,8 +31,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from flask_paycheckout.books.account_names import Counts
-from flask_paycheckout.books.report import Gauges, read_gauges
+from flask_paycheckout.books.report import Counts, Gauges, read_gauges
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import seconds_of

@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -243,8 +243,9 @@ def open_shop(
         if second is not None and transport is not None:
             transport = Signatures(transport)
         # The sandbox tells the time to its shops.
-        told_time = None if sandbox else lambda: clock() + timedelta(seconds=ahead)
-        paycheckout.init_app(app, **arguments_of(db), transport=transport, clock=told_time)
+        now: Callable[[], datetime] = getattr(transport, "clock", clock)
+        later = timedelta(seconds=ahead)
+        paycheckout.init_app(app, **arguments_of(db), transport=transport, clock=lambda: now() + later)
         shop = Shop(app, db, paycheckout, service, clock, {"o-1": Pay("12.50", "USD"), "o-2": Pay("12.50", "USD")})
         paycheckout.order_total(shop.totals.get)
         if second is not None:

@@ -22,6 +22,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Engine, Executable, Select, func, select
 
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.service.record import FailingCalls, failing_calls
 from flask_paycheckout.text import account_text, plain
@@ -47,11 +48,6 @@ class Severity(StrEnum):
 
     NOTE = "note"
     """Worth knowing; nobody has to act."""
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of `flask paycheckout report` when this is the most urgent alarm."""
-        return 2 - self.rank
 
     @property
     def rank(self) -> int:
@@ -140,8 +136,7 @@ class Look:
 
     def rows(self, statement: Executable) -> Sequence[Any]:
         """Run a statement on a connection that is free again afterwards, since `lacks_token` may need one."""
-        with self.engine.connect() as connection:
-            return connection.execute(statement).all()
+        return read_rows(self.engine, statement)
 
     def of_account(self, column: ColumnElement[Any]) -> list[ColumnElement[bool]]:
         """The condition that limits a statement to the wanted account, if any."""

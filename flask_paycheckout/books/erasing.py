@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Table, select, update
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import PaymentsError, RequestRefused
-from flask_paycheckout.database.connections import begin_limited
+from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.history import lines, reduced
 from flask_paycheckout.database.order_ids import request_of
@@ -92,11 +92,10 @@ class Erasing:
                 for one in ended
             }
             self._empty_events(connection, order_id)
-            requests = self.requests.table
-            request = update(requests).where(requests.c.reference == request_of(order_id))
+            request = update(self.requests.table).filter_by(reference=request_of(order_id))
             connection.execute(request.values(title="", note=None))
             deeds = self.parts.models.deeds
-            connection.execute(update(deeds).where(deeds.c.order_id == order_id).values(why=""))
+            connection.execute(update(deeds).filter_by(order_id=order_id).values(why=""))
             record_deed(connection, deeds, self.parts.clock(), by, "erased", order_id, why, order_id)
         kept |= {name: _CHANGED for name, is_empty in (emptied | wiped).items() if not is_empty}
         return Erased(order_id, sum(emptied.values()), sum(wiped.values()), deleted, kept)
@@ -106,11 +105,10 @@ class Erasing:
         self.requests.require_order(order_id)
         models = self.parts.models
         tables = {name: getattr(models, name) for name in ("checkouts", "payouts", "bookings", "events", "deeds")}
-        wanted = {name: select(table).where(table.c.order_id == order_id) for name, table in tables.items()}
-        wanted["requests"] = select(models.requests).where(models.requests.c.reference == request_of(order_id))
-        with self.parts.engine().connect() as connection:
-            rows = {name: connection.execute(each.order_by("id")).mappings().all() for name, each in wanted.items()}
-        return {"order_id": order_id} | {name: list(map(_plain, found)) for name, found in rows.items()}
+        wanted = {name: select(table).filter_by(order_id=order_id) for name, table in tables.items()}
+        wanted["requests"] = select(models.requests).filter_by(reference=request_of(order_id))
+        rows = {name: read_rows(self.parts.engine(), each.order_by("id")) for name, each in wanted.items()}
+        return {"order_id": order_id} | {name: [_plain(row._mapping) for row in found] for name, found in rows.items()}
 
     # Recipients
 
@@ -130,10 +128,11 @@ class Erasing:
                 except PaymentsError as error:
                     refused[recipient_id] = visible(str(error))
             # The list tells what is gone, whatever an answer says.
-            kept = set(self._recipients_of(payout)) if refused else set()
+            listed = self._recipients_of(payout) if refused else ()
         except PaymentsError as error:
             return 0, {f"recipients of {payout.reference}": visible(str(error))}
-        return len(made) - len(kept), {one: refused[one] for one in made if one in kept}
+        kept = {one: error for one, error in refused.items() if one in listed}
+        return len(made) - len(kept), kept
 
     def _delete(self, account: str, recipient_id: str) -> None:
         try:
@@ -162,17 +161,16 @@ class Erasing:
         # That there is a problem stays, since an alarm may tell of it.
         told = None if subject.problem is None else _ERASED
         values = {"history": reduced(subject.history, _FACTS), "problem": told} | columns
-        same = table.c.id == subject.id, table.c.status == subject.status, table.c.history == subject.history
-        return connection.execute(update(table).where(*same).values(values)).rowcount == 1
+        same = update(table).filter_by(id=subject.id, status=subject.status, history=subject.history)
+        return connection.execute(same.values(values)).rowcount == 1
 
     def _empty_events(self, connection: Connection, order_id: str) -> None:
         events = self.parts.models.events
-        found = connection.execute(select(events.c.id, events.c.extra).where(events.c.order_id == order_id)).all()
-        for number, extra in found:
+        found = select(events.c.id, events.c.extra).where(events.c.order_id == order_id)
+        for number, extra in connection.execute(found).all():
             facts = {} if extra is None else json.loads(extra)
             told = json.dumps(facts | {"why": ""}) if "why" in facts else extra
-            emptied = update(events).where(events.c.id == number).values(last_error=None, extra=told)
-            connection.execute(emptied)
+            connection.execute(update(events).filter_by(id=number).values(last_error=None, extra=told))
 
 
 def _ended(payout: PayoutMixin) -> bool:
@@ -196,5 +194,4 @@ def _columns(payout: PayoutMixin, holding: bool) -> dict[str, Any]:
 def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
     """A row as plain data, its history as a list."""
     told = {"history": lines(row["history"])} if "history" in row else {}
-    data: dict[str, Any] = plain(dict(row) | told)
-    return data
+    return dict(plain({**row, **told}))

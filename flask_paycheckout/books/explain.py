@@ -126,7 +126,7 @@ class AttemptStory:
     """The time of the first such error since the last success."""
 
     happenings: tuple[Happening, ...]
-    pruned_at: datetime | None = None
+    pruned_at: datetime | None
     """The time when `flask paycheckout prune` removed its earlier history and events; None while they are whole."""
 
 
@@ -172,23 +172,23 @@ class PayoutStory:
     happenings: tuple[Happening, ...]
     """The history, oldest first."""
 
-    pruned_at: datetime | None = None
+    pruned_at: datetime | None
     """The time when `flask paycheckout prune` removed its earlier history and events; None while they are whole."""
 
-    fee: Decimal | None = None
+    fee: Decimal | None
     """The fee that the service reported, in `currency`; None until it did."""
 
-    client_id: str | None = None
+    client_id: str | None
     """The client id of the keys that it was sent with."""
 
-    id: int = 0
+    id: int
     """The number by which people name a refund."""
 
-    order_id: str | None = None
-    counts: Decimal | None = None
+    order_id: str | None
+    counts: Decimal | None
     """The amount that a refund takes of the payment, in `counts_currency`; None for what is no refund."""
 
-    counts_currency: str | None = None
+    counts_currency: str | None
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class Explanation:
     events: tuple[EventStory, ...]
     """The order's events, oldest first."""
 
-    request: RequestStory | None = None
+    request: RequestStory | None
     """The payment request, where this is the order of one."""
 
     @property
@@ -281,8 +281,7 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
-        values: dict[str, Any] = plain(asdict(self))
-        return values
+        return dict(plain(asdict(self)))
 
     def __str__(self) -> str:
         text = [f"Order {self.order_id}: {self.status}. {self.meaning}"]

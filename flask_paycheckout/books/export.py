@@ -16,6 +16,7 @@ from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -143,8 +144,7 @@ class Books:
 
         :raises UnreadableBookings: some bookings cannot be read; raised after all others.
         """
-        for part in self._pages(period):
-            yield from part
+        return chain.from_iterable(self._pages(period))
 
     def text(self, period: Period, form: Format, progress: Progress | None = None) -> Iterator[str]:
         """An export of a period as text, in parts of some lines.
@@ -176,7 +176,7 @@ class Books:
         """
         at = self.parts.models.bookings.c.booked_at
         first = self._value(select(at).where(*self._within(Period(account=account))).order_by(at).limit(1))
-        return months_until(self.parts.clock(), first and as_utc(first), self.zone_of(account))
+        return [] if first is None else months_until(self.parts.clock(), as_utc(first), self.zone_of(account))
 
     def month(self, name: str, account: str | None = None) -> Month:
         """One month: its sums by account and currency, whether it is closed, and the last audit of it.
@@ -269,8 +269,7 @@ def json_line(line: Line) -> str:
 
 def _exact(line: Line) -> dict[str, str | None]:
     # Times always have as many digits, so that lines can be sorted as text.
-    exact: dict[str, str | None] = plain(line._asdict())
-    return exact | {"booked_at": line.booked_at.isoformat(timespec="microseconds")}
+    return {**plain(line._asdict()), "booked_at": line.booked_at.isoformat(timespec="microseconds")}
 
 
 def _as_csv(rows: list[list[str]]) -> str:

@@ -238,11 +238,12 @@ def _returned_payment(checkout: Row) -> Values:
 
 def opposite(line: Values) -> Values:
     """The line that takes another one back."""
-    signs = {name: f"{EXACT.minus(Decimal(line[name])):f}" for name in _NUMBERS if line[name] is not None}
+    signs = {name: f"{EXACT.minus(Decimal(line[name])):f}" for name in NUMBERS if line[name] is not None}
     return line | signs
 
 
-_NUMBERS = ("gross", "fee", "net", "received")
+NUMBERS = ("gross", "fee", "net", "received")
+"""The columns of a line that hold amounts."""
 
 
 def _values(
@@ -257,10 +258,10 @@ def _values(
     net = gross if fees is PayoutFees.INCLUDED else None
     if gross is not None and fee is not None and fees is PayoutFees.ON_TOP:
         net = EXACT.subtract(gross, fee)
-    numbers = zip(_NUMBERS, (gross, fee, net, received and received.amount), strict=True)
+    numbers = zip(NUMBERS, (gross, fee, net, received and received.amount), strict=True)
     values = {name: None if number is None else f"{number:f}" for name, number in numbers}
-    texts = {"kind": kind.value, "currency": currency, "method": method}
-    return values | texts | {"received_currency": received and received.currency}
+    received_in = received and received.currency
+    return values | {"kind": kind.value, "currency": currency, "method": method, "received_currency": received_in}
 
 
 def _payment_fee(payment: Payment) -> tuple[Decimal | None, PaymentFee | None]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Engine, Select, exists, select, tuple_
@@ -21,6 +22,7 @@ from flask_paycheckout.checkouts.requests import ShownRequest
 from flask_paycheckout.checkouts.states import BEST_FIRST, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import EPOCH, as_utc
+from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.deeds import Deed
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.order_ids import is_order_id
@@ -59,8 +61,7 @@ def pages(
     while True:
         # One lower bound: of two, SQLite could read each page from the beginning.
         following = page if after is None else page.where(tuple_(*place) > after)
-        with engine.connect() as connection:
-            found = connection.execute(following).mappings().all()
+        found = [row._mapping for row in read_rows(engine, following)]
         # Only an empty page is the end. Rows may have been added since a short one was read.
         if not found:
             return
@@ -115,10 +116,10 @@ def _orders(models: Models, status: Status | None, period: Period) -> Select[Any
     c = models.checkouts.c
     orders = select(c.id, c.order_id, c.moved_at).where(*period.conditions(models.checkouts, c.moved_at))
     if status is not None:
-        return orders.where(c.status == status.value, ~_is_outranked(models, status))
+        return orders.where(c.status == status, ~_is_outranked(models, status))
     if period.is_limited:
         # Every state by its name, since the index begins with it.
-        orders = orders.where(c.status.in_([each.value for each in Status]))
+        orders = orders.where(c.status.in_([*Status]))
     return orders.where(c.current_order_id.is_not(None))
 
 
@@ -144,11 +145,11 @@ def _newest(
 def _is_outranked(models: Models, status: Status) -> ColumnElement[bool]:
     """Whether another attempt of the order has a status of higher precedence, or the same status and is newer."""
     this, other = models.checkouts.c, models.checkouts.alias()
-    outranks = (other.c.status == status.value) & (other.c.id > this.id)
+    outranks = (other.c.status == status) & (other.c.id > this.id)
     # Somebody else's money is listed even when another attempt paid the order.
     if status not in (Status.HELD, Status.REJECTED):
         better = BEST_FIRST[: BEST_FIRST.index(status)]
-        outranks |= other.c.status.in_([each.value for each in better])
+        outranks |= other.c.status.in_(better)
     return exists().where(other.c.order_id == this.order_id, outranks)
 
 
@@ -235,8 +236,7 @@ def page_of_deeds(engine: Engine, models: Models, place: str | None, limit: int)
 
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
     """
-    with engine.connect() as connection:
-        found = _newest(lambda rows: connection.execute(rows).all(), select(models.deeds), None, place, limit)
+    found = _newest(partial(read_rows, engine), select(models.deeds), None, place, limit)
     return Page(tuple(_deed_of(row._mapping) for row in found.rows), found.next_place)
 
 

@@ -86,26 +86,26 @@ def failing_service(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.NOW)
 def refused_keys(look: Look) -> Iterator[Alarm]:
     """Accounts of which the service refuses the keys, or for which the shop gives none."""
-    yield from _by_account(look, "the keys were refused", START + KEYS, CLAIM + KEYS, READS + KEYS)
+    return _by_account(look, "the keys were refused", START + KEYS, CLAIM + KEYS, READS + KEYS)
 
 
 @alarm(Severity.NOW)
 def refused_tokens(look: Look) -> Iterator[Alarm]:
     """Accounts of which the service refuses the access token, or the shop gives none that can be used."""
-    yield from _by_account(look, "the access token was refused", PAYOUT + KEYS, remedy=_LOG_IN)
+    return _by_account(look, "the access token was refused", PAYOUT + KEYS, remedy=_LOG_IN)
 
 
 @alarm(Severity.NOW)
 def refused_starts(look: Look) -> Iterator[Alarm]:
     """Accounts with which nobody can pay, since the service refuses what is asked for."""
-    yield from _by_account(look, "the service refused it", START + REFUSED)
+    return _by_account(look, "the service refused it", START + REFUSED)
 
 
 @alarm(Severity.TODAY)
 def refused_customers(look: Look) -> Iterator[Alarm]:
     """Customers who were refused although the service answers, until an hour after the last one."""
     remedy = "Raise PAYCHECKOUT_WEB_CALLS, or run more processes of the shop"
-    yield from _by_account(look, "too many web requests waited for it", WEB_CALL, remedy=remedy)
+    return _by_account(look, "too many web requests waited for it", WEB_CALL, remedy=remedy)
 
 
 def _by_account(
@@ -143,9 +143,13 @@ def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, 
 
 def _failing(look: Look, *operations: str) -> list[FailingCalls]:
     """Calls that have failed more than once, and for more than five minutes, since they were last answered."""
-    failing = [calls for calls in look.failing_calls if calls.operation in operations]
-    failing.sort(key=lambda calls: operations.index(calls.operation))
-    return [found for calls in failing for found in _since_answer(look, calls)]
+    return [
+        found
+        for operation in operations
+        for calls in look.failing_calls
+        if calls.operation == operation
+        for found in _since_answer(look, calls)
+    ]
 
 
 def in_outage(look: Look, table: Table, since: ColumnElement[Any], *operations: str) -> ColumnElement[bool]:
@@ -168,7 +172,7 @@ def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
         newest = select(func.max(c.id)).where(of_account).scalar_subquery()
         started = _time_of(look, c.created_at, c.id == newest)
         read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= EPOCH, c.failed_reads == 0)
-        read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID.value))
+        read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID))
         answered_at = started if calls.operation.startswith(START) else EPOCH
         if calls.operation.startswith(READS):
             answered_at = read
@@ -202,7 +206,7 @@ def _time_of(look: Look, latest: ColumnElement[Any], *where: ColumnElement[bool]
 def unsettled_payments(look: Look) -> Iterator[Alarm]:
     """Completed deposits that could not be applied."""
     what = "completed at the service, and neither paid nor held here"
-    yield from _checkouts(
+    return _checkouts(
         look,
         [*_has_problem(look), _is_completed(look)],
         "problem_since",
@@ -214,7 +218,7 @@ def unsettled_payments(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.TODAY)
 def unexplained_payments(look: Look) -> Iterator[Alarm]:
     """Reads that succeeded and say what no rule explains, such as a completed deposit that is no longer completed."""
-    yield from _checkouts(
+    return _checkouts(
         look,
         [*_has_problem(look), look.models.checkouts.c.failed_reads == 0],
         "problem_since",
@@ -227,7 +231,7 @@ def unexplained_payments(look: Look) -> Iterator[Alarm]:
 def unread_payments(look: Look) -> Iterator[Alarm]:
     """Other checkouts whose reads have failed for over five minutes; a note while their accounts cannot be read."""
     c = look.models.checkouts.c
-    yield from _checkouts(
+    return _checkouts(
         look,
         [*_has_problem(look), c.failed_reads > 0, ~_is_completed(look), c.problem_since <= look.now - PATIENCE],
         "problem_since",
@@ -253,7 +257,7 @@ def late_reads(look: Look) -> Iterator[Alarm]:
     """Reads that reconcile should have made more than five minutes ago."""
     late = look.models.checkouts.c.next_read_at <= look.now - PATIENCE
     what = "read is overdue: reconcile is behind", "reads are overdue: reconcile is behind"
-    yield from _checkouts(look, [late], "next_read_at", what, RECONCILE, calls=True)
+    return _checkouts(look, [late], "next_read_at", what, RECONCILE, calls=True)
 
 
 # Decisions of people
@@ -262,9 +266,9 @@ def late_reads(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.TODAY)
 def held_payments(look: Look) -> Iterator[Alarm]:
     """Payments that wait for a decision."""
-    yield from _checkouts(
+    return _checkouts(
         look,
-        [look.models.checkouts.c.status == Status.HELD.value],
+        [look.models.checkouts.c.status == Status.HELD],
         "moved_at",
         ("held payment waits for your decision", "held payments wait for your decision"),
         "Look into one: flask paycheckout show ORDER_ID",
@@ -302,7 +306,7 @@ def _checkouts(
         return Example(text, row.order_id, problem=row.problem, name=name)
 
     note = in_outage(look, look.models.checkouts, c[since], READS) if calls else None
-    yield from waiting(look, rows, since, what, example, *remedies, note=note)
+    return waiting(look, rows, since, what, example, *remedies, note=note)
 
 
 def _arrived(paid: Amount | None) -> str:
@@ -324,7 +328,7 @@ def money_to_pay_back(look: Look) -> Iterator[Alarm]:
         name = f"Order {row.order_id}: {_arrived(money.paid)}, {decided}{left}"
         return Example(f"{subject(row)}: {arrived}", row.order_id, name=name)
 
-    yield from waiting(
+    return waiting(
         look,
         select_to_pay_back(look.models, look.account),
         "moved_at",
@@ -341,8 +345,8 @@ def unfinished_parts(look: Look) -> Iterator[Alarm]:
     """Parts whose order nobody has paid the rest of for a week, until they are refunded or kept."""
     c = look.models.checkouts.c
     # By the index of what is still looked at: the parts of paid orders are not.
-    unpaid = c.next_read_at >= EPOCH, func.coalesce(c.status, "") == Status.PART.value
-    yield from _checkouts(
+    unpaid = c.next_read_at >= EPOCH, func.coalesce(c.status, "") == Status.PART
+    return _checkouts(
         look,
         [*unpaid, c.payback.is_(None), c.moved_at <= look.now - _UNFINISHED],
         "moved_at",
@@ -361,7 +365,7 @@ def undelivered_events(look: Look) -> Iterator[Alarm]:
     c = look.models.events.c
     stuck = func.coalesce(c.last_error, "").not_like(f"{NOBODY_LISTENS}%")
     late = c.last_error.is_not(None) | (c.occurred_at <= look.now - PATIENCE)
-    yield from _events(
+    return _events(
         look,
         (stuck, late),
         "not delivered to every receiver",
@@ -390,7 +394,7 @@ def _events(look: Look, where: Sequence[ColumnElement[bool]], what: str, *remedi
     # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
     waits = (c.next_attempt_at >= EPOCH, *where, *look.of_account(account))
     rows: Select[Any] = select(*columns, c.last_error)
-    yield from waiting(
+    return waiting(
         look, rows.where(*waits), "occurred_at", (f"event is {what}", f"events are {what}"), _event_example, *remedies
     )
 
@@ -417,7 +421,7 @@ def silent_webhooks(look: Look) -> Iterator[Alarm]:
     c = look.models.checkouts.c
     columns = select(c.moved_at, c.webhooks)
     # Not those of the last five minutes, since their webhooks may still arrive.
-    paid = (c.status == Status.PAID.value, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
+    paid = (c.status == Status.PAID, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
     newest = look.rows(columns.where(*paid).order_by(c.moved_at.desc()).limit(_RECENT))
     unheard = list(takewhile(lambda row: not row.webhooks, newest))
     if not unheard or len(unheard) < min(_SILENT, len(newest)):

@@ -27,9 +27,9 @@ _BY_WHY = "--by YOU --why REASON"
 @alarm(Severity.TODAY)
 def payouts_to_approve(look: Look) -> Iterator[Alarm]:
     """Payouts and refunds that wait for a person's approval."""
-    yield from _payouts(
+    return _payouts(
         look,
-        [look.models.payouts.c.status == PayoutStatus.WAITING.value],
+        [look.models.payouts.c.status == PayoutStatus.WAITING],
         ("payout or refund waits for your approval", "payouts or refunds wait for your approval"),
         "Approve what you see: flask paycheckout payouts approve REFERENCE --seen N --by YOU (over the daily limit:"
         " --over-limit; else it waits for a day with room)",
@@ -42,9 +42,9 @@ def payouts_to_approve(look: Look) -> Iterator[Alarm]:
 def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
     """Payouts and refunds of which the receiver has not said where the money goes; a note in the first week."""
     c = look.models.payouts.c
-    yield from _payouts(
+    return _payouts(
         look,
-        [c.status == PayoutStatus.CLAIMABLE.value],
+        [c.status == PayoutStatus.CLAIMABLE],
         (
             "payout or refund waits for its receiver to say where",
             "payouts or refunds wait for their receivers to say where",
@@ -59,7 +59,7 @@ def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
 def unsent_payouts(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and that no call sends."""
     _, unsent = _unsent(look, lacks_token=False)
-    yield from _payouts(
+    return _payouts(
         look,
         unsent,
         ("payout is ready and not sent", "payouts are ready and not sent"),
@@ -72,7 +72,7 @@ def unsent_payouts(look: Look) -> Iterator[Alarm]:
 def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and whose account has no access token to send them with."""
     accounts, unsent = _unsent(look, lacks_token=True)
-    yield from _payouts(
+    return _payouts(
         look,
         unsent,
         ("payout is ready and not sent: no access token", "payouts are ready and not sent: no access token"),
@@ -83,7 +83,7 @@ def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
 def _unsent(look: Look, *, lacks_token: bool) -> tuple[list[str], Sequence[ColumnElement[bool]]]:
     """The accounts with payouts that should have been sent, and lack an access token or not; and their conditions."""
     c = look.models.payouts.c
-    unsent = c.status == PayoutStatus.READY.value, _is_late(look)
+    unsent = c.status == PayoutStatus.READY, _is_late(look)
     found = look.rows(select_payers(look.models.payouts, *unsent, *look.of_account(c.account)))
     accounts = [name for (name,) in found if look.lacks_token(name) is lacks_token]
     return accounts, [*unsent, payer_of(look.models.payouts).in_(accounts)]
@@ -100,8 +100,8 @@ def _is_late(look: Look) -> ColumnElement[bool]:
 @alarm(Severity.NOW)
 def payouts_not_followed(look: Look) -> Iterator[Alarm]:
     """Payouts that were sent, or may have been, and whose reads and look-ups are overdue or fail."""
-    under_way = look.models.payouts.c.status.in_([PayoutStatus.SENDING.value, PayoutStatus.SENT.value])
-    yield from _payouts(
+    under_way = look.models.payouts.c.status.in_([PayoutStatus.SENDING, PayoutStatus.SENT])
+    return _payouts(
         look,
         [under_way, _is_late(look)],
         (
@@ -120,9 +120,9 @@ def payouts_not_followed(look: Look) -> Iterator[Alarm]:
 def slow_transfers(look: Look) -> Iterator[Alarm]:
     """Bank transfers that the service has neither completed nor failed for a week."""
     c = look.models.payouts.c
-    yield from _payouts(
+    return _payouts(
         look,
-        [c.status == PayoutStatus.SENT.value, c.next_attempt_at.is_not(None), c.moved_at <= look.now - _WEEK],
+        [c.status == PayoutStatus.SENT, c.next_attempt_at.is_not(None), c.moved_at <= look.now - _WEEK],
         ("transfer is without news for a week", "transfers are without news for a week"),
         "Look for the reference in the service's dashboard, or ask the service.",
     )
@@ -131,9 +131,9 @@ def slow_transfers(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.TODAY)
 def unknown_payouts(look: Look) -> Iterator[Alarm]:
     """Payouts of which nobody here knows whether they were sent."""
-    yield from _payouts(
+    return _payouts(
         look,
-        [look.models.payouts.c.status == PayoutStatus.UNKNOWN.value],
+        [look.models.payouts.c.status == PayoutStatus.UNKNOWN],
         (
             "payout is unknown: nobody here can know whether the money went out",
             "payouts are unknown: nobody here can know whether the money went out",
@@ -148,12 +148,12 @@ def unknown_payouts(look: Look) -> Iterator[Alarm]:
 def failed_payouts(look: Look) -> Iterator[Alarm]:
     """Payouts that failed in the last seven days, without refunds that one made after the failure has replaced."""
     c, later = look.models.payouts.c, look.models.payouts.alias()
-    counts = later.c.status.not_in([status.value for status in RELEASING])
+    counts = later.c.status.not_in(RELEASING)
     after = later.c.refund_of == c.refund_of, later.c.id > c.id, later.c.created_at >= c.moved_at
     replaced = select(later.c.id).where(*after, counts).exists()
-    yield from _payouts(
+    return _payouts(
         look,
-        [c.status == PayoutStatus.FAILED.value, c.moved_at > look.now - _WEEK, ~replaced],
+        [c.status == PayoutStatus.FAILED, c.moved_at > look.now - _WEEK, ~replaced],
         ("payout failed; nothing was paid", "payouts failed; nothing was paid"),
         f"Try one again: flask paycheckout payouts retry REFERENCE {_BY_WHY}",
     )
@@ -187,7 +187,7 @@ def _payouts(
         text += f" ({more.format(row)})" if more else ""
         return Example(text, row.order_id, row.reference, name=f"{payout_name(row)}: {sent}")
 
-    yield from waiting(look, rows, "since", what, example, *remedies, note=note)
+    return waiting(look, rows, "since", what, example, *remedies, note=note)
 
 
 def _in_outage(look: Look) -> ColumnElement[bool]:

@@ -95,12 +95,10 @@ def month_period(month: str, zone: tzinfo = UTC, account: str | None = None) -> 
         raise ValueError(f"{month!r} is no month; write it like 2026-01") from None
 
 
-def months_until(now: datetime, first: datetime | None, zone: tzinfo = UTC) -> list[str]:
+def months_until(now: datetime, first: datetime, zone: tzinfo = UTC) -> list[str]:
     """The months from the first movement until now, newest first; like `2026-01`.
 
-    :param first: the time of the first movement; without one there are no months.
+    :param first: the time of the first movement.
     """
-    if first is None:
-        return []
     newest, oldest = ((at.year * 12 + at.month - 1) for at in (now.astimezone(zone), first.astimezone(zone)))
     return [f"{month // 12:04}-{month % 12 + 1:02}" for month in range(newest, oldest - 1, -1)]

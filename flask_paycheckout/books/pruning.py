@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Delete, Table, Update, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Delete, Update, and_, exists, func, or_, select
 from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout.books.lists import pages
@@ -73,7 +73,6 @@ class _Kind(NamedTuple):
     counted_as: str
     """The field of `Pruned`."""
 
-    table: Table
     removal: Delete | Update
     condition: Condition
 
@@ -100,28 +99,26 @@ class Pruning:
         models = self.parts.models
         prunable = Prunable(models, before, now - min(readable, _LONGEST))
         emptied = {"history": "", "pruned_at": now}
-        checkouts, payouts, events = models.checkouts, models.payouts, models.events
+        checkouts, payouts = models.checkouts, models.payouts
         kinds = (
             # Not those of checkouts that go as a whole.
             _Kind(
                 "checkout_histories",
-                checkouts,
                 checkouts.update().values(emptied),
                 and_(checkouts.c.history != "", prunable.decided_checkout(), ~prunable.checkout()),
             ),
             _Kind(
                 "payout_histories",
-                payouts,
                 payouts.update().values(emptied),
                 and_(payouts.c.history != "", prunable.decided_payout()),
             ),
-            _Kind("checkouts", checkouts, checkouts.delete(), prunable.checkout()),
+            _Kind("checkouts", checkouts.delete(), prunable.checkout()),
             # After the checkouts, whose events are told of nothing then.
-            _Kind("events", events, events.delete(), prunable.event()),
+            _Kind("events", models.events.delete(), prunable.event()),
         )
         counts: Counter[str] = Counter()
         for kind in kinds:
-            found = select(kind.table.c.id).where(kind.condition)
+            found = select(kind.removal.table.c.id).where(kind.condition)
             for page in pages(autocommit(self.parts.engine()), found, ["id"], _ROWS):
                 ids = [row["id"] for row in page]
                 removed = len(ids) if dry_run else self._removed_each(kind, ids)
@@ -137,19 +134,20 @@ class Pruning:
             return self._removed(kind, ids)
         except Exception as error:
             if len(ids) == 1:
-                text, told = "row %d of %s cannot be pruned: %s", (ids[0], kind.table.name, first_line(error))
-                self.parts.log.warning("rows that are pruned", text, *told, extra=about(), error=error)
+                told = "row %d of %s cannot be pruned: %s", ids[0], kind.removal.table.description, first_line(error)
+                self.parts.log.warning("rows that are pruned", *told, extra=about(), error=error)
                 return 0
         return sum(self._removed_each(kind, [one]) for one in ids)
 
     def _removed(self, kind: _Kind, ids: Sequence[int]) -> int:
         """Remove rows in one short transaction, and let others have as much time; none where the database is busy."""
-        began, locked = time.monotonic(), kind.table.alias().c
+        began, table = time.monotonic(), kind.removal.table
+        locked = table.alias().c
         # Not those that another transaction holds; SQLite has one writer, and no such locks.
         free = select(locked.id).where(locked.id.in_(ids)).with_for_update(skip_locked=True)
         try:
             with self.parts.engine().begin() as connection:
-                removed = connection.execute(kind.removal.where(kind.table.c.id.in_(free), kind.condition)).rowcount
+                removed = connection.execute(kind.removal.where(table.c.id.in_(free), kind.condition)).rowcount
         except DBAPIError as error:
             if not is_passing(error):
                 raise
@@ -186,7 +184,7 @@ class Prunable:
         never = ("paid_order_id", "payback", "refunded_amount", "found_by", "deposit_status", *PAYMENT_COLUMNS)
         return and_(
             self.decided_checkout(),
-            c.status == Status.ABANDONED.value,
+            c.status == Status.ABANDONED,
             c.moved_at < self.abandoned_before,
             c.webhooks == 0,
             *(c[name].is_(None) for name in never),
@@ -197,13 +195,13 @@ class Prunable:
         """A checkout that is decided, or abandoned without money and read by nothing, all of whose events may go."""
         c, e = self.models.checkouts.c, self.models.events.c
         # Money that paid no order waits for a person, and a part for the rest.
-        pays = and_(c.paid_order_id.is_not(None), func.coalesce(c.reason, "") != Reason.EXCESS.value)
+        pays = and_(c.paid_order_id.is_not(None), func.coalesce(c.reason, "") != Reason.EXCESS)
         settled = and_(c.status.in_(FINAL), or_(pays, c.payback.is_not(None)))
-        part = and_(c.status == Status.PART.value, c.next_read_at.is_(None))
+        part = and_(c.status == Status.PART, c.next_read_at.is_(None))
         idle = "next_read_at", "webhook_due_at", "remind_at", "problem", "problem_since"
         never_arrived = "payment_completed_at", "payment_paid_amount"
         over = and_(
-            c.status == Status.ABANDONED.value,
+            c.status == Status.ABANDONED,
             func.coalesce(c.deposit_status, "") != COMPLETED,
             *(c[name].is_(None) for name in (*idle, *never_arrived)),
         )
@@ -214,11 +212,12 @@ class Prunable:
         """A payout at its end, all of whose events may go."""
         p = self.models.payouts.c
         # A token transfer that was sent has no next step, and is at its end.
-        ended = and_(p.status == PayoutStatus.SENT.value, p.next_attempt_at.is_(None))
+        ended = and_(p.status == PayoutStatus.SENT, p.next_attempt_at.is_(None))
         return and_(
             p.moved_at < self.before,
             or_(p.status.in_([PayoutStatus.COMPLETED, PayoutStatus.CANCELLED]), ended),
-            *(p[name].is_(None) for name in ("problem", "problem_since")),
+            p.problem.is_(None),
+            p.problem_since.is_(None),
             self._are_told(self.models.events.c.payout_reference == p.reference),
         )
 

@@ -9,8 +9,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from sqlalchemy import Table, func, select
+
 from flask_paycheckout.books import payment_alarms, payout_alarms  # noqa: F401 - they register their alarms
-from flask_paycheckout.books.account_names import Counts, count_by_status, stored_accounts
+from flask_paycheckout.books.account_names import stored_accounts
 from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.errors import payout_status_text
@@ -19,6 +21,8 @@ from flask_paycheckout.text import moment_text, plain, table_lines, visible
 
 # The most examples and accounts that the text lists; JSON has more.
 _EXAMPLES, _ACCOUNTS = 10, 100
+Counts = dict[str | None, dict[str, int]]
+"""By account and state; None stands for all accounts that are not listed."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +62,11 @@ class Report:
     @property
     def exit_code(self) -> int:
         """2 when an alarm is to be acted on now, 1 when today, else 0."""
-        return max((alarm.severity.exit_code for alarm in self.alarms), default=0)
+        return 2 - self.alarms[0].severity.rank if self.alarms else 0
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
-        values: dict[str, Any] = plain(asdict(self))
-        return values | {"alarms": [alarm.as_dict() for alarm in self.alarms]}
+        return {**plain(asdict(self)), "alarms": [alarm.as_dict() for alarm in self.alarms]}
 
 
 def report(look: Look, least: Severity = Severity.NOTE) -> Report:
@@ -72,14 +75,29 @@ def report(look: Look, least: Severity = Severity.NOTE) -> Report:
     :param least: only alarms that are at least as urgent.
     """
     account = look.account
-    with look.engine.connect() as connection:
-        names = stored_accounts(connection, look.models) if account is None else [account]
-        checkouts, payouts = count_by_status(connection, look.models, names, account)
+    names = stored_accounts(look.engine, look.models) if account is None else [account]
+    checkouts = _count(look, look.models.checkouts, Status, names)
+    payouts = _count(look, look.models.payouts, PayoutStatus, names)
     shown = names if account is not None or any(names) else []
-    accounts = tuple(AccountCounts(name, dict(checkouts[name]), dict(payouts[name])) for name in shown)
+    accounts = tuple(AccountCounts(name, checkouts[name], payouts[name]) for name in shown)
     alarms = tuple(alarm for alarm in find_alarms(look) if alarm.severity.rank <= least.rank)
     sums = _sums(checkouts, Status), _sums(payouts, PayoutStatus)
     return Report(look.now, account, alarms, *sums, accounts)
+
+
+def _count(look: Look, table: Table, states: type[StrEnum], listed: Sequence[str]) -> Counts:
+    """Count the rows of a table by account and status, every state by its name.
+
+    :param listed: the accounts that are counted each by itself.
+    """
+    c, zeros = table.c, dict.fromkeys(map(str, states), 0)
+    rows = select(c.account, c.status, func.count()).where(*look.of_account(c.account)).group_by(c.account, c.status)
+    # The account of the settings has its zeros before its first row, so that alerts find it.
+    counts: Counts = {of: dict(zeros) for of in ("", *listed)}
+    for name, status, count in look.rows(rows):
+        of = counts.setdefault(name if name in listed else None, dict(zeros))
+        of[status] = of.get(status, 0) + count
+    return counts
 
 
 def _sums(counts: Counts, states: type[StrEnum]) -> dict[str, int]:
@@ -111,13 +129,15 @@ def read_gauges(look: Look, accounts: int | Sequence[str]) -> Gauges:
 
     :param accounts: the merchant accounts that are listed, or how many of them.
     """
-    with look.engine.connect() as connection:
-        names = stored_accounts(connection, look.models, accounts) if isinstance(accounts, int) else accounts
-        checkouts, payouts = count_by_status(connection, look.models, names)
+    names = stored_accounts(look.engine, look.models, accounts) if isinstance(accounts, int) else accounts
     alarms = Counter({(kind, severity): 0 for kind, (severity, _) in REGISTERED.items()})
     for alarm in find_alarms(look):
         alarms[alarm.kind, alarm.severity] += alarm.count
-    return Gauges(checkouts, payouts, alarms)
+    return Gauges(
+        _count(look, look.models.checkouts, Status, names),
+        _count(look, look.models.payouts, PayoutStatus, names),
+        alarms,
+    )
 
 
 def report_lines(report: Report) -> Iterator[tuple[Severity | None, str]]:

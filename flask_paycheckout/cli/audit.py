@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 
 import click
 
@@ -37,7 +38,7 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
         shop = runtime().for_reading("the audit")
         compared = Audit(shop.parts, period, stopped.is_set, shop.accounts, shop.payout_calls, shop.settlement.reading)
         found = _told(compared, counts, notes, everything=as_json)
-        tell_each(as_json, (finding.as_dict() for finding in found), map(str, found))
+        tell_each(as_json, map(asdict, found), map(str, found))
     if not as_json:
         counted = ", ".join(f"{verdict} {counts[verdict]}" for verdict in Verdict)
         click.echo(f"compared {counts.total()}: {counted}")

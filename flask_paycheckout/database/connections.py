@@ -8,12 +8,12 @@ since its thread is missed by the shop's other pages. SQLite's own limit is `bus
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, event, func, select
+from sqlalchemy import Connection, Engine, Executable, event, func, select
 from sqlalchemy.engine import ExceptionContext
 
 from flask_paycheckout.client.per_process import PerProcess
@@ -30,6 +30,12 @@ def autocommit(engine: Engine) -> Engine:
     On SQLite a transaction costs no round trip, and the engine is returned as it is.
     """
     return engine.execution_options(isolation_level="AUTOCOMMIT") if engine.dialect.name == "postgresql" else engine
+
+
+def read_rows(engine: Engine, statement: Executable) -> Sequence[Any]:
+    """The rows of a query, on a connection that is free again afterwards."""
+    with engine.connect() as connection:
+        return connection.execute(statement).all()
 
 
 def commits_each_statement(connection: Connection) -> bool:

@@ -27,13 +27,15 @@ from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.requests import RequestMixin
 from flask_paycheckout.database.database_errors import database_text, trouble_of
 from flask_paycheckout.database.models import Models
-from flask_paycheckout.doctor.checks import Check, failure, ok, warning
+from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.runtime import Runtime
 
 _MIGRATE = "Bring the tables up to date: flask db migrate and flask db upgrade, or db.create_all() in a new database."
 _TIMEOUT = 5000
+# A value for the trial in a column of each type that the tables have.
+_FILLERS: dict[Any, Any] = {Integer: 0, String: "doctor", DateTime: datetime(2000, 1, 1, tzinfo=UTC), Boolean: False}
 
 
 def check_database(shop: Runtime) -> Iterator[Check]:
@@ -44,7 +46,7 @@ def check_database(shop: Runtime) -> Iterator[Check]:
             yield ok("database", f"{engine.dialect.name} answers")
             tables = list(_tables(inspect(connection), models))
             yield from tables
-            if any(check.remedy for check in tables if check.level == "failure"):
+            if any(check.level is Level.FAILURE for check in tables):
                 return
             yield from _setup(connection)
             yield _trial(connection, models)
@@ -83,7 +85,7 @@ def _column_faults(inspector: Inspector, table: Table) -> Iterator[str]:
 
 def _fault(column: Column[Any], found: Any, dialect: str) -> str | None:
     wanted, length = _type_family(column.type), getattr(found, "length", None)
-    if wanted is not None and _type_family(found) != wanted:
+    if wanted is not None and not isinstance(found, wanted):
         return f"is {found}, not {column.type}"
     if isinstance(column.type, String) and length is not None and length < (column.type.length or length + 1):
         return f"is limited to {length} characters"
@@ -93,18 +95,16 @@ def _fault(column: Column[Any], found: Any, dialect: str) -> str | None:
     return None
 
 
-def _type_family(type_: Any) -> str | None:
-    """The family of a column type; None for a type that only the shop's own columns use."""
-    families = {"number": Integer, "text": String, "moment": DateTime, "flag": Boolean}
-    return next((name for name, family in families.items() if isinstance(type_, family)), None)
+def _type_family(type_: Any) -> type[Any] | None:
+    """The family of a column type, a key of `_FILLERS`; None for a type that only the shop's own columns use."""
+    return next((family for family in _FILLERS if isinstance(type_, family)), None)
 
 
 def _unique_faults(inspector: Inspector, table: Table, indexes: Sequence[Any]) -> Iterator[str]:
     # Unique columns keep two processes from storing one checkout, event or booking twice.
     found: list[Any] = [*inspector.get_unique_constraints(table.name, table.schema)]
     found += [index for index in indexes if index["unique"]]
-    constraints = [each for each in table.constraints if isinstance(each, UniqueConstraint)]
-    wanted = {_names(each.columns) for each in constraints}
+    wanted = {_names(each.columns) for each in table.constraints if isinstance(each, UniqueConstraint)}
     for names in sorted(wanted - {tuple(each["column_names"]) for each in found}):
         yield f".{' and '.join(names)} {'is' if len(names) == 1 else 'together are'} not unique"
 
@@ -244,6 +244,5 @@ def _trial(connection: Connection, models: Models) -> Check:
 
 def _row(table: Table, mixin: type) -> dict[str, Any]:
     """A filler for each column of ours that takes no NULL; the shop's own columns must have defaults."""
-    fillers = {"number": 0, "text": "doctor", "moment": datetime(2000, 1, 1, tzinfo=UTC), "flag": False}
     ours = [column for column in table.columns if hasattr(mixin, column.key) and not column.primary_key]
-    return {column.name: fillers[str(_type_family(column.type))] for column in ours if not column.nullable}
+    return {column.name: _FILLERS[_type_family(column.type)] for column in ours if not column.nullable}

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
 
-from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.account_names import is_stored, open_accounts
@@ -92,7 +91,7 @@ def check_accounts(shop: Runtime, account: str | None) -> Iterator[Check]:
     :param account: only this one, whatever it has open.
     """
     # One more than is checked, and the account of the settings.
-    found = asked(shop, lambda connection: open_accounts(connection, shop.models, _CHECKED + 2), otherwise=list[str]())
+    found = asked(lambda: open_accounts(shop.engine(), shop.models, _CHECKED + 2), otherwise=list[str]())
     names = [name for name in (found if account is None else [account]) if name]
     if len(names) > _CHECKED:
         names = names[:_CHECKED]
@@ -128,13 +127,12 @@ def _needs_default(shop: Runtime) -> bool:
     """Whether the shop uses the account of the settings: it names no other, or has payments with it."""
     if shop.callbacks.account_of is None:
         return True
-    return asked(shop, lambda connection: is_stored(connection, shop.models, ""), otherwise=True)
+    return asked(lambda: is_stored(shop.engine(), shop.models, ""), otherwise=True)
 
 
-def asked(shop: Runtime, ask: Callable[[Connection], T], *, otherwise: T) -> T:
+def asked(ask: Callable[[], T], *, otherwise: T) -> T:
     """The answer of the database; `otherwise` where it fails, which the check of the database tells."""
     try:
-        with shop.engine().connect() as connection:
-            return ask(connection)
+        return ask()
     except SQLAlchemyError:
         return otherwise

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import Any
 from urllib.parse import urlsplit
 
 import click
@@ -26,7 +25,7 @@ from flask_paycheckout.doctor.database import check_database
 from flask_paycheckout.doctor.service import check_accounts, check_service
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.runtime import Runtime, runtime
-from flask_paycheckout.security.origins import is_loopback, origin_of
+from flask_paycheckout.security.origins import leads_to_loopback, origin_of
 from flask_paycheckout.signals import NEEDS_RECEIVER, OF_PAYOUTS
 from flask_paycheckout.text import moment_text
 from flask_paycheckout.views.order_urls import (
@@ -56,10 +55,6 @@ class Diagnosis:
     def failed(self) -> bool:
         """Whether any check found a failure."""
         return any(check.level is Level.FAILURE for check in self.checks)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Convert to JSON-ready values."""
-        return asdict(self) | {"failed": self.failed}
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.checks), "", f"Webhook URL to register: {self.webhook_url}"])
@@ -105,23 +100,22 @@ def doctor(account: str | None, as_json: bool) -> None:
     Exit code 0: no check failed, though there may be warnings. 1: a check failed. 2: there is no such account.
     """
     found = examine(runtime(), known_account(account))
-    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else str(found))
+    click.echo(json.dumps(asdict(found) | {"failed": found.failed}, indent=2) if as_json else str(found))
     raise SystemExit(1 if found.failed else 0)
 
 
 def _configuration(shop: Runtime) -> Iterator[Check]:
-    settings = shop.settings
-    service = urlsplit(settings.base_url)
-    if is_loopback(service.hostname or "") and not _at_home(shop):
+    service = shop.settings.base_url
+    if leads_to_loopback(service) and not shop.parts.strict:
         yield warning(
             "configuration",
-            f"payments go to a sandbox, {settings.base_url}",
+            f"payments go to a sandbox, {service}",
             "Set PAYCHECKOUT_BASE_URL to the service's address for real payments.",
         )
     else:
-        yield ok("configuration", f"payments go to {settings.base_url}")
+        yield ok("configuration", f"payments go to {service}")
     key = shop.app.secret_key or ""
-    if len(key) < _SHORT_SECRET and not _at_home(shop):
+    if len(key) < _SHORT_SECRET and not shop.parts.strict:
         yield warning(
             "configuration",
             f"SECRET_KEY has {len(key)} characters; whoever guesses it can forge the owner's session, and the links by"
@@ -154,8 +148,8 @@ def _public_address(shop: Runtime) -> Iterator[Check]:
             yield warning("address", "only requests know the shop's own address; commands and tasks do not", remedy)
         return
     address = urlsplit(webhook_url())
-    is_here = is_loopback(address.hostname or "")
-    if is_here and not is_loopback(urlsplit(shop.settings.base_url).hostname or ""):
+    is_here = leads_to_loopback(webhook_url())
+    if is_here and not leads_to_loopback(shop.settings.base_url):
         yield warning("address", f"the service cannot send webhooks to {address.hostname}", remedy)
     elif address.scheme != "https" and not is_here:
         yield warning("address", "plain http: an eavesdropper can use the links to pay and to status pages", remedy)
@@ -273,7 +267,7 @@ def _forks(shop: Runtime) -> Iterator[Check]:
     """Warn of open connections that forked workers would share."""
     pool = shop.engine().pool
     opened = pool.checkedin() if isinstance(pool, QueuePool) else 0
-    if opened and not _at_home(shop):
+    if opened and not shop.parts.strict:
         yield warning(
             "forks",
             f"the app opens {opened} database connection{'' if opened == 1 else 's'} while it is made;"
@@ -295,8 +289,3 @@ def _pool(shop: Runtime) -> Iterator[Check]:
         yield warning("pool", told, remedy)
     else:
         yield ok("pool", told)
-
-
-def _at_home(shop: Runtime) -> bool:
-    """Whether the app runs in debug or testing, where a sandbox and short secrets are fine."""
-    return shop.app.debug or shop.app.testing

@@ -25,6 +25,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def leads_to_loopback(url: str) -> bool:
+    """Whether the host of a URL means this machine."""
+    return is_loopback(urlsplit(url).hostname or "")
+
+
 def reaches_this_machine(host: str) -> bool:
     """Whether a connection to this host name or address may reach this machine, in any spelling.
 
@@ -88,5 +93,5 @@ def require_allowed(url: str, allowed: tuple[str, ...]) -> None:
     if allowed:
         if origin not in allowed:
             raise UnsafeCheckoutUrl(f"goes to {origin}, which is not an allowed origin")
-    elif origin.startswith("http://") and not is_loopback(urlsplit(url).hostname or ""):
+    elif origin.startswith("http://") and not leads_to_loopback(url):
         raise UnsafeCheckoutUrl(f"goes to {origin}, which is not https")

@@ -6,7 +6,6 @@ import os
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from flask import current_app, has_request_context, url_for
 
@@ -15,7 +14,7 @@ from flask_paycheckout.database.order_ids import is_order_id, require_order_id
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.runtime import Runtime, runtime
-from flask_paycheckout.security.origins import is_loopback
+from flask_paycheckout.security.origins import leads_to_loopback
 from flask_paycheckout.security.signed_links import PAY, REFUND, REQUEST, STATUS
 from flask_paycheckout.views.language import page_settings, use_settings
 
@@ -127,7 +126,7 @@ def development_address() -> str:
 def is_beside_sandbox(shop: Runtime) -> bool:
     """Whether a sandbox on this machine could send webhooks to `flask run`'s usual address."""
     in_debug = shop.app.debug and not shop.app.testing
-    return in_debug and is_loopback(urlsplit(shop.settings.base_url).hostname or "")
+    return in_debug and leads_to_loopback(shop.settings.base_url)
 
 
 def _webhook_secret() -> dict[str, str]:

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from unittest.mock import ANY
 
@@ -21,11 +22,12 @@ from flask_paycheckout.client import FiatItem, PaymentsError, RateLimited, Trans
 from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disbursement
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
-from tests.payouts.conftest import OpenPayer, open_payer as open_payer, payer as payer
+from tests.books.conftest import contents
+from tests.books.test_alarms import runs
+from tests.books.test_payout_alarms import is_paid
 from tests.payouts.paying import ADA, BANK, LIST, WALLET, Payer
 from tests.payouts.shop import TOKEN, pays_out, refunds, sends
 from tests.scripted import Shop, number, refusal
-from tests.test_cli import runs
 
 DEPOSIT = "GET /v1/deposit/{id}"
 
@@ -39,16 +41,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_PATIENCE", 0.05)
 
 
-def audits(shop: Shop, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
+def audits(shop: Shop, *arguments: str) -> tuple[int, Any]:
     """The exit code and the findings."""
-    ran = runs(shop, "audit", "--json", *arguments)
-    assert ran.exception is None or isinstance(ran.exception, SystemExit), ran.output
-    return ran.exit_code, json.loads(ran.stdout)
-
-
-def named(findings: list[dict[str, Any]]) -> dict[tuple[str, str], str]:
-    """The verdicts of all that does not agree at the service, by kind and id."""
-    return {_key(one): one["verdict"] for one in at_service(findings) if one["verdict"] != "agreed"}
+    return runs(shop, "audit", *arguments)
 
 
 def at_service(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -56,9 +51,10 @@ def at_service(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [one for one in findings if one["kind"] != "booking"]
 
 
-def _key(finding: dict[str, Any]) -> tuple[str, str]:
-    of = "checkout_id" if finding["kind"] == "deposit" else "disbursement_id"
-    return finding["kind"], finding[of]
+def named(findings: list[dict[str, Any]]) -> dict[str, str]:
+    """The verdicts of all that does not agree at the service, by the id of the checkout or disbursement."""
+    found = {one["checkout_id"] or one["disbursement_id"]: one["verdict"] for one in at_service(findings)}
+    return {name: verdict for name, verdict in found.items() if verdict != "agreed"}
 
 
 def orders(shop: Shop, count: int) -> list[str]:
@@ -74,15 +70,6 @@ def paid(shop: Shop, count: int) -> list[str]:
     return checkouts
 
 
-def contents(shop: Shop) -> dict[str, list[Any]]:
-    """Everything in the shop's database."""
-    with shop.app.app_context(), shop.db.engine.connect() as connection:
-        return {
-            name: sorted(map(repr, connection.execute(sa.select(table)).mappings()))
-            for name, table in shop.db.metadata.tables.items()
-        }
-
-
 def _without_lists(read: Any, instead: httpx.Response) -> Any:
     return lambda self, request: instead if request.url.path.endswith("/fiat") else read(self, request)
 
@@ -94,7 +81,7 @@ def test_money_that_arrived_and_pays_nothing_here_is_named_with_the_way_to_find_
     missed = shop.starts()
     shop.settles(missed)
     shop.service.says(missed, "completed")
-    ran = runs(shop, "audit")
+    ran = shop.runs("audit")
     assert ran.exit_code == 1
     assert f"differs: deposit {missed} of order o-1\n    status: here created, there completed\n" in ran.stdout
     assert "    paid_amount: here nothing, there 12.50\n" in ran.stdout
@@ -105,19 +92,12 @@ def test_money_that_arrived_and_pays_nothing_here_is_named_with_the_way_to_find_
     assert audits(shop)[0] == 0
 
 
-def test_a_payment_that_the_service_takes_back_is_named(shop: Shop) -> None:
-    (checkout_id,) = paid(shop, 1)
-    shop.service.says(checkout_id, "failed")
-    code, (finding,) = audits(shop)
-    assert (code, finding["verdict"], finding["differences"]) == (1, "differs", ["status"])
-    assert (finding["here"]["status"], finding["there"]["status"]) == ("paid", "failed")
-
-
 SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
     "paid": ({"inputAmount": number("12.51")}, ["paid_amount", "asked"]),
     "received": ({"outputAmount": number("12.14")}, ["received_amount"]),
     "fee": ({"fee": {"amount": number("0.38"), "percentage": number("2.9"), "currency": "USD"}}, ["fee_amount"]),
     "method": ({"paymentFiat": {"bankCode": "015"}}, ["method"]),
+    "status": ({"status": "failed"}, ["status"]),
     "no method any more": ({"paymentFiat": None}, []),
     "written otherwise": ({"inputAmount": number("12.5"), "outputAmount": number("12.130")}, []),
 }
@@ -127,14 +107,17 @@ SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
 def test_each_value_of_a_payment_is_compared(shop: Shop, name: str) -> None:
     said, differences = SAID[name]
     fee = {"amount": number("0.37"), "percentage": number("2.9"), "currency": "USD"}
-    stored = {"fee": fee, "paymentFiat": {"bankCode": "014"}, "exchangeInfo": {"exchangeRate": number("1")}}
+    stored: dict[str, Any] = {
+        "fee": fee,
+        "paymentFiat": {"bankCode": "014"},
+        "exchangeInfo": {"exchangeRate": number("1")},
+    }
     checkout_id = shop.starts()
     shop.settles(checkout_id, says="completed", **stored)
-    shop.service.says(checkout_id, "completed", **stored | said)
+    shop.service.says(checkout_id, **{"status": "completed"} | stored | said)
     code, (finding,) = audits(shop)
     assert (finding["differences"], code) == (differences, int(bool(differences)))
-    if differences:
-        assert "Ask the service which values are right" in finding["remedy"]
+    assert ("the service" in str(finding["remedy"])) == bool(differences)
 
 
 def test_a_method_that_only_the_service_knows_differs(shop: Shop) -> None:
@@ -162,8 +145,8 @@ def test_a_deposit_that_is_gone_is_missing_at_the_service(shop: Shop) -> None:
     shop.service.deposits.clear()
     code, findings = audits(shop)
     assert code == 1
-    assert named(findings) == dict.fromkeys([("deposit", settled), ("deposit", pending)], "missing at the service")
-    assert "BASE_URL and the keys" in runs(shop, "audit").stdout
+    assert named(findings) == dict.fromkeys([settled, pending], "missing at the service")
+    assert "BASE_URL and the keys" in shop.runs("audit").stdout
 
 
 def test_what_is_no_answer_proves_nothing(shop: Shop) -> None:
@@ -184,16 +167,12 @@ def test_a_transfer_that_the_service_never_had_is_missing_there(payer: Payer, st
     payer.owes()
     payer.sends()
     payer.stands(service_reference="never-sent", disbursement_id="5a6d0000000000000000ffff")
-    assert "missing at the service: disbursement" in runs(payer.shop, "audit").stdout
+    assert "missing at the service: disbursement" in payer.shop.runs("audit").stdout
 
 
 # The books
 
 Plant = Callable[[Payer, dict[str, str]], object]
-
-
-def here(payer: Payer, statement: Any) -> None:
-    payer.shop.executes(statement)
 
 
 def stands_there(
@@ -213,38 +192,25 @@ def strangers(payer: Payer, count: int) -> None:
     payer.shop.runtime.client.fiat_disbursements.create("USD", items)
 
 
-def books_row(kind: str, /, **values: Any) -> Plant:
-    """Changes the line of a kind."""
+def row(table: str, column: str, which: str, /, **values: Any) -> Plant:
+    """Changes rows, or deletes them."""
 
-    def plant(payer: Payer, ids: dict[str, str]) -> None:
-        table = payer.shop.runtime.models.bookings
-        here(payer, table.update().where(table.c.kind == kind).values(values))
-
-    return plant
-
-
-def deleted(table: str, column: str, which: str) -> Plant:
     def plant(payer: Payer, ids: dict[str, str]) -> None:
         rows = getattr(payer.shop.runtime.models, table)
-        here(payer, rows.delete().where(rows.c[column] == ids.get(which, which)))
+        change = rows.update().values(values) if values else rows.delete()
+        payer.shop.executes(change.where(rows.c[column] == ids.get(which, which)))
 
     return plant
+
+
+books_row = partial(row, "bookings", "kind")
 
 
 def doubled(payer: Payer, ids: dict[str, str]) -> None:
     table = payer.shop.runtime.models.bookings
     columns = [column for column in table.c if column.name not in ("id", "change")]
     again = sa.select(table.c.change + 100, *columns).where(table.c.kind == "payment")
-    here(payer, table.insert().from_select(["change", *(column.name for column in columns)], again))
-
-
-def row_of(table: str, which: str, **values: Any) -> Plant:
-    def plant(payer: Payer, ids: dict[str, str]) -> None:
-        rows = getattr(payer.shop.runtime.models, table)
-        name = "reference" if table == "payouts" else "checkout_id"
-        here(payer, rows.update().where(rows.c[name] == ids[which]).values(values))
-
-    return plant
+    payer.shop.executes(table.insert().from_select([table.c.change, *columns], again))
 
 
 def there(*model: Any, **values: Any) -> Plant:
@@ -258,19 +224,21 @@ PLANTS: dict[str, Plant] = {
     "a payout's booking changed by a cent": books_row("payout", gross="-80.01", net="-80.01"),
     "a booking's fee changed": books_row("payment", fee="0.36", net="12.14"),
     "a booking doubled": doubled,
-    "a held payment's booking deleted": deleted("bookings", "checkout_id", "held"),
-    "a refund's booking deleted": deleted("bookings", "kind", "refund"),
+    "a held payment's booking deleted": row("bookings", "checkout_id", "held checkout"),
+    "a refund's booking deleted": books_row("refund"),
     "a payout's booking with another account": books_row("payout", account="north"),
     "a booking in another month": books_row("payment", booked_at=LAST_MONTH),
     "a payout's booking in another month": books_row("payout", booked_at=LAST_MONTH),
-    "a payout's row with another account": row_of("payouts", "payout", account="north"),
-    "a paid checkout deleted": deleted("checkouts", "checkout_id", "paid"),
+    "a payout's row with another account": row("payouts", "reference", "owed payout", account="north"),
+    "a paid checkout deleted": row("checkouts", "checkout_id", "paid checkout"),
     "held money booked as a payment": books_row("held", kind="payment"),
     "a booking whose amount is no number": books_row("payout", gross="8o"),
     "a refund's booking counted otherwise": books_row("refund", received="-1.01"),
     "a refund's booking counted in another currency": books_row("refund", received_currency="EUR"),
-    "a refund that counts otherwise": row_of("payouts", "in tokens", counts="1.01"),
-    "a payment that counts its refunds otherwise": row_of("checkouts", "paid", refunded_amount="3.49"),
+    "a refund that counts otherwise": row("payouts", "reference", "token refund", counts="1.01"),
+    "a payment that counts its refunds otherwise": row(
+        "checkouts", "checkout_id", "paid checkout", refunded_amount="3.49"
+    ),
     "a disbursement of another amount": there(amount=Decimal("80.01")),
     "a disbursement with another fee": there(fee_amount=Decimal("9.99")),
     "a disbursement to somebody else": there(BankTransfer, recipient_id="5a6d00000000000000000199"),
@@ -279,21 +247,17 @@ PLANTS: dict[str, Plant] = {
 
 @pytest.mark.on_each_database
 @pytest.mark.parametrize("kind", PLANTS)
-def test_each_kind_of_difference_is_found_when_it_is_planted_alone(open_payer: OpenPayer, kind: str) -> None:
-    payer = open_payer()
-    ids = {"payout": payer.owes(), "paid": payer.shop.starts("o-1"), "held": payer.shop.starts("o-2")}
-    payer.sandbox.pay(ids["paid"])
-    payer.sandbox.pay(ids["held"], "1.00")
-    for checkout_id in (ids["paid"], ids["held"]):
-        payer.shop.settles(checkout_id)
-    with payer.shop.app.app_context():
-        payer.shop.paycheckout.refund(ids["paid"], "2.50", by="Ada", why="broken", to=ADA)
-        payer.shop.db.session.commit()
-    ids["in tokens"] = refunds(payer.shop, ids["paid"], "1.00", to=WALLET, send=("1.02", TOKEN)).reference
+def test_each_kind_of_difference_is_found_when_it_is_planted_alone(payer: Payer, kind: str) -> None:
+    shop, paid, held = payer.shop, is_paid(payer), payer.shop.starts("o-2")
+    payer.sandbox.pay(held, "1.00")
+    shop.settles(held)
+    refunds(shop, paid, "2.50", to=ADA)
+    token = refunds(shop, paid, "1.00", to=WALLET, send=("1.02", TOKEN)).reference
+    ids = {"owed payout": payer.owes(), "paid checkout": paid, "held checkout": held, "token refund": token}
     payer.sends()
-    assert audits(payer.shop) == (0, ANY)
+    assert audits(shop) == (0, ANY)
     PLANTS[kind](payer, ids)
-    code, findings = audits(payer.shop)
+    code, findings = audits(shop)
     assert code == 1
     # The account that paid stands in a column of its own, and the books have that.
     about = "disbursement" if kind.startswith("a disbursement") or "row with another account" in kind else "booking"
@@ -309,23 +273,21 @@ def test_what_people_corrected_hours_later_is_borne_out(payer: Payer) -> None:
         payer.sandbox.finish(payer.payout(reference), "completed")
         payer.sandbox.advance(minutes=120)
         payer.sends()
-    assert "payouts resolve p-1 --sent" in runs(payer.shop, "audit").stdout
+    assert "payouts resolve p-1 --sent" in payer.shop.runs("audit").stdout
     payer.decides("resolve_payout", True)
     payer.decides("resolve_payout", False, reference="p-2")
-    assert "A person found that it came back" in runs(payer.shop, "audit").stdout
+    assert "A person found that it came back" in payer.shop.runs("audit").stdout
     payer.decides("retry_payout", reference="p-2")
     for _ in range(2):
         payer.sends()
         payer.sandbox.advance(minutes=2)
     assert (payer.status("p-2"), len(payer.at_service)) == ("completed", 2)
-    assert runs(payer.shop, "audit").stdout.startswith("compared 2: agreed 2,")
+    assert payer.shop.runs("audit").stdout.startswith("compared 2: agreed 2,")
 
 
 def test_a_refund_in_another_currency_has_both_sums_also_after_a_correction(payer: Payer) -> None:
     payer.shop.totals["o-1"] = Pay("12.5", TOKEN)
-    checkout_id = payer.shop.starts("o-1")
-    payer.sandbox.pay(checkout_id)
-    payer.shop.settles(checkout_id)
+    checkout_id = is_paid(payer)
     reference = refunds(payer.shop, checkout_id, "5", to=ADA, send=("4.90", "USD")).reference
     payer.sends()
     stands_there(payer, Disbursement, reference, amount=Decimal("4.80"))
@@ -370,7 +332,7 @@ def test_payouts_about_which_both_agree(payer: Payer) -> None:
 def test_payouts_in_tokens_are_left_out_and_counted(payer: Payer) -> None:
     payer.owes("p-1", "5", to=WALLET)
     payer.sends()
-    ran = runs(payer.shop, "audit", "--json")
+    ran = payer.shop.runs("audit", "--json")
     assert (ran.exit_code, ran.stdout) == (0, "[]\n")
     assert ran.stderr.startswith("Left out: 1 payouts in tokens, which the service does not show again.")
 
@@ -390,7 +352,7 @@ def test_the_first_try_of_a_payout_that_was_tried_again_must_have_failed(payer: 
         session.execute(
             sa.update(Disbursement).where(Disbursement.id == first.disbursement_id).values(status="completed")
         )
-    ran = runs(payer.shop, "audit")
+    ran = payer.shop.runs("audit")
     assert ran.exit_code == 1
     assert f"differs: disbursement {first.disbursement_id} with the reference p-1" in ran.stdout
     assert "It may be paid twice" in ran.stdout
@@ -398,7 +360,7 @@ def test_the_first_try_of_a_payout_that_was_tried_again_must_have_failed(payer: 
 
 def test_what_was_paid_past_the_shop_is_missing_here(payer: Payer) -> None:
     strangers(payer, 3)
-    ran = runs(payer.shop, "audit")
+    ran = payer.shop.runs("audit")
     assert ran.stdout.count("missing here: disbursement ") == 3
     assert "    amount: here nothing, there 1" in ran.stdout
 
@@ -420,7 +382,7 @@ def test_a_list_that_cannot_be_read_says_that_nobody_knows_what_is_missing(payer
     assert code == 1
     assert [(one["verdict"], one["reference"]) for one in findings] == [("unreadable", None), ("agreed", "p-1")]
     assert "nobody knows what is missing here" in findings[0]["remedy"]
-    ran = runs(payer.shop, "audit")
+    ran = payer.shop.runs("audit")
     assert "unreadable: the list of disbursements" in ran.stdout
 
 
@@ -473,7 +435,6 @@ def test_each_account_is_read_with_its_own_keys(market: Sellers, service: Signin
     code, findings = audits(shop, "--account", "ada")
     assert (code, {client for client, _ in service.signed}) == (1, {"id-ada"})
     assert {one["account"] for one in findings} == {"ada"}
-    assert {one["checkout_id"] for one in findings if one["kind"] == "deposit"} == {ada}
     code, findings = audits(shop)
     assert {one["checkout_id"] for one in findings if one["kind"] == "deposit"} == {ada, bo}
     assert {client for client, _ in service.signed} == {"id-ada", "id-bo", "shop-1"}
@@ -481,21 +442,17 @@ def test_each_account_is_read_with_its_own_keys(market: Sellers, service: Signin
 
 def test_an_account_that_is_gone_or_refused_stops_no_other(market: Sellers, service: SigningService) -> None:
     shop = market.shop
-    shop.totals |= {f"n-{one}": Pay("12.50", "USD") for one in range(30)}
-    market.of |= {f"n-{one}": ("ada", "bo", "cy")[one % 3] for one in range(30)}
-    market.client_ids["cy"] = "id-cy"
     for one in range(30):
+        market.add(("ada", "bo", "cy")[one % 3], f"n-{one}")
         shop.has_paid(f"n-{one}")
     del market.client_ids["ada"]
     service.refused.add("id-bo")
     shop.clock.advance(seconds=61)
     service.signed.clear()
-    ran = runs(shop, "audit", "--json")
-    by_account: dict[str, set[str]] = {}
-    for one in json.loads(ran.stdout):
-        by_account.setdefault(one["account"], set()).add(one["verdict"])
-    assert (ran.exit_code, by_account) == (1, {"ada": {"unreadable"}, "bo": {"unreadable"}, "cy": {"agreed"}})
-    assert sum(client == "id-bo" for client, _ in service.signed) < 20, "refused keys are not tried for each"
+    ran = shop.runs("audit", "--json")
+    found = {(one["account"], one["verdict"]) for one in json.loads(ran.stdout)}
+    assert (ran.exit_code, found) == (1, {("ada", "unreadable"), ("bo", "unreadable"), ("cy", "agreed")})
+    assert sum(client == "id-bo" for client, _ in service.signed) < 5, "refused keys are not tried for each"
     assert "canary" not in ran.output
 
 
@@ -575,19 +532,11 @@ def test_the_last_audit_of_a_month_is_kept_when_asked(shop: Shop) -> None:
 # The service's limits
 
 
-def test_too_many_requests_are_waited_for(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_PATIENCE", 60.0)
-    checkouts = orders(payer.shop, 8)
-    payer.sandbox.fault(DEPOSIT, "error", times=12, statusCode=429)
-    code, findings = audits(payer.shop)
-    assert (code, len(findings)) == (0, len(checkouts))
-
-
 def test_a_service_that_is_away_is_asked_a_few_times_and_all_is_named(shop: Shop) -> None:
     for checkout_id in paid(shop, 50):
         shop.service.fails(checkout_id)
     shop.service.reads.clear()
-    ran = runs(shop, "audit")
+    ran = shop.runs("audit")
     assert ran.exit_code == 1
     assert len(shop.service.reads) < 30
     assert "unreadable 50" in ran.stdout
@@ -607,7 +556,7 @@ def test_a_stopped_audit_says_that_something_is_left(shop: Shop) -> None:
 
     shop.service.meanwhile = stop
     before = signal.getsignal(signal.SIGTERM)
-    ran = runs(shop, "audit", "--json")
+    ran = shop.runs("audit", "--json")
     assert (ran.exit_code, json.loads(ran.stdout)) == (1, [])
     assert "It was stopped before everything was compared." in ran.stderr
     assert signal.getsignal(signal.SIGTERM) is before
@@ -625,23 +574,6 @@ def test_payouts_that_were_sent_with_the_token_of_the_settings_are_read_with_its
         assert (finding["reference"], finding["there"]["disbursement_id"]) == ("of-ada", finding["disbursement_id"])
 
 
-def test_lists_of_many_accounts_are_not_all_waited_for(market: Sellers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pause for each of a thousand accounts would take hours."""
-    for one in range(3):
-        market.add(f"seller-{one}", f"n-{one}")
-        market.shop.has_paid(f"n-{one}")
-    monkeypatch.setattr(reading, "_PATIENCE", 7.0)
-    monkeypatch.setattr(reading, "_FIRST_PAUSE", 1.0)
-    waited: list[float] = []
-    monkeypatch.setattr(reading.Reads, "pause", lambda self, seconds: waited.append(seconds))
-    fails = httpx.Response(502, content=b"<html>")
-    monkeypatch.setattr(SigningService, "_read", _without_lists(SigningService._read, fails))
-    code, findings = audits(market.shop)
-    assert (code, len(named(findings))) == (1, 1), "all lists have one name"
-    assert sum(one["verdict"] == "unreadable" for one in findings) == 4
-    assert waited == [1.0, 2.0]
-
-
 @pytest.fixture
 def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses of an audit, which pass at once."""
@@ -650,6 +582,22 @@ def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     monkeypatch.setattr(reading, "_FIRST_PAUSE", 1.0)
     monkeypatch.setattr(reading, "_PATIENCE", 60.0)
     return pauses
+
+
+def test_lists_of_many_accounts_are_not_all_waited_for(
+    market: Sellers, waited: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pause for each of a thousand accounts would take hours."""
+    for one in range(3):
+        market.add(f"seller-{one}", f"n-{one}")
+        market.shop.has_paid(f"n-{one}")
+    monkeypatch.setattr(reading, "_PATIENCE", 7.0)
+    fails = httpx.Response(502, content=b"<html>")
+    monkeypatch.setattr(SigningService, "_read", _without_lists(SigningService._read, fails))
+    code, findings = audits(market.shop)
+    assert (code, len(named(findings))) == (1, 1), "all lists have one name"
+    assert sum(one["verdict"] == "unreadable" for one in findings) == 4
+    assert waited == [1.0, 2.0]
 
 
 def reads_of(account: str, *failures: PaymentsError, lasts: bool = False) -> reading.Job:

@@ -10,10 +10,11 @@ import pytest
 
 from flask_paycheckout import Erased, TransitionRefused, order_paid
 from flask_paycheckout.payouts.payout_states import PayoutStatus
+from tests.books.conftest import contents
 from tests.books.test_payout_alarms import is_paid
 from tests.payouts.claiming import FORM, Customer
 from tests.payouts.paying import ADA, BANK, Payer
-from tests.payouts.shop import committing, payouts, refunds
+from tests.payouts.shop import payouts, refunds
 from tests.scripted import SAME_SITE, Shop
 from tests.views.pages import opens as opens_status
 from tests.views.test_owner import ROOT, opens_view
@@ -26,18 +27,11 @@ TYPED = ("Zoë Quist", "Zoë told us", "jars of Zoë", "Bo Baker", "Zoë's lette
 def story(payer: Payer) -> Payer:
     """An order whose payment was refunded through the link, with payouts that failed and that wait."""
     shop, sandbox = opens_view(payer.shop), payer.sandbox
-    with shop.app.app_context():
-        checkout_id = shop.paycheckout.start("o-1").checkout_id
-        sandbox.pay(checkout_id)
-        shop.paycheckout.settle(checkout_id)
-    with committing(shop) as paycheckout:
-        refund = paycheckout.refund(checkout_id, "5", by="Ada", why="Zoë told us").reference
+    checkout_id = is_paid(payer)
+    refund = refunds(shop, checkout_id, "5", why="Zoë told us").reference
     customer = Customer(shop, refund)
     for name in ("Zoe", FORM["account_name"]):
-        assert (
-            customer.sends(account_name=name, account_number="4000123412", bank_name="First Sandbox Bank").status_code
-            == 303
-        )
+        customer.sends(account_name=name, account_number="4000123412", bank_name="First Sandbox Bank")
     payer.decides("approve_payout", reference=refund)
     payer.owes("failed", to=BANK, note="jars of Zoë", order_id="o-1")
     payer.sends()
@@ -45,15 +39,14 @@ def story(payer: Payer) -> Payer:
         sandbox.finish(one, "completed" if one.amount == 5 else "failed")
     payer.owes("waiting", to=BANK, note="jars of Zoë", order_id="o-1", approve=True)
     payer.owes("other", to=BANK, note="jars of Zoë", order_id="o-2", approve=True)
-    sandbox.advance(minutes=2)
-    payer.sends()
+    payer.sends(minutes=2)
     assert [one.status for one in payouts(shop)] == ["completed", "failed", "waiting", "waiting"]
     return payer
 
 
-def erases(payer: Payer, why: str = "she asked") -> Erased:
+def erases(payer: Payer, order_id: str = "o-1") -> Erased:
     with payer.shop.app.app_context():
-        return payer.shop.paycheckout.erase("o-1", by="Di", why=why)
+        return payer.shop.paycheckout.erase(order_id, by="Di", why="she asked")
 
 
 def stored(payer: Payer) -> str:
@@ -67,7 +60,7 @@ def exported(payer: Payer) -> str:
 
 def made_at_service(payer: Payer) -> list[Any]:
     """The recipients that the service keeps, without those of its start state."""
-    return [one for one in recipients(payer) if one.reference]
+    return [one for one in payer.shop.runtime.client.recipients.iterate() if one.reference]
 
 
 @pytest.mark.on_each_database
@@ -105,18 +98,10 @@ def test_no_word_about_a_person_is_left_anywhere_once_every_payout_ended(
         story.stands(reference, status="completed")
     before = len(story.sandbox.requests)
     assert erases(story).kept == {}
-    with story.shop.app.app_context():
-        assert story.shop.paycheckout.erase("o-2", by="Di", why="so did he").kept == {}
-    everywhere = [*tables(story), *pages(story, references), caplog.text, repr([*recipients(story)])]
+    assert erases(story, "o-2").kept == {}
+    everywhere = [str(contents(story.shop)), *pages(story, references), caplog.text, repr(made_at_service(story))]
     asked = [one["target"] + one["requestBody"] for one in story.sandbox.requests[before:]]
     assert [name for name in TYPED for text in (*everywhere, *asked) if name in text] == []
-
-
-def tables(payer: Payer) -> Iterator[str]:
-    """The whole content of each table."""
-    with payer.shop.app.app_context(), payer.shop.db.engine.connect() as connection:
-        for table in payer.shop.db.metadata.tables.values():
-            yield str(connection.execute(table.select()).mappings().all())
 
 
 def pages(payer: Payer, references: list[str]) -> Iterator[str]:
@@ -128,17 +113,11 @@ def pages(payer: Payer, references: list[str]) -> Iterator[str]:
     yield opens_status(payer.shop).text
 
 
-def recipients(payer: Payer) -> Iterator[Any]:
-    """The recipients that the service has."""
-    return payer.shop.runtime.client.recipients.iterate()
-
-
 def explains(payer: Payer) -> None:
     """The order can still be explained, and its deeds have lost their reasons but the erasure's."""
-    runs = payer.shop.app.test_cli_runner().invoke
-    shown = runs(args=["paycheckout", "show", "o-1"])
+    shown = payer.shop.runs("show", "o-1")
     assert (shown.exit_code, [name for name in TYPED if name in shown.stdout]) == (0, [])
-    found = json.loads(runs(args=["paycheckout", "deeds", "--json"]).stdout)
+    found = json.loads(payer.shop.runs("deeds", "--json").stdout)
     assert [one["why"] for one in found if one["why"]] == ["she asked"]
 
 
@@ -205,9 +184,8 @@ def test_a_payment_that_could_not_be_settled_stays_an_alarm(shop: Shop) -> None:
 
 
 def test_the_command_counts_before_it_erases(story: Payer) -> None:
-    command = ["paycheckout", "erase", "o-1", "--by", "Di", "--why", "she asked", "--json"]
-    runs, before = story.shop.app.test_cli_runner().invoke, stored(story)
-    dry = runs(args=[*command, "--dry-run"])
+    command, before = ("erase", "o-1", "--by", "Di", "--why", "she asked", "--json"), stored(story)
+    dry = story.shop.runs(*command, "--dry-run")
     assert (dry.exit_code, stored(story)) == (1, before)
-    done = runs(args=command)
+    done = story.shop.runs(*command)
     assert json.loads(done.stdout) == json.loads(dry.stdout) | {"dry_run": False}

@@ -129,10 +129,9 @@ def test_money_that_waits_to_be_paid_back_can_be_refunded(shop: Shop) -> None:
 
 
 def test_an_order_that_only_a_payout_belongs_to_is_shown(shop: Shop) -> None:
-    run = shop.app.test_cli_runner().invoke
-    assert run(args=["paycheckout", "show", "o-1"]).exit_code == 1
+    assert shop.runs("show", "o-1").exit_code == 1
     pays_out(shop, order_id="o-1")
-    shown = run(args=["paycheckout", "show", "o-1", "--json"])
+    shown = shop.runs("show", "o-1", "--json")
     assert shown.exit_code == 0
     (payout,) = json.loads(shown.output)["payouts"]
     assert (payout["reference"], payout["status"], payout["amount"]) == ("maker-1", "ready", "80.00")

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from flask_paycheckout import Pay
 from flask_paycheckout.books.alarms import Look
-from flask_paycheckout.books.lists import ListedOrder, Page, find_order_id, page_of_orders
+from flask_paycheckout.books.lists import ListedOrder, Page, page_of_orders
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.checkouts.states import Status
 from tests.plans import plans, rows_taken
@@ -94,12 +94,6 @@ def test_what_is_no_place_is_the_first_page(shop: Shop) -> None:
     assert {tuple(names(page(shop, Status.CREATED, place))) for place in [*nonsense, "1"]} == {("c", "b")}
 
 
-def test_an_order_is_found_by_either_id(shop: Shop) -> None:
-    checkout_id = shop.starts("o-1")
-    found = [find_order_id(shop.runtime.checkouts, said) for said in ("o-1", checkout_id, "o-2")]
-    assert found == ["o-1", "o-1", None]
-
-
 # Plans
 
 ROWS = 100_000
@@ -152,7 +146,7 @@ def reads_little(engine: sa.Engine, thousands: int) -> Iterator[list[tuple[str, 
 
 
 def test_a_page_of_a_hundred_thousand_attempts_is_read_along_an_index(shop: Shop) -> None:
-    engine = shop.runtime.engine()
+    engine = shop.engine
     with engine.begin() as connection:
         fill(connection)
     for status in (None, *Status):
@@ -168,7 +162,7 @@ def test_a_page_of_a_hundred_thousand_attempts_is_read_along_an_index(shop: Shop
 
 def test_alarms_on_the_owners_page_read_few_of_many_rows(shop: Shop) -> None:
     """Most of a shop's checkouts are decided, and many of them were never paid."""
-    engine, models = shop.runtime.engine(), shop.runtime.models
+    engine, models = shop.engine, shop.runtime.models
     with engine.begin() as connection:
         fill(connection)
     with reads_little(engine, 200) as seen:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 
 import pytest
 
@@ -21,15 +20,14 @@ UNHEARD = ["order_paid", "payment_held", "payment_resolved"]
 
 
 @pytest.fixture
-def well(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> Iterator[Payer]:
+def well(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> Payer:
     """A shop with a receiver of each signal, where a payout went well."""
     shop = open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_UNHEARD=[*UNHEARD, "refund_claimed", "payout_unknown"])
     payer = Payer(shop, paycheckout_sandbox)
-    with ExitStack() as stack:
-        for signal in (payout_sent, payout_failed, payout_completed):
-            stack.enter_context(signal.connected_to(hears, sender=shop.app))
-        completes(payer, "well")
-        yield payer
+    for signal in (payout_sent, payout_failed, payout_completed):
+        signal.connect(hears, sender=shop.app)
+    completes(payer, "well")
+    return payer
 
 
 def completes(payer: Payer, reference: str) -> None:
@@ -97,7 +95,7 @@ def the_bank_refuses(payer: Payer) -> None:
 
 def a_sender_died(payer: Payer) -> None:
     payer.owes(to=BANK)
-    stands(payer.shop, "p-1", status="sending", next_attempt_at=payer.sandbox.now)
+    payer.stands(status="sending", next_attempt_at=payer.sandbox.now)
     stops_reconcile(payer)
 
 

@@ -11,9 +11,8 @@ from flask_paycheckout.books.alarms import Look
 from flask_paycheckout.books.lists import page_of_payouts
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.books.report import find_alarms
-from flask_paycheckout.clock import as_utc
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
-from tests.payouts.shop import pays_out, stands
+from tests.payouts.shop import payout, pays_out, stands
 from tests.plans import plans, rows_taken
 from tests.scripted import Shop
 
@@ -26,21 +25,18 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
     """Thousands were completed; one is in each other state."""
     pays_out(shop)
     stands(shop, "maker-1", status="completed", next_attempt_at=None)
-    table, engine = shop.runtime.models.payouts, shop.runtime.engine()
-    with engine.begin() as connection:
-        row = dict(connection.execute(table.select()).mappings().one())
-        del row["id"]
-        names = [f"c-{number}" for number in range(MANY)]
-        copies = [
-            row | {"reference": name, "service_reference": name, "created_at": as_utc(row["created_at"]) + number * DAY}
-            for number, name in enumerate(names)
-        ]
-        open_states = [state.value for state in PayoutStatus if state is not PayoutStatus.COMPLETED]
-        late = {"next_attempt_at": shop.clock(), "kind": "refund", "refund_of": "chk-1"}
-        others = [copies[0] | late | {"reference": s, "service_reference": s, "status": s} for s in open_states]
-        connection.execute(table.insert(), copies + others)
-    with engine.begin() as connection:
-        connection.execute(sa.text("ANALYZE"))
+    engine, row = shop.engine, shop.runtime.models.row_of(payout(shop))
+    del row["id"]
+    rows = [
+        row
+        | {"reference": f"c-{number}", "service_reference": f"c-{number}", "created_at": shop.clock() + number * DAY}
+        for number in range(MANY)
+    ]
+    late = row | {"next_attempt_at": shop.clock(), "kind": "refund", "refund_of": "chk-1"}
+    for state in {*PayoutStatus} - {PayoutStatus.COMPLETED}:
+        rows.append(late | {"reference": state, "service_reference": state, "status": state})
+    shop.executes(shop.runtime.models.payouts.insert(), rows)
+    shop.executes(sa.text("ANALYZE"))
     shop.clock.advance(minutes=6)
     with plans(engine) as seen:
         alarms = {alarm.key: alarm.count for alarm in find_alarms(Look(engine, shop.runtime.models, shop.clock()))}

@@ -4,38 +4,29 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import httpx
 import pytest
 from sqlalchemy import text
 
 from flask_paycheckout import Pay, Receive
-from flask_paycheckout.client import PaymentsError
 from tests.alarming import alarms_of, examples, text_of, told, urgent
+from tests.books.test_alarms import orders, starts_in_vain
 from tests.conftest import OpenShop
-from tests.payouts.shop import ADA, pays_out, refunds, stands
+from tests.payouts.shop import ADA, refunds
 from tests.scripted import Shop, number, refusal
 from tests.test_bounds import statements
 
-
-@pytest.fixture
-def shop(open_shop: OpenShop, each_database: str) -> Shop:
-    return open_shop(SQLALCHEMY_DATABASE_URI=each_database)
+pytestmark = pytest.mark.on_each_database
 
 
-def pays(shop: Shop, count: int, *, webhooks: bool = False) -> list[str]:
+def pays(shop: Shop, count: int, *, webhooks: bool = False) -> None:
     """Pay this many orders, one a minute, each found by reconcile or through its webhook."""
-    first = len(shop.totals)
-    paid = []
-    for place in range(first, first + count):
-        shop.totals[f"m-{place}"] = Pay("12.50", "USD")
-        checkout_id = shop.has_deposit("completed", f"m-{place}")
+    for order_id in orders(shop, count):
+        checkout_id = shop.has_deposit("completed", order_id)
         if webhooks:
             shop.runtime.webhooks.receive(checkout_id)
         else:
             shop.reconciles()
         shop.clock.advance(minutes=1)
-        paid.append(checkout_id)
-    return paid
 
 
 def has_second(order_id: str, shop: Shop) -> str:
@@ -123,15 +114,6 @@ def test_a_part_whose_rest_nobody_pays_is_told_after_a_week(shop: Shop) -> None:
     assert "chk-1 of order o-1: completed, 5 USD arrived of 12.50 USD, since" in part
 
 
-def test_what_stands_in_a_payout_forges_no_line(shop: Shop) -> None:
-    pays_out(shop)
-    stands(shop, "maker-1", status="failed", problem="refused\n\x1b[2JNothing needs a person.", destination="rec\n1")
-    [line] = [line for line in text_of(shop).splitlines() if "maker-1" in line]
-    assert "refused" in line
-    assert "\x1b" not in text_of(shop)
-    assert "Nothing needs a person." not in text_of(shop).splitlines()
-
-
 # Failures to read, apply or start
 
 
@@ -160,7 +142,7 @@ def test_reads_that_fail_for_minutes_are_told_though_none_is_overdue(shop: Shop)
 def test_a_page_that_waits_for_its_read_is_no_answer_and_no_other_page_reads_meanwhile(
     shop: Shop, open_shop: OpenShop
 ) -> None:
-    other = open_shop(SQLALCHEMY_DATABASE_URI=shop.app.config["SQLALCHEMY_DATABASE_URI"])
+    other = open_shop()
     shop.settles(read_well := shop.has_deposit("pending"))
     shop.changes(read_well, next_read_at=shop.clock.now + timedelta(days=1))
     shop.service.fails(shop.starts("o-2"))
@@ -179,30 +161,25 @@ def test_a_page_that_waits_for_its_read_is_no_answer_and_no_other_page_reads_mea
     assert waits == [{"failing-service"}]
 
 
-def fails_to_start(shop: Shop, answer: httpx.Response | None = None) -> None:
-    shop.service.instead_of_created.append(answer or refusal(503, "closed for\x1b[2J repair"))
-    order_id = f"f-{len(shop.totals)}"
-    shop.totals[order_id] = Pay("12.50", "USD")
-    with pytest.raises(PaymentsError):
-        shop.starts(order_id)
+CLOSED = refusal(503, "closed for\x1b[2J repair")
 
 
 def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, open_shop: OpenShop) -> None:
     """A process clears only failures that it knows; checkouts of other processes prove that starts are answered."""
-    other = open_shop(SQLALCHEMY_DATABASE_URI=shop.app.config["SQLALCHEMY_DATABASE_URI"])
+    other = open_shop()
     other.starts()
     shop.clock.advance(seconds=1)
     for _ in range(2):
-        fails_to_start(shop)
+        starts_in_vain(shop, CLOSED)
     shop.clock.advance(minutes=6)
     assert "failing-service" in urgent(other)
     other.starts("o-2")
     assert "failing-service" not in urgent(shop)
     shop.clock.advance(minutes=1)
-    fails_to_start(shop)
+    starts_in_vain(shop, CLOSED)
     assert "failing-service" not in urgent(shop), "not for five minutes since the other's success"
     shop.clock.advance(minutes=6)
-    fails_to_start(shop)
+    starts_in_vain(shop, CLOSED)
     assert "failing-service" in urgent(shop)
 
 
@@ -212,22 +189,21 @@ def test_failures_are_written_down_at_most_once_a_minute(shop: Shop) -> None:
 
     with statements(shop) as seen:
         for _ in range(60):
-            fails_to_start(shop)
+            starts_in_vain(shop, CLOSED)
             shop.clock.advance(seconds=2)
     assert written(seen) <= 5
     with statements(shop) as seen:
-        for each in range(5):
-            shop.totals[f"m-{each}"] = Pay("12.50", "USD")
-            shop.starts(f"m-{each}")
+        for order_id in orders(shop, 5):
+            shop.starts(order_id)
     assert written(seen) == 1, "a service that answers is written down once, when it failed before"
 
 
 def test_a_shop_that_cannot_record_failing_calls_takes_payments_as_before(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fails_to_start(shop)
+    starts_in_vain(shop, CLOSED)
     shop.executes(text("DROP TABLE paycheckout_service"))
-    fails_to_start(shop)
+    starts_in_vain(shop, CLOSED)
     assert "record of failing calls could not be stored" in caplog.text
     checkout_id = shop.has_deposit("completed")
     assert shop.settles(checkout_id).status == "paid"

@@ -153,8 +153,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_PRUNING}::test_money_that_comes_between_count_and_removal_is_kept[sqlite]",
             Swap(
                 "books.pruning:Pruning._removed",
-                "kind.removal.where(kind.table.c.id.in_(free), kind.condition)",
-                "kind.removal.where(kind.table.c.id.in_(free))",
+                "kind.removal.where(table.c.id.in_(free), kind.condition)",
+                "kind.removal.where(table.c.id.in_(free))",
             ),
         ),
         "the event is stored in a second transaction": (
@@ -381,7 +381,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Never("payouts.claims:RefundClaims._make_recipient", "wait"),
         ),
         "the report judges by the next read, which whoever tries in vain puts off": (
-            f"{_TROUBLE}[one deposit fails]",
+            f"{_TROUBLE}[some deposits fail]",
             Swap(
                 "books.payment_alarms:unread_payments",
                 "c.problem_since <= look.now - PATIENCE",
@@ -389,7 +389,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "a read that succeeds leaves the problem of the one before": (
-            "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
+            "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue[sqlite]",
             Swap(
                 "checkouts.settlement:Settlement._columns_of_read",
                 '{"problem": problem, "problem_since": problem and (checkout.problem_since or now)}',
@@ -413,7 +413,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "starts that another process makes do not take back that starts fail": (
-            "books/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed",
+            "books/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed[sqlite]",
             Swap("books.payment_alarms:_since_answer", "calls.operation.startswith(START)", "False"),
         ),
         "only a start that succeeds ends the alarm that nobody can start a payment": (
@@ -429,7 +429,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("books.payment_alarms:_alarm_of", "last <= look.now - UNTRIED", "False"),
         ),
         "one outage is an alarm for each thing that waits in it": (
-            "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
+            "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue[sqlite]",
             Swap("books.alarms:waiting", "~note", "True"),
         ),
         "a log that writes a line for each checkout of an outage": (
@@ -1509,7 +1509,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     },
     "The books have each movement of money once, and a line never changes.": {
         "a payment is booked in a second transaction": (
-            f"{_BOOKED}::test_a_payment_is_booked_in_the_transaction_that_pays_the_order[sqlite]",
+            f"{_BOOKED}::test_money_that_could_not_be_applied_is_held_until_it_is[sqlite]",
             Before("checkouts.moves:Moves.move_in", "book", "connection.commit()"),
         ),
         "a booking of a payout is stored in a second transaction": (
@@ -1533,7 +1533,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("books.ledger:_returned_payout", 'Decimal(payout["amount"])', '-Decimal(payout["amount"])'),
         ),
         "the fee of a payout is not booked": (
-            f"{_BOOKS}::test_a_payout_with_its_fee[on top]",
+            f"{_BOOKS}::test_a_movement_with_its_fee[a fee on top of a payout]",
             Swap("books.ledger:_fee_of", 'payout.get("fee") or 0', "0"),
         ),
         "a fee is booked again for an earlier try that is found after it was taken back": (
@@ -1541,7 +1541,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("books.ledger:Bookings.book_payout", 'after["fee"] is not None', "False"),
         ),
         "a fee in another currency is taken off the net amount": (
-            f"{_BOOKS}::test_a_payment_with_its_fee[a fee in another currency]",
+            f"{_BOOKS}::test_a_movement_with_its_fee[a fee in another currency]",
             Swap("books.ledger:_payment_fee", "fee.currency == payment.paid.currency", "True"),
         ),
         "a text of a stranger stays a formula": (

@@ -100,6 +100,7 @@ def test_a_search_leads_to_the_order(desk: Shop, said: str) -> None:
     desk.starts("o-1")
     answer = desk.browser.get(ROOT, query_string={"search": said})
     assert (answer.status_code, answer.location) == (303, f"{ROOT}/order?id=o-1")
+    assert desk.browser.get(ROOT, query_string={"search": "o-2"}).status_code == 404
 
 
 def test_the_story_of_an_order_is_that_of_the_command(desk: Shop) -> None:

@@ -106,10 +106,9 @@ class Audit:
         :param compare: compares a row with what was read.
         """
         rows = self.rows.find(table, "id", ids).values()
+        reads = self._reads.run([Job(row.account, partial(reading, row)) for row in rows])
         found = {}
-        for row, read in zip(
-            rows, self._reads.run([Job(row.account, partial(reading, row)) for row in rows]), strict=True
-        ):
+        for row, read in zip(rows, reads, strict=True):
             if isinstance(read, Exception):
                 found[row.id] = compare(row, None).unreadable(what_to_do(read, row.account))
             else:

@@ -12,7 +12,16 @@ from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.books.audit.reading import Reads
 from flask_paycheckout.books.audit.rechecks import Recheck
 from flask_paycheckout.books.audit.rows import AuditRows, Row
-from flask_paycheckout.books.ledger import LineKind, Values, about, arrival_lines, booked_kind, money_out, payout_line
+from flask_paycheckout.books.ledger import (
+    NUMBERS,
+    LineKind,
+    Values,
+    about,
+    arrival_lines,
+    booked_kind,
+    money_out,
+    payout_line,
+)
 from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.config.checks import PayoutFees
@@ -24,7 +33,6 @@ _REMEDY = (
     "Somebody has changed the books, or what they tell of, past the extension. Compare both with a backup, and with"
     " what the service says."
 )
-_NUMBERS = ("gross", "fee", "net", "received")
 _AGREEING = ("subject", "order_id", "checkout_id", "account", "currency", "received_currency")
 
 Line = Mapping[Any, Any]
@@ -129,11 +137,11 @@ def _bear_out_payout(row: Row, lines: Sequence[Row], expected: Sequence[Line]) -
 
 
 def _is_net(line: Row) -> bool:
-    gross, fee, net = (Decimal(line[name] or 0) for name in _NUMBERS[:3])
+    gross, fee, net = (Decimal(line[name] or 0) for name in NUMBERS[:3])
     return net in (gross, EXACT.subtract(gross, fee))
 
 
-def _sums(lines: Sequence[Line], numbers: Sequence[str] = _NUMBERS) -> dict[tuple[Any, ...], list[Decimal]]:
+def _sums(lines: Sequence[Line], numbers: Sequence[str] = NUMBERS) -> dict[tuple[Any, ...], list[Decimal]]:
     """The sums of some numbers by kind and by what else must agree, without money that came back."""
     sums: dict[tuple[Any, ...], list[Decimal]] = {}
     for line in lines:

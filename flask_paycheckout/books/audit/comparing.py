@@ -32,7 +32,6 @@ _SETTLED = frozenset({Status.PART, Status.PAID, Status.HELD, Status.REJECTED})
 _GONE = (
     "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was {0}; if they are, ask the service what"
 )
-_READ = "It is read by flask paycheckout reconcile."
 # A time for columns whose time is not compared.
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
@@ -246,8 +245,8 @@ def _here(payout: PayoutMixin) -> dict[str, str | None]:
 
 def _there(made: FiatDisbursement) -> dict[str, str | None]:
     names = ("amount", "currency", "fee_amount", "disbursement_id", "note", "created_at")
-    facts: dict[str, str | None] = plain({name: getattr(made, name) for name in names})
-    return facts | {
+    return {
+        **plain({name: getattr(made, name) for name in names}),
         "status": str(made.status),
         "destination": _masked(made),
         "service_reference": made.reference,
@@ -283,7 +282,7 @@ def _remedy(payout: PayoutMixin, made: FiatDisbursement, differing: list[str]) -
         )
     if status == PayoutStatus.SENT:
         again = f" Then decide: flask paycheckout payouts retry {payout.reference}" if _ended(made) == "failed" else ""
-        return f"{_READ}{again}"
+        return f"It is read by flask paycheckout reconcile.{again}"
     return _REMEDIES.get(status, "Nothing here has sent it. Find out who did, and do not approve it before.").format(
         payout
     )

@@ -6,11 +6,10 @@ Pure. Values are texts, amounts exact ones; account numbers are masked.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
-from flask_paycheckout.text import account_text, plain, visible
+from flask_paycheckout.text import account_text, visible
 
 Facts = Mapping[str, str | None]
 """The values that one side has, by name; None where it has none."""
@@ -73,11 +72,6 @@ class Finding:
     def unreadable(self, error: str) -> Finding:
         """The finding that the service could not be read, of which this one has the facts of the row."""
         return replace(self, verdict=Verdict.UNREADABLE, there=None, differences=(), remedy=error)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The finding as values for JSON."""
-        values: dict[str, Any] = plain(asdict(self))
-        return values
 
     def __str__(self) -> str:
         """Lines for people: the subject, each difference with both values, and what to do."""

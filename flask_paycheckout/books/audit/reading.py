@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask_paycheckout.checkouts.deposits import NotMadeByThisClient
 from flask_paycheckout.client import PaymentsError, RateLimited, Unauthorized
@@ -33,7 +33,8 @@ class Stopped(Exception):
     """The audit was asked to stop."""
 
 
-class Job(NamedTuple):
+@dataclass(eq=False)
+class Job:
     """One read."""
 
     account: str
@@ -41,6 +42,9 @@ class Job(NamedTuple):
 
     make: Callable[[], Callable[[], Any]]
     """Returns the function that makes the call in a thread; called in the caller's own."""
+
+    result: Any = None
+    """The answer to the last call, or its error."""
 
 
 @dataclass(eq=False)
@@ -71,19 +75,16 @@ class Reads:
 
         :raises Stopped: the audit was asked to stop; reads under way have ended.
         """
-        results: dict[int, Any] = {}
-        waiting: dict[str, list[int]] = {}
-        for number, job in enumerate(jobs):
-            waiting.setdefault(job.account, []).append(number)
+        waiting: dict[str, list[Job]] = {}
+        for job in jobs:
+            waiting.setdefault(job.account, []).append(job)
         pauses, since = 0, 0.0
         with ThreadPoolExecutor(self.most, "paycheckout-audit") as threads:
             while waiting:
                 before = sum(map(len, waiting.values()))
-                reads = {
-                    account: self._read(account, left, jobs, results, threads) for account, left in waiting.items()
-                }
+                reads = {account: self._read(left, threads) for account, left in waiting.items()}
                 waiting = {account: left for account, left in reads.items() if left}
-                errors = {account: results[left[-1]] for account, left in waiting.items()}
+                errors = {account: left[-1].result for account, left in waiting.items()}
                 now = time.monotonic()
                 if not pauses or sum(map(len, waiting.values())) < before:
                     pauses, since = 0, now
@@ -93,43 +94,37 @@ class Reads:
                 for account in self._give_up(
                     errors, is_late, alone=pauses >= _PAUSES_FOR_ONE and self._is_there(waiting)
                 ):
-                    results |= dict.fromkeys(waiting.pop(account), errors[account])
+                    for job in waiting.pop(account):
+                        job.result = errors[account]
                 if waiting:
                     pauses += 1
                     self.pause(seconds)
         self.require_going_on()
-        return [results[number] for number in range(len(jobs))]
+        return [job.result for job in jobs]
 
-    def _read(
-        self,
-        account: str,
-        numbers: list[int],
-        jobs: Sequence[Job],
-        results: dict[int, Any],
-        threads: ThreadPoolExecutor,
-    ) -> list[int]:
-        """Make these reads of one account until one is to be repeated; returns the numbers of those that are left."""
+    def _read(self, jobs: list[Job], threads: ThreadPoolExecutor) -> list[Job]:
+        """Make these reads of one account until one is to be repeated; returns those that are left."""
         # One call shows whether the account answers.
         most = 1
-        while numbers:
+        while jobs:
             self.require_going_on()
-            chosen, numbers = numbers[:most], numbers[most:]
-            calls = [_result_of(jobs[number].make) for number in chosen]
-            found = dict(zip(chosen, threads.map(_result_of, calls), strict=True))
-            results |= found
-            failed = [number for number, one in found.items() if _is_failure(one)]
-            if len(failed) < len(found):
+            chosen, jobs = jobs[:most], jobs[most:]
+            calls = [_result_of(job.make) for job in chosen]
+            for job, result in zip(chosen, threads.map(_result_of, calls), strict=True):
+                job.result = result
+            failed = [job for job in chosen if _is_failure(job.result)]
+            if len(failed) < len(chosen):
                 most = self.most
                 # The first one, since reads of deposits come first: a list may be long.
-                answered = next(number for number in chosen if number not in failed)
-                self._answered.setdefault(account, jobs[answered].make)
-                self._given_up.discard(account)
+                answered = next(job for job in chosen if job not in failed)
+                self._answered.setdefault(answered.account, answered.make)
+                self._given_up.discard(answered.account)
                 self._is_away = False
                 # The account answers, so that each of the others has failed by itself.
-                failed = [number for number in failed if isinstance(found[number], RateLimited)]
+                failed = [job for job in failed if isinstance(job.result, RateLimited)]
             if failed:
                 # Another read than the last one is tried next.
-                return numbers + failed
+                return jobs + failed
         return []
 
     def _is_there(self, failing: Collection[str]) -> bool:

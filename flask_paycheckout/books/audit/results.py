@@ -11,6 +11,7 @@ import msgspec
 from sqlalchemy import Engine, Table, select
 
 from flask_paycheckout.books.periods import Period
+from flask_paycheckout.database.connections import read_rows
 
 # Rows of the table of failing calls: `words` holds the result as JSON.
 _OPERATION = "audit "
@@ -59,6 +60,5 @@ def last_audit(engine: Engine, services: Table, period: Period, now: datetime) -
     """The newest result that covers a period; None when no audit did."""
     c = services.c
     stored = select(c.words).where(c.operation.startswith(_OPERATION)).order_by(c.last_answer_at.desc())
-    with engine.connect() as connection:
-        results = [msgspec.json.decode(words, type=AuditResult) for words in connection.execute(stored).scalars()]
+    results = [msgspec.json.decode(words, type=AuditResult) for (words,) in read_rows(engine, stored)]
     return next((result for result in results if result.covers(period, now)), None)

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, Select, Table, func, select
 from flask_paycheckout.books.account_names import stored_accounts
 from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period
-from flask_paycheckout.database.connections import autocommit
+from flask_paycheckout.database.connections import autocommit, read_rows
 from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.parts import Parts
@@ -25,8 +25,6 @@ Ordered = tuple[Select[Any], Sequence[str]]
 
 # The rows of a page, which are read together.
 _PAGE = 200
-# More accounts than any shop has: each is listed once.
-_MOST_ACCOUNTS = 1_000_000
 # The states in which a payout may be at the service, when it is not known when it was taken.
 _TRACES = ("sending", "sent", "completed", "failed", "unknown")
 
@@ -87,8 +85,7 @@ class AuditRows:
         """The merchant accounts whose disbursements are listed, that of the settings among them."""
         if self.period.account is not None:
             return [self.period.account]
-        with self._engine.connect() as connection:
-            return sorted({"", *stored_accounts(connection, self.models, _MOST_ACCOUNTS)})
+        return sorted({"", *stored_accounts(self._engine, self.models, None)})
 
     def find(self, table: Table, column: str, values: Collection[Any]) -> dict[Any, Any]:
         """Checkouts or payouts as they are now, by a column that names each."""
@@ -98,7 +95,7 @@ class AuditRows:
     def by_booked_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
         """Payouts that were sent under a reference and then tried again under another one, by the earlier one."""
         booked = self._of(self.models.bookings, "subject", references)
-        owners = {row["subject"]: row["reference"] for row in booked if row["reference"] is not None}
+        owners = {row["subject"]: row["reference"] for row in booked}
         payouts = self.find(self.models.payouts, "reference", set(owners.values()))
         return {earlier: payouts[owner] for earlier, owner in owners.items() if owner in payouts}
 
@@ -113,14 +110,8 @@ class AuditRows:
         return select(table).where(*self.period.conditions(table, table.c[moment])), (moment, "id")
 
     def _of(self, table: Table, column: str, values: Collection[Any]) -> Sequence[Row]:
-        if not values:
-            return []
-        with self._engine.connect() as connection:
-            return (
-                connection.execute(select(table).where(table.c[column].in_(values)).order_by(table.c.id))
-                .mappings()
-                .all()
-            )
+        wanted = select(table).where(table.c[column].in_(values)).order_by(table.c.id)
+        return [row._mapping for row in read_rows(self._engine, wanted)] if values else []
 
     @cached_property
     def _engine(self) -> Engine:
