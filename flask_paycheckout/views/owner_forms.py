@@ -98,16 +98,18 @@ class Asked:
 
 def asked_for() -> Asked:
     """Read the filters of this request's address."""
-    names, account = runtime().merchants.names(), request.args.get("account", _ALL_ACCOUNTS)
-    several = len(names) > 1
-    if not several or account == _ALL_ACCOUNTS:
-        return Asked(None, names if several else [], _day("from"), _day("to"))
-    try:
-        runtime().merchants.require(account)
-    except ValueError:
-        abort(404, "There is no such account.")
-    use_settings(partial(runtime().settings_of, account))
-    return Asked(account, names, _day("from"), _day("to"))
+    names = runtime().merchants.names()
+    accounts = names if len(names) > 1 else []
+    account = request.args.get("account") if accounts else None
+    if account == _ALL_ACCOUNTS:
+        account = None
+    if account is not None:
+        try:
+            runtime().merchants.require(account)
+        except ValueError:
+            abort(404, "There is no such account.")
+        use_settings(partial(runtime().settings_of, account))
+    return Asked(account, accounts, _day("from"), _day("to"))
 
 
 def chosen(choice: type[_Choice], name: str) -> _Choice | None:
