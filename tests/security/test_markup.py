@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from flask import render_template_string
 
 from flask_paycheckout import Pay
 from flask_paycheckout.database.order_ids import is_order_id
 from tests.conftest import OpenShop
 from tests.scripted import Shop, refusal, success
-from tests.views.pages import opens, presses_pay
+from tests.views.pages import button, opens, presses_pay
 
 PLAIN = "plain"
 PAYLOADS = (
@@ -47,18 +46,13 @@ def as_order_id(said: str) -> str:
     return "".join(character for character in said if is_order_id(character))
 
 
-def button(shop: Shop, order_id: str, label: str) -> str:
-    with shop.app.test_request_context():
-        return render_template_string("{{ paycheckout_button(order_id, label=label) }}", order_id=order_id, label=label)
-
-
-def status_page(shop: Shop, order_id: str = "o-1", suffix: str = "") -> str:
-    answer = opens(shop, order_id, suffix)
+def status_page(shop: Shop, order_id: str) -> str:
+    answer = opens(shop, order_id)
     assert answer.status_code == 200
     return answer.text
 
 
-def pay_page(shop: Shop, order_id: str = "o-1") -> str:
+def pay_page(shop: Shop, order_id: str) -> str:
     answer = presses_pay(shop, order_id)
     assert answer.status_code == 503
     return answer.text
