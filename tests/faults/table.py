@@ -1337,7 +1337,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("payouts.payout_queue:PayoutQueue._take_within", "payout.amount", "payout.counts"),
         ),
         "an estimate that the service does not give keeps the owner from refunding": (
-            f"{_DESK}::test_a_service_that_is_away_gives_no_estimate_and_keeps_nobody_from_refunding",
+            f"{_DESK}::test_an_estimate_that_cannot_be_had_and_a_sum_that_cannot_be_sent_are_told",
             Swap("views.owner_payouts:_estimate", "PaymentsError", "KeyError"),
         ),
         "the token of the settings pays for an account without one": (

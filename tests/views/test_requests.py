@@ -146,9 +146,6 @@ def test_the_owner_makes_a_request_once_for_each_form_and_withdraws_it(desk: Sho
     ("typed", "said"),
     [
         ({"title": " "}, "Title must not be empty"),
-        ({"amount": "1e3"}, "Amount must be written"),
-        ({"amount": ""}, "Amount is missing"),
-        ({"amount": "12.505"}, "more decimals"),
         ({"currency": "???"}, "Currency"),
         ({"expires": "soon"}, "Expires 'soon' is no date"),
         ({"expires": "2020-01-01T00:00"}, "Expires must be later"),
@@ -159,4 +156,4 @@ def test_the_owner_makes_a_request_once_for_each_form_and_withdraws_it(desk: Sho
 def test_a_fault_is_told_and_what_was_typed_stays(desk: Shop, typed: dict[str, str], said: str) -> None:
     answer = sends(desk, "", None, **NEW | typed)
     assert (answer.status_code, said in text_of(answer)) == (400, True)
-    assert 'value="12,50"' in answer.text or "amount" in typed
+    assert 'value="12,50"' in answer.text
