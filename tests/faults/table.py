@@ -616,7 +616,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "a bad link has two answers": (
-            f"{_ONE_ANSWER}::test_every_bad_token_gets_the_same_bytes_and_headers[testing-status JSON]",
+            f"{_ONE_ANSWER}::test_every_bad_token_gets_the_same_bytes_and_nothing_is_looked_up[status JSON]",
             Swap("views.pages:bad_link", "Code.NOT_FOUND", 'Code.TOO_LATE if "." in request.path else Code.NOT_FOUND'),
         ),
         "the time that the comparison of secrets takes tells of them": (
