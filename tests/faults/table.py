@@ -546,7 +546,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     },
     "A token that is forged, altered, too old or made for something else: sealed, with a key for each purpose.": {
         "an order id can be read out of a link": (
-            "security/test_signed_links.py::test_nobody_reads_an_order_id_out_of_a_token",
+            f"{_TOKENS}::test_nobody_reads_an_order_id_out_of_a_token",
             First(
                 "security.signed_links:SignedLinks.sign",
                 "return str(URLSafeTimedSerializer(self._good_keys()[-1], salt=purpose).dumps(subject))",
@@ -593,7 +593,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap(
                 "security.signed_links:SignedLinks._open_form",
                 "self._signer(purpose).loads(token, return_timestamp=True)",
-                "(self._signer(purpose).loads_unsafe(token)[1], self._clock())",
+                "(self._signer(purpose).loads_unsafe(token)[1], self.clock())",
             ),
         ),
     },
