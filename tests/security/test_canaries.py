@@ -31,6 +31,7 @@ from flask_paycheckout.totals import Pay
 from tests.client.wire import refusal
 from tests.conftest import OpenShop
 from tests.scripted import BASE_URL, Shop, make_app
+from tests.security.test_terminals import COMMANDS
 from tests.views.pages import presses_pay
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
@@ -263,18 +264,6 @@ def open_secret_shop(open_shop: OpenShop, its: Canaries) -> Shop:
     return shop
 
 
-COMMANDS = (
-    ("reconcile",),
-    ("reconcile", "--json"),
-    ("show", "o-1"),
-    ("show", "o-1", "--json"),
-    ("report",),
-    ("report", "--json"),
-    ("doctor",),
-    ("doctor", "--json"),
-)
-
-
 @pytest.mark.parametrize("status", [400, 401, 500])
 def test_no_page_command_or_log_of_a_shop_shows_a_secret(
     status: int, canaries: Canaries, open_shop: OpenShop, logged: Everything, monkeypatch: pytest.MonkeyPatch
@@ -294,10 +283,8 @@ def test_no_page_command_or_log_of_a_shop_shows_a_secret(
     with pytest.raises(PaymentsError) as caught:
         shop.settles(checkout_id)
     shown.append(told_by(caught.value))
-    runner = shop.app.test_cli_runner()
-    results = [runner.invoke(args=["paycheckout", *command]) for command in COMMANDS]
-    typed = f"{canaries.password}\n{canaries.otp}\n"
-    results.append(runner.invoke(args=["paycheckout", "login", "--email", "a@b.c"], input=typed))
+    results = [shop.runs(*command.split()) for command in (*COMMANDS, "reconcile --json")]
+    results.append(shop.runs("login", "--email", "a@b.c", input=f"{canaries.password}\n{canaries.otp}\n"))
     assert [result.exception for result in results if not isinstance(result.exception, SystemExit | None)] == []
     # The URL to register holds the secret, and is what doctor and report are for.
     shown += [result.output.replace(f"/webhook/{canaries.webhook_secret}", "/webhook/...") for result in results]
@@ -318,8 +305,7 @@ def test_a_login_that_breaks_off_leaves_no_password_in_its_frames(
 
     shop = open_secret_shop(open_shop, canaries)
     monkeypatch.setattr(type(shop.service), "__call__", answer)
-    typed = f"{canaries.password}\n{canaries.otp}\n"
-    result = shop.app.test_cli_runner().invoke(args=["paycheckout", "login", "--email", "a@b.c"], input=typed)
+    result = shop.runs("login", "--email", "a@b.c", input=f"{canaries.password}\n{canaries.otp}\n")
     assert isinstance(result.exception, RuntimeError)
     assert found_in(canaries, result.output + told_by(result.exception)) == []
 

@@ -27,8 +27,12 @@ def reach(shop: Shop, status: str) -> None:
 
 def opens(shop: Shop, order_id: str = "o-1", suffix: str = "", language: str | None = None) -> TestResponse:
     """The answer to a visit of the status page, or of what is below it."""
-    path = f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, order_id)}{suffix}"
-    return shop.browser.get(path, headers=_headers(language))
+    return shop.browser.get(status_path(shop, order_id) + suffix, headers=_headers(language))
+
+
+def status_path(shop: Shop, order_id: str = "o-1") -> str:
+    """The address of the order's status page."""
+    return f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, order_id)}"
 
 
 def pay_path(shop: Shop, order_id: str = "o-1") -> str:

@@ -16,7 +16,7 @@ from tests.conftest import OpenShop
 from tests.payouts.claiming import FORM, NUMBER, Customer, everything_stored, recipients, refunded
 from tests.payouts.shop import stands
 from tests.scripted import SAME_SITE, SETTINGS, Shop, refusal
-from tests.views.pages import opens, pay_path
+from tests.views.pages import pay_path, reach, status_path
 from tests.views.test_webhook import database_down
 
 JSON = {"Accept": "application/json"}
@@ -61,22 +61,16 @@ def test_a_payment_is_started_once_and_followed_by_its_status_url(shop: Shop) ->
     assert body["statusUrl"].startswith("http://localhost/paycheckout/orders/")
     asked = shop.browser.get(body["statusUrl"].removeprefix("http://localhost"), headers=JSON)
     assert (asked.status_code, asked.get_json()) == (200, {"status": "created", "final": False, "pollAfter": 2})
+    assert "Accept" in asked.vary
 
 
 @pytest.mark.parametrize(("status", "poll"), [("paid", 0), ("held", 20)])
 def test_a_settled_order_has_no_page_to_pay_on(shop: Shop, status: str, poll: int) -> None:
-    shop.has_paid() if status == "paid" else shop.has_held()
+    reach(shop, status)
     answer = pays(shop)
     body = answer.get_json()
     assert body.pop("statusUrl")
     assert (answer.status_code, body) == (200, {"status": status, "expiresAt": None, "pollAfter": poll})
-
-
-def test_the_status_page_and_its_json_tell_the_same_facts(shop: Shop) -> None:
-    shop.settles(shop.starts(), says="pending")
-    page = shop.browser.get(opens(shop).request.path, headers=JSON)
-    assert page.get_json() == opens(shop, suffix="/status").get_json()
-    assert "Accept" in page.vary
 
 
 @pytest.mark.parametrize(
@@ -93,7 +87,7 @@ def test_the_status_page_and_its_json_tell_the_same_facts(shop: Shop) -> None:
     ],
 )
 def test_json_is_given_where_it_is_preferred(shop: Shop, accept: str | None, is_json: bool) -> None:
-    path = opens(shop).request.path
+    path = status_path(shop)
     assert shop.browser.get(path, headers={"Accept": accept} if accept else {}).is_json is is_json
 
 
@@ -223,8 +217,8 @@ def test_a_listed_origin_reads_answers_errors_and_preflights(open_shop: OpenShop
     shop.totals["o-3"] = None
     answers = {
         "new": pays(shop, "o-2", **origin),
-        "status": shop.browser.get(opens(shop).request.path, headers=JSON | origin),
-        "poll": shop.browser.get(f"{opens(shop).request.path}/status", headers=origin),
+        "status": shop.browser.get(status_path(shop), headers=JSON | origin),
+        "poll": shop.browser.get(f"{status_path(shop)}/status", headers=origin),
         "refund": shop.browser.post(customer.path, json=FORM, headers=JSON | origin),
         "bad link": shop.browser.get("/paycheckout/orders/x", headers=JSON | origin),
         "not payable": pays(shop, "o-3", **origin),
