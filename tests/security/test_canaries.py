@@ -95,27 +95,19 @@ class Everything(logging.Handler):
 
 
 @pytest.fixture
-def logged() -> Iterator[Everything]:
+def logged(caplog: pytest.LogCaptureFixture) -> Iterator[Everything]:
     handler, root = Everything(), logging.getLogger()
     names = ("httpx", "httpcore", "sqlalchemy.engine", "werkzeug", "flask_paycheckout", "flask_paycheckout.client")
-    loggers = [root, *map(logging.getLogger, names)]
-    levels = [logger.level for logger in loggers]
+    for name in ("root", *names):
+        caplog.set_level(logging.DEBUG, logger=name)
     root.addHandler(handler)
-    for logger in loggers:
-        logger.setLevel(logging.DEBUG)
     yield handler
     root.removeHandler(handler)
-    for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
 
 
 def told_by(error: BaseException) -> str:
     """All that a crash reporter would send of an error: words, pickle, traceback, and our own frames' variables."""
-    shown = [str(error), repr(error), repr(vars(error)), *frames_of(error, set())]
-    for chain in (True, False):
-        # The lines of source are the tests' own; they are left out with their file's text.
-        told = traceback.TracebackException.from_exception(error, lookup_lines=False)
-        shown += [str(part) for part in told.format_exception_only()] + ([str(told.__cause__)] if chain else [])
+    shown = [repr(error), repr(vars(error)), *traceback.format_exception_only(error), *frames_of(error, set())]
     if isinstance(error, PaymentsError):
         shown.append(pickle.dumps(error).decode("latin-1"))
     return "\n".join(shown)

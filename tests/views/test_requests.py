@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import Pay
+from flask_paycheckout import Account, Pay
 from flask_paycheckout.security.signed_links import REQUEST, STATUS
 from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import OpenShop
@@ -80,23 +80,15 @@ def test_links_open_requests_only_and_of_requests_that_exist(shop: Shop) -> None
         assert shop.browser.get(f"/paycheckout/requests/{token}").status_code == 404, token
 
 
-def test_it_is_paid_to_its_own_account_by_links_of_that_tenant(two_tenants: Shop) -> None:
-    made = asks(two_tenants, account="bo")
-    with two_tenants.app.app_context():
-        url = two_tenants.paycheckout.request_url(made.reference)
-    assert url.startswith("https://bo.example/paycheckout/requests/")
-    assert two_tenants.starts(made.order_id)
-    assert two_tenants.runtime.checkouts.of_order(made.order_id)[0].account == "bo"
-
-
-@pytest.fixture
-def two_tenants(shop: Shop) -> Shop:
-    """A shop with an account of its own domain, whose orders are all of the settings' account."""
-    from flask_paycheckout import Account
-
+def test_it_is_paid_to_its_own_account_by_links_of_that_tenant(shop: Shop) -> None:
     keys = Account(client_id="bo", client_secret="bo-secret", public_url="https://bo.example")
     shop.paycheckout.account(lambda name: keys if name == "bo" else None)
-    return shop
+    made = asks(shop, account="bo")
+    with shop.app.app_context():
+        url = shop.paycheckout.request_url(made.reference)
+    assert url.startswith("https://bo.example/paycheckout/requests/")
+    shop.starts(made.order_id)
+    assert shop.attempts(made.order_id)[0].account == "bo"
 
 
 # The owner's page

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from itertools import product
 from typing import Any
 
-import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
@@ -69,18 +68,6 @@ def test_what_could_not_be_stored_is_a_503_and_comes_again(shop: Shop) -> None:
     assert (answer.status_code, answer.get_json()) == (503, {"error": "not stored, send it again"})
     assert shop.browser.post(PATH, **hook(checkout_id)).status_code == 200
     assert shop.attempt(checkout_id).status == "paid"
-
-
-def test_a_hint_that_is_stored_is_a_200_though_the_service_is_away(
-    shop: Shop, caplog: pytest.LogCaptureFixture
-) -> None:
-    checkout_id = shop.starts()
-    shop.service.fails(checkout_id)
-    assert shop.browser.post(PATH, **hook(checkout_id)).status_code == 200
-    assert "not read now, reconcile will" in caplog.text
-    shop.service.says(checkout_id, "completed")
-    shop.clock.advance(seconds=5)
-    assert shop.reconciles().changed == 1
 
 
 SECRET = "wh-secret-1"
