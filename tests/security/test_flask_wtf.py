@@ -6,16 +6,14 @@ import re
 from collections.abc import Callable
 from types import SimpleNamespace
 
-import httpx
 import pytest
 from flask import Blueprint, Flask, current_app, render_template_string
 from flask.testing import FlaskClient
 from flask_sqlalchemy import SQLAlchemy
 from flask_wtf import CSRFProtect  # type: ignore[import-untyped]  # it brings no types
 
-from flask_paycheckout import PayCheckout
 from tests.conftest import OpenShop
-from tests.scripted import SAME_SITE, Clock, Service, Shop, make_app
+from tests.scripted import SAME_SITE, Shop, make_app
 from tests.views.pages import presses_pay
 
 SHOP = "https://shop.example"
@@ -99,10 +97,9 @@ def test_a_guard_shared_with_another_app_guards_that_one_as_before(guarded: Open
     assert other.test_client().post("/x").status_code == 400
 
 
-def test_another_extension_of_that_name_is_left_alone(service: Service, clock: Clock) -> None:
+def test_another_extension_of_that_name_is_left_alone(open_shop: OpenShop) -> None:
     asked: list[object] = []
-    app = make_app()
-    app.extensions["csrf"] = SimpleNamespace(exempt=asked.append)
-    PayCheckout().init_app(app, SQLAlchemy(app), transport=httpx.MockTransport(service), clock=clock)
-    assert app.test_client().get("/paycheckout/orders/x").status_code == 404
+    other = SimpleNamespace(exempt=asked.append)
+    shop = open_shop(prepare=lambda db: current_app.extensions.update(csrf=other))
+    assert shop.browser.get("/paycheckout/orders/x").status_code == 404
     assert asked == []

@@ -19,7 +19,6 @@ from tests.security.payment_urls import GOOD, TRICKS
 from tests.views.pages import opens, presses_pay, reach
 
 LISTED = {"PAYCHECKOUT_CHECKOUT_ORIGINS": ["https://pay.example"]}
-CONFIGS = [pytest.param({}, id="https anywhere"), pytest.param(LISTED, id="listed")]
 # Written without the product's parser: every way to write an address of the one listed origin.
 PAY_EXAMPLE = re.compile(r"https://pay\.example(:0*443|:)?([/?#][!-~]*)?", re.IGNORECASE)
 PLAIN = re.compile(
@@ -56,7 +55,7 @@ def sent_to(shop: Shop, urls: Iterable[str]) -> list[str]:
     return locations
 
 
-@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("config", [{}, LISTED], ids=["https anywhere", "listed"])
 def test_plain_urls_are_taken_as_they_are(open_shop: OpenShop, config: dict[str, object]) -> None:
     origin = len("https://pay.example")
     assert sent_to(open_shop(**config), GOOD) == [url[:origin].lower() + url[origin:] for url in GOOD]

@@ -6,11 +6,11 @@ import re
 
 import pytest
 from flask import render_template_string
-from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout.security.signed_links import PAY
 from tests.scripted import CLIENT_SECRET, Answer, Shop, refusal, success
+from tests.test_bounds import statements
 from tests.views.pages import STATUSES, button, heading, presses_pay, reach
 
 
@@ -88,12 +88,10 @@ def test_nothing_is_there_to_press_that_could_pay_twice(shop: Shop, status: str)
 
 
 def test_the_buttons_of_a_list_need_one_query(shop: Shop) -> None:
-    statements: list[str] = []
-    with shop.app.test_request_context():
-        event.listen(shop.db.engine, "before_cursor_execute", lambda *said: statements.append(said[2]))
+    with shop.app.test_request_context(), statements(shop) as asked:
         shop.paycheckout.order_statuses(["o-1", "o-2"])
         page = render_template_string("{{ paycheckout_button('o-1') }}{{ paycheckout_button('o-2') }}")
-    assert (page.count("<form"), len(statements)) == (2, 1)
+    assert (page.count("<form"), len(asked)) == (2, 1)
 
 
 def test_a_database_that_is_away_costs_no_page_its_button(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

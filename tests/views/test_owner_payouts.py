@@ -87,13 +87,13 @@ def test_the_list_goes_on_page_after_page(desk: Shop) -> None:
     with committing(desk) as paycheckout:
         for reference in references:
             paycheckout.pay_out(reference, 1, "USD", ToBank("Bo", ACCOUNT, "nwb", "NatWest"))
-    for chosen in ({}, {"status": "ready"}, {"kind": "payout"}):
-        first = opens(desk, "/payouts", **chosen)
-        older = re.search(r'href="([^"]+)" rel="next"', first.text)
-        assert older is not None
-        second = desk.browser.get(html.unescape(older[1]))
-        assert listed(first) + listed(second) == references[::-1]
-        assert 'rel="next"' not in second.text
+    pays_out(desk, "waits", approve=True)
+    first = opens(desk, "/payouts", status="ready", kind="payout")
+    older = re.search(r'href="([^"]+)" rel="next"', first.text)
+    assert older is not None
+    second = desk.browser.get(html.unescape(older[1]))
+    assert listed(first) + listed(second) == references[::-1]
+    assert 'rel="next"' not in second.text
 
 
 @pytest.mark.parametrize("reference", ["", "maker-404", "a\nb", "x" * 300])

@@ -48,9 +48,7 @@ def test_the_page_says_what_is_asked_for_and_leads_to_the_payment(open_shop: Ope
     )
     paying = shop.browser.post(form_of(shop, made.reference), headers=SAME_SITE)
     assert (paying.status_code, paying.location) == (303, "https://pay.example/checkout/chk-1")
-    assert "https://pay.example" in page.headers["Content-Security-Policy"] or "form-action 'self' https:" in str(
-        page.headers
-    )
+    assert "form-action 'self' https:" in page.headers["Content-Security-Policy"]
     shop.service.says("chk-1", "completed")
     told = text_of(looks(shop, made.reference))
     assert "Paid, thank you" in told
