@@ -1094,7 +1094,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("payouts.claims:RefundClaims.find", "found.kind == PayoutKind.REFUND", "True"),
         ),
         "another site's form says where a refund goes": (
-            f"{_REFUND}::test_a_form_of_another_site_is_refused",
+            f"{_HEADLESS}::test_json_opens_nothing_to_another_site[another origin]",
             Swap("views.refund:refund", "not may_use_links()", "False"),
         ),
         "money that refunds cover is marked as paid back by hand": (

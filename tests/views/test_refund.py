@@ -72,12 +72,6 @@ def test_every_bad_link_gets_the_answer_of_the_other_pages_and_changes_nothing(s
     assert customer.opens().status_code == 200, "a good one still opens it"
 
 
-def test_a_form_of_another_site_is_refused(shop: Shop) -> None:
-    customer = refunded(shop)
-    assert shop.browser.post(customer.path, data=FORM, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
-    assert (customer.refund.claims, recipients(shop)) == (0, [])
-
-
 # The form
 
 
