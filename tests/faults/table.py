@@ -511,7 +511,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Never("checkouts.order_status:OrderStatuses._read", "free"),
         ),
         "status pages have no cool-down": (
-            "views/test_order.py::test_visits_share_one_read_in_five_seconds",
+            "views/test_order.py::test_visits_share_one_read_in_a_cool_down[created-5]",
             Value("checkouts.order_status:_PAGE_COOLDOWN", "timedelta(0)"),
         ),
         "a visit reads all attempts of an order": (

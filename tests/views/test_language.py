@@ -13,7 +13,6 @@ HEADINGS = {
     "en": "Not paid yet",
     "de": "Noch nicht bezahlt",
     "es": "Pendiente de pago",
-    "id": "Belum dibayar",
     "ja": "お支払いがまだ済んでいません",
 }
 
