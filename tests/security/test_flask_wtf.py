@@ -17,7 +17,7 @@ from tests.scripted import SAME_SITE, Shop, make_app
 from tests.views.pages import presses_pay
 
 SHOP = "https://shop.example"
-ORDERS = ("csrf first", "csrf last", "csrf last, app given")
+ORDERS = ("csrf first", "csrf last")
 
 OpenGuarded = Callable[..., Shop]
 
@@ -50,8 +50,6 @@ def guarded(open_shop: OpenShop) -> OpenGuarded:
         shop = open_shop(prepare=prepare, TESTING=False, PAYCHECKOUT_PUBLIC_URL=SHOP, WTF_CSRF_SSL_STRICT=True)
         if order == "csrf last":
             csrf.init_app(shop.app)
-        elif order == "csrf last, app given":
-            CSRFProtect(shop.app)
         add_own_pages(shop.app)
         return shop
 

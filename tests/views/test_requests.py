@@ -23,8 +23,8 @@ def path_of(shop: Shop, reference: str) -> str:
         return urlsplit(shop.paycheckout.request_url(reference)).path
 
 
-def looks(shop: Shop, reference: str, **headers: str) -> TestResponse:
-    return shop.browser.get(path_of(shop, reference), headers=headers)
+def looks(shop: Shop, reference: str) -> TestResponse:
+    return shop.browser.get(path_of(shop, reference))
 
 
 def form_of(shop: Shop, reference: str) -> str:
