@@ -15,6 +15,7 @@ from tests.conftest import OpenShop
 from tests.hostile.posts import CARRIERS, Post, draw
 from tests.scripted import Shop
 from tests.security.answers import Answer, answer_of
+from tests.views.pages import PRODUCTION
 
 EVERY_CHANGE = 10_000
 PATH = "/paycheckout/webhook"
@@ -39,7 +40,7 @@ def knock(app: Flask, post: Post) -> Answer:
 @pytest.fixture
 def shop(open_shop: OpenShop) -> Shop:
     """A shop with an order in each state: open and abandoned ones can still be read, the others are decided."""
-    shop = open_shop(TESTING=False, PAYCHECKOUT_PUBLIC_URL="https://shop.example")
+    shop = open_shop(**PRODUCTION)
     shop.totals |= {f"o-{number}": Pay("12.50", "USD") for number in range(1, 6)}
     shop.has_paid("o-2")
     shop.has_held("o-3")

@@ -9,13 +9,12 @@ from werkzeug.test import TestResponse
 
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop, refusal
-from tests.views.pages import pay_path, status_path
+from tests.views.pages import PRODUCTION, pay_path, status_path
 from tests.views.test_webhook import database_down
 
-PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
 # Each with the status that it has.
 KINDS = (
-    *("200 page", "200 JSON", "200 options", "200 owner", "303 to pay", "303 paid already", "400 webhook", "400 host"),
+    *("200 page", "200 JSON", "200 options", "200 owner", "303 to pay", "400 webhook", "400 host"),
     *("403", "403 owner", "404 token", "404 path", "404 file", "405", "413", "500", "503 page", "503 webhook"),
 )
 
@@ -26,8 +25,6 @@ def provoked(shop: Shop, kind: str) -> TestResponse:
     pay, status = pay_path(shop), status_path(shop)
     hook, owner = "/paycheckout/webhook", "/paycheckout/owner"
     shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada"))
-    if kind == "303 paid already":
-        shop.has_paid()
     if kind == "503 page":
         shop.service.instead_of_created = [refusal(503)]
     if kind == "500":

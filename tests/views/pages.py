@@ -11,6 +11,7 @@ from werkzeug.test import TestResponse
 from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.scripted import SAME_SITE, Shop, refusal
 
+PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
 STATUSES = ["unpaid", "created", "pending", "paid", "held", "abandoned"]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import OpenShop
 from tests.scripted import Shop
-from tests.views.pages import opens, pay_path
+from tests.views.pages import PRODUCTION, opens, pay_path
 
 
 def test_each_answer_has_a_nonce_of_its_own_and_its_scripts_carry_it(shop: Shop) -> None:
@@ -24,18 +24,14 @@ def test_each_answer_has_a_nonce_of_its_own_and_its_scripts_carry_it(shop: Shop)
 @pytest.mark.parametrize(
     ("config", "targets"),
     [
-        pytest.param({}, "'self' https:", id="https anywhere"),
-        pytest.param(
+        ({}, "'self' https:"),
+        (
             {"PAYCHECKOUT_CHECKOUT_ORIGINS": ["https://a.example", "https://b.example"]},
             "'self' https://a.example https://b.example",
-            id="listed origins",
         ),
-        pytest.param(
-            {"PAYCHECKOUT_BASE_URL": "http://127.0.0.1:8790"},
-            "'self' https: http://127.0.0.1:* http://localhost:*",
-            id="a sandbox on this machine",
-        ),
+        ({"PAYCHECKOUT_BASE_URL": "http://127.0.0.1:8790"}, "'self' https: http://127.0.0.1:* http://localhost:*"),
     ],
+    ids=["https anywhere", "listed origins", "a sandbox on this machine"],
 )
 def test_a_form_may_lead_to_the_payment_pages_and_nowhere_else(
     open_shop: OpenShop, config: dict[str, object], targets: str
@@ -55,7 +51,7 @@ def test_a_client_that_says_neither_is_taken_in_tests_and_debugging(open_shop: O
 
 def test_the_refusal_comes_before_any_look_at_the_order(open_shop: OpenShop) -> None:
     """Another site learns nothing about a token by sending it."""
-    shop = open_shop(TESTING=False, PAYCHECKOUT_PUBLIC_URL="https://shop.example")
+    shop = open_shop(**PRODUCTION)
     paths = [pay_path(shop), "/paycheckout/orders/forged/checkout"]
     answers = [shop.browser.post(path, headers={"Sec-Fetch-Site": "cross-site"}) for path in paths]
     assert [answer.status_code for answer in answers] == [403, 403]

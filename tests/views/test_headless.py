@@ -16,13 +16,12 @@ from tests.conftest import OpenShop
 from tests.payouts.claiming import FORM, NUMBER, Customer, everything_stored, recipients, refunded
 from tests.payouts.shop import stands
 from tests.scripted import SAME_SITE, SETTINGS, Shop, refusal
-from tests.views.pages import pay_path, status_path
+from tests.views.pages import PRODUCTION, pay_path, status_path
 from tests.views.test_webhook import database_down
 
 JSON = {"Accept": "application/json"}
 PROBLEM = "application/problem+json"
 STORE = "https://store.example"
-PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
 
 
 def pays(shop: Shop, order_id: str = "o-1", **headers: str) -> TestResponse:
