@@ -200,7 +200,7 @@ def answer_owner(error: SQLAlchemyError) -> BaseResponse:
 def log_failure(kind: str, line: str, subject: str, error: Exception, extra: Mapping[str, str]) -> None:
     """Log that a request was not carried out.
 
-    :param kind: as for `Log.warning`.
+    :param kind: as for `FailureLog.warning`.
     :param line: takes the subject and the text of the error.
     :raises SQLAlchemyError: the error is one of the database, and not that the database is away.
     """
@@ -210,7 +210,7 @@ def log_failure(kind: str, line: str, subject: str, error: Exception, extra: Map
     if isinstance(error, SQLAlchemyError) and not is_unavailable(error):
         raise error
     # The driver's own message: SQLAlchemy's contains the statement's parameters, and so the payment URL.
-    told = first_line(error) if isinstance(error, SQLAlchemyError) else error
+    told = first_line(error) if isinstance(error, SQLAlchemyError) else str(error)
     runtime().log.warning(kind, line, subject, told, extra=extra, error=error)
 
 
