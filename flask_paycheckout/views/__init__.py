@@ -28,12 +28,7 @@ def _release_session() -> None:
 
 
 def _make_blueprint() -> Blueprint:
-    blueprint = Blueprint(
-        "paycheckout",
-        "flask_paycheckout",
-        root_path=str(_PACKAGE),
-        template_folder="templates",
-    )
+    blueprint = Blueprint("paycheckout", "flask_paycheckout", template_folder="templates")
     for rule, endpoint, view, methods in (
         ("/orders/<token>/checkout", "create_checkout", order.create_checkout, "POST"),
         ("/orders/<token>", "order_page", order.order_page, "GET"),

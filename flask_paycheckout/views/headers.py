@@ -10,7 +10,6 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Flask, Response, abort, current_app, g, request
@@ -164,10 +163,7 @@ def _own_origins() -> set[str]:
     return own | {origin_of(one.public_url) for one in (runtime().settings, page_settings()) if one.public_url}
 
 
-View = Callable[..., Any]
-
-
-def exempt_from_csrf(app: Flask, views: Sequence[View]) -> None:
+def exempt_from_csrf(app: Flask, views: Sequence[Callable[..., object]]) -> None:
     """Exempt these views from the app's `CSRFProtect`, whether it is set up before this extension or after."""
 
     def exempt() -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import msgspec
 from flask import Response, g, redirect, render_template, request, url_for
 from markupsafe import Markup
+from msgspec.structs import replace
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -33,7 +33,6 @@ from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, 
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.security.signed_links import PAY, REQUEST, STATUS
-from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links
@@ -54,7 +53,7 @@ from flask_paycheckout.views.pages import (
     Code,
     bad_link,
     cross_origin,
-    loggable,
+    log_failure,
     negotiated,
     page,
     problem,
@@ -125,7 +124,7 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
 def _not_payable(link: Link) -> Answer:
     """The status of an order that the shop wants no payment for: the answer to an outdated pay button."""
     # The page's address accepts only POST and cannot be fetched again, so this page does not update itself.
-    current = msgspec.structs.replace(_read_status(link), final=True, poll_after=0)
+    current = replace(_read_status(link), final=True, poll_after=0)
     text = order_text(current, False, Receipt(), _refunds(current, link), language.of_page(), _asked(link))
     return problem(Code.NOT_PAYABLE, text.title, partial(_page, link, current, text))
 
@@ -239,10 +238,7 @@ def _started(link: Link, checkout: CheckoutMixin | None = None) -> dict[str, Any
 
 
 def _unavailable(link: Link, error: Exception) -> Answer:
-    # The service's calls log by themselves that they were not made, once a minute instead of once per customer.
-    if not isinstance(error, NotAsked):
-        told = "starts of payments", "no checkout for order %s: %s", link.order_id, loggable(error)
-        runtime().log.warning(*told, extra=about(link.order_id), error=error)
+    log_failure("starts of payments", "no checkout for order %s: %s", link.order_id, error, about(link.order_id))
     code = Code.TOO_MANY_ATTEMPTS if isinstance(error, TooManyAttempts) else Code.TRY_LATER
     wait = seconds_to_wait(error)
     text = plain_text(RETRY, language.of_page(), wait)

@@ -6,7 +6,7 @@ Every request first asks the shop's permission function for the person's name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial, wraps
+from functools import partial
 from typing import cast
 
 from flask import Blueprint, Flask, abort, g, request, url_for
@@ -94,11 +94,13 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
         "/refunds/<token>": (owner_payouts.refund, "refund"),
     }
     wanted = {view.__name__: ability for view, ability in pages.values()}
-    forms = {rule: view for rule, (view, _) in pages.items() if "<token>" in rule}
+    forms = [view for rule, (view, _) in pages.items() if "<token>" in rule]
+    # The deeds of these views are recorded as done through a page.
+    as_page = through("page")
     for rule, (view, _) in pages.items():
-        methods = ["POST" if rule in forms else "GET"]
+        methods = ["POST" if view in forms else "GET"]
         blueprint.add_url_rule(
-            rule, view_func=_as_page(view), methods=methods, merge_slashes=False, strict_slashes=False
+            rule, view_func=as_page(view), methods=methods, merge_slashes=False, strict_slashes=False
         )
 
     def can(endpoint: str) -> bool:
@@ -112,19 +114,8 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
     for unknown in (UnknownCheckout, UnknownPayout, UnknownRequest):
         blueprint.register_error_handler(unknown, _answer_unknown)
     blueprint.after_request(harden)
-    blueprint.record(lambda state: exempt_from_csrf(cast(Flask, state.app), [*forms.values()]))
+    blueprint.record(lambda state: exempt_from_csrf(cast(Flask, state.app), forms))
     return blueprint
-
-
-def _as_page(view: Callable[..., ResponseReturnValue]) -> Callable[..., ResponseReturnValue]:
-    """The view, whose deeds are recorded as done through a page."""
-
-    @wraps(view)
-    def page(**arguments: str) -> ResponseReturnValue:
-        with through("page"):
-            return view(**arguments)
-
-    return page
 
 
 def _answer_receiver(error: ReceiverFailed) -> Response:
@@ -162,7 +153,7 @@ def list_orders() -> Page | Response:
         lists=_LISTS_OF_ALARMS,
         told_by_pages=_TOLD_BY_PAGES,
         asked=asked,
-        statuses=[each.value for each in Status],
+        statuses=list(Status),
         status=status,
         not_found=search,
     )

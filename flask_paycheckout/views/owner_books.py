@@ -16,31 +16,8 @@ _FORMATS = {Format.CSV: ("CSV", "text/csv"), Format.JSONL: ("JSON lines", "appli
 """The name and the media type of each format."""
 
 
-def show_month() -> Page:
+def show_month(fault: Fault | None = None) -> Page:
     """Show the sums of a month, by default of the present one, with its downloads."""
-    return _page()
-
-
-def download_month() -> Response | Page:
-    """Give the movements of one month as a file to save; a stream of parts, each read when the browser takes it."""
-    asked, month = asked_for(), request.args.get("month", "")
-    try:
-        form = Format(request.args.get("format", Format.CSV.value))
-        period = month_period(month, runtime().books.zone_of(asked.account), asked.account)
-    except ValueError:
-        return _page(Fault("Choose a month, and CSV or JSON lines."))
-    books = runtime().books
-    books.record_export(period, owner())
-    of_account = f"-{asked.account}" if asked.account else ""
-    return to_save(books.text(period, form), _FORMATS[form][1], f"books-{month}{of_account}.{form.value}")
-
-
-def sums_of_days(asked: Asked) -> Sums | None:
-    """The sums of the days that a list is limited to; None where it is not."""
-    return runtime().books.sums(asked.period) if asked.period.is_limited else None
-
-
-def _page(fault: Fault | None = None) -> Page:
     books, asked, month = runtime().books, asked_for(), request.args.get("month", "")
     months = books.months(asked.account)
     month = month if month in months else next(iter(months), "")
@@ -52,3 +29,22 @@ def _page(fault: Fault | None = None) -> Page:
         month=books.month(month, asked.account) if month else None,
         formats=_FORMATS,
     )
+
+
+def download_month() -> Response | Page:
+    """Give the movements of one month as a file to save; a stream of parts, each read when the browser takes it."""
+    asked, month = asked_for(), request.args.get("month", "")
+    try:
+        form = Format(request.args.get("format", Format.CSV.value))
+        period = month_period(month, runtime().books.zone_of(asked.account), asked.account)
+    except ValueError:
+        return show_month(Fault("Choose a month, and CSV or JSON lines."))
+    books = runtime().books
+    books.record_export(period, owner())
+    of_account = f"-{asked.account}" if asked.account else ""
+    return to_save(books.text(period, form), _FORMATS[form][1], f"books-{month}{of_account}.{form.value}")
+
+
+def sums_of_days(asked: Asked) -> Sums | None:
+    """The sums of the days that a list is limited to; None where it is not."""
+    return runtime().books.sums(asked.period) if asked.period.is_limited else None

@@ -98,16 +98,18 @@ class Asked:
 
 def asked_for() -> Asked:
     """Read the filters of this request's address."""
-    names, account = runtime().merchants.names(), request.args.get("account", _ALL_ACCOUNTS)
-    several = len(names) > 1
-    if not several or account == _ALL_ACCOUNTS:
-        return Asked(None, names if several else [], _day("from"), _day("to"))
-    try:
-        runtime().merchants.require(account)
-    except ValueError:
-        abort(404, "There is no such account.")
-    use_settings(partial(runtime().settings_of, account))
-    return Asked(account, names, _day("from"), _day("to"))
+    names = runtime().merchants.names()
+    accounts = names if len(names) > 1 else []
+    account = request.args.get("account") if accounts else None
+    if account == _ALL_ACCOUNTS:
+        account = None
+    if account is not None:
+        try:
+            runtime().merchants.require(account)
+        except ValueError:
+            abort(404, "There is no such account.")
+        use_settings(partial(runtime().settings_of, account))
+    return Asked(account, accounts, _day("from"), _day("to"))
 
 
 def chosen(choice: type[_Choice], name: str) -> _Choice | None:
@@ -239,13 +241,18 @@ def subject_of_form(purpose: str, token: str) -> str:
     return subject
 
 
+def text_given(name: str) -> str:
+    """A text of the posted form, without blanks at its ends; empty without one."""
+    return trimmed(request.form.get(name, ""))
+
+
 def number_given(name: str) -> str:
     """A number of the posted form, with a point before its decimals.
 
     :raises ValueError: there is none, or it has an exponent, which programs write, and a person by mistake.
     """
     # A comma is a decimal mark, never one of thousands, whatever the language: too many decimals are refused.
-    number = trimmed(request.form.get(name, ""))[:_MAX_AMOUNT].replace(",", ".")
+    number = text_given(name)[:_MAX_AMOUNT].replace(",", ".")
     if not number or _EXPONENT.search(number):
         raise ValueError("amount must be written like 12.50" if number else "amount is missing: say how much")
     return number
@@ -281,7 +288,7 @@ def why_given(*, required: bool = True) -> str:
 
     :raises Fault: there is none, and it is required.
     """
-    why = trimmed(request.form.get("why", ""))[:MAX_WHY]
+    why = text_given("why")[:MAX_WHY]
     if required and not why:
         raise Fault("Say why, for the record.", field="why")
     return why

@@ -21,7 +21,6 @@ from flask_paycheckout.payouts.requests import UnseenRefund
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.service.calls import ESTIMATE
-from flask_paycheckout.text import trimmed
 from flask_paycheckout.totals import is_token, positive_amount
 from flask_paycheckout.views import language
 from flask_paycheckout.views.order_urls import claim_url
@@ -39,6 +38,7 @@ from flask_paycheckout.views.owner_forms import (
     number_given,
     owner,
     owner_page,
+    text_given,
     to_save,
     why_given,
 )
@@ -217,9 +217,9 @@ def _sum_to_send() -> _Sum | None:
 
     :raises ValueError: it cannot be sent.
     """
-    if not trimmed(request.form.get("send_amount", "")):
+    if not text_given("send_amount"):
         return None
-    currency = trimmed(request.form.get("send_currency", ""))
+    currency = text_given("send_currency")
     return positive_amount(number_given("send_amount"), currency, "send"), currency
 
 

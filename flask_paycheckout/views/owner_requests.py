@@ -12,7 +12,6 @@ from flask_paycheckout.books.periods import moment_of
 from flask_paycheckout.checkouts.requests import MAX_NOTE, MAX_TITLE, new_reference
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import REQUEST_FORM
-from flask_paycheckout.text import trimmed
 from flask_paycheckout.totals import Pay
 from flask_paycheckout.views.order_urls import request_url
 from flask_paycheckout.views.owner_forms import (
@@ -26,6 +25,7 @@ from flask_paycheckout.views.owner_forms import (
     number_given,
     owner,
     owner_page,
+    text_given,
     why_given,
 )
 
@@ -85,7 +85,7 @@ def withdraw_request(reference: str) -> Response:
 
 def _currency_given() -> str:
     """The currency of the form; the capitals of a currency's code may be left out."""
-    given = trimmed(request.form.get("currency", ""))
+    given = text_given("currency")
     return given.upper() if len(given) == 3 else given
 
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.payments import Payment
@@ -306,33 +307,25 @@ def order_text(
     :param news: `OVER` or `CHANGED` where the order waits for money, and its page cannot be gone back to; `SECOND`; or
         empty.
     """
-    status, reason = standing.status, standing.reason
-    # Money that was sent or has arrived is told of even when the shop wants no payment any more.
-    closed = not payable and status not in (Status.PENDING, Status.PART, Status.PAID, Status.HELD)
-    unwanted = _UNWANTED if not payable and status == Status.PENDING else None
-    ended = _OF_REASON.get(reason) if reason and status == Status.ABANDONED else None
-    waiting = _CROWDED if standing.crowded and status == Status.CREATED else None
-    refunded = None if refunds.of_payment is None or status != Status.PAID else _OF_REFUND[refunds.of_payment]
-    of_request = _OF_REQUEST[asked.status] if asked and (closed or status == "unpaid") else None
-    text = of_request or (_CLOSED if closed else unwanted or refunded or waiting or ended or _OF_STATUS[status])
+    status, told = standing.status, language.gettext
+    text = _of_standing(standing, payable, refunds, asked)
     notices = [] if refunds.of_others is None else [_OF_OTHER_REFUND[refunds.of_others]]
     if refunds.of_rejected is not None:
         becomes = _OF_REJECTED[refunds.of_rejected]
         if status in ("unpaid", Status.ABANDONED):
-            text, notices = msgspec.structs.replace(_REJECTED, pay=_REJECTED.pay if payable else ""), [becomes]
+            text, notices = replace(_REJECTED, pay=_REJECTED.pay if payable else ""), [becomes]
         else:
             notices = [_ALSO_REJECTED, becomes, *notices]
     before = []
     if news == SECOND:
         notices.insert(0, news)
     elif news == CHANGED:
-        text, before = msgspec.structs.replace(text, pay=_NOT_SENT), [news]
-    if status == Status.PAID and not (notices or refunded):
+        text, before = replace(text, pay=_NOT_SENT), [news]
+    if text is _OF_STATUS[Status.PAID] and not notices:
         notices = [_DONE]
     if text.pay and refunds.of_rejected is not None:
         before.append(_SEPARATE)
-    told = language.gettext
-    return msgspec.structs.replace(
+    return replace(
         translated(text, language),
         separate=" ".join(map(told, before)),
         unrecorded=told(_UNRECORDED) if standing.unrecorded else "",
@@ -345,6 +338,23 @@ def order_text(
         note=visible(asked.request.note or "") if asked else "",
         deadline=_deadline(asked, language) if asked and status not in (Status.PAID, Status.HELD) else "",
     )
+
+
+def _of_standing(standing: OrderStatus, payable: bool, refunds: OrderRefunds, asked: ShownRequest | None) -> PageText:
+    status = standing.status
+    # Money that was sent or has arrived is told of even when the shop wants no payment any more.
+    closed = not payable and status not in (Status.PENDING, Status.PART, Status.PAID, Status.HELD)
+    if asked and (closed or status == "unpaid"):
+        return _OF_REQUEST[asked.status]
+    if closed:
+        return _CLOSED
+    if status == Status.PENDING and not payable:
+        return _UNWANTED
+    if status == Status.PAID and refunds.of_payment is not None:
+        return _OF_REFUND[refunds.of_payment]
+    if status == Status.CREATED and standing.crowded:
+        return _CROWDED
+    return _OF_REASON.get(standing.reason or "", _OF_STATUS[status])
 
 
 def _deadline(asked: ShownRequest, language: Language) -> str:
@@ -360,7 +370,7 @@ def plain_text(text: PageText, language: Language, wait: int | None = None) -> P
 
     :param wait: seconds to wait before another try; None where that is of no use.
     """
-    return msgspec.structs.replace(translated(text, language), when="" if wait is None else when_text(wait, language))
+    return replace(translated(text, language), when="" if wait is None else when_text(wait, language))
 
 
 def named_order(order_id: str, language: Language) -> str:
@@ -370,9 +380,9 @@ def named_order(order_id: str, language: Language) -> str:
 
 def translated(page: T, language: Language) -> T:
     """The texts of a page in this language."""
-    facts = msgspec.structs.asdict(page).items()
+    facts = asdict(page).items()
     texts = {name: language.gettext(text) for name, text in facts if isinstance(text, str)}
-    return msgspec.structs.replace(page, **texts | {"language": language.code})
+    return replace(page, **texts | {"language": language.code})
 
 
 def when_text(wait: int, language: Language) -> str:

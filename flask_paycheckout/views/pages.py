@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import msgspec
 from flask import Response, abort, current_app, g, make_response, render_template, request
 from markupsafe import Markup
+from msgspec.structs import replace
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import RequestEntityTooLarge, ServiceUnavailable
 from werkzeug.wrappers import Response as BaseResponse
@@ -21,6 +22,7 @@ from flask_paycheckout.database.database_errors import first_line, is_unavailabl
 from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import FOREIGN_FORM, nonce, wants_json
 from flask_paycheckout.views.page_text import BAD_LINK, DATABASE, PageText, named_order, plain_text
@@ -85,7 +87,7 @@ def negotiated(decide: Callable[[str], Answer]) -> Callable[[str], BaseResponse]
         except RequestEntityTooLarge as error:
             if not wants_json():
                 raise
-            return written(msgspec.structs.replace(problem(Code.INVALID, error.name, error.get_response), status=413))
+            return written(replace(problem(Code.INVALID, error.name, error.get_response), status=413))
 
     return view
 
@@ -195,20 +197,23 @@ def answer_owner(error: SQLAlchemyError) -> BaseResponse:
     return ServiceUnavailable(words, retry_after=seconds_to_wait(error)).get_response()
 
 
-def loggable(error: Exception) -> str:
-    """The text of an error for a log.
+def log_failure(kind: str, line: str, subject: str, error: Exception, extra: Mapping[str, str]) -> None:
+    """Log that a request was not carried out.
 
-    :raises SQLAlchemyError: it is one of the database, and not that the database is away.
+    :param kind: as for `FailureLog.warning`.
+    :param line: takes the subject and the text of the error.
+    :raises SQLAlchemyError: the error is one of the database, and not that the database is away.
     """
-    if not isinstance(error, SQLAlchemyError):
-        return str(error)
-    if not is_unavailable(error):
+    # The service's calls log by themselves that they were not made, once a minute instead of once per customer.
+    if isinstance(error, NotAsked):
+        return
+    if isinstance(error, SQLAlchemyError) and not is_unavailable(error):
         raise error
     # The driver's own message: SQLAlchemy's contains the statement's parameters, and so the payment URL.
-    return first_line(error)
+    told = first_line(error) if isinstance(error, SQLAlchemyError) else str(error)
+    runtime().log.warning(kind, line, subject, told, extra=extra, error=error)
 
 
 def _log_or_raise(error: SQLAlchemyError) -> None:
     # Not the path, which has a token.
-    told = "%s was answered 503: %s", str(request.endpoint), loggable(error)
-    runtime().log.warning("pages without a database", *told, extra=about(), error=error)
+    log_failure("pages without a database", "%s was answered 503: %s", str(request.endpoint), error, about())

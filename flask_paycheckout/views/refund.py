@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from flask import Response, redirect, request, url_for
+from msgspec.structs import replace
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import Invalid, PaymentsError
@@ -18,7 +19,6 @@ from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm, countries, fields_of, read_form
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import REFUND
-from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.text import visible
 from flask_paycheckout.views import language, refund_text as texts
 from flask_paycheckout.views.headers import may_use_links
@@ -29,7 +29,7 @@ from flask_paycheckout.views.pages import (
     Code,
     bad_link,
     cross_origin,
-    loggable,
+    log_failure,
     negotiated,
     page,
     problem,
@@ -50,6 +50,7 @@ _ATTRIBUTES: dict[str, dict[str, str]] = {
     "post_code": {"autocomplete": "postal-code", "autocapitalize": "characters"},
     "wallet_address": {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"},
 }
+_EMPTY = RefundForm({})
 # The first fields are about the bank account, the others about the person.
 _ABOUT_ACCOUNT = 4
 _LOOKS = {
@@ -111,7 +112,7 @@ def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> Answer:
     except (PaymentsError, PayoutRefused, ReceiverFailed, SQLAlchemyError, TooManyClaims) as error:
         return _refused(payout, form, error)
     stored = _state(claimed)
-    return msgspec.structs.replace(stored, page=lambda: redirect(url_for("paycheckout.refund", token=token), 303))
+    return replace(stored, page=lambda: redirect(url_for("paycheckout.refund", token=token), 303))
 
 
 def _refused(payout: PayoutMixin, form: RefundForm, error: Exception | None = None) -> Answer:
@@ -128,10 +129,8 @@ def _refused(payout: PayoutMixin, form: RefundForm, error: Exception | None = No
     elif isinstance(error, Invalid):
         why, detail = texts.REFUSED, error.message or ""
     elif error is not None:
-        # The service's calls log by themselves that they were not made, once a minute instead of once per customer.
-        if not isinstance(error, NotAsked):
-            told = "the destination of refund %s was not stored: %s", payout.reference, loggable(error)
-            runtime().log.warning("destinations of refunds", *told, extra=about_payout(payout), error=error)
+        line = "the destination of refund %s was not stored: %s"
+        log_failure("destinations of refunds", line, payout.reference, error, about_payout(payout))
         why = texts.WALLET_UNREACHABLE if payout.is_token else texts.UNREACHABLE
         code, wait = Code.TRY_LATER, seconds_to_wait(error)
     title, when = chosen.gettext(why), "" if wait is None else when_text(wait, chosen)
@@ -155,7 +154,7 @@ def _facts(payout: PayoutMixin) -> dict[str, Any]:
     }
 
 
-def _page(payout: PayoutMixin, form: RefundForm | None = None, **problem: str) -> Response:
+def _page(payout: PayoutMixin, form: RefundForm = _EMPTY, **problem: str) -> Response:
     state, chosen = PayoutStatus(payout.status), language.of_page()
     fees = runtime().settings.payout_fees
     text = texts.refund_text(payout, _shown_destination(payout), chosen, more=claims_left(payout) > 0, fees=fees)
@@ -164,7 +163,7 @@ def _page(payout: PayoutMixin, form: RefundForm | None = None, **problem: str) -
     return page(
         "refund.html",
         payout.order_id,
-        msgspec.structs.replace(text, **problem),
+        replace(text, **problem),
         look="paid" if sent_for_good else _LOOKS.get(state, "waiting"),
         state=state.value,
         final=sent_for_good or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED),
@@ -180,20 +179,19 @@ def _shown_destination(payout: PayoutMixin) -> str:
     return visible(payout.destination.removeprefix("wallet ") if payout.is_token else payout.destination)
 
 
-def _fields(payout: PayoutMixin, form: RefundForm | None = None) -> list[_Field]:
+def _fields(payout: PayoutMixin, form: RefundForm = _EMPTY) -> list[_Field]:
     """The fields of the form, as they were sent; none where it cannot be sent any more."""
     if not claims_left(payout):
         return []
-    faults, chosen = {} if form is None else form.faults, language.of_page()
-    first = next((name for name in fields_of(payout.currency) if name in faults), None)
+    chosen, first = language.of_page(), next(iter(form.faults), None)
     return [
         _Field(
             name,
-            *texts.field_text(name, faults.get(name), payout.currency, chosen, again=form is not None),
-            "" if form is None or name == ACCOUNT_NUMBER else form.values[name],
+            *texts.field_text(name, form.faults.get(name), payout.currency, chosen, again=bool(form.values)),
+            "" if name == ACCOUNT_NUMBER else form.values.get(name, ""),
             _ATTRIBUTES[name] if name == "country" else {"type": "text", "maxlength": "255"} | _ATTRIBUTES[name],
             name == first,
-            _choices("" if form is None else form.values[name], chosen.tag) if name == "country" else {},
+            _choices(form.values.get(name, ""), chosen.tag) if name == "country" else {},
         )
         for name in fields_of(payout.currency)
     ]
@@ -202,4 +200,4 @@ def _fields(payout: PayoutMixin, form: RefundForm | None = None) -> list[_Field]
 def _choices(given: str, tag: str) -> dict[str, str]:
     """The list of countries: the service takes their English names, the customer reads those of the page's language."""
     listed = {countries()[code]: name for code, name in country_names(tag).items()}
-    return {"": ""} | listed | ({given: given} if given not in listed else {})
+    return {"": ""} | listed | {given: listed.get(given, given)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -189,19 +190,19 @@ def refund_text(
     status, token = PayoutStatus(payout.status), payout.is_token
     text, about = _OF_STATUS[status], (*(_ABOUT_WALLET if token else _ABOUT_BANK), _WHO_PAYS[fees])
     if token:
-        text = msgspec.structs.replace(text, send=_SEND_WALLET)
+        text = replace(text, send=_SEND_WALLET)
     if status is PayoutStatus.SENT and token:
         text = _SENT_TO_WALLET
     if status is PayoutStatus.CLAIMABLE and not more:
         text = _NO_MORE
     if payout.kind != PayoutKind.REFUND:
         own = {"title": text.payout_title or text.title, "sentence": text.payout_sentence or text.sentence}
-        text = msgspec.structs.replace(text, **own)
+        text = replace(text, **own)
     shown = language.gettext("Destination: %(destination)s") % {"destination": destination} if destination else ""
     sentences = [language.gettext(each) for each in about]
     if status is PayoutStatus.CLAIMABLE and payout.next_attempt_at:
         sentences.insert(0, language.gettext(_DEADLINE) % {"time": format_moment(payout.next_attempt_at, language.tag)})
-    return msgspec.structs.replace(
+    return replace(
         translated(text, language),
         amount=format_amount(payout.amount, payout.currency, language.tag),
         counts=_counted(payout, language),

@@ -61,7 +61,7 @@ class Conflict(Exception):
 
 def test_a_claim_or_note_that_another_transaction_got_ahead_of_does_nothing(shop: Shop) -> None:
     seen, reads = shop.attempt(shop.starts()), shop.runtime.due_reads
-    with database_down(shop, Conflict()):
+    with database_down(shop, OperationalError("UPDATE", None, Conflict())):
         assert claims(shop) == []
         assert reads.note(seen, None, shop.clock.now, reads=9) is None
     with database_down(shop):

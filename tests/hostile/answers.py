@@ -78,9 +78,9 @@ def _head(*headers: str, status: str = "200 OK") -> bytes:
     return "\r\n".join([f"HTTP/1.1 {status}", *headers]).encode() + b"\r\n\r\n"
 
 
-def _framed(*headers: str, status: str = "200 OK") -> Answer:
+def _framed(*headers: str) -> Answer:
     """The good words below a head with a fault."""
-    return hangs_up_after(_head(*headers, status=status) + BODY)
+    return hangs_up_after(_head(*headers) + BODY)
 
 
 def _plain(body: bytes) -> Answer:
@@ -96,11 +96,6 @@ _PACKED = gzip.compress(BODY)
 _ENCODED = {
     f"encoded-{name}": says(http(_PACKED, "200 OK", f"Content-Encoding: {name}")) for name in ("gzip", "identity, gzip")
 } | {"encoded-twice": _framed(_LENGTH, "Content-Encoding: identity", "Content-Encoding: gzip")}
-
-_REDIRECTS = {
-    f"redirect-{status}": _framed(_LENGTH, f"Location: {where}", status=f"{status} Elsewhere")
-    for status, where in [(301, "https://evil.example/v1/deposit/chk-1"), (303, "/v1/deposit/chk-1")]
-}
 
 _LENGTHS = {
     "length-too-long": _framed(f"Content-Length: {len(BODY) + 1}"),
@@ -129,9 +124,9 @@ _BODIES = {
     "two-data": _plain(BODY[:-1] + b',"data":' + json.dumps(SAID).encode() + b"}"),
 }
 
-AT_ONCE: dict[str, Answer] = _ENCODED | _REDIRECTS | _LENGTHS | _CHUNKS | _HEADS | _BODIES
+AT_ONCE: dict[str, Answer] = _ENCODED | _LENGTHS | _CHUNKS | _HEADS | _BODIES
 
-_SAMPLES = "encoded-gzip redirect-301 length-too-short chunk-without-an-end switching-protocols deep-lists two-data"
+_SAMPLES = "encoded-gzip length-too-short chunk-without-an-end switching-protocols deep-lists two-data"
 #: One of each kind.
 SAMPLES: dict[str, Answer] = {
     "dripping": DRIPPING["body"],

@@ -7,7 +7,7 @@ import pickle
 import secrets
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from flask_paycheckout.totals import Pay
 from tests.client.wire import refusal
 from tests.conftest import OpenShop
 from tests.scripted import BASE_URL, Shop, make_app
+from tests.security.test_terminals import COMMANDS
 from tests.views.pages import presses_pay
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
@@ -56,7 +57,6 @@ class Canaries:
     access_token: str = field(default_factory=canary)
     webhook_secret: str = field(default_factory=canary)
     secret_key: str = field(default_factory=canary)
-    control_token: str = field(default_factory=canary)
     password: str = field(default_factory=canary)
     otp: str = field(default_factory=digits)
     verification_token: str = field(default_factory=canary)
@@ -65,10 +65,6 @@ class Canaries:
     iban: str = field(default_factory=lambda: f"DE{digits()}")
     page: str = field(default_factory=canary)
     """Part of the payment URL."""
-
-    def seen_in(self, shown: str) -> list[str]:
-        """The names of the secrets that a text shows."""
-        return [one.name for one in fields(self) if getattr(self, one.name) in shown]
 
 
 @pytest.fixture
@@ -94,27 +90,19 @@ class Everything(logging.Handler):
 
 
 @pytest.fixture
-def logged() -> Iterator[Everything]:
+def logged(caplog: pytest.LogCaptureFixture) -> Iterator[Everything]:
     handler, root = Everything(), logging.getLogger()
     names = ("httpx", "httpcore", "sqlalchemy.engine", "werkzeug", "flask_paycheckout", "flask_paycheckout.client")
-    loggers = [root, *map(logging.getLogger, names)]
-    levels = [logger.level for logger in loggers]
+    for name in ("root", *names):
+        caplog.set_level(logging.DEBUG, logger=name)
     root.addHandler(handler)
-    for logger in loggers:
-        logger.setLevel(logging.DEBUG)
     yield handler
     root.removeHandler(handler)
-    for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
 
 
 def told_by(error: BaseException) -> str:
     """All that a crash reporter would send of an error: words, pickle, traceback, and our own frames' variables."""
-    shown = [str(error), repr(error), repr(vars(error)), *frames_of(error, set())]
-    for chain in (True, False):
-        # The lines of source are the tests' own; they are left out with their file's text.
-        told = traceback.TracebackException.from_exception(error, lookup_lines=False)
-        shown += [str(part) for part in told.format_exception_only()] + ([str(told.__cause__)] if chain else [])
+    shown = [repr(error), repr(vars(error)), *traceback.format_exception_only(error), *frames_of(error, set())]
     if isinstance(error, PaymentsError):
         shown.append(pickle.dumps(error).decode("latin-1"))
     return "\n".join(shown)
@@ -143,7 +131,12 @@ def printed(value: object) -> str:
 
 def found_in(canaries: Canaries, shown: str) -> list[tuple[str, str]]:
     """The secrets that a text shows, with the beginning of the line."""
-    return [(name, line.split("=")[0][:120]) for line in shown.splitlines() for name in canaries.seen_in(line)]
+    return [
+        (name, line.split("=")[0][:120])
+        for line in shown.splitlines()
+        for name, secret in vars(canaries).items()
+        if secret in line
+    ]
 
 
 Trouble = Callable[[httpx.Request], httpx.Response]
@@ -179,14 +172,11 @@ def repeats(status: int, **headers: str) -> Trouble:
 
 TROUBLES: dict[str, Trouble] = {
     "refused": fails(httpx.ConnectError("refused")),
-    "timeout": fails(httpx.ReadTimeout("late")),
-    "broken": fails(httpx.RemoteProtocolError("cut")),
     "garbage": repeats(502, **{"Retry-After": "3600"}),
     "redirect": repeats(307, location="https://elsewhere.example/"),
     "encoded": repeats(200, **{"content-encoding": "gzip"}),
     **{f"echo {status}": echo(status) for status in (401, 404, 500)},
 }
-every_trouble = pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
 
 
 def calls_of(client: PaymentsClient, its: Canaries) -> dict[str, Callable[[], object]]:
@@ -207,14 +197,16 @@ def calls_of(client: PaymentsClient, its: Canaries) -> dict[str, Callable[[], ob
     }
 
 
-def client_of(its: Canaries, base_url: str = BASE_URL, **more: Any) -> PaymentsClient:
-    given: dict[str, Any] = {"client_id": "c-1", "client_secret": its.client_secret, "access_token": its.access_token}
-    return PaymentsClient(base_url, **given, **more)
-
-
-@every_trouble
+@pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
 def test_no_call_of_the_client_shows_what_it_sent(trouble: Trouble, canaries: Canaries, logged: Everything) -> None:
-    client = client_of(canaries, retries=0, transport=httpx.MockTransport(trouble))
+    client = PaymentsClient(
+        BASE_URL,
+        client_id="c-1",
+        client_secret=canaries.client_secret,
+        access_token=canaries.access_token,
+        retries=0,
+        transport=httpx.MockTransport(trouble),
+    )
     for name, call in calls_of(client, canaries).items():
         with pytest.raises(PaymentsError) as caught:
             call()
@@ -263,18 +255,6 @@ def open_secret_shop(open_shop: OpenShop, its: Canaries) -> Shop:
     return shop
 
 
-COMMANDS = (
-    ("reconcile",),
-    ("reconcile", "--json"),
-    ("show", "o-1"),
-    ("show", "o-1", "--json"),
-    ("report",),
-    ("report", "--json"),
-    ("doctor",),
-    ("doctor", "--json"),
-)
-
-
 @pytest.mark.parametrize("status", [400, 401, 500])
 def test_no_page_command_or_log_of_a_shop_shows_a_secret(
     status: int, canaries: Canaries, open_shop: OpenShop, logged: Everything, monkeypatch: pytest.MonkeyPatch
@@ -294,10 +274,8 @@ def test_no_page_command_or_log_of_a_shop_shows_a_secret(
     with pytest.raises(PaymentsError) as caught:
         shop.settles(checkout_id)
     shown.append(told_by(caught.value))
-    runner = shop.app.test_cli_runner()
-    results = [runner.invoke(args=["paycheckout", *command]) for command in COMMANDS]
-    typed = f"{canaries.password}\n{canaries.otp}\n"
-    results.append(runner.invoke(args=["paycheckout", "login", "--email", "a@b.c"], input=typed))
+    results = [shop.runs(*command.split()) for command in (*COMMANDS, "reconcile --json")]
+    results.append(shop.runs("login", "--email", "a@b.c", input=f"{canaries.password}\n{canaries.otp}\n"))
     assert [result.exception for result in results if not isinstance(result.exception, SystemExit | None)] == []
     # The URL to register holds the secret, and is what doctor and report are for.
     shown += [result.output.replace(f"/webhook/{canaries.webhook_secret}", "/webhook/...") for result in results]
@@ -318,8 +296,7 @@ def test_a_login_that_breaks_off_leaves_no_password_in_its_frames(
 
     shop = open_secret_shop(open_shop, canaries)
     monkeypatch.setattr(type(shop.service), "__call__", answer)
-    typed = f"{canaries.password}\n{canaries.otp}\n"
-    result = shop.app.test_cli_runner().invoke(args=["paycheckout", "login", "--email", "a@b.c"], input=typed)
+    result = shop.runs("login", "--email", "a@b.c", input=f"{canaries.password}\n{canaries.otp}\n")
     assert isinstance(result.exception, RuntimeError)
     assert found_in(canaries, result.output + told_by(result.exception)) == []
 

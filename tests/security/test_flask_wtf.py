@@ -6,23 +6,20 @@ import re
 from collections.abc import Callable
 from types import SimpleNamespace
 
-import httpx
 import pytest
 from flask import Blueprint, Flask, current_app, render_template_string
 from flask.testing import FlaskClient
 from flask_sqlalchemy import SQLAlchemy
 from flask_wtf import CSRFProtect  # type: ignore[import-untyped]  # it brings no types
 
-from flask_paycheckout import PayCheckout
-from flask_paycheckout.runtime import KEY
-from flask_paycheckout.security.signed_links import PAY
 from tests.conftest import OpenShop
-from tests.scripted import SAME_SITE, Clock, Service, make_app
+from tests.scripted import SAME_SITE, Shop, make_app
+from tests.views.pages import presses_pay
 
 SHOP = "https://shop.example"
-ORDERS = ("csrf first", "csrf last", "csrf last, app given")
+ORDERS = ("csrf first", "csrf last")
 
-OpenGuarded = Callable[..., Flask]
+OpenGuarded = Callable[..., Shop]
 
 
 class OtherProtect(CSRFProtect):  # type: ignore[misc]  # Flask-WTF brings no types
@@ -43,26 +40,20 @@ def add_own_pages(app: Flask) -> None:
 def guarded(open_shop: OpenShop) -> OpenGuarded:
     """Opens shops with CSRFProtect, set up in the order given."""
 
-    def open_one(order: str = ORDERS[0], csrf: CSRFProtect | None = None) -> Flask:
+    def open_one(order: str = ORDERS[0], csrf: CSRFProtect | None = None) -> Shop:
         csrf = csrf or OtherProtect()
 
         def prepare(db: SQLAlchemy) -> None:
             if order == "csrf first":
                 csrf.init_app(current_app)
 
-        app = open_shop(prepare=prepare, TESTING=False, PAYCHECKOUT_PUBLIC_URL=SHOP, WTF_CSRF_SSL_STRICT=True).app
+        shop = open_shop(prepare=prepare, TESTING=False, PAYCHECKOUT_PUBLIC_URL=SHOP, WTF_CSRF_SSL_STRICT=True)
         if order == "csrf last":
-            csrf.init_app(app)
-        elif order == "csrf last, app given":
-            CSRFProtect(app)
-        add_own_pages(app)
-        return app
+            csrf.init_app(shop.app)
+        add_own_pages(shop.app)
+        return shop
 
     return open_one
-
-
-def pay_path(app: Flask) -> str:
-    return f"/paycheckout/orders/{app.extensions[KEY].signed_links.sign(PAY, 'o-1')}/checkout"
 
 
 def csrf_token(browser: FlaskClient) -> str:
@@ -73,19 +64,19 @@ def csrf_token(browser: FlaskClient) -> str:
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_our_posts_need_no_token_of_a_session(guarded: OpenGuarded, order: str) -> None:
-    browser = guarded(order).test_client()
+    shop = guarded(order)
     # The first request of a process is a webhook's.
-    hint = browser.post("/paycheckout/webhook", json={"orderId": "chk-1"}, base_url=SHOP)
+    hint = shop.browser.post("/paycheckout/webhook", json={"orderId": "chk-1"}, base_url=SHOP)
     assert (hint.status_code, hint.get_json()) == (200, {"received": True})
-    assert browser.post(pay_path(browser.application), headers=SAME_SITE, base_url=SHOP).status_code == 303
+    assert presses_pay(shop).status_code == 303
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("path", ["/own", "/paycheckout/admin"])
 def test_the_shops_own_posts_are_guarded_as_before(guarded: OpenGuarded, order: str, path: str) -> None:
-    app = guarded(order)
-    browser = app.test_client()
-    browser.post(pay_path(app), headers=SAME_SITE, base_url=SHOP)
+    shop = guarded(order)
+    browser = shop.browser
+    presses_pay(shop)
     assert browser.post(path, headers=SAME_SITE, base_url=SHOP).status_code == 400
     token = {"csrf_token": csrf_token(browser)}
     assert browser.post(path, data=token, headers={"Referer": f"{SHOP}/own"}, base_url=SHOP).data == b"done"
@@ -104,10 +95,9 @@ def test_a_guard_shared_with_another_app_guards_that_one_as_before(guarded: Open
     assert other.test_client().post("/x").status_code == 400
 
 
-def test_another_extension_of_that_name_is_left_alone(service: Service, clock: Clock) -> None:
+def test_another_extension_of_that_name_is_left_alone(open_shop: OpenShop) -> None:
     asked: list[object] = []
-    app = make_app()
-    app.extensions["csrf"] = SimpleNamespace(exempt=asked.append)
-    PayCheckout().init_app(app, SQLAlchemy(app), transport=httpx.MockTransport(service), clock=clock)
-    assert app.test_client().get("/paycheckout/orders/x").status_code == 404
+    other = SimpleNamespace(exempt=asked.append)
+    shop = open_shop(prepare=lambda db: current_app.extensions.update(csrf=other))
+    assert shop.browser.get("/paycheckout/orders/x").status_code == 404
     assert asked == []

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from flask import render_template_string
+from werkzeug.test import TestResponse
 
 from flask_paycheckout import Pay
 from flask_paycheckout.database.order_ids import is_order_id
 from tests.conftest import OpenShop
 from tests.scripted import Shop, refusal, success
-from tests.views.pages import opens, presses_pay
+from tests.views.pages import button, opens, presses_pay
 
 PLAIN = "plain"
 PAYLOADS = (
@@ -47,20 +47,8 @@ def as_order_id(said: str) -> str:
     return "".join(character for character in said if is_order_id(character))
 
 
-def button(shop: Shop, order_id: str, label: str) -> str:
-    with shop.app.test_request_context():
-        return render_template_string("{{ paycheckout_button(order_id, label=label) }}", order_id=order_id, label=label)
-
-
-def status_page(shop: Shop, order_id: str = "o-1", suffix: str = "") -> str:
-    answer = opens(shop, order_id, suffix)
-    assert answer.status_code == 200
-    return answer.text
-
-
-def pay_page(shop: Shop, order_id: str = "o-1") -> str:
-    answer = presses_pay(shop, order_id)
-    assert answer.status_code == 503
+def page_of(answer: TestResponse, status: int = 200) -> str:
+    assert answer.status_code == status
     return answer.text
 
 
@@ -68,20 +56,20 @@ def pages(shop: Shop, said: str) -> dict[str, str]:
     """Every page that there is, with these words in each field that reaches the extension from outside."""
     order_id = as_order_id(said)
     shop.totals[order_id] = Pay("12.50", "USD")
-    found = {"button": button(shop, order_id, said), "unpaid": status_page(shop, order_id)}
+    found = {"button": button(shop, order_id, said), "unpaid": page_of(opens(shop, order_id))}
     service = shop.service
     service.instead_of_created = [refusal(503, said)]
-    found["unavailable"] = pay_page(shop, order_id)
+    found["unavailable"] = page_of(presses_pay(shop, order_id), 503)
     service.instead_of_created = [success({"id": "of-unsafe", "url": f"https://pay.example/{said}\n"}, 201)] * 3
-    found["unsafe URL"] = pay_page(shop, order_id)
+    found["unsafe URL"] = page_of(presses_pay(shop, order_id), 503)
     service.instead_of_created.clear()
     checkout_id = shop.starts(order_id)
     # A status with control characters is no status, and would leave the payment as it is.
     service.says(checkout_id, order_id, reference=said, paymentMethod=said, message=said)
-    found["pending"] = status_page(shop, order_id)
+    found["pending"] = page_of(opens(shop, order_id))
     shop.clock.advance(minutes=1)
     service.says(checkout_id, "completed", inputCurrency=said, outputCurrency=said, note=said)
-    found["held"] = status_page(shop, order_id)
+    found["held"] = page_of(opens(shop, order_id))
     found["nonsense"] = shop.browser.get(f"/paycheckout/orders/{said.replace('/', '_')}").text
     return found
 

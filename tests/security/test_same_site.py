@@ -52,7 +52,6 @@ ORIGINS = (
     *(f"{SHOP}, https://evil.example", "https://evil.example", "http://10.0.0.5:8000", "http://10.0.0.5"),
     *("shop.example", "\xff"),
 )
-REFERERS = (None, f"{SHOP}/orders/1", "https://evil.example/", "\xff")
 
 
 def opened(open_shop: OpenShop, deployment: Deployment) -> Shop:
@@ -74,11 +73,10 @@ def posts(shop: Shop, deployment: Deployment, **said: str | None) -> int:
 def test_exactly_the_shops_own_pages_may_send_the_form(open_shop: OpenShop, name: str) -> None:
     deployment = DEPLOYMENTS[name]
     shop = opened(open_shop, deployment)
-    for number, (site, origin) in enumerate(product(SITES, ORIGINS)):
-        referer = REFERERS[number % len(REFERERS)]
+    for site, origin in product(SITES, ORIGINS):
         own = site in {"same-origin", "none"} or (site in {None, "same-site"} and origin in deployment.own)
-        status = posts(shop, deployment, Sec_Fetch_Site=site, Origin=origin, Referer=referer)
-        assert status == (303 if own else 403), (site, origin, referer)
+        status = posts(shop, deployment, Sec_Fetch_Site=site, Origin=origin)
+        assert status == (303 if own else 403), (site, origin)
     assert len(shop.service.created) == 1
 
 
@@ -88,7 +86,7 @@ def test_the_referer_does_not_matter(open_shop: OpenShop) -> None:
     shop = opened(open_shop, deployment)
     statuses = {("same-origin", None): 303, (None, SHOP): 303, (None, None): 403, ("cross-site", SHOP): 403}
     for (site, origin), status in statuses.items():
-        for referer in REFERERS:
+        for referer in (None, f"{SHOP}/orders/1", "https://evil.example/", "\xff"):
             assert posts(shop, deployment, Sec_Fetch_Site=site, Origin=origin, Referer=referer) == status, referer
 
 

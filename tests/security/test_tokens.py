@@ -1,8 +1,9 @@
-"""Attacks on tokens: damaged ones, tokens for other purposes, and keys that are easy to guess."""
+"""Tokens: one purpose each, an age, keys that rotate and cannot be guessed, and nothing else gets through."""
 
 from __future__ import annotations
 
 import hashlib
+from base64 import urlsafe_b64decode
 from datetime import timedelta
 from itertools import permutations
 
@@ -21,9 +22,9 @@ DAY = timedelta(days=1)
 FOREIGN_SALTS = ("cookie-session", "wtf-csrf-token", "itsdangerous", "paycheckout", "")
 
 
-def sealed(key: str | bytes, purpose: str, order_id: str, clock: Clock) -> str:
-    """A token as somebody who has a key would make it."""
-    return SignedLinks(lambda: [key.encode() if isinstance(key, str) else key], clock, DAY).sign(purpose, order_id)
+def tokens(clock: Clock, *keys: bytes) -> SignedLinks:
+    """Signed links that are valid for a day, made with the last of the keys."""
+    return SignedLinks(lambda: keys or [b"key"], clock, DAY)
 
 
 def signed(key: str | bytes, salt: str, order_id: str, clock: Clock, digest: object = hashlib.sha256) -> str:
@@ -37,17 +38,42 @@ def signed(key: str | bytes, salt: str, order_id: str, clock: Clock, digest: obj
     return str(URLSafeTimedSerializer(key, salt=salt, signer=Signer, signer_kwargs=arguments).dumps(order_id))
 
 
+@pytest.mark.parametrize("order_id", ["o-1", "ä/ö?#%", "x" * 255, "日本", " ", "1", '{"a":1}'])
+def test_a_token_reads_as_the_order_it_was_made_for(clock: Clock, order_id: str) -> None:
+    token = tokens(clock).sign(PAY, order_id)
+    assert tokens(clock).read(PAY, token) == order_id
+    assert token.isascii()
+    assert not set(token) & set("/?#%&=+ ")
+
+
+def test_an_app_that_rotates_its_secret_key_keeps_the_links_it_gave_out(shop: Shop) -> None:
+    link = shop.runtime.signed_links.sign(STATUS, "o-1")
+    app = shop.app
+    app.config["SECRET_KEY_FALLBACKS"] = [app.secret_key]
+    app.secret_key = "the-new-key"
+    assert shop.runtime.signed_links.read(STATUS, link) == "o-1"
+    app.config["SECRET_KEY_FALLBACKS"] = None
+    assert shop.runtime.signed_links.read(STATUS, link) is None
+
+
+def test_nobody_reads_an_order_id_out_of_a_token(clock: Clock) -> None:
+    for purpose in (PAY, STATUS, REFUND):
+        token = tokens(clock).sign(purpose, "order-4711")
+        decoded = b"|".join(urlsafe_b64decode(part + "=" * (-len(part) % 4)) for part in token.split("."))
+        assert b"order-4711" not in decoded + token.encode()
+
+
 @pytest.mark.parametrize("purpose", [PAY, RESOLVE], ids=["sealed", "signed"])
 def test_a_spoiled_token_opens_nothing(clock: Clock, purpose: str) -> None:
     """Cut anywhere, with any character changed, or put together from two good ones."""
-    tokens = SignedLinks(lambda: [b"old", b"key"], clock, max_age=DAY)
-    one, other = (sealed("key", purpose, order_id, clock) for order_id in ("o-1", "o-2"))
+    links = tokens(clock, b"old", b"key")
+    one, other = (links.sign(purpose, order_id) for order_id in ("o-1", "o-2"))
     # Decoding ignores some bits of the last characters.
     for place in range(1, len(one) - 4):
         changed = one[:place] + chr(ord(one[place]) ^ 1) + one[place + 1 :]
         for token in {one[:place], one[place:], changed, one[:place] + other[place:]} - {one, other}:
-            assert tokens.read(purpose, token) is None, token
-    assert tokens.read(purpose, one) == "o-1"
+            assert links.read(purpose, token) is None, token
+    assert links.read(purpose, one) == "o-1"
 
 
 ROUTES = {
@@ -68,18 +94,16 @@ def uses(shop: Shop, route: str, token: str) -> Answer:
     ("made_for", "used_as"), [*permutations([PAY, STATUS, RESOLVE, REFUND, REQUEST, *FOREIGN_SALTS], 2)]
 )
 def test_no_token_is_good_for_another_purpose(clock: Clock, made_for: str, used_as: str) -> None:
-    tokens = SignedLinks(lambda: [b"key"], clock, DAY)
-    token = tokens.sign(made_for, "o-1")
-    assert tokens.read(made_for, token) == "o-1"
+    links = tokens(clock)
+    token = links.sign(made_for, "o-1")
+    assert links.read(made_for, token) == "o-1"
     for each in (token, signed(b"key", made_for, "o-1", clock)):
-        assert tokens.read(used_as, each) is None
+        assert links.read(used_as, each) is None
 
 
 @pytest.mark.parametrize("digest", [hashlib.md5, hashlib.sha1, hashlib.sha512], ids=["md5", "sha1", "sha512"])
 def test_only_one_algorithm_signs(clock: Clock, digest: object) -> None:
-    assert (
-        SignedLinks(lambda: [b"key"], clock, DAY).read(RESOLVE, signed(b"key", RESOLVE, "o-1", clock, digest)) is None
-    )
+    assert tokens(clock).read(RESOLVE, signed(b"key", RESOLVE, "o-1", clock, digest)) is None
 
 
 @pytest.mark.parametrize("fallbacks", [None, [], [""], [b""], ["", "old-key"], [None]], ids=repr)
@@ -87,7 +111,7 @@ def test_no_key_that_can_be_guessed_is_taken(open_shop: OpenShop, fallbacks: obj
     """A variable of the environment that is not set often ends as an empty fallback."""
     shop = open_shop(SECRET_KEY_FALLBACKS=fallbacks)
     for key in ("", "unit-secret-kex", "u", "none", "old-key "):
-        assert not key or uses(shop, "pay", sealed(key, PAY, "o-1", shop.clock)).status == 404, key
+        assert not key or uses(shop, "pay", tokens(shop.clock, key.encode()).sign(PAY, "o-1")).status == 404, key
         assert shop.runtime.signed_links.read(RESOLVE, signed(key, RESOLVE, "o-1", shop.clock)) is None, key
 
 
@@ -101,11 +125,11 @@ def test_fallbacks_that_are_one_string_are_refused_at_once(fallbacks: object) ->
 
 
 def test_without_any_key_nothing_is_sealed_and_nothing_read(clock: Clock) -> None:
-    tokens = SignedLinks(lambda: [b""], clock, DAY)
+    links = tokens(clock, b"")
     with pytest.raises(ConfigurationError, match="SECRET_KEY is empty"):
-        tokens.sign(PAY, "o-1")
+        links.sign(PAY, "o-1")
     with pytest.raises(ConfigurationError, match="SECRET_KEY is empty"):
-        tokens.read(RESOLVE, signed(b"", RESOLVE, "o-1", clock))
+        links.read(RESOLVE, signed(b"", RESOLVE, "o-1", clock))
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from html import unescape
 
+from flask import render_template_string
 from werkzeug.test import TestResponse
 
 from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.scripted import SAME_SITE, Shop, refusal
 
+PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
 STATUSES = ["unpaid", "created", "pending", "paid", "held", "abandoned"]
 
 
@@ -26,8 +28,12 @@ def reach(shop: Shop, status: str) -> None:
 
 def opens(shop: Shop, order_id: str = "o-1", suffix: str = "", language: str | None = None) -> TestResponse:
     """The answer to a visit of the status page, or of what is below it."""
-    path = f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, order_id)}{suffix}"
-    return shop.browser.get(path, headers=_headers(language))
+    return shop.browser.get(status_path(shop, order_id) + suffix, headers=_headers(language))
+
+
+def status_path(shop: Shop, order_id: str = "o-1") -> str:
+    """The address of the order's status page."""
+    return f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, order_id)}"
 
 
 def pay_path(shop: Shop, order_id: str = "o-1") -> str:
@@ -40,12 +46,16 @@ def presses_pay(shop: Shop, order_id: str = "o-1", language: str | None = None) 
     return shop.browser.post(pay_path(shop, order_id), headers={**SAME_SITE, **_headers(language)})
 
 
-def fails_to_pay(shop: Shop, order_id: str = "o-1", language: str | None = None, **headers: str) -> TestResponse:
+def fails_to_pay(shop: Shop, order_id: str = "o-1", language: str | None = None) -> TestResponse:
     """Press the pay button while the service is down, and return the answer."""
-    answer = refusal(503)
-    answer.headers.update(headers)
-    shop.service.instead_of_created = [answer]
+    shop.service.instead_of_created = [refusal(503)]
     return presses_pay(shop, order_id, language)
+
+
+def button(shop: Shop, order_id: str = "o-1", label: str | None = None, language: str | None = None) -> str:
+    """The order's pay button on a page of the shop's."""
+    with shop.app.test_request_context(headers=_headers(language)):
+        return render_template_string("{{ paycheckout_button(order_id, label=label) }}", order_id=order_id, label=label)
 
 
 def heading(page: str) -> str:

@@ -21,7 +21,7 @@ from tests.scripted import SAME_SITE, Shop
 def shop(open_shop: OpenShop) -> Shop:
     """A shop with one connection, whose every request looks its visitor up, and whose owner's name is read too."""
     options = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 5}
-    shop = open_shop(SQLALCHEMY_ENGINE_OPTIONS=options, PAYCHECKOUT_SHOW_TOTAL=True)
+    shop = open_shop(SQLALCHEMY_ENGINE_OPTIONS=options)
 
     def look_up() -> None:
         shop.db.session.execute(sa.text("SELECT 1")).all()

@@ -6,23 +6,14 @@ from collections.abc import Callable
 
 import pytest
 from sqlalchemy import Connection, event
-from sqlalchemy.exc import OperationalError, ProgrammingError, TimeoutError as NoFreeConnection
+from sqlalchemy.exc import ProgrammingError, TimeoutError as NoFreeConnection
 
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.views.pages import heading, opens, presses_pay
+from tests.views.test_webhook import database_down
 
 HOOK = "/paycheckout/webhook"
-
-
-def breaks(shop: Shop, error: Exception) -> None:
-    """From now on each statement fails with this error."""
-
-    def fail(*call: object) -> None:
-        raise error
-
-    with shop.app.app_context():
-        event.listen(shop.db.engine, "before_cursor_execute", fail)
 
 
 @pytest.fixture
@@ -51,12 +42,11 @@ def test_a_full_database_loses_nothing_and_is_told_in_plain_words(full: Shop) ->
     assert "cannot record payments at the moment" in page.text
     assert "please do not pay again" in page.text
     assert presses_pay(full, "o-2").status_code == 503
-    runner = full.app.test_cli_runner()
-    told = runner.invoke(args=["paycheckout", "doctor"])
+    told = full.runs("doctor")
     assert told.exit_code == 1
     assert "the disk of the database is full, so no payment can be recorded" in told.output
     assert "Make room" in told.output
-    failed = runner.invoke(args=["paycheckout", "reconcile"])
+    failed = full.runs("reconcile")
     assert (failed.exit_code, "the disk of the database is full" in failed.output) == (1, True)
     event.listen(full.runtime.engine(), "begin", at_most(1_000_000))
     full.clock.advance(seconds=5)
@@ -67,16 +57,15 @@ def test_a_full_database_loses_nothing_and_is_told_in_plain_words(full: Shop) ->
 
 
 def test_customers_are_told_in_their_language_when_the_database_is_away(shop: Shop) -> None:
-    breaks(shop, OperationalError("SELECT secret", None, Exception("connection refused")))
-    page = opens(shop, language="de")
+    with database_down(shop):
+        page, polled = opens(shop, language="de"), opens(shop, suffix="/status")
+        assert presses_pay(shop).status_code == 503
     assert (page.status_code, page.headers["Retry-After"]) == (503, "10")
     assert heading(page.text) == "Diese Seite kann gerade nicht angezeigt werden"
     assert 'data-retry-after="10"' in page.text
     assert "secret" not in page.text
     assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
-    polled = opens(shop, suffix="/status")
     assert (polled.status_code, polled.is_json, polled.headers["Retry-After"]) == (503, True, "10")
-    assert presses_pay(shop).status_code == 503
 
 
 def test_the_owner_is_told_what_is_wrong_and_a_stranger_is_not(shop: Shop) -> None:
@@ -86,18 +75,18 @@ def test_the_owner_is_told_what_is_wrong_and_a_stranger_is_not(shop: Shop) -> No
         return owner[0] if owner else str(shop.db.session.execute(shop.db.text("SELECT 1")).scalar())
 
     shop.app.register_blueprint(shop.paycheckout.owner_view(who))
-    breaks(shop, NoFreeConnection("QueuePool limit of size 5 overflow 10 reached"))
-    page = shop.browser.get("/paycheckout/owner")
+    with database_down(shop, NoFreeConnection("QueuePool limit of size 5 overflow 10 reached")):
+        page = shop.browser.get("/paycheckout/owner")
+        owner.clear()
+        of_stranger = shop.browser.get("/paycheckout/owner")
     assert (page.status_code, page.headers["Retry-After"]) == (503, "10")
     assert "no connection to the database is free" in page.text
-    owner.clear()
-    page = shop.browser.get("/paycheckout/owner")
-    assert page.status_code == 503
-    assert "no connection" not in page.text
+    assert of_stranger.status_code == 503
+    assert "no connection" not in of_stranger.text
 
 
 def test_a_fault_of_a_statement_is_not_taken_for_an_outage(shop: Shop) -> None:
     shop.app.config["PROPAGATE_EXCEPTIONS"] = True
-    breaks(shop, ProgrammingError("SELECT", None, Exception("no such column")))
-    with pytest.raises(ProgrammingError):
+    fault = ProgrammingError("SELECT", None, Exception("no such column"))
+    with database_down(shop, fault), pytest.raises(ProgrammingError):
         opens(shop)

@@ -5,26 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from werkzeug.test import TestResponse
 
 from tests.conftest import OpenShop
 from tests.scripted import Shop
-from tests.views.pages import opens, pay_path
-
-
-def is_page(answer: TestResponse) -> bool:
-    return answer.mimetype == "text/html" and answer.location is None
-
-
-def policy_of_referrers(answer: TestResponse) -> str:
-    """The expected Referrer-Policy: pages, which may have a form, send the shop's origin, other responses nothing."""
-    return "no-referrer, strict-origin" if is_page(answer) else "no-referrer"
-
-
-def policy_of_contents(answer: TestResponse) -> dict[str, str]:
-    """The response's Content-Security-Policy, by directive."""
-    said = answer.headers["Content-Security-Policy"]
-    return dict(part.strip().split(" ", 1) for part in said.split(";"))
+from tests.views.pages import PRODUCTION, opens, pay_path
 
 
 def test_each_answer_has_a_nonce_of_its_own_and_its_scripts_carry_it(shop: Shop) -> None:
@@ -40,18 +24,14 @@ def test_each_answer_has_a_nonce_of_its_own_and_its_scripts_carry_it(shop: Shop)
 @pytest.mark.parametrize(
     ("config", "targets"),
     [
-        pytest.param({}, "'self' https:", id="https anywhere"),
-        pytest.param(
+        ({}, "'self' https:"),
+        (
             {"PAYCHECKOUT_CHECKOUT_ORIGINS": ["https://a.example", "https://b.example"]},
             "'self' https://a.example https://b.example",
-            id="listed origins",
         ),
-        pytest.param(
-            {"PAYCHECKOUT_BASE_URL": "http://127.0.0.1:8790"},
-            "'self' https: http://127.0.0.1:* http://localhost:*",
-            id="a sandbox on this machine",
-        ),
+        ({"PAYCHECKOUT_BASE_URL": "http://127.0.0.1:8790"}, "'self' https: http://127.0.0.1:* http://localhost:*"),
     ],
+    ids=["https anywhere", "listed origins", "a sandbox on this machine"],
 )
 def test_a_form_may_lead_to_the_payment_pages_and_nowhere_else(
     open_shop: OpenShop, config: dict[str, object], targets: str
@@ -61,19 +41,17 @@ def test_a_form_may_lead_to_the_payment_pages_and_nowhere_else(
     assert policy.rpartition("form-action ")[2] == targets
 
 
-@pytest.mark.parametrize("mode", ["testing", "debug"])
-@pytest.mark.parametrize(("origin", "status"), [(None, 303), ("null", 303), ("https://evil.example", 403)])
-def test_a_client_that_says_neither_is_taken_in_tests_and_debugging(
-    open_shop: OpenShop, mode: str, origin: str | None, status: int
-) -> None:
-    shop = open_shop(TESTING=mode == "testing", DEBUG=mode == "debug")
-    answer = shop.browser.post(pay_path(shop), headers={"Origin": origin} if origin else {})
-    assert answer.status_code == status
+@pytest.mark.parametrize("mode", ["TESTING", "DEBUG"])
+def test_a_client_that_says_neither_is_taken_in_tests_and_debugging(open_shop: OpenShop, mode: str) -> None:
+    shop = open_shop(**{"TESTING": False, mode: True})
+    for origin, status in {None: 303, "null": 303, "https://evil.example": 403}.items():
+        answer = shop.browser.post(pay_path(shop), headers={"Origin": origin} if origin else {})
+        assert answer.status_code == status, origin
 
 
 def test_the_refusal_comes_before_any_look_at_the_order(open_shop: OpenShop) -> None:
     """Another site learns nothing about a token by sending it."""
-    shop = open_shop(TESTING=False, PAYCHECKOUT_PUBLIC_URL="https://shop.example")
+    shop = open_shop(**PRODUCTION)
     paths = [pay_path(shop), "/paycheckout/orders/forged/checkout"]
     answers = [shop.browser.post(path, headers={"Sec-Fetch-Site": "cross-site"}) for path in paths]
     assert [answer.status_code for answer in answers] == [403, 403]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from flask import render_template_string
 from flask_babel import Babel  # type: ignore[import-untyped]  # it has no types
 
 from tests.conftest import OpenShop
 from tests.scripted import Shop
-from tests.views.pages import fails_to_pay, heading, opens
+from tests.views.pages import button, fails_to_pay, heading, opens
 
 HEADINGS = {
     "en": "Not paid yet",
     "de": "Noch nicht bezahlt",
     "es": "Pendiente de pago",
-    "id": "Belum dibayar",
     "ja": "お支払いがまだ済んでいません",
 }
 
@@ -26,8 +24,6 @@ HEADINGS = {
         ("fr-FR,ja;q=0.5,en;q=0.4", "ja"),
         (None, "en"),
         ("de;q=abc, es;q=2", "en"),
-        ("../../de, <b>de</b>", "en"),
-        (", ".join(["xx"] * 3000), "en"),
     ],
 )
 def test_the_page_is_in_the_browsers_language(shop: Shop, asked: str | None, language: str) -> None:
@@ -44,15 +40,10 @@ def test_a_shop_may_offer_some_languages_only_and_its_first_is_for_all_others(op
     assert told == ["de", "ja", "ja", "ja"]
 
 
-def button(shop: Shop, language: str, template: str = "{{ paycheckout_button('o-1') }}") -> str:
-    with shop.app.test_request_context(headers={"Accept-Language": language}):
-        return render_template_string(template)
-
-
 def test_the_button_speaks_the_shops_language_and_not_the_browsers(open_shop: OpenShop) -> None:
     """It stands in the middle of the shop's own words."""
-    assert "Pay now" in button(open_shop("english"), "de")
-    assert "Jetzt bezahlen" in button(open_shop("german", PAYCHECKOUT_LANGUAGES=["de", "en"]), "en")
+    assert "Pay now" in button(open_shop("english"), language="de")
+    assert "Jetzt bezahlen" in button(open_shop("german", PAYCHECKOUT_LANGUAGES=["de", "en"]), language="en")
 
 
 @pytest.mark.parametrize(
@@ -64,4 +55,4 @@ def test_flask_babel_decides_where_the_shop_uses_it(shop: Shop, chosen: str | No
     assert (heading(answer.text), answer.headers["Content-Language"]) == (HEADINGS[language], language)
     assert fails_to_pay(shop, language="id").headers["Content-Language"] == language
     labels = {"de": "Jetzt bezahlen", "ja": "今すぐ支払う", "en": "Pay now", "es": "Pagar ahora"}
-    assert labels[language] in button(shop, "id")
+    assert labels[language] in button(shop, language="id")

@@ -49,19 +49,13 @@ def test_no_digit_is_lost_however_long_the_amount(pytestconfig: pytest.Config) -
         assert Decimal(digits.replace(point, ".")) == amount, (amount, currency, tag, text)
 
 
-def shows(open_shop: OpenShop, total: Pay | Receive) -> Shop:
-    shop = open_shop(PAYCHECKOUT_SHOW_TOTAL=True)
-    shop.totals["o-1"] = total
-    return shop
-
-
-def test_where_the_shop_fixes_what_it_receives_the_fee_is_named(open_shop: OpenShop) -> None:
-    shop = shows(open_shop, Receive("12.50", "USD", pay_in="USD"))
+def test_where_the_shop_fixes_what_it_receives_the_fee_is_named(shop: Shop) -> None:
+    shop.totals["o-1"] = Receive("12.50", "USD", pay_in="USD")
     assert "To pay: $12.50, and the fee of your payment method<" in opens(shop).text
 
 
-def test_an_order_in_parts_shows_them_what_is_left_and_a_button_for_the_rest(open_shop: OpenShop) -> None:
-    shop = shows(open_shop, Pay("100", "USD", now="30"))
+def test_an_order_in_parts_shows_them_what_is_left_and_a_button_for_the_rest(shop: Shop) -> None:
+    shop.totals["o-1"] = Pay("100", "USD", now="30")
     assert "To pay now: $30.00, of $100.00<" in opens(shop).text
     shop.settles(shop.starts(), "completed", inputAmount=number("30"))
     shop.totals["o-1"] = Pay("100", "USD")
@@ -78,8 +72,7 @@ def test_an_order_in_parts_shows_them_what_is_left_and_a_button_for_the_rest(ope
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_a_page_shows_what_is_due_or_arrived(open_shop: OpenShop, status: str) -> None:
-    shop = shows(open_shop, Pay("12.50", "USD"))
+def test_a_page_shows_what_is_due_or_arrived(shop: Shop, status: str) -> None:
     reach(shop, status)
     told = "Asked for: $12.50<" if status == "held" else "12.50"
     assert told in opens(shop).text

@@ -18,22 +18,12 @@ def urls(shop: Shop) -> list[str]:
     return [paycheckout.pay_url("o-1"), paycheckout.status_url("o-1"), paycheckout.webhook_url()]
 
 
-def origins(shop: Shop) -> set[str]:
-    return {f"{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, urls(shop))}
-
-
 def test_the_links_lead_to_the_routes_and_carry_the_order(shop: Shop) -> None:
     with shop.app.app_context():
         pay, status, webhook = urls(shop)
     assert webhook == "http://localhost/paycheckout/webhook"
     assert shop.runtime.signed_links.read(PAY, urlsplit(pay).path.split("/")[3]) == "o-1"
     assert shop.runtime.signed_links.read(STATUS, urlsplit(status).path.split("/")[3]) == "o-1"
-    with shop.app.app_context():
-        pay, status = (
-            makes("an-order-that-nobody-reads") for makes in (shop.paycheckout.pay_url, shop.paycheckout.status_url)
-        )
-    # Longer than what encrypted letters hold by chance.
-    assert "an-order-that-nobody-reads" not in pay + status
 
 
 def test_links_on_our_pages_keep_the_age_of_the_link_that_led_there(shop: Shop) -> None:
@@ -72,7 +62,7 @@ def opens(shop: Shop, link: str) -> int:
 def test_the_server_name_serves_outside_of_requests(open_shop: OpenShop) -> None:
     shop = open_shop(TESTING=False, SERVER_NAME="shop.example", PREFERRED_URL_SCHEME="https")
     with shop.app.app_context():
-        assert origins(shop) == {"https://shop.example"}
+        assert all(url.startswith("https://shop.example/") for url in urls(shop))
 
 
 def test_without_an_address_outside_of_a_request_the_key_is_named(open_shop: OpenShop) -> None:

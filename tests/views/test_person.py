@@ -74,7 +74,7 @@ def test_who_may_not_look_sees_no_page_and_no_link_for_the_customer_without_refu
 
 
 def test_who_may_not_refund_cannot_give_back_an_excess_by_deciding(shop: Shop) -> None:
-    person = [Person("Bo", may=frozenset({"look", "decide"}))]
+    person = [Person("Bo")]
     opens_view(shop, lambda: person[0])
     checkout_id = shop.has_deposit("completed", inputAmount=number("20.00"))
     shop.settles(checkout_id)

@@ -11,7 +11,7 @@ import pytest
 
 from flask_paycheckout import UnknownPayout
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.security.signed_links import PAY, REFUND, RESOLVE, STATUS, SignedLinks
+from flask_paycheckout.security.signed_links import REFUND, STATUS
 from tests.conftest import OpenShop
 from tests.payouts.claiming import (
     FORM,
@@ -24,14 +24,11 @@ from tests.payouts.claiming import (
     refunded_in_tokens,
 )
 from tests.payouts.shop import MAKER, pays_out, refunds, stands
-from tests.scripted import CLIENT_SECRET, SAME_SITE, Shop, number, refusal
+from tests.scripted import CLIENT_SECRET, SAME_SITE, Shop, refusal
 from tests.security.answers import told
 from tests.security.test_markup import PAYLOADS, marks
 from tests.test_bounds import statements
 from tests.views.pages import heading, names, opens
-
-METHODS = ("GET", "POST")
-
 
 # The link
 
@@ -58,48 +55,21 @@ def test_a_refund_has_its_link_before_the_shop_commits(shop: Shop) -> None:
             shop.paycheckout.refund_url("maker-1")
 
 
-def bad_links(shop: Shop, customer: Customer) -> dict[str, str]:
-    """A token of each kind that opens no refund."""
-    tokens = shop.runtime.signed_links
-    pays_out(shop)
-    stranger = SignedLinks(lambda: [b"another key"], shop.clock, shop.runtime.settings.token_max_age)
-    expired = tokens.sign(REFUND, customer.reference)
-    shop.clock.advance(days=91)
-    return {
-        "expired": expired,
-        "of a payout": tokens.sign(REFUND, "maker-1"),
-        "of nothing": tokens.sign(REFUND, "refund-0"),
-        "of another key": stranger.sign(REFUND, customer.reference),
-        "plain": customer.reference,
-        **{purpose: tokens.sign(purpose, customer.reference) for purpose in (PAY, STATUS, RESOLVE)},
-    }
-
-
 def test_every_bad_link_gets_the_answer_of_the_other_pages_and_changes_nothing(shop: Shop) -> None:
-    customer = refunded(shop)
-    links = bad_links(shop, customer)
+    customer, sign = refunded(shop), shop.runtime.signed_links.sign
+    pays_out(shop)
+    forged = customer.reference, sign(STATUS, customer.reference)
     answers = set()
-    for kind, token in links.items():
+    for token in (*forged, sign(REFUND, "maker-1"), sign(REFUND, "refund-0")):
         with statements(shop) as asked:
-            for method in METHODS:
+            for method in ("GET", "POST"):
                 path = f"/paycheckout/refunds/{token}"
                 answers.add(told(shop.browser.open(path, method=method, data=FORM, headers=SAME_SITE)))
-        assert (asked == []) is (kind not in ("of a payout", "of nothing")), "nothing is looked up for a forged link"
+        assert (asked == []) is (token in forged), "nothing is looked up for a forged link"
     answers.add(told(shop.browser.get("/paycheckout/orders/x", headers=SAME_SITE)))
     assert [answer.status for answer in answers] == [404]
     assert (customer.refund.claims, customer.refund.status, recipients(shop)) == (0, "claimable", [])
     assert customer.opens().status_code == 200, "a good one still opens it"
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}, {}],
-)
-def test_a_form_of_another_site_is_refused(open_shop: OpenShop, headers: dict[str, str]) -> None:
-    shop = open_shop(TESTING=False, PAYCHECKOUT_PUBLIC_URL="https://shop.example")
-    customer = refunded(shop)
-    assert shop.browser.post(customer.path, data=FORM, headers=headers).status_code == 403
-    assert (customer.refund.claims, recipients(shop)) == (0, [])
 
 
 # The form
@@ -116,13 +86,11 @@ def test_a_body_that_is_no_text_or_has_thousands_of_fields_changes_nothing(shop:
     ("field", "typed", "fault"),
     [
         ("city", None, "Please fill in this field."),
-        ("city", "\u200b\u2060\u3164", "Please fill in this field."),
         ("account_number", "DE89 3704 0044 0532 0130 01", "This begins like an IBAN"),
         ("address", "1 Main\nStreet", "Please write this in one line"),
         ("bank_name", "x" * 256, "This is too long"),
         ("email", "zoe@example.com, bo@example.com", "This is not an e-mail address"),
         ("account_number", "canary-12 <3>", "This is not an account number"),
-        ("account_number", "", "Please fill in this field."),
     ],
 )
 def test_a_fault_is_told_at_its_field_and_nothing_else_is_lost(
@@ -255,19 +223,13 @@ def test_a_claim_page_tells_until_when_it_takes_an_answer(shop: Shop) -> None:
     assert f"Please say it before {end:%b} {end.day}, {end.year}" in Customer(shop, "prize-1").opens("en").text
 
 
-def test_without_babel_the_amount_is_plain(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    customer = refunded(shop)
-    monkeypatch.setitem(sys.modules, "babel", None)
-    assert "5.00\xa0USD" in customer.opens().text
-
-
-def test_without_babel_a_date_is_plain_and_not_broken_into_two_lines(
+def test_without_babel_amounts_and_dates_are_plain_and_not_broken_into_two_lines(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop.has_paid()
     monkeypatch.setitem(sys.modules, "babel", None)
-    hyphen = "\N{NON-BREAKING HYPHEN}"
-    assert f"{shop.clock():%Y}{hyphen}{shop.clock():%m}{hyphen}{shop.clock():%d}" in opens(shop).text
+    day = "2026-01-01".replace("-", "\N{NON-BREAKING HYPHEN}")
+    assert f"12.50\xa0USD, {day} 12:00 UTC" in opens(shop).text
 
 
 def test_a_refund_in_tokens_ends_with_being_sent(shop: Shop) -> None:
@@ -329,36 +291,24 @@ def test_the_status_page_tells_refunds_and_the_json_does_not(
     assert opens(shop, suffix="/status").get_json() == {"status": "paid", "final": True, "pollAfter": 0}
 
 
-def pays_twice(shop: Shop) -> str:
-    """Pay "o-1" on two pages; the second payment is held."""
+def test_who_paid_twice_is_told_so_and_what_becomes_of_the_second_payment(shop: Shop) -> None:
     second = shop.has_deposit("completed")
     shop.clock.advance(minutes=15)
     shop.has_paid()
     assert shop.settles(second).status == "held"
-    return second
-
-
-def test_who_paid_twice_is_told_so_while_a_person_looks_at_it(shop: Shop) -> None:
-    second = pays_twice(shop)
     page = opens(shop).text
     assert heading(page) == "Paid, thank you"
     assert ("A second payment arrived" in page, "nothing more to do" in page) == (True, False)
     shop.resolves(second, accept=True)
     page = opens(shop).text
     assert ("A second payment arrived" in page, "nothing more to do" in page) == (False, True)
-
-
-def test_the_refund_of_an_accepted_second_payment_is_told_beside_the_first(shop: Shop) -> None:
-    second = pays_twice(shop)
-    shop.resolves(second, accept=True)
     refunds_of(shop, second, "completed", amount=None)
     page = opens(shop).text
     assert (heading(page), "A payment for this order was refunded." in page) == ("Paid, thank you", True)
 
 
 def test_the_status_page_costs_no_more_with_many_refunds(shop: Shop) -> None:
-    checkout_id = shop.has_deposit("completed", inputAmount=number("12.50"))
-    shop.settles(checkout_id)
+    checkout_id = shop.has_paid()
     assert len(shop.runtime.payouts.refund_states("o-1")) == 0
     refunds_of(shop, checkout_id, *["completed"] * 20, amount="0.10")
     assert len(shop.runtime.payouts.refund_states("o-1")) == 1

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import Pay
+from flask_paycheckout import Account, Pay
 from flask_paycheckout.security.signed_links import REQUEST, STATUS
 from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import OpenShop
@@ -23,8 +23,8 @@ def path_of(shop: Shop, reference: str) -> str:
         return urlsplit(shop.paycheckout.request_url(reference)).path
 
 
-def looks(shop: Shop, reference: str, **headers: str) -> TestResponse:
-    return shop.browser.get(path_of(shop, reference), headers=headers)
+def looks(shop: Shop, reference: str) -> TestResponse:
+    return shop.browser.get(path_of(shop, reference))
 
 
 def form_of(shop: Shop, reference: str) -> str:
@@ -48,9 +48,7 @@ def test_the_page_says_what_is_asked_for_and_leads_to_the_payment(open_shop: Ope
     )
     paying = shop.browser.post(form_of(shop, made.reference), headers=SAME_SITE)
     assert (paying.status_code, paying.location) == (303, "https://pay.example/checkout/chk-1")
-    assert "https://pay.example" in page.headers["Content-Security-Policy"] or "form-action 'self' https:" in str(
-        page.headers
-    )
+    assert "form-action 'self' https:" in page.headers["Content-Security-Policy"]
     shop.service.says("chk-1", "completed")
     told = text_of(looks(shop, made.reference))
     assert "Paid, thank you" in told
@@ -80,23 +78,15 @@ def test_links_open_requests_only_and_of_requests_that_exist(shop: Shop) -> None
         assert shop.browser.get(f"/paycheckout/requests/{token}").status_code == 404, token
 
 
-def test_it_is_paid_to_its_own_account_by_links_of_that_tenant(two_tenants: Shop) -> None:
-    made = asks(two_tenants, account="bo")
-    with two_tenants.app.app_context():
-        url = two_tenants.paycheckout.request_url(made.reference)
-    assert url.startswith("https://bo.example/paycheckout/requests/")
-    assert two_tenants.starts(made.order_id)
-    assert two_tenants.runtime.checkouts.of_order(made.order_id)[0].account == "bo"
-
-
-@pytest.fixture
-def two_tenants(shop: Shop) -> Shop:
-    """A shop with an account of its own domain, whose orders are all of the settings' account."""
-    from flask_paycheckout import Account
-
+def test_it_is_paid_to_its_own_account_by_links_of_that_tenant(shop: Shop) -> None:
     keys = Account(client_id="bo", client_secret="bo-secret", public_url="https://bo.example")
     shop.paycheckout.account(lambda name: keys if name == "bo" else None)
-    return shop
+    made = asks(shop, account="bo")
+    with shop.app.app_context():
+        url = shop.paycheckout.request_url(made.reference)
+    assert url.startswith("https://bo.example/paycheckout/requests/")
+    shop.starts(made.order_id)
+    assert shop.attempts(made.order_id)[0].account == "bo"
 
 
 # The owner's page
@@ -146,9 +136,6 @@ def test_the_owner_makes_a_request_once_for_each_form_and_withdraws_it(desk: Sho
     ("typed", "said"),
     [
         ({"title": " "}, "Title must not be empty"),
-        ({"amount": "1e3"}, "Amount must be written"),
-        ({"amount": ""}, "Amount is missing"),
-        ({"amount": "12.505"}, "more decimals"),
         ({"currency": "???"}, "Currency"),
         ({"expires": "soon"}, "Expires 'soon' is no date"),
         ({"expires": "2020-01-01T00:00"}, "Expires must be later"),
@@ -159,4 +146,4 @@ def test_the_owner_makes_a_request_once_for_each_form_and_withdraws_it(desk: Sho
 def test_a_fault_is_told_and_what_was_typed_stays(desk: Shop, typed: dict[str, str], said: str) -> None:
     answer = sends(desk, "", None, **NEW | typed)
     assert (answer.status_code, said in text_of(answer)) == (400, True)
-    assert 'value="12,50"' in answer.text or "amount" in typed
+    assert 'value="12,50"' in answer.text

@@ -13,9 +13,7 @@ from tests.views.pages import STATUSES, fails_to_pay, opens, reach
 
 def writes(shop: Shop, **templates: str) -> None:
     """The shop's own templates, by the name behind `paycheckout/`."""
-    shop.app.jinja_loader = DictLoader(
-        {f"paycheckout/{name}.html" if name != "layout" else "layout.html": text for name, text in templates.items()}
-    )
+    shop.app.jinja_loader = DictLoader({f"paycheckout/{name}.html": text for name, text in templates.items()})
 
 
 def test_a_block_of_the_status_page_is_the_shops_and_the_rest_stays(shop: Shop) -> None:
@@ -40,7 +38,7 @@ def test_a_whole_template_is_the_shops(shop: Shop) -> None:
 LAYOUT = """<!doctype html><html lang="{{ words.language }}"><head><title>{% block title %}{% endblock %} - Shop</title>
 {% block head %}<link rel="stylesheet" href="/shop.css">{% endblock %}</head>
 <body><nav>Shop</nav>{% block content %}{% endblock %}</body></html>"""
-AROUND = "{% extends 'layout.html' %}{% block content %}{% block main %}{% endblock %}{% endblock %}"
+AROUND = "{% extends 'paycheckout/layout.html' %}{% block content %}{% block main %}{% endblock %}{% endblock %}"
 
 
 @pytest.mark.parametrize("status", STATUSES)
