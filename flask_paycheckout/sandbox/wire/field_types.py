@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
@@ -244,24 +244,25 @@ class DeclaredField:
     default: Any
 
 
-def declared_fields(shape: type) -> tuple[DeclaredField, ...]:
-    """The fields of a declared class with their kinds and names on the wire."""
-    return _declared_fields(shape)
-
-
 @cache
-def _declared_fields(shape: type) -> tuple[DeclaredField, ...]:
+def declared_fields(shape: type) -> tuple[DeclaredField, ...]:
+    """The fields of a declared class with their kinds and names on the wire: camelCase, or as their metadata say."""
     hints = get_type_hints(shape, include_extras=True)
     return tuple(
-        DeclaredField(one.name, wire_name(one), hints[one.name].__metadata__[0], one.default is MISSING, one.default)
+        DeclaredField(
+            attribute=one.name,
+            name=one.metadata.get("name", camel_case(one.name)),
+            kind=hints[one.name].__metadata__[0],
+            is_required=one.default is MISSING,
+            default=one.default,
+        )
         for one in fields(shape)
     )
 
 
-def wire_name(field: Field[Any]) -> str:
-    """camelCase, or what the field's metadata says in its place."""
-    head, *tail = field.name.split("_")
-    return str(field.metadata.get("name", head + "".join(word.title() for word in tail)))
+def camel_case(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(word.title() for word in tail)
 
 
 def load_object(shape: type[Shape], values: dict[str, Any], within: str = "") -> Shape:
@@ -315,12 +316,6 @@ class UnknownCode(FieldError):
         super().__init__(f"{field} is no currency or token code that is known here.")
 
 
-def check_fiat(field: str, code: str) -> None:
-    """Refuse a code that is not of a fiat currency. :raises UnknownCode: naming the field."""
-    if decimals_of(code) is None or is_token(code):
-        raise UnknownCode(field)
-
-
 def decimals_in(field: str, code: str) -> int:
     """The decimals of a currency or token. :raises UnknownCode: naming the field."""
     decimals = decimals_of(code)
@@ -352,7 +347,8 @@ class FiatCode(Text):
     def read(self, name: str, value: Any) -> str:
         # A longer one is an unknown code, too.
         code = Text().read(name, value)
-        check_fiat(name, code)
+        if decimals_of(code) is None or is_token(code):
+            raise UnknownCode(name)
         return code
 
 

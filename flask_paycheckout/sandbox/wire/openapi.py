@@ -18,7 +18,7 @@ from flask import Flask
 from werkzeug.routing import Rule
 
 from flask_paycheckout.sandbox.wire.callers import CONTROL_HEADER
-from flask_paycheckout.sandbox.wire.field_types import DeclaredField, Schema, declared_fields
+from flask_paycheckout.sandbox.wire.field_types import DeclaredField, Schema, camel_case, declared_fields
 from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, is_served, operation_of
 from flask_paycheckout.sandbox.world.context import world
 
@@ -82,12 +82,7 @@ def operations(app: Flask, *, control: bool = False) -> Iterator[tuple[str, str,
 
 def path_of(rule: Rule) -> str:
     """The path of a route in the document: `/v1/deposit/{depositId}`."""
-    return _VARIABLE.sub(_braced, rule.rule)
-
-
-def _braced(variable: re.Match[str]) -> str:
-    head, *tail = variable[1].split("_")
-    return f"{{{head}{''.join(word.title() for word in tail)}}}"
+    return _VARIABLE.sub(lambda variable: f"{{{camel_case(variable[1])}}}", rule.rule)
 
 
 def _record(**properties: Schema) -> Schema:

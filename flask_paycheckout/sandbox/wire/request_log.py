@@ -29,12 +29,10 @@ _SWEEP_EVERY = 100
 _MAX_TEXT = 4000
 _MASK = "***"
 _HIDDEN = "(no JSON, and it may hold secrets)"
-_SECRET_NAMES = frozenset(
-    (
-        *("password", "otp", "otp_code", "accessToken", "verificationToken", "clientSecret"),
-        *("nationalID", "accountNumber", "ibanNumber"),
-    )
-)
+_SECRET_NAMES = {
+    *("password", "otp", "otp_code", "accessToken", "verificationToken", "clientSecret"),
+    *("nationalID", "accountNumber", "ibanNumber"),
+}
 _MAY_BE_SECRET = re.compile(rf"\0|\\|{'|'.join(sorted(_SECRET_NAMES))}")
 """Part of every text with a secret field: the field's name, the sign that begins an escaped letter, or the NUL that
 stands between the letters of UTF-16 and UTF-32.
@@ -75,16 +73,16 @@ def log_request(response: Response | None, within: Session | None = None) -> Non
     entry = {
         # A request that was refused for its host has no time of arrival.
         "at": g.get("arrived_at") or current_time(),
-        "method": _text(request.method.encode())[:20],
-        "target": _text(request.full_path.removesuffix("?").encode()),
-        "client_id": _text(request.headers.get("X-Client-ID", "").encode()) or None,
+        "method": _text(request.method)[:20],
+        "target": _text(request.full_path.removesuffix("?")),
+        "client_id": _text(request.headers.get("X-Client-ID", "")) or None,
         "account": g.get("account"),
         "request_body": masked(g.get("body", b"")),
         "status": None if response is None else response.status_code,
         "answer_body": "" if response is None else _answer_text(response),
         "fault": g.get("fault_kind"),
-        "signed_string": _signed(g.get("rejected_string")),
-        "unknown_fields": _text(", ".join(g.get("undeclared", ())).encode(errors="replace")[:500]) or None,
+        "signed_string": _text(g.get("rejected_string", "")) or None,
+        "unknown_fields": _text(", ".join(g.get("undeclared", ())))[:500] or None,
     }
     with transaction() if within is None else nullcontext(within) as session:
         # Much cheaper than an object, and every call is logged.
@@ -99,17 +97,13 @@ def _answer_text(response: Response) -> str:
     return masked(response.get_data())
 
 
-def _signed(text: str | None) -> str | None:
-    # Truncated, because target and timestamp can be of any length.
-    return None if text is None else _text(text.encode(errors="surrogateescape"))
-
-
 def masked(content: bytes) -> str:
     """A text in which the values of secret fields are replaced; one that has none is unchanged."""
     try:
-        if _MAY_BE_SECRET.search(content.decode()) is None:
-            return _text(content)
-        return _text(encode(_blanked(read_json(content))))
+        text = content.decode()
+        if _MAY_BE_SECRET.search(text) is not None:
+            text = encode(_blanked(read_json(content))).decode()
+        return _text(text)
     except (ValueError, RecursionError):
         return _HIDDEN
 
@@ -120,9 +114,9 @@ def _blanked(value: Any) -> Any:
     return [_blanked(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _text(content: bytes) -> str:
-    # PostgreSQL cannot store NUL characters.
-    return content[:_MAX_TEXT].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+def _text(text: str) -> str:
+    # No database stores lone surrogates, and PostgreSQL no NUL.
+    return text[:_MAX_TEXT].encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 class RequestRecord(Record):
