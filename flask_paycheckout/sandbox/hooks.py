@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import secrets
 from contextlib import ExitStack, suppress
-from functools import partial
 
 from flask import Flask, Response, g, request
 from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest, HTTPException, MethodNotAllowed, NotFound
 
 from flask_paycheckout.sandbox.auth.access import find_caller
@@ -104,12 +102,7 @@ def _fault_of_request() -> Fault | None:
         if world().shared_database:
             follow(session, world())
         check_form()
-        return take_fault(session, partial(_caller, session))
-
-
-def _caller(session: Session) -> str | None:
-    account = find_caller(session)
-    return None if account is None else account.user_id
+        return take_fault(session, find_caller)
 
 
 def _follow_settings() -> None:
