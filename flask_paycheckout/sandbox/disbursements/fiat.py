@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.auth.access import check_access, for_account
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.disbursements.banks import METHODS, NoMethod, payee_of, saved_recipients
-from flask_paycheckout.sandbox.disbursements.batches import BatchItem, check_size, store_batch, total
+from flask_paycheckout.sandbox.disbursements.batches import check_size, fee_of, store_batch, total
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import (
     ITEMS,
     CurrencyTotal,
@@ -53,7 +53,7 @@ def list_fiat_methods() -> Envelope[list[FiatPaymentMethod]]:
     with transaction() as session:
         check_access(session)
     wanted = read_query(FiatMethodQuery).currency
-    return success([FiatPaymentMethod.of(method) for method in METHODS if wanted in {None, method.currency}])
+    return success([method for method in METHODS if wanted in {None, method.currency}])
 
 
 @fiat_disbursements.post("/v1/disbursement/fiat")
@@ -115,8 +115,18 @@ def _disburse(
                 f"{field}.amount must be from {method.min_amount:f} to {method.max_amount:f} {currency}"
                 f" at {method.bank_name}."
             )
-        items.append(BatchItem(currency, amount, method.fees, payment.reference, payment.note, payee))
-    return store_batch(session, FIAT, user_id, ITEMS, items, grouped=grouped)
+        made = Disbursement(
+            kind=FIAT,
+            user_id=user_id,
+            currency=currency,
+            amount=amount,
+            fee_amount=fee_of(amount, currency, method.fee_percentage, method.fee_flat),
+            fee_percentage=method.fee_percentage,
+            reference=payment.reference,
+            note=payment.note,
+        )
+        items.append((made, payee))
+    return store_batch(session, ITEMS, items, grouped=grouped)
 
 
 def _totals(amounts: Sequence[tuple[str, Decimal]]) -> list[CurrencyTotal]:

@@ -244,9 +244,13 @@ class DeclaredField:
     default: Any
 
 
-@cache
 def declared_fields(shape: type) -> tuple[DeclaredField, ...]:
     """The fields of a declared class with their kinds and names on the wire: camelCase, or as their metadata say."""
+    return _declared_fields(shape)
+
+
+@cache
+def _declared_fields(shape: type) -> tuple[DeclaredField, ...]:
     hints = get_type_hints(shape, include_extras=True)
     return tuple(
         DeclaredField(
