@@ -102,8 +102,10 @@ def create_sandbox(
             f"With a database that lasts, say at what time the clock stands: {FROZEN}@2026-01-01T00:00:00Z."
         )
 
-    def make(name: str, url: str, token: str, beginning: StartOptions, *, is_new: bool) -> Flask:
+    def make(name: str, url: str, token: str) -> Flask:
         sender = None if at_once else WebhookSender(WORLD_TICK if name else TICK)
+        own_seed = None if seed is None else (f"{seed} {name}" if name else str(seed))
+        beginning = StartOptions(own_seed, None if name else webhook_url)
         world = World(
             clock=read_clock_option(clock),
             unknowns=Switches(unknowns),
@@ -120,18 +122,14 @@ def create_sandbox(
             name=name,
             exists=(lambda: databases.exists(name)) if name else (lambda: True),
         )
-        return _assemble(world, url, beginning, sender, is_new=is_new)
+        # A named world that is made gets a token; one that is opened again has its own.
+        return _assemble(world, url, beginning, sender, is_new=bool(token) if name else not is_shared)
 
-    def make_named(name: str, url: str, token: str) -> Flask:
-        beginning = StartOptions(None if seed is None else f"{seed} {name}", None)
-        return make(name, url, token, beginning, is_new=bool(token))
-
-    beginning = StartOptions(None if seed is None else str(seed), webhook_url)
-    app = make("", database, control_token or "", beginning, is_new=not is_shared)
+    app = make("", database, control_token or "")
     databases = Databases(database, app)
     serve: Any = app.wsgi_app
     if worlds:
-        serve = app.extensions[WORLDS] = Worlds(app, databases, make_named, worlds)
+        serve = app.extensions[WORLDS] = Worlds(app, databases, make, worlds)
     if trusted_proxies:
         serve = ProxyFix(serve, x_for=trusted_proxies, x_proto=trusted_proxies, x_host=trusted_proxies)
     app.wsgi_app = serve  # type: ignore[method-assign]  # as Flask documents it

@@ -52,15 +52,9 @@ def serve(given: Mapping[str, Any]) -> int:
     options.database = options.database or os.environ.get(DATABASE) or "sqlite://"
     try:
         return _serve(options)
-    except (
-        *(AssumptionError, ClockError, EndpointError),
-        *(DatabaseUnusable, ServerMissing, OSError),
-    ) as wrong:
-        remedy = (
-            ". Stop what listens there, or choose another port with --port."
-            if getattr(wrong, "errno", 0) == EADDRINUSE
-            else ""
-        )
+    except (AssumptionError, ClockError, EndpointError, DatabaseUnusable, ServerMissing, OSError) as wrong:
+        is_taken = isinstance(wrong, OSError) and wrong.errno == EADDRINUSE
+        remedy = ". Stop what listens there, or choose another port with --port." if is_taken else ""
         print(f"The sandbox could not start: {wrong}{remedy}", file=sys.stderr)  # noqa: T201
         return 2
 
@@ -71,7 +65,9 @@ def _serve(options: SimpleNamespace) -> int:
     try:
         app = _open(options, server)
         print(greeting(app, as_json=options.json), flush=True)  # noqa: T201
-        _run(server, app)
+        sender: WebhookSender = app.extensions[SENDER]
+        with sender.running(), _stopped_by_sigterm():
+            server.run(app, partial(body_limit, app))
     finally:
         server.close()
     return 0
@@ -118,12 +114,6 @@ def address_of(host: str, port: int) -> str:
     """The URL of a server that listens on `host`; a wildcard address is replaced by loopback."""
     name = "127.0.0.1" if host in {"0.0.0.0", "::", ""} else host  # noqa: S104
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
-
-
-def _run(server: Server, app: Flask) -> None:
-    sender: WebhookSender = app.extensions[SENDER]
-    with sender.running(), _stopped_by_sigterm():
-        server.run(app, partial(body_limit, app))
 
 
 @contextmanager

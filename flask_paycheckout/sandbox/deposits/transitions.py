@@ -42,9 +42,6 @@ _USED_REFERENCE = "the reference is that of another deposit of the account"
 class NoSuchCheckout(LookupError):
     """No checkout has this id."""
 
-    def __str__(self) -> str:
-        return "does not exist"
-
 
 class NoSuchMethod(ValueError):
     """This checkout cannot be paid by that method."""
@@ -54,7 +51,7 @@ def find_checkout(session: Session, checkout_id: str) -> Checkout:
     """The checkout with an id. :raises NoSuchCheckout: there is none."""
     checkout = session.get(Checkout, checkout_id)
     if checkout is None:
-        raise NoSuchCheckout(checkout_id)
+        raise NoSuchCheckout
     return checkout
 
 

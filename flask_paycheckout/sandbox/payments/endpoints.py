@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from flask import Blueprint, request
 from sqlalchemy import ColumnElement, Select, false, select
@@ -25,7 +25,7 @@ from flask_paycheckout.sandbox.payments.schemas import (
     represent_detail,
     represent_quote,
 )
-from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, lower_bound, progress_due, sortable
+from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, progress_due, sortable
 from flask_paycheckout.sandbox.recipients.endpoints import find_recipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
@@ -192,6 +192,6 @@ def _between(
 ) -> Iterator[ColumnElement[bool]]:
     # Amounts are positive, so a negative bound includes all of them or none.
     if minimum is not None and minimum > 0:
-        yield key >= lower_bound(minimum)
+        yield key >= sortable(minimum, ROUND_CEILING)
     if maximum is not None:
         yield false() if maximum < 0 else key <= sortable(maximum)

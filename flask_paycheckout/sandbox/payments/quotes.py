@@ -163,13 +163,11 @@ def exchange(
     :raises FieldError: a code is in no reference list, or the amount has more decimals than the token.
     :raises Refusal: the token is not exchanged for that currency, or the amount is so small that nothing would arrive.
     """
-    token, bought = (
-        TOKENS_BY_ID.get(input_currency),
-        TOKENS_BY_ID.get(output_currency) if input_currency in CURRENCIES else None,
-    )
-    kind, currency = Exchange, output_currency
-    if buys and bought is not None and assumption("onramp_payments") == "accepted":
-        kind, token, currency = Purchase, bought, input_currency
+    kind, token_id, currency = Exchange, input_currency, output_currency
+    is_purchase = input_currency in CURRENCIES and output_currency in TOKENS_BY_ID
+    if buys and is_purchase and assumption("onramp_payments") == "accepted":
+        kind, token_id, currency = Purchase, output_currency, input_currency
+    token = TOKENS_BY_ID.get(token_id)
     if token is None:
         raise UnknownCode("inputCurrency")
     if currency not in CURRENCIES:

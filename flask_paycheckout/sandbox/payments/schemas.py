@@ -105,23 +105,24 @@ class PaymentSender(Record):
     wallet_address: str
 
 
-class PaymentReceiver(Record):
-    """A receiver in a list."""
+class _Receiver(Record):
+    """Fields that lists and details share."""
 
     id: str
     name: str
     email: str
     account_number: str | None = None
+
+
+class PaymentReceiver(_Receiver):
+    """A receiver in a list."""
+
     bank_name: str | None = None
 
 
-class DetailedPaymentReceiver(Record):
+class DetailedPaymentReceiver(_Receiver):
     """A receiver in the detail of a payment."""
 
-    id: str
-    name: str
-    email: str
-    account_number: str | None = None
     ifsc: str | None = None
     ach_number: str | None = None
     fedwire_number: str | None = None
@@ -205,7 +206,7 @@ def represent_detail(session: Session, payment: Payment) -> DetailedPayment:
 Kind = TypeVar("Kind", bound=_Payment)
 
 
-def _record(kind: type[Kind], receiver: type[Record], payment: Payment, **given: Any) -> Kind:
+def _record(kind: type[Kind], receiver: type[_Receiver], payment: Payment, **given: Any) -> Kind:
     names = {name: getattr(payment, f"receiver_{name}") for name in ("id", "name", "email")}
     return kind.of(
         payment,

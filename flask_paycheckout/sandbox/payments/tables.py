@@ -7,7 +7,7 @@ nor durations. The unknown `payment_progress` says which status a payment finall
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
+from decimal import ROUND_DOWN, Decimal
 
 from sqlalchemy import BigInteger, Index
 from sqlalchemy.orm import Mapped, Session, mapped_column
@@ -108,11 +108,6 @@ def sortable(amount: Decimal, rounding: str = ROUND_DOWN) -> str:
     """Convert a number that is not negative to text that sorts like it. Only bounds of a filter can need rounding."""
     unit = Decimal(1).scaleb(-_KEY_DECIMALS)
     return f"{amount.quantize(unit, rounding=rounding, context=EXACT):f}".rjust(_KEY_WIDTH, "0")
-
-
-def lower_bound(amount: Decimal) -> str:
-    """The smallest key that is not below a number."""
-    return sortable(amount, ROUND_CEILING)
 
 
 _HASH_BYTES = 32

@@ -96,11 +96,14 @@ def printable(text: str, missing: set[str]) -> str:
 
 def _font_files(characters: set[str]) -> Iterator[Path]:
     """Files that may have these characters, the best first; none where weblate-fonts is not installed."""
-    folder = _package_folder()
-    if folder is not None:
-        scripts = {unicodedata.script(character) for character in characters}
-        fonts = [font for script, font in _EAST_ASIAN if script in scripts]
-        yield from (folder / f"{font}-Rg.ttf" for font in dict.fromkeys([*fonts, _OTHER_SCRIPTS]))
+    try:
+        import weblate_fonts
+    except ImportError:
+        return
+    folder = Path(weblate_fonts.__file__).parent / "static" / "weblate_fonts" / "kurinto" / "ttf"
+    scripts = {unicodedata.script(character) for character in characters}
+    fonts = [font for script, font in _EAST_ASIAN if script in scripts]
+    yield from (folder / f"{font}-Rg.ttf" for font in dict.fromkeys([*fonts, _OTHER_SCRIPTS]))
 
 
 @lru_cache(maxsize=16)
@@ -108,12 +111,3 @@ def characters_of(file: Path) -> frozenset[str]:
     """All characters that a font file can print."""
     with file.open("rb") as opened, TTFont(opened) as font:
         return frozenset(map(chr, font.getBestCmap() or ()))
-
-
-def _package_folder() -> Path | None:
-    """The folder with the fonts of weblate-fonts; None where it is not installed."""
-    try:
-        import weblate_fonts
-    except ImportError:
-        return None
-    return Path(weblate_fonts.__file__).parent / "static" / "weblate_fonts" / "kurinto" / "ttf"
