@@ -6,6 +6,7 @@ import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from flask import Blueprint, Flask
@@ -24,7 +25,7 @@ from flask_paycheckout.sandbox.disbursements.fiat import fiat_disbursements
 from flask_paycheckout.sandbox.disbursements.transitions import disbursements
 from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
-from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender
+from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, post_webhook
 from flask_paycheckout.sandbox.payments.endpoints import payments
 from flask_paycheckout.sandbox.recipients.endpoints import recipients
 from flask_paycheckout.sandbox.references.endpoints import references
@@ -111,7 +112,7 @@ def create_sandbox(
             unknowns=Switches(unknowns),
             control_token=token or secrets.token_urlsafe(24),
             base_url=base_url.rstrip("/") + (f"/w/{name}" if name else ""),
-            send_webhook=send_webhook or make_sender(loopback_only=loopback_only),
+            send_webhook=send_webhook or partial(post_webhook, loopback_only=loopback_only),
             sleep=sleep,
             shared_database=is_shared,
             has_seed=seed is not None,

@@ -178,15 +178,12 @@ def _refused_by_database(error: DBAPIError) -> ResponseReturnValue:
 
 
 def _in_our_words(error: HTTPException) -> ResponseReturnValue:
-    response = _worded(error)
+    if request.path.startswith(CONTROL):
+        response = refuse_http(error)
+    elif _is_of_service():
+        response = failure(unspecified_refusal(error.code or 500, error.description or error.name))
+    else:
+        response = page("refused.html", error.code or 500, heading=error.name, words=error.description or "")
     if isinstance(error, MethodNotAllowed):
         response.headers["Allow"] = ", ".join(allowed_methods())
     return response
-
-
-def _worded(error: HTTPException) -> Response:
-    if request.path.startswith(CONTROL):
-        return refuse_http(error)
-    if _is_of_service():
-        return failure(unspecified_refusal(error.code or 500, error.description or error.name))
-    return page("refused.html", error.code or 500, heading=error.name, words=error.description or "")

@@ -158,7 +158,7 @@ class Terms(NamedTuple):
     output_currency: str
     flat_fee: Decimal
     percent_fee: Decimal
-    rate: Decimal = Decimal(1)
+    rate: Decimal
     fee_is_billed: bool = False
     """Whether the fee is billed apart from the deposit, as the unknown `deposit_fee` may say."""
 

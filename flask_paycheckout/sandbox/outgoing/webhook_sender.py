@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPException
 from threading import Event, Timer
 from typing import Any
@@ -17,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from flask_paycheckout.sandbox.wire.callers import is_loopback
 from flask_paycheckout.sandbox.wire.envelope import FieldError
-from flask_paycheckout.sandbox.wire.field_types import FieldType, Schema, SchemaOf
+from flask_paycheckout.sandbox.wire.field_types import FieldType, Schema
 from flask_paycheckout.sandbox.world.context import world
 
 TIME_BUDGET = 10.0
@@ -54,20 +53,36 @@ class WebhookUrl(FieldType):
             raise FieldError(f"{name} {wrong}.") from None
         return value
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
+    def schema(self) -> Schema:
         return {"type": "string"}
 
 
-def make_sender(*, loopback_only: bool, budget: float = TIME_BUDGET) -> Callable[[str, dict[str, str], bytes], int]:
-    """A function `send(url, headers, body)`, which returns the HTTP status or raises OSError."""
-
-    def send(url: str, headers: dict[str, str], body: bytes) -> int:
-        parts = _split(url)
-        address = _resolve(parts, loopback_only=loopback_only)
-        with closing(_Connection(parts, address, budget)) as connection:
-            return _post(connection, parts, headers, body, budget)
-
-    return send
+def post_webhook(
+    url: str, headers: dict[str, str], body: bytes, *, loopback_only: bool, budget: float = TIME_BUDGET
+) -> int:
+    """Send a webhook, and return the HTTP status of the answer. :raises OSError: there is none within the budget."""
+    parts = _split(url)
+    address = _resolve(parts, loopback_only=loopback_only)
+    with closing(_Connection(parts, address, budget)) as line:
+        line.connect()
+        # Limits the whole exchange of messages; the socket's own timeout starts anew with every byte received.
+        expired = Event()
+        alarm = Timer(budget, _shut, [line.sock, expired])
+        alarm.start()
+        try:
+            line.request("POST", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), body, headers)
+            status = line.getresponse().status
+        except TimeoutError:
+            # The socket's own limit came first.
+            expired.set()
+        except (HTTPException, UnicodeError) as broken:
+            raise ConnectionError(f"no HTTP answer ({type(broken).__name__})") from None
+        finally:
+            alarm.cancel()
+            if expired.is_set():
+                # The alarm closed the connection: it looks like a broken answer, or like the end of truncated headers.
+                raise TimeoutError(f"no whole answer within {budget:g} seconds") from None
+    return status
 
 
 class _Connection(HTTPConnection):
@@ -85,34 +100,10 @@ class _Connection(HTTPConnection):
         self.sock = line if context is None else context.wrap_socket(line, server_hostname=self.host)
 
 
-def _post(line: HTTPConnection, parts: SplitResult, headers: dict[str, str], body: bytes, budget: float) -> int:
-    line.connect()
-    # Limits the whole exchange of messages; the socket's own timeout starts anew with every byte received.
-    expired = Event()
-    alarm = Timer(budget, _shut, [line.sock, expired])
-    alarm.start()
-    try:
-        line.request("POST", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), body, headers)
-        status = line.getresponse().status
-    except TimeoutError:
-        # The socket's own limit came first.
-        expired.set()
-    except (HTTPException, UnicodeError) as broken:
-        raise ConnectionError(f"no HTTP answer ({type(broken).__name__})") from None
-    finally:
-        alarm.cancel()
-        if expired.is_set():
-            # The alarm closed the connection: that looks like a broken answer, or like the end of truncated headers.
-            raise TimeoutError(f"no whole answer within {budget:g} seconds") from None
-    return status
-
-
 def _shut(line: socket.socket, expired: Event) -> None:
     expired.set()
-    try:
+    with suppress(OSError):
         line.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return
 
 
 def _resolve(parts: SplitResult, *, loopback_only: bool) -> tuple[str, int]:

@@ -288,10 +288,6 @@ class Switches(dict[str, str]):
         # Other threads read it at the same time: it has every name at any moment.
         self.update(self.started_with | known)
 
-    def changes(self, values: Mapping[str, str]) -> dict[str, str]:
-        """The values that differ from those at the start."""
-        return {name: value for name, value in values.items() if value != self.started_with[name]}
-
 
 def string_to_sign(method: str, target: str, timestamp: str, body: bytes, formula: str = "request") -> str:
     """The parts of a request that a formula signs, named as the values of the unknown `signature_formula`."""

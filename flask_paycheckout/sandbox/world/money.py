@@ -162,10 +162,6 @@ def _iso_decimals() -> dict[str, int | None]:
     return {currency.code: currency.exponent for currency in Currency}
 
 
-def is_token(code: str) -> bool:
-    return code in TOKEN_DECIMALS
-
-
 @cache
 def unit_of(code: str) -> Decimal:
     """The smallest amount of a known currency: 0.01 for USD, 1 for JPY."""

@@ -64,7 +64,8 @@ def change_unknowns(session: Session, world: World, asked: Mapping[str, str | No
 
 def set_unknowns(settings: WorldSettings, world: World, values: Mapping[str, str]) -> None:
     """Give these unknowns these values, and all others the value at the start."""
-    changed = world.unknowns.changes({name: value for name, value in values.items() if name in world.unknowns})
+    at_start = world.unknowns.started_with
+    changed = {name: value for name, value in values.items() if name in at_start and value != at_start[name]}
     settings.changed_unknowns = json.dumps(changed)
     world.unknowns.take(changed)
 
