@@ -15,7 +15,7 @@ from flask_paycheckout.sandbox.wire.envelope import FieldError
 from flask_paycheckout.sandbox.world.money import rows_of
 
 METHODS = tuple(
-    # The amounts: both limits, and the flat and the percentage of the fee.
+    # The amounts, in the currency: both limits, which are inclusive, and the flat and the percentage of the fee.
     FiatPaymentMethod(currency, code, name, *map(Decimal, amounts.split()))
     for currency, code, name, amounts in rows_of("""
 USD | us_first_sandbox   | First Sandbox Bank       | 1.00 250000.00 0.50 0.1

@@ -144,7 +144,7 @@ def _activity(entry: Entry) -> Activity:
 
 
 class FiatPaymentMethod(Record):
-    """One bank in one currency; amounts are in that currency, limits are inclusive."""
+    """A bank that disbursements can be sent to."""
 
     currency: str
     bank_code: str

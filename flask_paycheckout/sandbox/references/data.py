@@ -99,8 +99,6 @@ _INVENTED = ("First Lantern Bank of", "Quillfeather Savings")
 
 
 class BankRecord(Record):
-    """One bank in one country and currency."""
-
     own_id: str = msgspec.field(name="_id")
     id: str
     name: str
