@@ -20,10 +20,10 @@ import hmac
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate
 from urllib.parse import quote
 
-from flask import Response, current_app, g, request
+from flask import current_app, g, request
 from sqlalchemy import bindparam, delete, or_, select
 from sqlalchemy.orm import Session
 
@@ -31,13 +31,10 @@ from flask_paycheckout.sandbox.auth.start_state import USER_ID, add_token
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, digest_of
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, check_undeclared, operation_of
-from flask_paycheckout.sandbox.wire.request_log import in_one_transaction, masked
+from flask_paycheckout.sandbox.wire.request_log import Answer, Given, in_one_transaction, masked
 from flask_paycheckout.sandbox.world.assumptions import sign, string_to_sign
 from flask_paycheckout.sandbox.world.context import assumption, current_time, world
 from flask_paycheckout.sandbox.world.settings import new_secret
-
-Given = ParamSpec("Given")
-Answer = TypeVar("Answer", bound=Response)
 
 _SCHEME = "bearer "
 

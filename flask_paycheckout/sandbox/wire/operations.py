@@ -21,10 +21,9 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.routing import MapAdapter
 
 from flask_paycheckout.sandbox.wire.envelope import FieldError, read_object, unspecified_refusal
-from flask_paycheckout.sandbox.wire.field_types import declared_fields, load_object
+from flask_paycheckout.sandbox.wire.field_types import Shape, declared_fields, load_object
 from flask_paycheckout.sandbox.world.context import assumption, world
 
-Shape = TypeVar("Shape")
 View = TypeVar("View", bound=Callable[..., ResponseReturnValue])
 
 _MARK = "sandbox_operation"

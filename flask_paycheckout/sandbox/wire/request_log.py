@@ -11,21 +11,18 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 from flask import Response, g, request
-from sqlalchemy import ColumnElement, delete, insert, select
+from sqlalchemy import ColumnElement, insert, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Mapped, Session
 
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, encode
 from flask_paycheckout.sandbox.world.context import current_time
-from flask_paycheckout.sandbox.world.database import Serial, Table, transaction
+from flask_paycheckout.sandbox.world.database import KEPT, Serial, Table, sweep, transaction
 from flask_paycheckout.sandbox.world.database_problems import is_disk_full
 from flask_paycheckout.sandbox.world.exact_json import read_json
 
 LOSE_RESPONSE = "lose_response"
 """The fault after which a call gets no answer although it had its effect."""
-KEPT = 1000
-"""The number of requests that are kept."""
-_SWEEP_EVERY = 100
 _MAX_TEXT = 4000
 _MASK = "***"
 _HIDDEN = "(no JSON, and it may hold secrets)"
@@ -87,8 +84,7 @@ def log_request(response: Response | None, within: Session | None = None) -> Non
     with transaction() if within is None else nullcontext(within) as session:
         # Much cheaper than an object, and every call is logged.
         number: int = session.connection().execute(_LOGGING, entry).scalar_one()
-        if number % _SWEEP_EVERY == 0:
-            session.execute(delete(LoggedRequest).where(LoggedRequest.number <= number - KEPT))
+        sweep(session, LoggedRequest, number)
 
 
 def _answer_text(response: Response) -> str:

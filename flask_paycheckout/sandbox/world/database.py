@@ -27,6 +27,7 @@ from sqlalchemy import (
     String,
     Table as AnyTable,
     UpdateBase,
+    delete,
     event,
     insert,
 )
@@ -187,22 +188,26 @@ def transaction(*, exclusive: bool = False) -> Iterator[Session]:
 
     :param exclusive: whether no other transaction may run at the same time, in any process, because all tables change.
     """
-    session = db.session.session_factory()
-    try:
+    with db.session.session_factory.begin() as session:
         if exclusive:
             session.connection(execution_options={_EXCLUSIVE: True})
         yield session
-        session.commit()
-    except BaseException:
-        session.rollback()
-        raise
-    finally:
-        session.close()
 
 
 def insert_rows(session: Session, model: type[Table], rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows with these values immediately; much cheaper than objects."""
     session.connection().execute(insert(model.__table__), rows)  # type: ignore[arg-type]  # every mapped table is one
+
+
+KEPT = 1000
+"""The number of mails, and of requests in the log, that are kept."""
+_SWEEP_EVERY = 100
+
+
+def sweep(session: Session, model: Any, number: int) -> None:
+    """Now and then delete all but the newest rows; to be called with the number of each new row."""
+    if number % _SWEEP_EVERY == 0:
+        session.execute(delete(model).where(model.number <= number - KEPT))
 
 
 def tables_of_world() -> list[AnyTable]:
