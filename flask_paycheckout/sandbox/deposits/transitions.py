@@ -60,7 +60,7 @@ def find_deposit(session: Session, user_id: str, id_or_reference: str) -> Deposi
     wanted = select(Deposit).where(or_(Deposit.id == id_or_reference, Deposit.reference == id_or_reference))
     # Compared here: as a condition, it would keep the database from using the indexes of id and reference.
     found = [deposit for deposit in session.scalars(wanted) if deposit.user_id == user_id]
-    return next((deposit for deposit in found if deposit.id == id_or_reference), found[0] if found else None)
+    return min(found, key=lambda deposit: deposit.id != id_or_reference, default=None)
 
 
 def pick(session: Session, checkout_id: str, method_code: str | None = None, reference: str | None = None) -> Deposit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -73,8 +74,8 @@ def create_fiat_v1(session: Session, account: Account) -> Envelope[FiatBatchV1]:
     batch = FiatBatchV1(
         total_recipient=len(made),
         disburse_data=represent_fiat(session, made, FiatItemV1),
-        sum_fees=_totals([(one.currency, one.fee_amount) for one in made]),
-        sum_amount=_totals([(one.currency, one.amount) for one in made]),
+        sum_fees=_totals(made, "fee_amount"),
+        sum_amount=_totals(made, "amount"),
     )
     return success(batch, _CREATED, "disbursement_status_code")
 
@@ -129,10 +130,12 @@ def _disburse(
     return store_batch(session, ITEMS, items, grouped=grouped)
 
 
-def _totals(amounts: Sequence[tuple[str, Decimal]]) -> list[CurrencyTotal]:
-    """The sum of each currency, in the order of its first item."""
-    currencies = dict.fromkeys(currency for currency, _ in amounts)
-    return [CurrencyTotal(one, total(amount for currency, amount in amounts if currency == one)) for one in currencies]
+def _totals(disbursements: Sequence[Disbursement], column: str) -> list[CurrencyTotal]:
+    """The sum of a column in each currency, in the order of its first item."""
+    amounts: defaultdict[str, list[Decimal]] = defaultdict(list)
+    for made in disbursements:
+        amounts[made.currency].append(getattr(made, column))
+    return [CurrencyTotal(currency, total(held)) for currency, held in amounts.items()]
 
 
 @fiat_disbursements.get("/v1/disbursement/fiat")

@@ -33,11 +33,12 @@ def check_endpoint(url: str, *, loopback_only: bool) -> None:
 
     :raises EndpointError: says why."""
     parts = _split(url)
-    if parts.scheme not in {"http", "https"} or not _is_name(parts.hostname) or not _is_plain(url):
+    host, is_plain = parts.hostname or "", url.isascii() and url.isprintable() and " " not in url
+    if parts.scheme not in {"http", "https"} or not _is_name(host) or not is_plain:
         raise EndpointError("is no http or https address")
     if parts.username is not None or len(url) > _MAX_URL:
         raise EndpointError(f"holds credentials, or is longer than {_MAX_URL} characters")
-    if loopback_only and not _names_this_machine(parts.hostname or ""):
+    if loopback_only and not (host == "localhost" or host.endswith(".localhost") or is_loopback(host)):
         raise EndpointError("is not on this machine")
 
 
@@ -129,17 +130,9 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-def _is_plain(url: str) -> bool:
-    return url.isascii() and url.isprintable() and " " not in url
-
-
-def _is_name(host: str | None) -> bool:
+def _is_name(host: str) -> bool:
     """Whether a host name can be resolved: none of its labels is empty or too long."""
     try:
-        return bool((host or "").encode("idna"))
+        return bool(host.encode("idna"))
     except UnicodeError:
         return False
-
-
-def _names_this_machine(host: str) -> bool:
-    return host == "localhost" or host.endswith(".localhost") or is_loopback(host)

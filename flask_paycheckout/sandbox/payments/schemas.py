@@ -80,9 +80,6 @@ class NewPayment:
     us_network: Annotated[str | None, Choice(US_NETWORKS)] = None
 
 
-_NO_HASH = {"empty": "", "null": None}
-
-
 class Quote(Record, rename="lower"):
     status: bool
     coin: str
@@ -196,7 +193,7 @@ def represent_detail(session: Session, payment: Payment) -> DetailedPayment:
     history = histories_of(session, [payment.id])[payment.id]
     return _record(
         *(DetailedPayment, DetailedPaymentReceiver, payment),
-        transaction_hash=payment.transaction_hash or _NO_HASH[assumption("transaction_hash")],
+        transaction_hash=payment.transaction_hash or ("" if assumption("transaction_hash") == "empty" else None),
         activity_history=[
             PaymentActivityRecord.of(entry, own_id=derived(f"activity:{entry.number}")) for entry in history
         ],

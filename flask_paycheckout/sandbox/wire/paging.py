@@ -37,9 +37,8 @@ def is_wanted(value: str, text: str | None) -> bool:
     """Whether a value in memory passes a filter, in any case."""
     if text is None:
         return True
-    if assumption("text_filters") == "part":
-        return text.casefold() in value.casefold()
-    return text.casefold() == value.casefold()
+    wanted, held = text.casefold(), value.casefold()
+    return wanted in held if assumption("text_filters") == "part" else wanted == held
 
 
 DEFAULT_LIMIT = 10
