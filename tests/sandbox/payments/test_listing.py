@@ -6,7 +6,7 @@ import pytest
 
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.disbursements.payers import RECIPIENTS, STELLAR_WALLET
-from tests.sandbox.payments.customers import found, lists, makes
+from tests.sandbox.payments.customers import found, makes
 
 # The filters of a list, and the numbers of those of the two payments that it shows.
 FILTERS: list[tuple[dict[str, str], str]] = [
@@ -43,10 +43,6 @@ def both(merchant: Merchant, tester: Tester) -> tuple[str, str]:
         walletAddress=STELLAR_WALLET,
     )
     return first, second
-
-
-def test_both_paths_give_the_same_list(merchant: Merchant, both: tuple[str, str]) -> None:
-    assert lists(merchant, "/v2/payments").data == lists(merchant, "/v2/payment").data
 
 
 @pytest.mark.on_each_database
