@@ -153,6 +153,10 @@ def facts(app: Flask) -> dict[str, Any]:
     }
 
 
+#: The settings of a shop for this sandbox, by the facts that they are.
+_SETTINGS = {"BASE_URL": "baseUrl", "CLIENT_ID": "clientId", "CLIENT_SECRET": "clientSecret"}
+
+
 def greeting(app: Flask, *, as_json: bool) -> str:
     known = facts(app)
     if as_json:
@@ -165,14 +169,9 @@ def greeting(app: Flask, *, as_json: bool) -> str:
             "",
             "For the terminal of a shop beside it:",
             "",
-            *_exports(known),
+            # Not indented, for the sake of shell histories.
+            *(f"export FLASK_PAYCHECKOUT_{name}={shlex.quote(known[fact])}" for name, fact in _SETTINGS.items()),
             "",
             "Ctrl-C stops it.",
         ]
     )
-
-
-def _exports(known: dict[str, Any]) -> list[str]:
-    """Shell commands that configure a shop for this sandbox. Not indented, for the sake of shell histories."""
-    names = {"BASE_URL": "baseUrl", "CLIENT_ID": "clientId", "CLIENT_SECRET": "clientSecret"}
-    return [f"export FLASK_PAYCHECKOUT_{name}={shlex.quote(known[fact])}" for name, fact in names.items()]

@@ -40,6 +40,7 @@ _HEADERS = ("HTTP_", "CONTENT_")
 """The prefix of the names of headers in the WSGI environment."""
 _OUTSIDE = (CONTROL, "/static/", "/inspector/", HEALTH)
 _TOO_MANY_HELD = "A fault delays this call, but as many as can be wait already."
+_AT_ITS_END = CallRefused(409, "clock", "cannot be moved past the year 9000", "Reset the sandbox.")
 
 
 def install_hooks(app: Flask) -> None:
@@ -51,7 +52,7 @@ def install_hooks(app: Flask) -> None:
     app.register_error_handler(CallRefused, _refused)
     app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal("field_error", str(wrong))))
     app.register_error_handler(NotPossible, lambda wrong: failure(unspecified_refusal(400, f"{wrong}.")))
-    app.register_error_handler(ClockAtItsEnd, _refused_by_clock)
+    app.register_error_handler(ClockAtItsEnd, lambda _: _refused(_AT_ITS_END))
     app.register_error_handler(TooManyHeld, lambda _: failure(unspecified_refusal(503, _TOO_MANY_HELD)))
     app.register_error_handler(DBAPIError, _refused_by_database)
     app.register_error_handler(HTTPException, _in_our_words)
@@ -163,10 +164,6 @@ def _refused(refused: CallRefused) -> ResponseReturnValue:
     if _is_of_service():
         return failure(unspecified_refusal(refused.status, f"{refused}. {refused.remedy}"))
     return refuse(refused)
-
-
-def _refused_by_clock(_: ClockAtItsEnd) -> ResponseReturnValue:
-    return _refused(CallRefused(409, "clock", "cannot be moved past the year 9000", "Reset the sandbox."))
 
 
 def _refused_by_database(error: DBAPIError) -> ResponseReturnValue:

@@ -119,14 +119,10 @@ def represent(user: User, account: Account, otp: str) -> UserRecord:
         credentials=UserCredentials() if assumption("user_credentials") == "empty" else UserCredentials.of(account),
         country=user.country or empty,
         country_code=user.country_code or empty,
-        kyc_url=identity_url(user.id) if every or not user.is_verified else None,
+        # The page on which the user's identity is verified.
+        kyc_url=f"{world().base_url}/identity/{user.id}" if every or not user.is_verified else None,
         otp_code=otp if every else None,
     )
-
-
-def identity_url(user_id: str) -> str:
-    """The address of the page on which a user's identity is verified."""
-    return f"{world().base_url}/identity/{user_id}"
 
 
 _POLICIES: dict[str, Callable[[str], str]] = {

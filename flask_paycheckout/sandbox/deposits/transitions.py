@@ -112,6 +112,7 @@ def _choose(session: Session, checkout: Checkout, method_code: str | None) -> tu
 def _make_deposit(
     session: Session, checkout: Checkout, method: PaymentMethod, quote: Quote, now: datetime, reference: str | None
 ) -> Deposit:
+    lifetime = assumption("deposit_lifetime")
     deposit = Deposit(
         id=checkout.id,
         reference=reference,
@@ -125,18 +126,13 @@ def _make_deposit(
         status=PENDING,
         created_at=now,
         updated_at=now,
-        expired_at=_expiry(checkout, now),
+        expired_at=checkout.expires_at if lifetime == "checkout_end" else now + _LIFETIMES[lifetime],
         **instructions(method, checkout.id, quote.input_amount),
     )
     session.add(deposit)
     session.flush()
     note(session, deposit, "Payment method picked", f"The customer pays by {method.name}.")
     return deposit
-
-
-def _expiry(checkout: Checkout, now: datetime) -> datetime:
-    lifetime = assumption("deposit_lifetime")
-    return checkout.expires_at if lifetime == "checkout_end" else now + _LIFETIMES[lifetime]
 
 
 def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> Deposit:

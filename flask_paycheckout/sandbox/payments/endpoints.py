@@ -13,7 +13,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from flask_paycheckout.sandbox.auth.access import check_access, check_client_id, for_account
 from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.disbursements.addresses import check_address, sending_wallet
-from flask_paycheckout.sandbox.payments.quotes import Exchange, exchange, is_within_daily_limit
+from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange, exchange, is_within_daily_limit
 from flask_paycheckout.sandbox.payments.schemas import (
     DetailedPayment,
     NewPayment,
@@ -23,7 +23,6 @@ from flask_paycheckout.sandbox.payments.schemas import (
     QuoteQuery,
     represent,
     represent_detail,
-    represent_quote,
 )
 from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, progress_due, sortable
 from flask_paycheckout.sandbox.recipients.endpoints import find_recipient
@@ -61,8 +60,15 @@ def quote_payment() -> Envelope[Quote]:
         query = read_query(QuoteQuery)
         made = exchange("amount", query.amount, query.input_currency, query.output_currency)
         is_within_limit = not _looks_at_limit(query) or _fits_into_today(session, account, made)
-    wallet = _payout_wallet(account.user_id, made.token)
-    return success(represent_quote(made, wallet, is_within_limit=is_within_limit))
+    quote = Quote.of(
+        made,
+        status=is_within_limit,
+        coin=made.token.id,
+        total_fee_percentage=TOTAL_PERCENTAGE,
+        total_received_amount_in_currency=made.output_amount,
+        payout_wallet=_payout_wallet(account.user_id, made.token),
+    )
+    return success(quote)
 
 
 def _quote_caller(session: Session) -> Account:

@@ -9,7 +9,6 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange
 from flask_paycheckout.sandbox.payments.tables import MAX_ADDRESS, MAX_TEXT, STATUSES, Payment
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import (
@@ -170,17 +169,6 @@ class DetailedPayment(_Payment, kw_only=True):
     transaction_hash: str | None
     """Empty, or null, until the crypto asset was received."""
     activity_history: list[PaymentActivityRecord]
-
-
-def represent_quote(made: Exchange, payout_wallet: str, *, is_within_limit: bool) -> Quote:
-    return Quote.of(
-        made,
-        status=is_within_limit,
-        coin=made.token.id,
-        total_fee_percentage=TOTAL_PERCENTAGE,
-        total_received_amount_in_currency=made.output_amount,
-        payout_wallet=payout_wallet,
-    )
 
 
 def represent(payment: Payment) -> PaymentRecord:
