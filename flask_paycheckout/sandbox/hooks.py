@@ -17,7 +17,7 @@ from flask_paycheckout.sandbox.auth.access import find_caller
 from flask_paycheckout.sandbox.control.calls import refuse, refuse_http
 from flask_paycheckout.sandbox.control.customer import pays
 from flask_paycheckout.sandbox.control.hosted_page import HEALTH, page
-from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MAX_SECONDS_OF_DELAY, Fault, take_fault
+from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, Fault, take_fault
 from flask_paycheckout.sandbox.outgoing.webhooks import send_first
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host, check_rate
 from flask_paycheckout.sandbox.wire.connection import TooManyHeld, drop_connection, holding
@@ -120,7 +120,7 @@ def _strike(fault: Fault) -> ResponseReturnValue | None:
             raise Refusal(fault.status_code or 500, fault.message or "A fault that was ordered.")
         case "delay":
             with holding():
-                world().sleep(min(float(fault.seconds or 0), MAX_SECONDS_OF_DELAY))
+                world().sleep(float(fault.seconds or 0))
         case "drop":
             log_request(None)
             drop_connection("dropped before anything was done, as ordered")

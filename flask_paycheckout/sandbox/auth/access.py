@@ -99,8 +99,6 @@ def for_account(view: Callable[Concatenate[Session, Account, Given], Answer]) ->
 def check_access(session: Session) -> Account:
     """Check the credentials that the current operation requires, and return the caller's account."""
     credentials = _required()
-    if credentials is Credentials.NONE:
-        raise TypeError(f"{request.endpoint} declares no credentials to check")
     if assumption("access_scheme") == "either":
         credentials = Credentials.ACCESS_TOKEN if "Authorization" in request.headers else Credentials.SIGNATURE
     return check_signature(session) if credentials is Credentials.SIGNATURE else check_access_token(session)

@@ -201,7 +201,6 @@ def expire_due(session: Session) -> None:
 
 def _enqueue_webhook(session: Session, deposit: Deposit) -> Deposit:
     """Queue the deposit webhook in the current transaction; it is sent after the commit."""
-    session.flush()
     payload = {"orderId": deposit.id}
     if assumption("webhook_payload") == "full":
         payload |= {"event": "deposit"} | to_wire(represent(session, deposit))

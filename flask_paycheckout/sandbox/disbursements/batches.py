@@ -103,7 +103,6 @@ def store_batch(session: Session, field: str, items: Sequence[Item[Transfer]], *
         session.add(transfer)
         for activity, description in _FIRST_ACTIVITIES[one.kind]:
             note(session, one, activity, description)
-    session.flush()
     return [known.get(one.reference, one) for one, _ in items]
 
 

@@ -113,7 +113,6 @@ def settle_due(session: Session) -> int:
 
 def _enqueue_webhook(session: Session, made: Disbursement) -> None:
     """Queue the disbursement webhook in the current transaction; it is sent after the commit."""
-    session.flush()
     payload: dict[str, Any] = {"disbursementId": made.id, "status": made.status}
     if assumption("disbursement_webhook") == "full":
         is_fiat = made.kind == FIAT

@@ -46,7 +46,6 @@ def webhook_url(session: Session, user_id: str) -> str | None:
 def set_webhook_url(session: Session, user_id: str, url: str | None) -> None:
     """Set an account's address; None for nowhere. The caller has locked the account."""
     session.merge(WebhookAddress(user_id=user_id, url=url))
-    session.flush()
 
 
 WAITING = "waiting"
@@ -150,7 +149,6 @@ def enqueue(session: Session, user_id: str, order_id: str, payload: Mapping[str,
         case "reorder":
             webhook.held, webhook.due_at = True, now + HELD_FOR
     session.add(webhook)
-    session.flush()
     if webhook.state == DROPPED:
         _note_unsent(session, webhook, "A fault dropped it.")
 

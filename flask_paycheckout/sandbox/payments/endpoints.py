@@ -128,7 +128,6 @@ def create_payment(session: Session, account: Account) -> Envelope[DetailedPayme
         raise unspecified_refusal(400, "receiverId is no recipient; GET /v1/recipient lists them.")
     payment = _payment(session, sent, made, receiver)
     session.add(payment)
-    session.flush()
     network = "" if payment.us_network is None else f", by {payment.us_network}"
     text = f"{payment.input_amount:f} {payment.input_currency} for {payment.output_currency}{network}."
     note(session, payment, "Signed by Payee", text)

@@ -151,5 +151,4 @@ def _make(session: Session, source: str, target: str, age: timedelta) -> int:
             payment.transaction_hash = f"0x{derived(f'transaction:{payment.id}', _HASH_BYTES)}"
         for activity, description, status in _STEPS[target]:
             note(session, payment, activity, description.format(payment), status)
-    session.flush()
     return len(moved)

@@ -189,7 +189,6 @@ def create_recipient(session: Session, account: Account) -> Envelope[RecipientRe
     ids = {"id": new_id(session), "bank_id": new_id(session), "user_id": account.user_id}
     recipient = Recipient(**ids, **columns, **_keys(columns), created_at=now, updated_at=now)
     session.add(recipient)
-    session.flush()
     return success(represent(recipient), "Recipient created successfully", "recipient_status_code")
 
 

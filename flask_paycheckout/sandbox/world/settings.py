@@ -59,7 +59,6 @@ def change_unknowns(session: Session, world: World, asked: Mapping[str, str | No
     settings = session.get_one(WorldSettings, 1, with_for_update=True)
     merged = json.loads(settings.changed_unknowns) | asked
     set_unknowns(settings, world, {name: value for name, value in merged.items() if value is not None})
-    session.flush()
 
 
 def set_unknowns(settings: WorldSettings, world: World, values: Mapping[str, str]) -> None:
