@@ -13,7 +13,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import Table
-from flask_paycheckout.sandbox.world.money import EXACT, rounded, rows_of
+from flask_paycheckout.sandbox.world.money import EXACT, rounded, rows_of, share_of
 
 BANK_TRANSFER, QR, CRYPTO = "bank_transfer", "qr", "crypto"
 
@@ -178,7 +178,7 @@ class Quote(NamedTuple):
 
 def quote_paying(terms: Terms, amount: Decimal) -> Quote:
     """Quote for a customer who pays exactly `amount`. The fee is at most the amount; then nothing is received."""
-    share = EXACT.multiply(amount, _percentage(terms))
+    share = share_of(amount, terms.percent_fee)
     paid, fee = (rounded(one, terms.input_currency) for one in (amount, EXACT.add(terms.flat_fee, share)))
     fee = min(fee, paid)
     left = amount if terms.fee_is_billed else EXACT.subtract(amount, fee)
@@ -189,10 +189,6 @@ def quote_paying(terms: Terms, amount: Decimal) -> Quote:
 def quote_receiving(terms: Terms, amount: Decimal) -> Quote:
     """Quote for receiving exactly `amount`."""
     net = rounded(EXACT.divide(amount, terms.rate), terms.input_currency)
-    share_left = EXACT.subtract(Decimal(1), _percentage(terms))
+    share_left = EXACT.subtract(Decimal(1), share_of(Decimal(1), terms.percent_fee))
     paid = rounded(EXACT.divide(EXACT.add(net, terms.flat_fee), share_left), terms.input_currency)
     return Quote(paid, EXACT.subtract(paid, net), rounded(amount, terms.output_currency))
-
-
-def _percentage(terms: Terms) -> Decimal:
-    return terms.percent_fee.scaleb(-2, EXACT)

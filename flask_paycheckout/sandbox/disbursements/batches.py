@@ -29,7 +29,7 @@ from flask_paycheckout.sandbox.disbursements.tables import (
 )
 from flask_paycheckout.sandbox.wire.envelope import FieldError
 from flask_paycheckout.sandbox.world.context import assumption, current_time
-from flask_paycheckout.sandbox.world.money import EXACT, rounded
+from flask_paycheckout.sandbox.world.money import EXACT, rounded, share_of
 from flask_paycheckout.sandbox.world.settings import new_id, new_ids
 from flask_paycheckout.sandbox.world.transitions import note
 
@@ -54,8 +54,7 @@ def fee_of(amount: Decimal, currency: str, percentage: Decimal, *fixed: Decimal)
 
     :param fixed: the parts that do not depend on the amount: the flat fee, and that of a chain's network.
     """
-    share = EXACT.multiply(amount, percentage.scaleb(-2, EXACT))
-    return rounded(total([*fixed, share]), currency)
+    return rounded(total([*fixed, share_of(amount, percentage)]), currency)
 
 
 def total(amounts: Iterable[Decimal]) -> Decimal:

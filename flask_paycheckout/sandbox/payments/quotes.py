@@ -26,7 +26,7 @@ from flask_paycheckout.sandbox.references.data import CURRENCIES
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import UnknownCode, in_units
 from flask_paycheckout.sandbox.world.context import assumption, current_time
-from flask_paycheckout.sandbox.world.money import EXACT, TOKENS_BY_ID, Token, rounded, rows_of
+from flask_paycheckout.sandbox.world.money import EXACT, TOKENS_BY_ID, Token, rounded, rows_of, share_of
 
 PER_DOLLAR = {
     currency: Decimal(units)
@@ -185,6 +185,6 @@ def exchange(
 
 def fees_of(code: str, amount: Decimal) -> tuple[Decimal, Decimal]:
     """The exchange fee and the platform fee of an amount, in its token or currency."""
-    exact = (EXACT.multiply(amount, share.scaleb(-2)) for share in (EXCHANGE_PERCENTAGE, PLATFORM_PERCENTAGE))
+    exact = (share_of(amount, percentage) for percentage in (EXCHANGE_PERCENTAGE, PLATFORM_PERCENTAGE))
     exchange_fee, platform_fee = (rounded(fee, code) for fee in exact)
     return exchange_fee, platform_fee

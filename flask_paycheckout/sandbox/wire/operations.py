@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 
 from flask import Flask, current_app, g, request
 from flask.typing import ResponseReturnValue
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
-from werkzeug.routing import MapAdapter
+from werkzeug.exceptions import MethodNotAllowed, NotFound
 
 from flask_paycheckout.sandbox.wire.envelope import FieldError, read_object, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import Shape, declared_fields, load_object
@@ -162,16 +161,8 @@ def check_form() -> None:
 def allowed_methods() -> list[str]:
     """The methods that are served at the current path, for the header `Allow`."""
     adapter = current_app.url_map.bind("localhost")
-    served = (
-        method
+    rules = (
+        (method, adapter.match(request.path, method, return_rule=True)[0].rule)
         for method in adapter.allowed_methods(request.path)
-        if is_served(method, _rule_of(adapter, method), world().unknowns)
     )
-    return sorted(served)
-
-
-def _rule_of(adapter: MapAdapter, method: str) -> str:
-    try:
-        return adapter.match(request.path, method=method, return_rule=True)[0].rule
-    except HTTPException:
-        return ""
+    return sorted(method for method, rule in rules if is_served(method, rule, world().unknowns))
