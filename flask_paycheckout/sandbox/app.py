@@ -37,7 +37,6 @@ from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, r
 from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, SendWebhook, World
 from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
 
-DEFAULT_BASE_URL = "http://127.0.0.1:8790"
 MAX_PROXIES = 5
 """The most proxies in front that can be trusted."""
 
@@ -49,7 +48,7 @@ def create_sandbox(
     control_token: str | None = None,
     seed: int | str | None = None,
     unknowns: Mapping[str, str] | None = None,
-    base_url: str = DEFAULT_BASE_URL,
+    base_url: str = "http://127.0.0.1:8790",
     send_webhook: SendWebhook | None = None,
     sleep: Callable[[float], None] = time.sleep,
     allow_hosts: Iterable[str] = (),

@@ -12,6 +12,8 @@ from flask_paycheckout.sandbox.wire.envelope import FieldError
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.money import EVM
 
+MAX_ADDRESS = 100
+"""Longer than the addresses of every supported chain."""
 ACCOUNT = 6 << 3
 """Version bytes of the two that can be paid: an account, and an account with a sub-account number of its owner."""
 MUXED_ACCOUNT = 12 << 3

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import for_account
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.disbursements.addresses import check_address, sending_wallet
+from flask_paycheckout.sandbox.disbursements.addresses import MAX_ADDRESS, check_address, sending_wallet
 from flask_paycheckout.sandbox.disbursements.batches import (
     MAX_ITEMS,
     Item,
@@ -37,9 +37,6 @@ from flask_paycheckout.sandbox.wire.field_types import (
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.money import TOKENS_BY_ID, Token
-
-MAX_ADDRESS = 100
-"""Longer than the addresses of every supported chain."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.payments.tables import MAX_ADDRESS, MAX_TEXT, STATUSES, Payment
+from flask_paycheckout.sandbox.disbursements.addresses import MAX_ADDRESS
+from flask_paycheckout.sandbox.payments.tables import MAX_TEXT, STATUSES, Payment
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import (
     Choice,
@@ -28,8 +29,6 @@ from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.settings import derived
 from flask_paycheckout.sandbox.world.transitions import histories_of
-
-US_NETWORKS = ("ach", "wire")
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class NewPayment:
     output_currency: RequiredText
     reason: Annotated[str | None, Note(MAX_TEXT)] = None
     description: Annotated[str | None, Note(MAX_TEXT)] = None
-    us_network: Annotated[str | None, Choice(US_NETWORKS)] = None
+    us_network: Annotated[str | None, Choice(("ach", "wire"))] = None
 
 
 class Quote(Record, rename="lower"):

@@ -29,8 +29,6 @@ OFFRAMP = "offramp"
 ONRAMP = "onramp"
 """From a token to a currency, or the other way."""
 
-MAX_ADDRESS = 100
-"""Longer than the addresses of every supported chain."""
 MAX_TEXT = 500
 
 # No token has more decimals, and an amount in a currency has at most nine digits more than in the token.

@@ -41,12 +41,6 @@ class WhichRecipient:
     id: RequiredText
 
 
-RECIPIENT_TYPES = ("Individual", "Business")
-
-
-ACCOUNT_TYPES = ("Checking", "Savings")
-
-
 @dataclass(frozen=True, kw_only=True)
 class _BankDetails:
     """Fields of a bank account in both requests."""
@@ -58,7 +52,7 @@ class _BankDetails:
     ach_number: OptionalText = None
     fedwire_number: OptionalText = None
     iban_number: OptionalText = None
-    account_type: Annotated[str | None, Choice(ACCOUNT_TYPES)] = None
+    account_type: Annotated[str | None, Choice(("Checking", "Savings"))] = None
     ifsc: OptionalText = None
 
 
@@ -87,7 +81,7 @@ class _Details:
     address: RequiredFreeText
     city: RequiredFreeText
     post_code: RequiredText
-    recipient_type: Annotated[str | None, Choice(RECIPIENT_TYPES)] = None
+    recipient_type: Annotated[str | None, Choice(("Individual", "Business"))] = None
     organization_id: OptionalText = None
     reference: Annotated[str | None, Note()] = None
 

@@ -16,14 +16,23 @@ from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from fpdf import FPDF
 
 from flask_paycheckout.sandbox.wire.envelope import UNSEEN_SIGNS
+from flask_paycheckout.sandbox.world.money import rows_of
 
 REGULAR = "regular"
 _FOLDER = Path(__file__).parent / "fonts"
 # A script, by its ISO 15924 code, and the font of weblate-fonts that is tried for it. Japanese text has its kanji in
 # the Japanese shapes and Korean text its hanja in the Korean ones; the fonts at the end have rare characters.
-_EAST_ASIAN = (
-    *(("Hira", "KurintoSansJP"), ("Kana", "KurintoSansJP"), ("Hang", "KurintoSansKR"), ("Hani", "KurintoSansSC")),
-    *(("Bopo", "KurintoSansTC"), ("Hani", "KurintoSansTC"), ("Hani", "KurintoSansJP"), ("Hani", "KurintoSansKR")),
+_EAST_ASIAN = tuple(
+    rows_of("""
+Hira | KurintoSansJP
+Kana | KurintoSansJP
+Hang | KurintoSansKR
+Hani | KurintoSansSC
+Bopo | KurintoSansTC
+Hani | KurintoSansTC
+Hani | KurintoSansJP
+Hani | KurintoSansKR
+""")
 )
 _OTHER_SCRIPTS = "KurintoSans"
 _REGULAR_FILE = _FOLDER / "NotoSans-Regular.ttf"

@@ -22,6 +22,7 @@ from werkzeug.exceptions import MethodNotAllowed, NotFound
 from flask_paycheckout.sandbox.wire.envelope import FieldError, read_object, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import Shape, declared_fields, load_object
 from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.money import rows_of
 
 View = TypeVar("View", bound=Callable[..., ResponseReturnValue])
 
@@ -135,10 +136,13 @@ def _check_declared(shape: type, where: str) -> None:
 
 #: Operations that the interface writes in two forms, with the switch and value under which only that one is served.
 _FORMS = {
-    ("GET", "/v2/payments"): ("payments_path", "payments"),
-    ("GET", "/v2/payment"): ("payments_path", "payment"),
-    ("DELETE", "/v1/recipient/<id>"): ("recipient_delete", "path"),
-    ("DELETE", "/v1/recipient"): ("recipient_delete", "query"),
+    (method, rule): (switch, value)
+    for method, rule, switch, value in rows_of("""
+GET    | /v2/payments       | payments_path    | payments
+GET    | /v2/payment        | payments_path    | payment
+DELETE | /v1/recipient/<id> | recipient_delete | path
+DELETE | /v1/recipient      | recipient_delete | query
+""")
 }
 
 

@@ -40,8 +40,6 @@ def is_wanted(value: str, text: str | None) -> bool:
     return wanted in held if assumption("text_filters") == "part" else wanted == held
 
 
-DEFAULT_LIMIT = 10
-SORTS = ("createdAt", "-createdAt", "updatedAt", "-updatedAt")
 # Large enough for every list, and the offset still fits into an integer of every database.
 _MOST = 10**9 - 1
 
@@ -53,9 +51,9 @@ Item = TypeVar("Item")
 class PageQuery:
     """The parameters of every list."""
 
-    limit: Annotated[int, Integer(1, _MOST)] = DEFAULT_LIMIT
+    limit: Annotated[int, Integer(1, _MOST)] = 10
     page: Annotated[int, Integer(1, _MOST)] = 1
-    sort: Annotated[str, Choice(SORTS)] = "createdAt"
+    sort: Annotated[str, Choice(("createdAt", "-createdAt", "updatedAt", "-updatedAt"))] = "createdAt"
 
 
 class Page(Record, Generic[Item]):
