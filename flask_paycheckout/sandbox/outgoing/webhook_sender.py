@@ -93,7 +93,8 @@ class _Connection(HTTPConnection):
         self.is_secure = parts.scheme == "https"
         self.default_port = HTTPS_PORT if self.is_secure else HTTP_PORT
         self.address = address
-        super().__init__(parts.hostname or "", parts.port, timeout=budget)
+        # With its port, or the end of an IPv6 address would be taken for one.
+        super().__init__(parts.hostname or "", address[1], timeout=budget)
 
     def connect(self) -> None:
         line = socket.create_connection(self.address, self.timeout)

@@ -37,6 +37,11 @@ def test_no_answer_is_an_os_error(answer: bytes) -> None:
         send(hangs_up_after(answer))
 
 
+def test_an_ipv6_address_needs_no_port() -> None:
+    with pytest.raises(OSError, match=r".*"):
+        post_webhook("http://[2001:db8::ffff]/", {}, BODY, loopback_only=False, budget=0.3)
+
+
 @pytest.mark.parametrize(("start", "drop"), [(b"HTTP/1.1 200 OK\r\nX: ", b"x"), (b"", b"")], ids=["drips", "hangs"])
 def test_an_answer_that_does_not_end_is_told_with_the_time_budget(start: bytes, drop: bytes) -> None:
     with pytest.raises(TimeoutError, match=r"within 0\.3 seconds"):
