@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from flask import Blueprint, Flask
+from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from flask_paycheckout.sandbox.auth.endpoints import auth
@@ -147,7 +147,7 @@ def _assemble(
     app.extensions[EXTENSION_KEY] = world
     configure_database(app, database, is_one_of_many=bool(world.name))
     install_hooks(app)
-    blueprints: tuple[Blueprint, ...] = (
+    blueprints = (
         auth,
         recipients,
         checkouts,

@@ -84,9 +84,7 @@ def read_body(shape: type[Shape]) -> Shape:
     """
     _check_declared(shape, "body")
     if request.mimetype != _JSON:
-        raise unspecified_refusal(
-            int(assumption("content_type_error")), f"The body must be sent with the Content-Type {_JSON}."
-        )
+        raise unspecified_refusal("content_type_error", f"The body must be sent with the Content-Type {_JSON}.")
     body = load_object(shape, read_object())
     check_undeclared()
     return body
