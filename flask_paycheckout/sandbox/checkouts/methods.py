@@ -55,7 +55,9 @@ def _method(code: str, name: str, group: str, currency: str, amounts: str, chain
     return PaymentMethod(code, name, group, currency, *money, token or None, Decimal(rate or 1), state == "on")
 
 
-_METHODS = payment_methods("""
+METHODS = {
+    method.code: method
+    for method in payment_methods("""
 us_bank_transfer  | US bank transfer | bank_transfer | USD          | 0.50 0.8 1 50000       |                     | on
 us_qr             | Scan to pay      | qr            | USD          | 0.10 1.2 1 2500        |                     | on
 us_usdc_polygon   | USDC on Polygon  | crypto        | USD          | 0.05 0.4 1 100000      | usdc-polygon 1      | on
@@ -74,7 +76,7 @@ polygon_usdc      | Polygon wallet   | crypto        | usdc-polygon | 0.02 0.3 1
 tron_usdt         | Tron wallet      | crypto        | usdt-tron    | 1 0.3 5 100000         | usdt-tron 1         | on
 ethereum_eth      | Ethereum wallet  | crypto        | eth-ethereum | 0.0004 0.3 0.001 50    | eth-ethereum 1      | on
 """)
-METHODS = {method.code: method for method in _METHODS}
+}
 """The methods by code, in the order of the hosted page."""
 
 
