@@ -6,9 +6,10 @@ import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
-from flask import Blueprint, Flask
+from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from flask_paycheckout.sandbox.auth.endpoints import auth
@@ -24,7 +25,7 @@ from flask_paycheckout.sandbox.disbursements.fiat import fiat_disbursements
 from flask_paycheckout.sandbox.disbursements.transitions import disbursements
 from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
-from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender
+from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, post_webhook
 from flask_paycheckout.sandbox.payments.endpoints import payments
 from flask_paycheckout.sandbox.recipients.endpoints import recipients
 from flask_paycheckout.sandbox.references.endpoints import references
@@ -36,7 +37,6 @@ from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, r
 from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, SendWebhook, World
 from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
 
-DEFAULT_BASE_URL = "http://127.0.0.1:8790"
 MAX_PROXIES = 5
 """The most proxies in front that can be trusted."""
 
@@ -48,7 +48,7 @@ def create_sandbox(
     control_token: str | None = None,
     seed: int | str | None = None,
     unknowns: Mapping[str, str] | None = None,
-    base_url: str = DEFAULT_BASE_URL,
+    base_url: str = "http://127.0.0.1:8790",
     send_webhook: SendWebhook | None = None,
     sleep: Callable[[float], None] = time.sleep,
     allow_hosts: Iterable[str] = (),
@@ -102,14 +102,16 @@ def create_sandbox(
             f"With a database that lasts, say at what time the clock stands: {FROZEN}@2026-01-01T00:00:00Z."
         )
 
-    def make(name: str, url: str, token: str, beginning: StartOptions, *, is_new: bool) -> Flask:
+    def make(name: str, url: str, token: str) -> Flask:
         sender = None if at_once else WebhookSender(WORLD_TICK if name else TICK)
+        own_seed = None if seed is None else (f"{seed} {name}" if name else str(seed))
+        beginning = StartOptions(own_seed, None if name else webhook_url)
         world = World(
             clock=read_clock_option(clock),
             unknowns=Switches(unknowns),
             control_token=token or secrets.token_urlsafe(24),
             base_url=base_url.rstrip("/") + (f"/w/{name}" if name else ""),
-            send_webhook=send_webhook or make_sender(loopback_only=loopback_only),
+            send_webhook=send_webhook or partial(post_webhook, loopback_only=loopback_only),
             sleep=sleep,
             shared_database=is_shared,
             has_seed=seed is not None,
@@ -120,18 +122,14 @@ def create_sandbox(
             name=name,
             exists=(lambda: databases.exists(name)) if name else (lambda: True),
         )
-        return _assemble(world, url, beginning, sender, is_new=is_new)
+        # A named world that is made gets a token; one that is opened again has its own.
+        return _assemble(world, url, beginning, sender, is_new=bool(token) if name else not is_shared)
 
-    def make_named(name: str, url: str, token: str) -> Flask:
-        beginning = StartOptions(None if seed is None else f"{seed} {name}", None)
-        return make(name, url, token, beginning, is_new=bool(token))
-
-    beginning = StartOptions(None if seed is None else str(seed), webhook_url)
-    app = make("", database, control_token or "", beginning, is_new=not is_shared)
+    app = make("", database, control_token or "")
     databases = Databases(database, app)
     serve: Any = app.wsgi_app
     if worlds:
-        serve = app.extensions[WORLDS] = Worlds(app, databases, make_named, worlds)
+        serve = app.extensions[WORLDS] = Worlds(app, databases, make, worlds)
     if trusted_proxies:
         serve = ProxyFix(serve, x_for=trusted_proxies, x_proto=trusted_proxies, x_host=trusted_proxies)
     app.wsgi_app = serve  # type: ignore[method-assign]  # as Flask documents it
@@ -149,7 +147,7 @@ def _assemble(
     app.extensions[EXTENSION_KEY] = world
     configure_database(app, database, is_one_of_many=bool(world.name))
     install_hooks(app)
-    blueprints: tuple[Blueprint, ...] = (
+    blueprints = (
         auth,
         recipients,
         checkouts,

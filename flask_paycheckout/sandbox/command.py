@@ -52,15 +52,9 @@ def serve(given: Mapping[str, Any]) -> int:
     options.database = options.database or os.environ.get(DATABASE) or "sqlite://"
     try:
         return _serve(options)
-    except (
-        *(AssumptionError, ClockError, EndpointError),
-        *(DatabaseUnusable, ServerMissing, OSError),
-    ) as wrong:
-        remedy = (
-            ". Stop what listens there, or choose another port with --port."
-            if getattr(wrong, "errno", 0) == EADDRINUSE
-            else ""
-        )
+    except (AssumptionError, ClockError, EndpointError, DatabaseUnusable, ServerMissing, OSError) as wrong:
+        is_taken = isinstance(wrong, OSError) and wrong.errno == EADDRINUSE
+        remedy = ". Stop what listens there, or choose another port with --port." if is_taken else ""
         print(f"The sandbox could not start: {wrong}{remedy}", file=sys.stderr)  # noqa: T201
         return 2
 
@@ -71,7 +65,9 @@ def _serve(options: SimpleNamespace) -> int:
     try:
         app = _open(options, server)
         print(greeting(app, as_json=options.json), flush=True)  # noqa: T201
-        _run(server, app)
+        sender: WebhookSender = app.extensions[SENDER]
+        with sender.running(), _stopped_by_sigterm():
+            server.run(app, partial(body_limit, app))
     finally:
         server.close()
     return 0
@@ -120,12 +116,6 @@ def address_of(host: str, port: int) -> str:
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
-def _run(server: Server, app: Flask) -> None:
-    sender: WebhookSender = app.extensions[SENDER]
-    with sender.running(), _stopped_by_sigterm():
-        server.run(app, partial(body_limit, app))
-
-
 @contextmanager
 def _stopped_by_sigterm() -> Iterator[None]:
     """SIGTERM stops the server as Ctrl-C does. Only the main thread may say so."""
@@ -163,6 +153,10 @@ def facts(app: Flask) -> dict[str, Any]:
     }
 
 
+#: The settings of a shop for this sandbox, by the facts that they are.
+_SETTINGS = {"BASE_URL": "baseUrl", "CLIENT_ID": "clientId", "CLIENT_SECRET": "clientSecret"}
+
+
 def greeting(app: Flask, *, as_json: bool) -> str:
     known = facts(app)
     if as_json:
@@ -175,14 +169,9 @@ def greeting(app: Flask, *, as_json: bool) -> str:
             "",
             "For the terminal of a shop beside it:",
             "",
-            *_exports(known),
+            # Not indented, for the sake of shell histories.
+            *(f"export FLASK_PAYCHECKOUT_{name}={shlex.quote(known[fact])}" for name, fact in _SETTINGS.items()),
             "",
             "Ctrl-C stops it.",
         ]
     )
-
-
-def _exports(known: dict[str, Any]) -> list[str]:
-    """Shell commands that configure a shop for this sandbox. Not indented, for the sake of shell histories."""
-    names = {"BASE_URL": "baseUrl", "CLIENT_ID": "clientId", "CLIENT_SECRET": "clientSecret"}
-    return [f"export FLASK_PAYCHECKOUT_{name}={shlex.quote(known[fact])}" for name, fact in names.items()]

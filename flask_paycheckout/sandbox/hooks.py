@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import secrets
 from contextlib import ExitStack, suppress
-from functools import partial
 
 from flask import Flask, Response, g, request
 from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest, HTTPException, MethodNotAllowed, NotFound
 
 from flask_paycheckout.sandbox.auth.access import find_caller
 from flask_paycheckout.sandbox.control.calls import refuse, refuse_http
 from flask_paycheckout.sandbox.control.customer import pays
 from flask_paycheckout.sandbox.control.hosted_page import HEALTH, page
-from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MAX_SECONDS_OF_DELAY, Fault, take_fault
+from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, Fault, take_fault
 from flask_paycheckout.sandbox.outgoing.webhooks import send_first
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host, check_rate
 from flask_paycheckout.sandbox.wire.connection import TooManyHeld, drop_connection, holding
@@ -42,6 +40,7 @@ _HEADERS = ("HTTP_", "CONTENT_")
 """The prefix of the names of headers in the WSGI environment."""
 _OUTSIDE = (CONTROL, "/static/", "/inspector/", HEALTH)
 _TOO_MANY_HELD = "A fault delays this call, but as many as can be wait already."
+_AT_ITS_END = CallRefused(409, "clock", "cannot be moved past the year 9000", "Reset the sandbox.")
 
 
 def install_hooks(app: Flask) -> None:
@@ -53,7 +52,7 @@ def install_hooks(app: Flask) -> None:
     app.register_error_handler(CallRefused, _refused)
     app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal("field_error", str(wrong))))
     app.register_error_handler(NotPossible, lambda wrong: failure(unspecified_refusal(400, f"{wrong}.")))
-    app.register_error_handler(ClockAtItsEnd, _refused_by_clock)
+    app.register_error_handler(ClockAtItsEnd, lambda _: _refused(_AT_ITS_END))
     app.register_error_handler(TooManyHeld, lambda _: failure(unspecified_refusal(503, _TOO_MANY_HELD)))
     app.register_error_handler(DBAPIError, _refused_by_database)
     app.register_error_handler(HTTPException, _in_our_words)
@@ -104,12 +103,7 @@ def _fault_of_request() -> Fault | None:
         if world().shared_database:
             follow(session, world())
         check_form()
-        return take_fault(session, partial(_caller, session))
-
-
-def _caller(session: Session) -> str | None:
-    account = find_caller(session)
-    return None if account is None else account.user_id
+        return take_fault(session, find_caller)
 
 
 def _follow_settings() -> None:
@@ -126,7 +120,7 @@ def _strike(fault: Fault) -> ResponseReturnValue | None:
             raise Refusal(fault.status_code or 500, fault.message or "A fault that was ordered.")
         case "delay":
             with holding():
-                world().sleep(min(float(fault.seconds or 0), MAX_SECONDS_OF_DELAY))
+                world().sleep(float(fault.seconds or 0))
         case "drop":
             log_request(None)
             drop_connection("dropped before anything was done, as ordered")
@@ -172,10 +166,6 @@ def _refused(refused: CallRefused) -> ResponseReturnValue:
     return refuse(refused)
 
 
-def _refused_by_clock(_: ClockAtItsEnd) -> ResponseReturnValue:
-    return _refused(CallRefused(409, "clock", "cannot be moved past the year 9000", "Reset the sandbox."))
-
-
 def _refused_by_database(error: DBAPIError) -> ResponseReturnValue:
     if not world().exists():
         return _in_our_words(NotFound("The world does not exist any more."))
@@ -185,15 +175,12 @@ def _refused_by_database(error: DBAPIError) -> ResponseReturnValue:
 
 
 def _in_our_words(error: HTTPException) -> ResponseReturnValue:
-    response = _worded(error)
+    if request.path.startswith(CONTROL):
+        response = refuse_http(error)
+    elif _is_of_service():
+        response = failure(unspecified_refusal(error.code or 500, error.description or error.name))
+    else:
+        response = page("refused.html", error.code or 500, heading=error.name, words=error.description or "")
     if isinstance(error, MethodNotAllowed):
         response.headers["Allow"] = ", ".join(allowed_methods())
     return response
-
-
-def _worded(error: HTTPException) -> Response:
-    if request.path.startswith(CONTROL):
-        return refuse_http(error)
-    if _is_of_service():
-        return failure(unspecified_refusal(error.code or 500, error.description or error.name))
-    return page("refused.html", error.code or 500, heading=error.name, words=error.description or "")

@@ -931,14 +931,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap(
                 "sandbox.disbursements.batches:_made_before",
                 "(made.user_id, made.kind, made.currency, made.amount, made.group_id is not None)",
-                "(made.user_id, made.kind, made.currency, item.amount, made.group_id is not None)",
+                "(made.user_id, made.kind, made.currency, one.amount, made.group_id is not None)",
             ),
         ),
         "a known reference is answered with another payee": (
             f"{_FORMS}::test_unknown_known_reference_idempotent[sqlite]",
             Swap(
                 "sandbox.disbursements.batches:_made_before",
-                "transfers[made.id].goes_where(item.transfer)",
+                "transfers[made.id].goes_where(transfer)",
                 "True",
             ),
         ),
@@ -971,7 +971,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a signature is kept whole": (
             "sandbox/wire/test_request_log.py::test_an_entry_is_bounded_whatever_is_sent",
             Swap(
-                "sandbox.wire.request_log:log_request", '_signed(g.get("rejected_string"))', 'g.get("rejected_string")'
+                "sandbox.wire.request_log:log_request",
+                '_text(g.get("rejected_string", ""))',
+                'g.get("rejected_string")',
             ),
         ),
         "the inspector's forms need no token": (

@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint, make_sender
+from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint, post_webhook
 from tests.client.wire import RawServer, http, says
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.sandbox.inspector.developer import Developer
@@ -197,11 +197,11 @@ def test_a_name_that_moved_away_is_not_followed(moving_name: list[str]) -> None:
     moving_name[:] = ["192.0.2.1"]
     check_endpoint("http://shop.localhost/", loopback_only=True)
     with pytest.raises(ConnectionRefusedError, match="not this machine"):
-        make_sender(loopback_only=True, budget=1)("http://shop.localhost/", {}, b"")
+        post_webhook("http://shop.localhost/", {}, b"", loopback_only=True, budget=1)
 
 
 def test_a_name_that_moves_between_the_look_and_the_call_is_called_where_it_was(moving_name: list[str]) -> None:
     moving_name[:] = ["127.0.0.1", "192.0.2.1"]
     with closing(RawServer(says(http(b"")))) as server:
         url = server.base_url.replace("127.0.0.1", "shop.localhost")
-        assert make_sender(loopback_only=True, budget=60)(url, {}, b"") == 200
+        assert post_webhook(url, {}, b"", loopback_only=True, budget=60) == 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from flask import Flask, request_finished
@@ -76,26 +77,15 @@ def sandbox(make_sandbox: MakeSandbox) -> Flask:
     return make_sandbox()
 
 
-@pytest.fixture
-def merchant(sandbox: Flask) -> Merchant:
-    return Merchant(sandbox)
+def acting(actor: type[Any]) -> Any:
+    """A fixture: the actor in the sandbox of the test."""
+
+    @pytest.fixture
+    def made(sandbox: Flask) -> Any:
+        return actor(sandbox)
+
+    return made
 
 
-@pytest.fixture
-def tester(sandbox: Flask) -> Tester:
-    return Tester(sandbox)
-
-
-@pytest.fixture
-def payer(sandbox: Flask) -> Payer:
-    return Payer(sandbox)
-
-
-@pytest.fixture
-def visitor(sandbox: Flask) -> Visitor:
-    return Visitor(sandbox)
-
-
-@pytest.fixture
-def developer(sandbox: Flask) -> Developer:
-    return Developer(sandbox)
+merchant, tester, payer = acting(Merchant), acting(Tester), acting(Payer)
+visitor, developer = acting(Visitor), acting(Developer)

@@ -22,7 +22,6 @@ class Departures:
 
     def __init__(self) -> None:
         self.seen: list[str] = []
-        self.checked = 0
 
     def check(self, app: Flask, response: Response, **extra: object) -> None:
         """To be called as a receiver of `request_finished`."""
@@ -34,7 +33,6 @@ class Departures:
         # Nor is a form of an operation that this sandbox does not serve.
         if not is_served(request.method, rule.rule, world(app).unknowns):
             return
-        self.checked += 1
         described = _document_of(app, control=control)
         operation = described["paths"].get(path_of(rule), {}).get(request.method.lower())
         fault = "not in the document" if operation is None else fault_of(operation, described["components"], response)

@@ -20,24 +20,21 @@ import hmac
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate
 from urllib.parse import quote
 
-from flask import Response, current_app, g, request
-from sqlalchemy import ColumnElement, bindparam, delete, or_, select
+from flask import current_app, g, request
+from sqlalchemy import bindparam, delete, or_, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID, add_token
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, digest_of
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, check_undeclared, operation_of
-from flask_paycheckout.sandbox.wire.request_log import in_one_transaction, masked
+from flask_paycheckout.sandbox.wire.request_log import Answer, Given, in_one_transaction, masked
 from flask_paycheckout.sandbox.world.assumptions import sign, string_to_sign
 from flask_paycheckout.sandbox.world.context import assumption, current_time, world
 from flask_paycheckout.sandbox.world.settings import new_secret
-
-Given = ParamSpec("Given")
-Answer = TypeVar("Answer", bound=Response)
 
 _SCHEME = "bearer "
 
@@ -102,8 +99,6 @@ def for_account(view: Callable[Concatenate[Session, Account, Given], Answer]) ->
 def check_access(session: Session) -> Account:
     """Check the credentials that the current operation requires, and return the caller's account."""
     credentials = _required()
-    if credentials is Credentials.NONE:
-        raise TypeError(f"{request.endpoint} declares no credentials to check")
     if assumption("access_scheme") == "either":
         credentials = Credentials.ACCESS_TOKEN if "Authorization" in request.headers else Credentials.SIGNATURE
     return check_signature(session) if credentials is Credentials.SIGNATURE else check_access_token(session)
@@ -114,12 +109,12 @@ def _required() -> Credentials:
     return Credentials.NONE if declared is None else declared.credentials
 
 
-def find_caller(session: Session) -> Account | None:
-    """The account whose credentials an operation would accept now; None without valid ones, or where none are needed.
+def find_caller(session: Session) -> str | None:
+    """The user id of the account whose credentials an operation would accept now; None where none are valid or needed.
 
     For faults, which strike before the operation checks the caller."""
     try:
-        return None if _required() is Credentials.NONE else check_access(session)
+        return None if _required() is Credentials.NONE else check_access(session).user_id
     except Refusal:
         return None
 
@@ -133,18 +128,16 @@ def check_access_token(session: Session) -> Account:
     """Check the access token of the current request, and return its user's account."""
     is_valid = or_(AccessToken.expires_at.is_(None), AccessToken.expires_at > current_time())
     token = select(AccessToken.user_id).where(AccessToken.token_digest == digest_of(_presented()), is_valid)
+    account = session.scalar(select(Account).where(Account.user_id == token.scalar_subquery()))
     fault = "The Authorization header holds no valid access token. Log in for a new one."
-    return _accepted(
-        _account_where(session, Account.user_id == token.scalar_subquery()),
-        unspecified_refusal("access_token_error", fault),
-    )
+    return _accepted(account, unspecified_refusal("access_token_error", fault))
 
 
 def check_signature(session: Session) -> Account:
     """Check the signature of the current request, and return its client's account."""
     account, is_off = _client(session), assumption("signature") == "off"
     if account is None and is_off:
-        account = _account_where(session, Account.user_id == USER_ID)
+        account = session.get(Account, USER_ID)
     accepted = is_off or (_is_signed_with(account.client_secret if account else _NO_SECRET) and _is_timely())
     if not accepted:
         g.rejected_string = _string_to_sign(sent_target(), shown=True)
@@ -157,10 +150,6 @@ _OF_CLIENT = select(Account).where(Account.client_id == bindparam("client_id"))
 def _client(session: Session) -> Account | None:
     """The account of the client id that the current request gives; None when there is none."""
     return session.scalar(_OF_CLIENT, {"client_id": request.headers.get("X-Client-ID", "")})
-
-
-def _account_where(session: Session, condition: ColumnElement[bool]) -> Account | None:
-    return session.scalar(select(Account).where(condition))
 
 
 def _accepted(account: Account | None, refusal: Refusal) -> Account:
@@ -200,14 +189,9 @@ def _is_timely() -> bool:
 def _seconds(timestamp: str) -> int | None:
     """The Unix time that a timestamp says; None when it is not written as it should be."""
     unit = assumption("timestamp_unit")
-    if unit == "iso8601":
-        return _seconds_of_date(timestamp)
-    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= _TIMESTAMP_DIGITS[unit]):
-        return None
-    return int(timestamp) // (1000 if unit == "milliseconds" else 1)
-
-
-def _seconds_of_date(timestamp: str) -> int | None:
+    if unit != "iso8601":
+        is_right = timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= _TIMESTAMP_DIGITS[unit]
+        return int(timestamp) // (1000 if unit == "milliseconds" else 1) if is_right else None
     try:
         moment = datetime.fromisoformat(timestamp)
         return None if moment.tzinfo is None else int(moment.timestamp())

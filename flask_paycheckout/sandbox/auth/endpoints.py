@@ -95,19 +95,15 @@ def log_user_in() -> Envelope[VerificationRecord]:
     with transaction() as session:
         user = session.scalar(select(User).where(User.email_key == key_of(sent.email)))
         unhashed = None if user is None else session.get_one(Account, user.account_id).password
-    if not _is_password_of(user, unhashed, sent.password) or user is None:
+    stored = None if user is None else user.password_hash
+    is_right = check_password_hash(stored or _ANY_HASH, sent.password)
+    if stored is None and unhashed is not None:
+        is_right = hmac.compare_digest(unhashed.encode(), sent.password.encode())
+    if user is None or not is_right:
         raise unspecified_refusal("wrong_password_error", "The e-mail address or the password is wrong.")
     with transaction() as session:
         token = _begin_login(session, user)
     return success(VerificationRecord(token), "One-time password sent", code_field="status")
-
-
-def _is_password_of(user: User | None, unhashed: str | None, sent: str) -> bool:
-    stored = None if user is None else user.password_hash
-    is_right = check_password_hash(_ANY_HASH if stored is None else stored, sent)
-    if stored is None:
-        return unhashed is not None and hmac.compare_digest(unhashed.encode(), sent.encode())
-    return is_right
 
 
 def _begin_login(session: Session, user: User) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated
 from uuid import UUID
@@ -105,10 +104,12 @@ def represent(user: User, account: Account, otp: str) -> UserRecord:
     registered was invited at that time, and the one-time password is the one that was just used.
     """
     every = assumption("user_fields") == "all"
+    as_uuid = str(UUID(derived(f"policy:{user.policy}", 16)))
+    policies = {"id": user.policy, "uuid": as_uuid, "name": "merchant-policy"}
     registered, empty = (user.created_at, "") if every else (None, None)
     return UserRecord.of(
         user,
-        policy=_POLICIES[assumption("user_policy")](user.policy),
+        policy=policies[assumption("user_policy")],
         organization_id=Organization(user.organization_id, user.organization_name),
         role=derived("role:admin") if assumption("user_role") == "id" else assumption("user_role"),
         iskyc=user.is_verified,
@@ -119,18 +120,7 @@ def represent(user: User, account: Account, otp: str) -> UserRecord:
         credentials=UserCredentials() if assumption("user_credentials") == "empty" else UserCredentials.of(account),
         country=user.country or empty,
         country_code=user.country_code or empty,
-        kyc_url=identity_url(user.id) if every or not user.is_verified else None,
+        # The page on which the user's identity is verified.
+        kyc_url=f"{world().base_url}/identity/{user.id}" if every or not user.is_verified else None,
         otp_code=otp if every else None,
     )
-
-
-def identity_url(user_id: str) -> str:
-    """The address of the page on which a user's identity is verified."""
-    return f"{world().base_url}/identity/{user_id}"
-
-
-_POLICIES: dict[str, Callable[[str], str]] = {
-    "id": lambda policy: policy,
-    "uuid": lambda policy: str(UUID(derived(f"policy:{policy}", 16))),
-    "name": lambda policy: "merchant-policy",
-}

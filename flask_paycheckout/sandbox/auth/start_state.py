@@ -14,16 +14,13 @@ from flask_paycheckout.sandbox.world.context import World, current_time, world
 from flask_paycheckout.sandbox.world.settings import derived
 
 ACCOUNT_NAME = "default"
-CLIENT_ID = "sandbox-client"
 CLIENT_SECRET = "sandbox-secret-0123456789abcdef"  # noqa: S105 - published on purpose, it guards play money
-EMAIL = "merchant@example.com"
 PASSWORD = "sandbox-password"  # noqa: S105
 ACCESS_TOKEN = "sandbox-access-token"  # noqa: S105
 USER_ID = "5a6d00000000000000000001"
 
 ORGANIZATION_ID = "5a6d00000000000000000002"
 INVITED_ID = "5a6d00000000000000000004"
-INVITED_EMAIL = "invited@example.com"
 
 _AGE = timedelta(days=90)
 _INVITED_FOR = timedelta(days=2)
@@ -51,10 +48,10 @@ class Merchant:
 FIRST = Merchant(
     name=ACCOUNT_NAME,
     user_id=USER_ID,
-    client_id=CLIENT_ID,
+    client_id="sandbox-client",
     client_secret=CLIENT_SECRET,
     access_token=ACCESS_TOKEN,
-    email=EMAIL,
+    email="merchant@example.com",
     password=PASSWORD,
     organization_id=ORGANIZATION_ID,
     policy="5a6d00000000000000000003",
@@ -90,23 +87,35 @@ def add_merchant(session: Session, new: Merchant) -> Account:
 
 def _user(new: Merchant, user_id: str, email: str, name: str, at: datetime, **columns: Any) -> User:
     """A user of an account, with the account's password."""
-    columns |= {"organization_id": new.organization_id, "organization_name": new.organization_name}
-    columns |= {"policy": new.policy, "country": "United States", "country_code": "US"}
-    return make_user(user_id, email, name, at, account_id=new.user_id, **columns)
+    return make_user(
+        *(user_id, email, name, at),
+        account_id=new.user_id,
+        organization_id=new.organization_id,
+        organization_name=new.organization_name,
+        policy=new.policy,
+        country="United States",
+        country_code="US",
+        **columns,
+    )
 
 
 def make_user(user_id: str, email: str, name: str, at: datetime, **columns: Any) -> User:
     """A user who was added at that time, with these columns besides."""
-    columns |= {"created_at": at, "updated_at": at}
-    return User(id=user_id, email=email, email_key=key_of(email), name=name, **columns)
+    key = key_of(email)
+    return User(id=user_id, email=email, email_key=key, name=name, created_at=at, updated_at=at, **columns)
 
 
 def add_invited_user(session: Session) -> None:
     """Add a user of the first account who was invited and has not logged in yet, with the account's password."""
     invited_at = world().clock.begin() - _INVITED_FOR
-    invitation = {"invited_at": invited_at, "invitation_expires_at": invited_at + INVITATION_LASTS}
-    state = {"is_active": False, "is_verified": False}
-    session.add(_user(FIRST, INVITED_ID, INVITED_EMAIL, "Invited Colleague", invited_at, **state, **invitation))
+    invited = _user(
+        *(FIRST, INVITED_ID, "invited@example.com", "Invited Colleague", invited_at),
+        is_active=False,
+        is_verified=False,
+        invited_at=invited_at,
+        invitation_expires_at=invited_at + INVITATION_LASTS,
+    )
+    session.add(invited)
 
 
 def add_token(session: Session, user_id: str, token: str, lifetime: timedelta | None = None) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import Table
-from flask_paycheckout.sandbox.world.money import EXACT, rounded, rows_of
+from flask_paycheckout.sandbox.world.money import EXACT, rounded, rows_of, share_of
 
 BANK_TRANSFER, QR, CRYPTO = "bank_transfer", "qr", "crypto"
 
@@ -55,7 +55,9 @@ def _method(code: str, name: str, group: str, currency: str, amounts: str, chain
     return PaymentMethod(code, name, group, currency, *money, token or None, Decimal(rate or 1), state == "on")
 
 
-_METHODS = payment_methods("""
+METHODS = {
+    method.code: method
+    for method in payment_methods("""
 us_bank_transfer  | US bank transfer | bank_transfer | USD          | 0.50 0.8 1 50000       |                     | on
 us_qr             | Scan to pay      | qr            | USD          | 0.10 1.2 1 2500        |                     | on
 us_usdc_polygon   | USDC on Polygon  | crypto        | USD          | 0.05 0.4 1 100000      | usdc-polygon 1      | on
@@ -74,7 +76,7 @@ polygon_usdc      | Polygon wallet   | crypto        | usdc-polygon | 0.02 0.3 1
 tron_usdt         | Tron wallet      | crypto        | usdt-tron    | 1 0.3 5 100000         | usdt-tron 1         | on
 ethereum_eth      | Ethereum wallet  | crypto        | eth-ethereum | 0.0004 0.3 0.001 50    | eth-ethereum 1      | on
 """)
-METHODS = {method.code: method for method in _METHODS}
+}
 """The methods by code, in the order of the hosted page."""
 
 
@@ -158,7 +160,7 @@ class Terms(NamedTuple):
     output_currency: str
     flat_fee: Decimal
     percent_fee: Decimal
-    rate: Decimal = Decimal(1)
+    rate: Decimal
     fee_is_billed: bool = False
     """Whether the fee is billed apart from the deposit, as the unknown `deposit_fee` may say."""
 
@@ -178,7 +180,7 @@ class Quote(NamedTuple):
 
 def quote_paying(terms: Terms, amount: Decimal) -> Quote:
     """Quote for a customer who pays exactly `amount`. The fee is at most the amount; then nothing is received."""
-    share = EXACT.multiply(amount, _percentage(terms))
+    share = share_of(amount, terms.percent_fee)
     paid, fee = (rounded(one, terms.input_currency) for one in (amount, EXACT.add(terms.flat_fee, share)))
     fee = min(fee, paid)
     left = amount if terms.fee_is_billed else EXACT.subtract(amount, fee)
@@ -189,10 +191,6 @@ def quote_paying(terms: Terms, amount: Decimal) -> Quote:
 def quote_receiving(terms: Terms, amount: Decimal) -> Quote:
     """Quote for receiving exactly `amount`."""
     net = rounded(EXACT.divide(amount, terms.rate), terms.input_currency)
-    share_left = EXACT.subtract(Decimal(1), _percentage(terms))
+    share_left = EXACT.subtract(Decimal(1), share_of(Decimal(1), terms.percent_fee))
     paid = rounded(EXACT.divide(EXACT.add(net, terms.flat_fee), share_left), terms.input_currency)
     return Quote(paid, EXACT.subtract(paid, net), rounded(amount, terms.output_currency))
-
-
-def _percentage(terms: Terms) -> Decimal:
-    return terms.percent_fee.scaleb(-2, EXACT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from decimal import ROUND_UP, Decimal
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
@@ -14,7 +14,7 @@ from flask_paycheckout.sandbox.checkouts.methods import CRYPTO, METHODS, QR, Pay
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import Table, ordered_text
-from flask_paycheckout.sandbox.world.money import EXACT, unit_of
+from flask_paycheckout.sandbox.world.money import EXACT, rounded
 from flask_paycheckout.sandbox.world.settings import derived
 from flask_paycheckout.sandbox.world.transitions import histories_of
 
@@ -62,8 +62,7 @@ def instructions(method: PaymentMethod, deposit_id: str, amount: Decimal) -> dic
     if method.token is None:
         data = f"SANDBOX-PAY|{method.code}|{deposit_id}|{method.currency}|{amount:f}"
         return {"qr_data": data if method.group == QR else ""}
-    exact = EXACT.multiply(amount, method.token_rate)
-    token_amount = exact.quantize(unit_of(method.token), rounding=ROUND_UP, context=EXACT)
+    token_amount = rounded(EXACT.multiply(amount, method.token_rate), method.token)
     address = f"sandbox-{_network_of(method.token)}-{derived(f'address:{deposit_id}', 16)}"
     chain = {"token": method.token, "token_amount": token_amount, "address": address}
     return chain | {"qr_data": f"{address}?amount={token_amount:f}"}

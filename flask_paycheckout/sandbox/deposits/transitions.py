@@ -42,9 +42,6 @@ _USED_REFERENCE = "the reference is that of another deposit of the account"
 class NoSuchCheckout(LookupError):
     """No checkout has this id."""
 
-    def __str__(self) -> str:
-        return "does not exist"
-
 
 class NoSuchMethod(ValueError):
     """This checkout cannot be paid by that method."""
@@ -54,7 +51,7 @@ def find_checkout(session: Session, checkout_id: str) -> Checkout:
     """The checkout with an id. :raises NoSuchCheckout: there is none."""
     checkout = session.get(Checkout, checkout_id)
     if checkout is None:
-        raise NoSuchCheckout(checkout_id)
+        raise NoSuchCheckout
     return checkout
 
 
@@ -63,7 +60,7 @@ def find_deposit(session: Session, user_id: str, id_or_reference: str) -> Deposi
     wanted = select(Deposit).where(or_(Deposit.id == id_or_reference, Deposit.reference == id_or_reference))
     # Compared here: as a condition, it would keep the database from using the indexes of id and reference.
     found = [deposit for deposit in session.scalars(wanted) if deposit.user_id == user_id]
-    return next((deposit for deposit in found if deposit.id == id_or_reference), found[0] if found else None)
+    return min(found, key=lambda deposit: deposit.id != id_or_reference, default=None)
 
 
 def pick(session: Session, checkout_id: str, method_code: str | None = None, reference: str | None = None) -> Deposit:
@@ -115,6 +112,7 @@ def _choose(session: Session, checkout: Checkout, method_code: str | None) -> tu
 def _make_deposit(
     session: Session, checkout: Checkout, method: PaymentMethod, quote: Quote, now: datetime, reference: str | None
 ) -> Deposit:
+    lifetime = assumption("deposit_lifetime")
     deposit = Deposit(
         id=checkout.id,
         reference=reference,
@@ -128,18 +126,13 @@ def _make_deposit(
         status=PENDING,
         created_at=now,
         updated_at=now,
-        expired_at=_expiry(checkout, now),
+        expired_at=checkout.expires_at if lifetime == "checkout_end" else now + _LIFETIMES[lifetime],
         **instructions(method, checkout.id, quote.input_amount),
     )
     session.add(deposit)
     session.flush()
     note(session, deposit, "Payment method picked", f"The customer pays by {method.name}.")
     return deposit
-
-
-def _expiry(checkout: Checkout, now: datetime) -> datetime:
-    lifetime = assumption("deposit_lifetime")
-    return checkout.expires_at if lifetime == "checkout_end" else now + _LIFETIMES[lifetime]
 
 
 def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> Deposit:
@@ -208,7 +201,6 @@ def expire_due(session: Session) -> None:
 
 def _enqueue_webhook(session: Session, deposit: Deposit) -> Deposit:
     """Queue the deposit webhook in the current transaction; it is sent after the commit."""
-    session.flush()
     payload = {"orderId": deposit.id}
     if assumption("webhook_payload") == "full":
         payload |= {"event": "deposit"} | to_wire(represent(session, deposit))

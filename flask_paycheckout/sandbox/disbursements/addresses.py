@@ -12,6 +12,8 @@ from flask_paycheckout.sandbox.wire.envelope import FieldError
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.money import EVM
 
+MAX_ADDRESS = 100
+"""Longer than the addresses of every supported chain."""
 ACCOUNT = 6 << 3
 """Version bytes of the two that can be paid: an account, and an account with a sub-account number of its owner."""
 MUXED_ACCOUNT = 12 << 3
@@ -21,7 +23,8 @@ _PAYLOAD_BYTES = {ACCOUNT: 32, MUXED_ACCOUNT: 40}
 def _encode(version: int, payload: bytes) -> str:
     """Encode a payload as an address."""
     content = bytes([version]) + payload
-    return base64.b32encode(content + _checksum(content)).decode().rstrip("=")
+    checksum = binascii.crc_hqx(content, 0).to_bytes(2, "little")
+    return base64.b32encode(content + checksum).decode().rstrip("=")
 
 
 def is_payable(address: str, *, checked: bool = True) -> bool:
@@ -37,10 +40,6 @@ def is_payable(address: str, *, checked: bool = True) -> bool:
     # Encoded again and compared, because base32 has spare bits, which must be zero.
     is_right = not checked or _encode(version, payload) == address
     return _PAYLOAD_BYTES.get(version) == len(payload) and is_right
-
-
-def _checksum(content: bytes) -> bytes:
-    return binascii.crc_hqx(content, 0).to_bytes(2, "little")
 
 
 _RATE, _ROUNDS, _MASK = 136, 24, (1 << 64) - 1
@@ -83,8 +82,6 @@ def _turned(lane: int, bits: int) -> int:
 
 
 _EVM_FORM = re.compile(r"0x[0-9a-fA-F]{40}")
-_EVM_BYTES = 20
-_STELLAR_BYTES = 32
 
 
 def check_address(field: str, address: str, blockchain_type: str) -> None:
@@ -100,14 +97,13 @@ def fault_of(address: str, blockchain_type: str, *, checked: bool = True) -> str
     :param checked: whether its checksum must be right.
     """
     if blockchain_type != EVM:
-        return (
-            None
-            if is_payable(address, checked=checked)
-            else "is no Stellar account address (G... or M..., with its checksum)"
-        )
+        fault = "is no Stellar account address (G... or M..., with its checksum)"
+        return None if is_payable(address, checked=checked) else fault
     if not _EVM_FORM.fullmatch(address):
         return "is no EVM address (0x and 40 hexadecimal digits)"
-    if checked and _carries_checksum(address) and checksummed(address) != address:
+    # Digits of one case carry no checksum.
+    is_mixed = address[2:] not in {address[2:].lower(), address[2:].upper()}
+    if checked and is_mixed and checksummed(address) != address:
         return "has a wrong EIP-55 checksum; copy it again, or send it in lower case to do without"
     return None
 
@@ -120,13 +116,8 @@ def checksummed(address: str) -> str:
     return "0x" + "".join(d.upper() if int(nibble, 16) > 7 else d for d, nibble in zip(digits, digest, strict=False))
 
 
-def _carries_checksum(address: str) -> bool:
-    digits = address[2:]
-    return digits not in {digits.lower(), digits.upper()}
-
-
 def sending_wallet(user_id: str, blockchain_type: str) -> str:
     """The wallet from which the service pays an account's disbursements; it is derived, so nobody has its key."""
-    size = _EVM_BYTES if blockchain_type == EVM else _STELLAR_BYTES
-    digest = blake2b(f"wallet:{user_id}".encode(), digest_size=size).digest()
-    return checksummed(f"0x{digest.hex()}") if blockchain_type == EVM else _encode(ACCOUNT, digest)
+    is_evm = blockchain_type == EVM
+    digest = blake2b(f"wallet:{user_id}".encode(), digest_size=20 if is_evm else 32).digest()
+    return checksummed(f"0x{digest.hex()}") if is_evm else _encode(ACCOUNT, digest)

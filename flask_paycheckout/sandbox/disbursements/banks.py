@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.disbursements.batches import FeeTerms
-from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatPaymentV2
+from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatPaymentMethod, FiatPaymentV2
 from flask_paycheckout.sandbox.disbursements.tables import BankTransfer
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import FieldError
 from flask_paycheckout.sandbox.world.money import rows_of
 
-
-@dataclass(frozen=True)
-class FiatMethod:
-    """One bank in one currency; amounts are in that currency, limits are inclusive."""
-
-    currency: str
-    bank_code: str
-    bank_name: str
-    min_amount: Decimal
-    max_amount: Decimal
-    fee_flat: Decimal
-    fee_percentage: Decimal
-
-    @property
-    def fees(self) -> FeeTerms:
-        return FeeTerms(self.fee_flat, self.fee_percentage)
-
-
 METHODS = tuple(
-    # The amounts: both limits, and the flat and the percentage of the fee.
-    FiatMethod(currency, code, name, *map(Decimal, amounts.split()))
+    # The amounts, in the currency: both limits, which are inclusive, and the flat and the percentage of the fee.
+    FiatPaymentMethod(currency, code, name, *map(Decimal, amounts.split()))
     for currency, code, name, amounts in rows_of("""
 USD | us_first_sandbox   | First Sandbox Bank       | 1.00 250000.00 0.50 0.1
 USD | us_harbor_savings  | Harbor Savings Bank      | 5.00 50000.00 1.25 0
@@ -63,7 +43,7 @@ class NoMethod(FieldError):
         )
 
 
-def _find_method(field: str, currency: str, bank_code: str | None, bank_name: str | None = None) -> FiatMethod:
+def _find_method(field: str, currency: str, bank_code: str | None, bank_name: str | None = None) -> FiatPaymentMethod:
     """The method of a bank, by its code, or by its name when no code is given. :raises NoMethod: there is none."""
     for method in METHODS:
         is_named = bank_code is None and method.bank_name == bank_name
@@ -80,7 +60,7 @@ def saved_recipients(session: Session, user_id: str, ids: Iterable[str | None]) 
 
 def payee_of(
     saved: dict[str, Recipient], field: str, payment: FiatPaymentV2, currency: str
-) -> tuple[BankTransfer, FiatMethod]:
+) -> tuple[BankTransfer, FiatPaymentMethod]:
     """The payee of an item as it is now, and the method of its bank.
 
     :raises NoMethod: the bank has none in the currency.

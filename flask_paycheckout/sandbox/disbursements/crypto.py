@@ -12,18 +12,16 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import for_account
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.disbursements.addresses import check_address, sending_wallet
+from flask_paycheckout.sandbox.disbursements.addresses import MAX_ADDRESS, check_address, sending_wallet
 from flask_paycheckout.sandbox.disbursements.batches import (
     MAX_ITEMS,
-    BatchItem,
-    FeeTerms,
+    Item,
     check_size,
     fee_of,
     store_batch,
     total,
-    transfers_of,
 )
-from flask_paycheckout.sandbox.disbursements.fiat_schemas import Activity, represent_history
+from flask_paycheckout.sandbox.disbursements.fiat_schemas import Activity, details_of
 from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, MAX_NOTE, Disbursement, WalletTransfer
 from flask_paycheckout.sandbox.wire.envelope import Envelope, FieldError, Record, Refusal, success
 from flask_paycheckout.sandbox.wire.field_types import (
@@ -39,10 +37,6 @@ from flask_paycheckout.sandbox.wire.field_types import (
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.money import TOKENS_BY_ID, Token
-from flask_paycheckout.sandbox.world.transitions import histories_of
-
-MAX_ADDRESS = 100
-"""Longer than the addresses of every supported chain."""
 
 
 @dataclass(frozen=True)
@@ -120,9 +114,7 @@ class FeeEstimate(Record):
 
 def represent_crypto(session: Session, disbursements: Sequence[Disbursement]) -> list[CryptoDisbursement]:
     """Convert disbursements to records, with two queries for all of them."""
-    transfers = transfers_of(session, WalletTransfer, disbursements)
-    histories = histories_of(session, transfers)
-    return [_record(made, transfers[made.id], represent_history(histories[made.id])) for made in disbursements]
+    return [_record(*details) for details in details_of(session, disbursements, WalletTransfer)]
 
 
 def _record(made: Disbursement, transfer: WalletTransfer, history: list[Activity]) -> CryptoDisbursement:
@@ -146,8 +138,8 @@ _FIELD = "receivers"
 crypto_disbursements = Blueprint("crypto_disbursements", __name__)
 
 
-def fees_of(token: Token) -> FeeTerms:
-    return FeeTerms(token.fee_flat, _PERCENTAGE, token.fee_network)
+def _fee_of(token: Token, amount: Decimal) -> Decimal:
+    return fee_of(amount, token.id, _PERCENTAGE, token.fee_flat, token.fee_network)
 
 
 @crypto_disbursements.post("/v1/disbursement/crypto")
@@ -164,7 +156,7 @@ def create_crypto_disbursements(session: Session, account: Account) -> Envelope[
     items = [
         _item(account.user_id, token, f"{_FIELD}[{place}]", receiver) for place, receiver in enumerate(wanted.receivers)
     ]
-    made = store_batch(session, CRYPTO, account.user_id, _FIELD, items)
+    made = store_batch(session, _FIELD, items, grouped=True)
     batch = CryptoBatch(
         total_receiver=len(made),
         disburse_data=represent_crypto(session, made),
@@ -174,16 +166,26 @@ def create_crypto_disbursements(session: Session, account: Account) -> Envelope[
     return success(batch, "Disbursement created successfully", "disbursement_status_code")
 
 
-def _item(user_id: str, token: Token, field: str, receiver: Receiver) -> BatchItem:
+def _item(user_id: str, token: Token, field: str, receiver: Receiver) -> Item[WalletTransfer]:
     check_address(f"{field}.receiverWalletAddress", receiver.receiver_wallet_address, token.blockchain_type)
-    amount, terms = in_units(f"{field}.amount", receiver.amount, token.id), fees_of(token)
+    amount = in_units(f"{field}.amount", receiver.amount, token.id)
+    made = Disbursement(
+        kind=CRYPTO,
+        user_id=user_id,
+        currency=token.id,
+        amount=amount,
+        fee_amount=_fee_of(token, amount),
+        fee_percentage=_PERCENTAGE,
+        reference=receiver.reference,
+        note=receiver.note,
+    )
     transfer = WalletTransfer(
         sender_address=sending_wallet(user_id, token.blockchain_type),
         receiver_address=receiver.receiver_wallet_address,
-        fee_flat=terms.flat,
-        fee_network=terms.network,
+        fee_flat=token.fee_flat,
+        fee_network=token.fee_network,
     )
-    return BatchItem(token.id, amount, terms, receiver.reference, receiver.note, transfer)
+    return made, transfer
 
 
 @crypto_disbursements.get("/v1/disbursement/crypto/estimate")
@@ -198,4 +200,4 @@ def estimate_crypto_fee(session: Session, account: Account) -> Envelope[FeeEstim
     if assumption("estimate_amount") == "integer" and wanted.amount != wanted.amount.to_integral_value():
         raise FieldError("amount must be a whole number of tokens.")
     amount = in_units("amount", wanted.amount, token.id)
-    return success(FeeEstimate(token.id, amount, fee_of(fees_of(token), amount, token.id)))
+    return success(FeeEstimate(token.id, amount, _fee_of(token, amount)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -14,7 +15,7 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.auth.access import check_access, for_account
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.disbursements.banks import METHODS, NoMethod, payee_of, saved_recipients
-from flask_paycheckout.sandbox.disbursements.batches import BatchItem, check_size, store_batch, total
+from flask_paycheckout.sandbox.disbursements.batches import check_size, fee_of, store_batch, total
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import (
     ITEMS,
     CurrencyTotal,
@@ -53,7 +54,7 @@ def list_fiat_methods() -> Envelope[list[FiatPaymentMethod]]:
     with transaction() as session:
         check_access(session)
     wanted = read_query(FiatMethodQuery).currency
-    return success([FiatPaymentMethod.of(method) for method in METHODS if wanted in {None, method.currency}])
+    return success([method for method in METHODS if wanted in {None, method.currency}])
 
 
 @fiat_disbursements.post("/v1/disbursement/fiat")
@@ -73,8 +74,8 @@ def create_fiat_v1(session: Session, account: Account) -> Envelope[FiatBatchV1]:
     batch = FiatBatchV1(
         total_recipient=len(made),
         disburse_data=represent_fiat(session, made, FiatItemV1),
-        sum_fees=_totals([(one.currency, one.fee_amount) for one in made]),
-        sum_amount=_totals([(one.currency, one.amount) for one in made]),
+        sum_fees=_totals(made, "fee_amount"),
+        sum_amount=_totals(made, "amount"),
     )
     return success(batch, _CREATED, "disbursement_status_code")
 
@@ -115,14 +116,26 @@ def _disburse(
                 f"{field}.amount must be from {method.min_amount:f} to {method.max_amount:f} {currency}"
                 f" at {method.bank_name}."
             )
-        items.append(BatchItem(currency, amount, method.fees, payment.reference, payment.note, payee))
-    return store_batch(session, FIAT, user_id, ITEMS, items, grouped=grouped)
+        made = Disbursement(
+            kind=FIAT,
+            user_id=user_id,
+            currency=currency,
+            amount=amount,
+            fee_amount=fee_of(amount, currency, method.fee_percentage, method.fee_flat),
+            fee_percentage=method.fee_percentage,
+            reference=payment.reference,
+            note=payment.note,
+        )
+        items.append((made, payee))
+    return store_batch(session, ITEMS, items, grouped=grouped)
 
 
-def _totals(amounts: Sequence[tuple[str, Decimal]]) -> list[CurrencyTotal]:
-    """The sum of each currency, in the order of its first item."""
-    currencies = dict.fromkeys(currency for currency, _ in amounts)
-    return [CurrencyTotal(one, total(amount for currency, amount in amounts if currency == one)) for one in currencies]
+def _totals(disbursements: Sequence[Disbursement], column: str) -> list[CurrencyTotal]:
+    """The sum of a column in each currency, in the order of its first item."""
+    amounts: defaultdict[str, list[Decimal]] = defaultdict(list)
+    for made in disbursements:
+        amounts[made.currency].append(getattr(made, column))
+    return [CurrencyTotal(currency, total(held)) for currency, held in amounts.items()]
 
 
 @fiat_disbursements.get("/v1/disbursement/fiat")

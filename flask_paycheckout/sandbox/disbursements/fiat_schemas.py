@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, transfers_of
+from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, Transfer, transfers_of
 from flask_paycheckout.sandbox.disbursements.tables import (
     MAX_NOTE,
     STATUSES,
@@ -128,11 +128,19 @@ class Activity(Record):
         return self.updated_at[_DATE] if isinstance(self.updated_at, dict) else self.updated_at
 
 
-def represent_history(entries: Iterable[Entry]) -> list[Activity]:
+def details_of(
+    session: Session, disbursements: Sequence[Disbursement], table: type[Transfer]
+) -> Iterator[tuple[Disbursement, Transfer, list[Activity]]]:
+    """Each disbursement with where its money went and its history; two queries for all of them."""
+    transfers = transfers_of(session, table, disbursements)
+    histories = histories_of(session, transfers)
+    for made in disbursements:
+        yield made, transfers[made.id], [_activity(entry) for entry in histories[made.id]]
+
+
+def _activity(entry: Entry) -> Activity:
     is_object = assumption("activity_updated_at") == "object"
-    return [
-        Activity.of(entry, updated_at={_DATE: entry.updated_at} if is_object else entry.updated_at) for entry in entries
-    ]
+    return Activity.of(entry, updated_at={_DATE: entry.updated_at} if is_object else entry.updated_at)
 
 
 class FiatPaymentMethod(Record):
@@ -238,16 +246,13 @@ Item = TypeVar("Item", bound=_FiatItem)
 
 def represent_fiat(session: Session, disbursements: Sequence[Disbursement], kind: type[Item]) -> list[Item]:
     """Convert disbursements to records of a kind, with two queries for all of them."""
-    transfers = transfers_of(session, BankTransfer, disbursements)
-    histories = histories_of(session, transfers)
-    return [_record(kind, made, transfers[made.id], histories[made.id]) for made in disbursements]
-
-
-def _record(kind: type[Item], made: Disbursement, transfer: BankTransfer, history: Iterable[Entry]) -> Item:
-    return kind.of(
-        made,
-        disbursement_id=made.id,
-        recipient=PaidRecipient.of(transfer, bank=PaidBank.of(transfer, made)),
-        created_by=made.user_id,
-        activity_history=represent_history(history),
-    )
+    return [
+        kind.of(
+            made,
+            disbursement_id=made.id,
+            recipient=PaidRecipient.of(transfer, bank=PaidBank.of(transfer, made)),
+            created_by=made.user_id,
+            activity_history=history,
+        )
+        for made, transfer, history in details_of(session, disbursements, BankTransfer)
+    ]

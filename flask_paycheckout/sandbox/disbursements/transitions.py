@@ -29,7 +29,6 @@ from flask_paycheckout.sandbox.outgoing.webhooks import enqueue, send_due
 from flask_paycheckout.sandbox.wire.envelope import (
     Envelope,
     FieldError,
-    Record,
     Refusal,
     empty_success,
     to_wire,
@@ -112,16 +111,11 @@ def settle_due(session: Session) -> int:
     return len(moved)
 
 
-def _represent(session: Session, made: Disbursement) -> Record:
-    if made.kind == FIAT:
-        return represent_fiat(session, [made], FiatDisbursement)[0]
-    return represent_crypto(session, [made])[0]
-
-
 def _enqueue_webhook(session: Session, made: Disbursement) -> None:
     """Queue the disbursement webhook in the current transaction; it is sent after the commit."""
-    session.flush()
     payload: dict[str, Any] = {"disbursementId": made.id, "status": made.status}
     if assumption("disbursement_webhook") == "full":
-        payload = {"event": "disbursement"} | to_wire(_represent(session, made))
+        is_fiat = made.kind == FIAT
+        [record] = represent_fiat(session, [made], FiatDisbursement) if is_fiat else represent_crypto(session, [made])
+        payload = {"event": "disbursement"} | to_wire(record)
     enqueue(session, made.user_id, made.id, payload)

@@ -18,8 +18,9 @@ from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
 from flask_paycheckout.sandbox.control.events import SOURCES, Event
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
-from flask_paycheckout.sandbox.wire.request_log import KEPT, LoggedRequest
+from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
 from flask_paycheckout.sandbox.world.context import assumption, current_time, world
+from flask_paycheckout.sandbox.world.database import KEPT
 from flask_paycheckout.sandbox.world.transitions import Activity
 
 MAX_ENTRIES = 100

@@ -142,7 +142,7 @@ def planned_faults(session: Session) -> list[FaultRecord]:
 
 def active_faults(session: Session) -> list[Fault]:
     """The faults that still apply, oldest first."""
-    return list(session.execute(select(Fault).where(Fault.times > 0).order_by(Fault.number)).scalars())
+    return list(session.scalars(select(Fault).where(Fault.times > 0).order_by(Fault.number)))
 
 
 def clear_faults(session: Session) -> None:
@@ -151,13 +151,11 @@ def clear_faults(session: Session) -> None:
     session.execute(delete(Fault))
 
 
-def take_fault(session: Session, caller: Callable[[], str | None]) -> Fault | None:
+def take_fault(session: Session, caller: Callable[[Session], str | None]) -> Fault | None:
     """The fault that applies to the current request; it is counted as applied.
 
     :param caller: gives the user id of the account whose credentials the request holds; asked when a fault matches.
     """
-    if not world().may_have_faults:
-        return None
     # By the route that was found: a variable of it may hold slashes, and another route may have as many segments.
     path = f"{request.method} {request.path}"
     route = _VARIABLE.sub(r"{\1}", f"{request.method} {request.url_rule}")
@@ -166,7 +164,7 @@ def take_fault(session: Session, caller: Callable[[], str | None]) -> Fault | No
         for fault in active_faults(session)
         if fault.operation == path or ("{" in fault.operation and _belongs(fault.operation, route))
     ]
-    return _take(session, _of_account(matching, caller()) if matching else [])
+    return _take(session, _of_account(matching, caller(session)) if matching else [])
 
 
 def take_webhook_fault(session: Session, user_id: str, *kinds: str) -> Fault | None:
@@ -203,11 +201,4 @@ def _is_drawn(session: Session, fault: Fault, share: Decimal) -> bool:
 
 def _belongs(operation: str, route: str) -> bool:
     """Whether an operation is a route, with any names in its braces, or a path with one segment for each of them."""
-    wanted, given = route.split("/"), operation.split("/")
-    return len(wanted) == len(given) and all(
-        _is_placeholder(want) or want == have for want, have in zip(wanted, given, strict=True)
-    )
-
-
-def _is_placeholder(segment: str) -> bool:
-    return segment.startswith("{") and segment.endswith("}")
+    return re.fullmatch(re.sub(r"{\w+}", "[^/]*", route), operation) is not None

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import current_time
-from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table, ordered_text
-
-KEPT = 1000
-"""The number of mails that are kept."""
-
-_SWEEP_EVERY = 100
+from flask_paycheckout.sandbox.world.database import KEPT, AccountId, Serial, Table, ordered_text, sweep
 
 
 class Mail(Table):
@@ -55,8 +50,7 @@ def store_mail(session: Session, user_id: str, to: str, subject: str, text: str,
     )
     session.add(mail)
     session.flush()
-    if mail.number % _SWEEP_EVERY == 0:
-        session.execute(delete(Mail).where(Mail.number <= mail.number - KEPT))
+    sweep(session, Mail, mail.number)
 
 
 def list_mails(session: Session, *conditions: ColumnElement[bool], to: str | None = None) -> list[MailRecord]:

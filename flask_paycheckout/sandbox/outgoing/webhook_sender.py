@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPException
 from threading import Event, Timer
 from typing import Any
@@ -17,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from flask_paycheckout.sandbox.wire.callers import is_loopback
 from flask_paycheckout.sandbox.wire.envelope import FieldError
-from flask_paycheckout.sandbox.wire.field_types import FieldType, Schema, SchemaOf
+from flask_paycheckout.sandbox.wire.field_types import FieldType, Schema
 from flask_paycheckout.sandbox.world.context import world
 
 TIME_BUDGET = 10.0
@@ -34,11 +33,12 @@ def check_endpoint(url: str, *, loopback_only: bool) -> None:
 
     :raises EndpointError: says why."""
     parts = _split(url)
-    if parts.scheme not in {"http", "https"} or not _is_name(parts.hostname) or not _is_plain(url):
+    host, is_plain = parts.hostname or "", url.isascii() and url.isprintable() and " " not in url
+    if parts.scheme not in {"http", "https"} or not _is_name(host) or not is_plain:
         raise EndpointError("is no http or https address")
     if parts.username is not None or len(url) > _MAX_URL:
         raise EndpointError(f"holds credentials, or is longer than {_MAX_URL} characters")
-    if loopback_only and not _names_this_machine(parts.hostname or ""):
+    if loopback_only and not (host == "localhost" or host.endswith(".localhost") or is_loopback(host)):
         raise EndpointError("is not on this machine")
 
 
@@ -54,20 +54,36 @@ class WebhookUrl(FieldType):
             raise FieldError(f"{name} {wrong}.") from None
         return value
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
+    def schema(self) -> Schema:
         return {"type": "string"}
 
 
-def make_sender(*, loopback_only: bool, budget: float = TIME_BUDGET) -> Callable[[str, dict[str, str], bytes], int]:
-    """A function `send(url, headers, body)`, which returns the HTTP status or raises OSError."""
-
-    def send(url: str, headers: dict[str, str], body: bytes) -> int:
-        parts = _split(url)
-        address = _resolve(parts, loopback_only=loopback_only)
-        with closing(_Connection(parts, address, budget)) as connection:
-            return _post(connection, parts, headers, body, budget)
-
-    return send
+def post_webhook(
+    url: str, headers: dict[str, str], body: bytes, *, loopback_only: bool, budget: float = TIME_BUDGET
+) -> int:
+    """Send a webhook, and return the HTTP status of the answer. :raises OSError: there is none within the budget."""
+    parts = _split(url)
+    address = _resolve(parts, loopback_only=loopback_only)
+    with closing(_Connection(parts, address, budget)) as line:
+        line.connect()
+        # Limits the whole exchange of messages; the socket's own timeout starts anew with every byte received.
+        expired = Event()
+        alarm = Timer(budget, _shut, [line.sock, expired])
+        alarm.start()
+        try:
+            line.request("POST", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), body, headers)
+            status = line.getresponse().status
+        except TimeoutError:
+            # The socket's own limit came first.
+            expired.set()
+        except (HTTPException, UnicodeError) as broken:
+            raise ConnectionError(f"no HTTP answer ({type(broken).__name__})") from None
+        finally:
+            alarm.cancel()
+            if expired.is_set():
+                # The alarm closed the connection: it looks like a broken answer, or like the end of truncated headers.
+                raise TimeoutError(f"no whole answer within {budget:g} seconds") from None
+    return status
 
 
 class _Connection(HTTPConnection):
@@ -77,7 +93,8 @@ class _Connection(HTTPConnection):
         self.is_secure = parts.scheme == "https"
         self.default_port = HTTPS_PORT if self.is_secure else HTTP_PORT
         self.address = address
-        super().__init__(parts.hostname or "", parts.port, timeout=budget)
+        # With its port, or the end of an IPv6 address would be taken for one.
+        super().__init__(parts.hostname or "", address[1], timeout=budget)
 
     def connect(self) -> None:
         line = socket.create_connection(self.address, self.timeout)
@@ -85,34 +102,10 @@ class _Connection(HTTPConnection):
         self.sock = line if context is None else context.wrap_socket(line, server_hostname=self.host)
 
 
-def _post(line: HTTPConnection, parts: SplitResult, headers: dict[str, str], body: bytes, budget: float) -> int:
-    line.connect()
-    # Limits the whole exchange of messages; the socket's own timeout starts anew with every byte received.
-    expired = Event()
-    alarm = Timer(budget, _shut, [line.sock, expired])
-    alarm.start()
-    try:
-        line.request("POST", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), body, headers)
-        status = line.getresponse().status
-    except TimeoutError:
-        # The socket's own limit came first.
-        expired.set()
-    except (HTTPException, UnicodeError) as broken:
-        raise ConnectionError(f"no HTTP answer ({type(broken).__name__})") from None
-    finally:
-        alarm.cancel()
-        if expired.is_set():
-            # The alarm closed the connection: that looks like a broken answer, or like the end of truncated headers.
-            raise TimeoutError(f"no whole answer within {budget:g} seconds") from None
-    return status
-
-
 def _shut(line: socket.socket, expired: Event) -> None:
     expired.set()
-    try:
+    with suppress(OSError):
         line.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return
 
 
 def _resolve(parts: SplitResult, *, loopback_only: bool) -> tuple[str, int]:
@@ -138,17 +131,9 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-def _is_plain(url: str) -> bool:
-    return url.isascii() and url.isprintable() and " " not in url
-
-
-def _is_name(host: str | None) -> bool:
+def _is_name(host: str) -> bool:
     """Whether a host name can be resolved: none of its labels is empty or too long."""
     try:
-        return bool((host or "").encode("idna"))
+        return bool(host.encode("idna"))
     except UnicodeError:
         return False
-
-
-def _names_this_machine(host: str) -> bool:
-    return host == "localhost" or host.endswith(".localhost") or is_loopback(host)

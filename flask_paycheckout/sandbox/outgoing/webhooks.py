@@ -30,35 +30,6 @@ from flask_paycheckout.sandbox.world.transitions import Activity
 _PLAIN = {"Content-Type": "application/json", "User-Agent": "payments-sandbox/1"}
 
 
-def headers_of(webhook_id: str, attempt: int, body: bytes, client_secret: str) -> dict[str, str]:
-    """The headers of one attempt to send a webhook.
-
-    :param attempt: the first is 1.
-    """
-    return _PLAIN | _event(webhook_id, attempt, body) | _signature(body, client_secret)
-
-
-def _event(webhook_id: str, attempt: int, body: bytes) -> dict[str, str]:
-    if assumption("webhook_headers") == "plain":
-        return {}
-    event = "deposit" if "orderId" in json.loads(body) else "disbursement"
-    return {"X-Webhook-Event": event, "X-Webhook-Id": webhook_id, "X-Webhook-Attempt": str(attempt)}
-
-
-def _signature(body: bytes, client_secret: str) -> dict[str, str]:
-    match assumption("webhook_signature"):
-        case "body":
-            return {"X-Signature": _signed(body, client_secret)}
-        case "timestamp_and_body":
-            now = str(int(current_time().timestamp()))
-            return {"X-Timestamp": now, "X-Signature": _signed(f"{now}.".encode() + body, client_secret)}
-    return {}
-
-
-def _signed(text: bytes, client_secret: str) -> str:
-    return hmac.new(client_secret.encode(), text, sha256).hexdigest()
-
-
 class WebhookAddress(Table):
     """The address of one account; an account without a row, or without a URL, gets no webhooks."""
 
@@ -75,7 +46,6 @@ def webhook_url(session: Session, user_id: str) -> str | None:
 def set_webhook_url(session: Session, user_id: str, url: str | None) -> None:
     """Set an account's address; None for nowhere. The caller has locked the account."""
     session.merge(WebhookAddress(user_id=user_id, url=url))
-    session.flush()
 
 
 WAITING = "waiting"
@@ -179,7 +149,6 @@ def enqueue(session: Session, user_id: str, order_id: str, payload: Mapping[str,
         case "reorder":
             webhook.held, webhook.due_at = True, now + HELD_FOR
     session.add(webhook)
-    session.flush()
     if webhook.state == DROPPED:
         _note_unsent(session, webhook, "A fault dropped it.")
 
@@ -217,7 +186,7 @@ def deliver(claimed: ClaimedWebhook) -> None:
     if url is None:
         return
     body = webhook.payload.encode()
-    headers = headers_of(webhook.id, webhook.attempts + 1, body, claimed.client_secret)
+    headers = _PLAIN | _event(webhook) | _signature(body, claimed.client_secret)
     attempts = [_send(webhook.id, url, headers, body) for _ in range(webhook.copies)]
     with transaction() as session:
         stored = session.get(Webhook, webhook.id, with_for_update=True)
@@ -229,6 +198,25 @@ def deliver(claimed: ClaimedWebhook) -> None:
         stored.attempts += 1
         _decide_next(stored, accepted=any(attempt.accepted for attempt in attempts))
         _release_held(session, stored)
+
+
+def _event(webhook: Webhook) -> dict[str, str]:
+    """The headers that tell of one attempt; the first is 1."""
+    if assumption("webhook_headers") == "plain":
+        return {}
+    event = "deposit" if "orderId" in json.loads(webhook.payload) else "disbursement"
+    return {"X-Webhook-Event": event, "X-Webhook-Id": webhook.id, "X-Webhook-Attempt": str(webhook.attempts + 1)}
+
+
+def _signature(body: bytes, client_secret: str) -> dict[str, str]:
+    form = assumption("webhook_signature")
+    if form == "none":
+        return {}
+    headers = {}
+    if form == "timestamp_and_body":
+        now = str(int(current_time().timestamp()))
+        headers["X-Timestamp"], body = now, f"{now}.".encode() + body
+    return headers | {"X-Signature": hmac.new(client_secret.encode(), body, sha256).hexdigest()}
 
 
 def _send(webhook_id: str, url: str, headers: dict[str, str], body: bytes) -> WebhookAttempt:
@@ -266,15 +254,8 @@ def _is_any(*conditions: ColumnElement[bool]) -> bool:
 
 def redeliver(session: Session, webhook_id: str) -> bool:
     """Make a webhook due again, whatever its state; False when it does not exist."""
-    return (
-        rows_changed(
-            session,
-            update(Webhook)
-            .where(Webhook.id == webhook_id)
-            .values(state=WAITING, due_at=current_time(), copies=1, held=False, claimed_until=None),
-        )
-        == 1
-    )
+    again = update(Webhook).values(state=WAITING, due_at=current_time(), copies=1, held=False, claimed_until=None)
+    return bool(rows_changed(session, again.where(Webhook.id == webhook_id)))
 
 
 def claim_webhook(*conditions: ColumnElement[bool]) -> ClaimedWebhook | None:
@@ -306,11 +287,10 @@ def _address(session: Session, webhook: Webhook) -> ClaimedWebhook:
     # Accounts are mapped in a higher layer, which uses this one.
     account = Table.metadata.tables["account"].columns
     secret = session.scalar(select(account.client_secret).where(account.user_id == webhook.user_id))
-    claimed = ClaimedWebhook(webhook, url, str(secret))
     if url is None:
         webhook.state, webhook.claimed_until = NO_ENDPOINT, None
         _note_unsent(session, webhook, "The account has no address.")
-    return claimed
+    return ClaimedWebhook(webhook, url, str(secret))
 
 
 def _decide_next(webhook: Webhook, *, accepted: bool) -> None:

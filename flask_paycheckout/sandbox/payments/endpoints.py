@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from flask import Blueprint, request
 from sqlalchemy import ColumnElement, Select, false, select
@@ -13,7 +13,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from flask_paycheckout.sandbox.auth.access import check_access, check_client_id, for_account
 from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.disbursements.addresses import check_address, sending_wallet
-from flask_paycheckout.sandbox.payments.quotes import Exchange, exchange, is_within_daily_limit
+from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange, exchange, is_within_daily_limit
 from flask_paycheckout.sandbox.payments.schemas import (
     DetailedPayment,
     NewPayment,
@@ -23,9 +23,8 @@ from flask_paycheckout.sandbox.payments.schemas import (
     QuoteQuery,
     represent,
     represent_detail,
-    represent_quote,
 )
-from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, lower_bound, progress_due, sortable
+from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, progress_due, sortable
 from flask_paycheckout.sandbox.recipients.endpoints import find_recipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
@@ -61,8 +60,15 @@ def quote_payment() -> Envelope[Quote]:
         query = read_query(QuoteQuery)
         made = exchange("amount", query.amount, query.input_currency, query.output_currency)
         is_within_limit = not _looks_at_limit(query) or _fits_into_today(session, account, made)
-    wallet = _payout_wallet(account.user_id, made.token)
-    return success(represent_quote(made, wallet, is_within_limit=is_within_limit))
+    quote = Quote.of(
+        made,
+        status=is_within_limit,
+        coin=made.token.id,
+        total_fee_percentage=TOTAL_PERCENTAGE,
+        total_received_amount_in_currency=made.output_amount,
+        payout_wallet=_payout_wallet(account.user_id, made.token),
+    )
+    return success(quote)
 
 
 def _quote_caller(session: Session) -> Account:
@@ -122,7 +128,6 @@ def create_payment(session: Session, account: Account) -> Envelope[DetailedPayme
         raise unspecified_refusal(400, "receiverId is no recipient; GET /v1/recipient lists them.")
     payment = _payment(session, sent, made, receiver)
     session.add(payment)
-    session.flush()
     network = "" if payment.us_network is None else f", by {payment.us_network}"
     text = f"{payment.input_amount:f} {payment.input_currency} for {payment.output_currency}{network}."
     note(session, payment, "Signed by Payee", text)
@@ -192,6 +197,6 @@ def _between(
 ) -> Iterator[ColumnElement[bool]]:
     # Amounts are positive, so a negative bound includes all of them or none.
     if minimum is not None and minimum > 0:
-        yield key >= lower_bound(minimum)
+        yield key >= sortable(minimum, ROUND_CEILING)
     if maximum is not None:
         yield false() if maximum < 0 else key <= sortable(maximum)

@@ -26,7 +26,7 @@ from flask_paycheckout.sandbox.references.data import CURRENCIES
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import UnknownCode, in_units
 from flask_paycheckout.sandbox.world.context import assumption, current_time
-from flask_paycheckout.sandbox.world.money import EXACT, TOKENS_BY_ID, Token, rounded, rows_of
+from flask_paycheckout.sandbox.world.money import EXACT, TOKENS_BY_ID, Token, rounded, rows_of, share_of
 
 PER_DOLLAR = {
     currency: Decimal(units)
@@ -163,13 +163,11 @@ def exchange(
     :raises FieldError: a code is in no reference list, or the amount has more decimals than the token.
     :raises Refusal: the token is not exchanged for that currency, or the amount is so small that nothing would arrive.
     """
-    token, bought = (
-        TOKENS_BY_ID.get(input_currency),
-        TOKENS_BY_ID.get(output_currency) if input_currency in CURRENCIES else None,
-    )
-    kind, currency = Exchange, output_currency
-    if buys and bought is not None and assumption("onramp_payments") == "accepted":
-        kind, token, currency = Purchase, bought, input_currency
+    kind, token_id, currency = Exchange, input_currency, output_currency
+    is_purchase = input_currency in CURRENCIES and output_currency in TOKENS_BY_ID
+    if buys and is_purchase and assumption("onramp_payments") == "accepted":
+        kind, token_id, currency = Purchase, output_currency, input_currency
+    token = TOKENS_BY_ID.get(token_id)
     if token is None:
         raise UnknownCode("inputCurrency")
     if currency not in CURRENCIES:
@@ -187,6 +185,6 @@ def exchange(
 
 def fees_of(code: str, amount: Decimal) -> tuple[Decimal, Decimal]:
     """The exchange fee and the platform fee of an amount, in its token or currency."""
-    exact = (EXACT.multiply(amount, share.scaleb(-2)) for share in (EXCHANGE_PERCENTAGE, PLATFORM_PERCENTAGE))
+    exact = (share_of(amount, percentage) for percentage in (EXCHANGE_PERCENTAGE, PLATFORM_PERCENTAGE))
     exchange_fee, platform_fee = (rounded(fee, code) for fee in exact)
     return exchange_fee, platform_fee

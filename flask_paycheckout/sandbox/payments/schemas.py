@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange
-from flask_paycheckout.sandbox.payments.tables import MAX_ADDRESS, MAX_TEXT, STATUSES, Payment
+from flask_paycheckout.sandbox.disbursements.addresses import MAX_ADDRESS
+from flask_paycheckout.sandbox.payments.tables import MAX_TEXT, STATUSES, Payment
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import (
     Choice,
@@ -29,8 +29,6 @@ from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.settings import derived
 from flask_paycheckout.sandbox.world.transitions import histories_of
-
-US_NETWORKS = ("ach", "wire")
 
 
 @dataclass(frozen=True)
@@ -77,10 +75,7 @@ class NewPayment:
     output_currency: RequiredText
     reason: Annotated[str | None, Note(MAX_TEXT)] = None
     description: Annotated[str | None, Note(MAX_TEXT)] = None
-    us_network: Annotated[str | None, Choice(US_NETWORKS)] = None
-
-
-_NO_HASH = {"empty": "", "null": None}
+    us_network: Annotated[str | None, Choice(("ach", "wire"))] = None
 
 
 class Quote(Record, rename="lower"):
@@ -105,23 +100,24 @@ class PaymentSender(Record):
     wallet_address: str
 
 
-class PaymentReceiver(Record):
-    """A receiver in a list."""
+class _Receiver(Record):
+    """Fields that lists and details share."""
 
     id: str
     name: str
     email: str
     account_number: str | None = None
+
+
+class PaymentReceiver(_Receiver):
+    """A receiver in a list."""
+
     bank_name: str | None = None
 
 
-class DetailedPaymentReceiver(Record):
+class DetailedPaymentReceiver(_Receiver):
     """A receiver in the detail of a payment."""
 
-    id: str
-    name: str
-    email: str
-    account_number: str | None = None
     ifsc: str | None = None
     ach_number: str | None = None
     fedwire_number: str | None = None
@@ -174,17 +170,6 @@ class DetailedPayment(_Payment, kw_only=True):
     activity_history: list[PaymentActivityRecord]
 
 
-def represent_quote(made: Exchange, payout_wallet: str, *, is_within_limit: bool) -> Quote:
-    return Quote.of(
-        made,
-        status=is_within_limit,
-        coin=made.token.id,
-        total_fee_percentage=TOTAL_PERCENTAGE,
-        total_received_amount_in_currency=made.output_amount,
-        payout_wallet=payout_wallet,
-    )
-
-
 def represent(payment: Payment) -> PaymentRecord:
     """Convert a payment to its record in a list."""
     return _record(PaymentRecord, PaymentReceiver, payment)
@@ -195,7 +180,7 @@ def represent_detail(session: Session, payment: Payment) -> DetailedPayment:
     history = histories_of(session, [payment.id])[payment.id]
     return _record(
         *(DetailedPayment, DetailedPaymentReceiver, payment),
-        transaction_hash=payment.transaction_hash or _NO_HASH[assumption("transaction_hash")],
+        transaction_hash=payment.transaction_hash or ("" if assumption("transaction_hash") == "empty" else None),
         activity_history=[
             PaymentActivityRecord.of(entry, own_id=derived(f"activity:{entry.number}")) for entry in history
         ],
@@ -205,7 +190,7 @@ def represent_detail(session: Session, payment: Payment) -> DetailedPayment:
 Kind = TypeVar("Kind", bound=_Payment)
 
 
-def _record(kind: type[Kind], receiver: type[Record], payment: Payment, **given: Any) -> Kind:
+def _record(kind: type[Kind], receiver: type[_Receiver], payment: Payment, **given: Any) -> Kind:
     names = {name: getattr(payment, f"receiver_{name}") for name in ("id", "name", "email")}
     return kind.of(
         payment,

@@ -7,7 +7,7 @@ nor durations. The unknown `payment_progress` says which status a payment finall
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
+from decimal import ROUND_DOWN, Decimal
 
 from sqlalchemy import BigInteger, Index
 from sqlalchemy.orm import Mapped, Session, mapped_column
@@ -29,8 +29,6 @@ OFFRAMP = "offramp"
 ONRAMP = "onramp"
 """From a token to a currency, or the other way."""
 
-MAX_ADDRESS = 100
-"""Longer than the addresses of every supported chain."""
 MAX_TEXT = 500
 
 # No token has more decimals, and an amount in a currency has at most nine digits more than in the token.
@@ -110,11 +108,6 @@ def sortable(amount: Decimal, rounding: str = ROUND_DOWN) -> str:
     return f"{amount.quantize(unit, rounding=rounding, context=EXACT):f}".rjust(_KEY_WIDTH, "0")
 
 
-def lower_bound(amount: Decimal) -> str:
-    """The smallest key that is not below a number."""
-    return sortable(amount, ROUND_CEILING)
-
-
 _HASH_BYTES = 32
 
 
@@ -156,5 +149,4 @@ def _make(session: Session, source: str, target: str, age: timedelta) -> int:
             payment.transaction_hash = f"0x{derived(f'transaction:{payment.id}', _HASH_BYTES)}"
         for activity, description, status in _STEPS[target]:
             note(session, payment, activity, description.format(payment), status)
-    session.flush()
     return len(moved)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any
 
 import msgspec
@@ -25,7 +25,7 @@ from flask_paycheckout.sandbox.wire.field_types import (
     RequiredFiatCode,
     RequiredFreeText,
     RequiredText,
-    declared_fields,
+    camel_case,
 )
 from flask_paycheckout.sandbox.wire.operations import operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, page_of, text_filters
@@ -41,12 +41,6 @@ class WhichRecipient:
     id: RequiredText
 
 
-RECIPIENT_TYPES = ("Individual", "Business")
-
-
-ACCOUNT_TYPES = ("Checking", "Savings")
-
-
 @dataclass(frozen=True, kw_only=True)
 class _BankDetails:
     """Fields of a bank account in both requests."""
@@ -58,7 +52,7 @@ class _BankDetails:
     ach_number: OptionalText = None
     fedwire_number: OptionalText = None
     iban_number: OptionalText = None
-    account_type: Annotated[str | None, Choice(ACCOUNT_TYPES)] = None
+    account_type: Annotated[str | None, Choice(("Checking", "Savings"))] = None
     ifsc: OptionalText = None
 
 
@@ -87,7 +81,7 @@ class _Details:
     address: RequiredFreeText
     city: RequiredFreeText
     post_code: RequiredText
-    recipient_type: Annotated[str | None, Choice(RECIPIENT_TYPES)] = None
+    recipient_type: Annotated[str | None, Choice(("Individual", "Business"))] = None
     organization_id: OptionalText = None
     reference: Annotated[str | None, Note()] = None
 
@@ -189,7 +183,6 @@ def create_recipient(session: Session, account: Account) -> Envelope[RecipientRe
     ids = {"id": new_id(session), "bank_id": new_id(session), "user_id": account.user_id}
     recipient = Recipient(**ids, **columns, **_keys(columns), created_at=now, updated_at=now)
     session.add(recipient)
-    session.flush()
     return success(represent(recipient), "Recipient created successfully", "recipient_status_code")
 
 
@@ -223,15 +216,9 @@ def update_recipient(session: Session, account: Account, id: str) -> Envelope[Re
 def _refuse_changes(recipient: Recipient, columns: dict[str, str]) -> None:
     changed = [name for name, value in columns.items() if name != "name" and getattr(recipient, name) != value]
     if changed:
-        raise unspecified_refusal(
-            400, f"{_wire_name(changed[0])} cannot be changed; send it as it is. Only the name can."
-        )
-
-
-def _wire_name(column: str) -> str:
-    own = {field.attribute: field.name for field in declared_fields(RecipientUpdate)}
-    of_bank = {field.attribute: f"bank.{field.name}" for field in declared_fields(BankUpdate)}
-    return (own | of_bank)[column]
+        of_bank = {field.name for field in fields(BankUpdate)}
+        name = ("bank." if changed[0] in of_bank else "") + camel_case(changed[0])
+        raise unspecified_refusal(400, f"{name} cannot be changed; send it as it is. Only the name can.")
 
 
 @recipients.delete("/<id>")

@@ -96,6 +96,4 @@ def add_start_recipients(
         own = {"id": recipient_id, "bank_id": bank_id, "user_id": user_id, "organization_id": organization_id}
         names = {"account_name": row["name"], **{f"{one}_key": str(row[one]).casefold() for one in ("name", "email")}}
         rows.append({**row, **own, **names, "created_at": made, "updated_at": made})
-    # The account that they belong to must be there before.
-    session.flush()
     insert_rows(session, Recipient, rows)

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import msgspec
+
 from flask_paycheckout.sandbox.checkouts.methods import payment_methods
 from flask_paycheckout.sandbox.disbursements.banks import METHODS
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.world.money import rows_of
+from flask_paycheckout.sandbox.world.settings import derived
 
 _NEEDS = {
     kind: frozenset(needs.split())
@@ -94,40 +98,41 @@ _NAMES = {country.code: country.name for country in COUNTRIES}
 _INVENTED = ("First Lantern Bank of", "Quillfeather Savings")
 
 
-@dataclass(frozen=True)
-class Bank:
-    """One bank in one country and currency."""
-
+class BankRecord(Record):
+    own_id: str = msgspec.field(name="_id")
+    id: str
     name: str
     payment_code: str
     country: str
     currency: str
-    is_available: bool
-    """Whether fiat disbursements can be sent to it."""
-    created_at: datetime
-    updated_at: datetime
+    created_at: Timestamp
+    updated_at: Timestamp
+    version: int = msgspec.field(name="__v")
 
 
-def _rows() -> Iterator[tuple[str, str, str, str, bool]]:
+def _rows() -> Iterator[tuple[str, str, str, str]]:
     for method in METHODS:
         # A bank code begins with the country's code.
         country_code = method.bank_code.partition("_")[0].upper()
-        yield method.bank_name, method.bank_code, _NAMES[country_code], method.currency, True
+        yield method.bank_name, method.bank_code, _NAMES[country_code], method.currency
     for country in COUNTRIES:
         for number, name in enumerate(_INVENTED, 1):
             code = f"{country.code.lower()}_invented_{number}"
-            yield f"{name} {country.name}", code, country.name, country.currency, False
+            yield f"{name} {country.name}", code, country.name, country.currency
 
 
-def _banks() -> Iterator[Bank]:
+def _banks() -> Iterator[BankRecord]:
     rows = list(_rows())
-    for number, row in enumerate(rows):
+    for number, (name, code, country, currency) in enumerate(rows):
+        identifier, made = derived(f"bank:{code}"), _FIRST_ADDED + timedelta(days=number)
         # In another order than created_at, so that the two ways of sorting differ.
         changed = _FIRST_ADDED + timedelta(days=400 + number * 37 % len(rows))
-        yield Bank(*row, created_at=_FIRST_ADDED + timedelta(days=number), updated_at=changed)
+        yield BankRecord(identifier, identifier, name, code, country, currency, made, changed, 0)
 
 
 BANKS = tuple(_banks())
+PAYABLE = {method.bank_code for method in METHODS}
+"""The codes of the banks to which fiat disbursements can be sent."""
 
 
 ONRAMP_METHODS = payment_methods("""

@@ -20,11 +20,12 @@ from flask_paycheckout.sandbox.references.data import (
     BANKS,
     COUNTRIES,
     ONRAMP_METHODS,
-    Bank,
+    PAYABLE,
+    BankRecord,
     Country,
 )
 from flask_paycheckout.sandbox.wire.cross_origin import PICTURE
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Record, Timestamp, success
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Record, success
 from flask_paycheckout.sandbox.wire.field_types import (
     Choice,
     Flag,
@@ -102,18 +103,6 @@ class CryptoRecord(Record):
     price_id: str
 
 
-class BankRecord(Record):
-    own_id: str = msgspec.field(name="_id")
-    id: str
-    name: str
-    payment_code: str
-    country: str
-    currency: str
-    created_at: Timestamp
-    updated_at: Timestamp
-    version: int = msgspec.field(name="__v")
-
-
 class PaymentMethodRecord(Record):
     id: str
     name: str
@@ -188,21 +177,15 @@ def list_banks() -> Envelope[Page[BankRecord]]:
     time = attrgetter("updated_at" if query.sort.endswith("updatedAt") else "created_at")
     wanted.sort(key=time, reverse=query.sort.startswith("-"))
     first = (query.page - 1) * limit
-    docs = [_bank(bank) for bank in wanted[first : first + limit]]
-    return success(envelope(docs, len(wanted), limit, query.page))
+    return success(envelope(wanted[first : first + limit], len(wanted), limit, query.page))
 
 
-def _is_wanted(bank: Bank, query: BankQuery) -> bool:
+def _is_wanted(bank: BankRecord, query: BankQuery) -> bool:
     return (
         is_wanted(bank.country, query.country)
         and query.currency in {None, bank.currency}
-        and (bank.is_available or not query.disbursment_available)
+        and (bank.payment_code in PAYABLE or not query.disbursment_available)
     )
-
-
-def _bank(bank: Bank) -> BankRecord:
-    identifier = derived(f"bank:{bank.payment_code}")
-    return BankRecord.of(bank, own_id=identifier, id=identifier, version=0)
 
 
 @references.get("/payment-methods")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 
@@ -38,20 +36,14 @@ Rows = list[tuple[str, str]]
 def transfer_proof(made: FiatDisbursement) -> bytes:
     """The proof as a PDF; the same disbursement always gives the same page."""
     for size in _SIZES:
-        with _drawn(made, size) as pdf:
+        pdf = Paper(format="A4")
+        try:
+            _draw(pdf, made, size)
             if pdf.page_no() == 1 or size == _SIZES[-1]:
                 return bytes(pdf.output())
+        finally:
+            close_fonts(pdf)
     raise AssertionError("the smallest size is always returned")
-
-
-@contextmanager
-def _drawn(made: FiatDisbursement, size: float) -> Iterator[FPDF]:
-    pdf = Paper(format="A4")
-    try:
-        _draw(pdf, made, size)
-        yield pdf
-    finally:
-        close_fonts(pdf)
 
 
 def _draw(pdf: FPDF, made: FiatDisbursement, size: float) -> None:
@@ -63,16 +55,13 @@ def _draw(pdf: FPDF, made: FiatDisbursement, size: float) -> None:
     pdf.set_margins(_MARGIN, _MARGIN)
     pdf.set_auto_page_break(True, 297 - _BOTTOM)
     pdf.add_page()
-    missing = load_fonts(pdf, _everything(made))
+    sections = _sections(made)
+    missing = load_fonts(pdf, "".join(value for _, rows in sections for row in rows for value in row))
     _draw_band(pdf, made)
-    for title, rows in _sections(made):
+    for title, rows in sections:
         _draw_section(pdf, title, [(label, printable(value, missing)) for label, value in rows], size)
     if pdf.page_no() == 1:
         _draw_footer(pdf)
-
-
-def _everything(made: FiatDisbursement) -> str:
-    return "".join(value for _, rows in _sections(made) for row in rows for value in row)
 
 
 def _sections(made: FiatDisbursement) -> list[tuple[str, Rows]]:

@@ -16,14 +16,23 @@ from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from fpdf import FPDF
 
 from flask_paycheckout.sandbox.wire.envelope import UNSEEN_SIGNS
+from flask_paycheckout.sandbox.world.money import rows_of
 
 REGULAR = "regular"
 _FOLDER = Path(__file__).parent / "fonts"
 # A script, by its ISO 15924 code, and the font of weblate-fonts that is tried for it. Japanese text has its kanji in
 # the Japanese shapes and Korean text its hanja in the Korean ones; the fonts at the end have rare characters.
-_EAST_ASIAN = (
-    *(("Hira", "KurintoSansJP"), ("Kana", "KurintoSansJP"), ("Hang", "KurintoSansKR"), ("Hani", "KurintoSansSC")),
-    *(("Bopo", "KurintoSansTC"), ("Hani", "KurintoSansTC"), ("Hani", "KurintoSansJP"), ("Hani", "KurintoSansKR")),
+_EAST_ASIAN = tuple(
+    rows_of("""
+Hira | KurintoSansJP
+Kana | KurintoSansJP
+Hang | KurintoSansKR
+Hani | KurintoSansSC
+Bopo | KurintoSansTC
+Hani | KurintoSansTC
+Hani | KurintoSansJP
+Hani | KurintoSansKR
+""")
 )
 _OTHER_SCRIPTS = "KurintoSans"
 _REGULAR_FILE = _FOLDER / "NotoSans-Regular.ttf"
@@ -96,11 +105,14 @@ def printable(text: str, missing: set[str]) -> str:
 
 def _font_files(characters: set[str]) -> Iterator[Path]:
     """Files that may have these characters, the best first; none where weblate-fonts is not installed."""
-    folder = _package_folder()
-    if folder is not None:
-        scripts = {unicodedata.script(character) for character in characters}
-        fonts = [font for script, font in _EAST_ASIAN if script in scripts]
-        yield from (folder / f"{font}-Rg.ttf" for font in dict.fromkeys([*fonts, _OTHER_SCRIPTS]))
+    try:
+        import weblate_fonts
+    except ImportError:
+        return
+    folder = Path(weblate_fonts.__file__).parent / "static" / "weblate_fonts" / "kurinto" / "ttf"
+    scripts = {unicodedata.script(character) for character in characters}
+    fonts = [font for script, font in _EAST_ASIAN if script in scripts]
+    yield from (folder / f"{font}-Rg.ttf" for font in dict.fromkeys([*fonts, _OTHER_SCRIPTS]))
 
 
 @lru_cache(maxsize=16)
@@ -108,12 +120,3 @@ def characters_of(file: Path) -> frozenset[str]:
     """All characters that a font file can print."""
     with file.open("rb") as opened, TTFont(opened) as font:
         return frozenset(map(chr, font.getBestCmap() or ()))
-
-
-def _package_folder() -> Path | None:
-    """The folder with the fonts of weblate-fonts; None where it is not installed."""
-    try:
-        import weblate_fonts
-    except ImportError:
-        return None
-    return Path(weblate_fonts.__file__).parent / "static" / "weblate_fonts" / "kurinto" / "ttf"

@@ -93,17 +93,12 @@ def check_control_token() -> None:
 
 def check_password() -> None:
     """Require the control token as a password, for which browsers ask: from other machines, and in a named world."""
-    name = world().name
-    if (is_local() and not name) or _knows_password():
+    name, given = world().name, request.authorization
+    if (is_local() and not name) or (given is not None and world().is_control_token(given.password or "")):
         return
     remedy = "Give the control token as the password, with any user name."
     realm = f"Payments sandbox, world {name}" if name else "Payments sandbox"
     raise CallRefused(401, "password", "is missing or wrong", remedy, asks_for=f'Basic realm="{realm}"')
-
-
-def _knows_password() -> bool:
-    given = request.authorization
-    return given is not None and world().is_control_token(given.password or "")
 
 
 def form_token(of: str = "inspector") -> str:
@@ -134,7 +129,6 @@ def is_loopback(address: str) -> bool:
         return False
 
 
-OFF = "off"
 _SECONDS = 60
 
 
@@ -152,11 +146,13 @@ class CallCount(Table):
 def check_rate() -> None:
     """Count the current call. :raises Refusal: it is one more than the unknown `rate_limit` allows."""
     limit = assumption("rate_limit")
-    if limit == OFF:
+    if limit == "off":
         return
     now = int(current_time().timestamp())
+    sent = request.headers.get("X-Client-ID") or request.headers.get("Authorization") or request.remote_addr or ""
+    caller = sha256(sent.encode("utf-8", "surrogateescape")).hexdigest()
     with transaction() as session:
-        calls = _count(session, _caller(), now // _SECONDS)
+        calls = _count(session, caller, now // _SECONDS)
     if calls > int(limit):
         g.retry_after = _SECONDS - now % _SECONDS
         raise unspecified_refusal(429, f"There were more than {limit} calls in a minute.")
@@ -175,8 +171,3 @@ def _count(session: Session, caller: str, minute: int) -> int:
     if calls == 1:
         session.execute(delete(CallCount).where(CallCount.minute < minute))
     return calls
-
-
-def _caller() -> str:
-    sent = request.headers.get("X-Client-ID") or request.headers.get("Authorization") or request.remote_addr or ""
-    return sha256(sent.encode("utf-8", "surrogateescape")).hexdigest()

@@ -9,8 +9,6 @@ Quotes are for pages of shops, which ask with the client id alone. Any page may 
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from flask import Response, g, request
 
 from flask_paycheckout.sandbox.wire.callers import CallRefused
@@ -20,8 +18,11 @@ _OWN = frozenset({"same-origin", "none"})
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 PICTURE = "/static/picture.svg"
 _QUOTES = "/v2/payment/quote"
-_HEADERS_OF_QUOTES = "X-Client-ID, X-Timestamp, X-Signature, Authorization, Content-Type"
-_PREFLIGHT_SECONDS = "600"
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET",
+    "Access-Control-Allow-Headers": "X-Client-ID, X-Timestamp, X-Signature, Authorization, Content-Type",
+    "Access-Control-Max-Age": "600",
+}
 
 
 def is_cross_site() -> bool:
@@ -32,8 +33,9 @@ def is_cross_site() -> bool:
     if site is None:
         # Old browsers, and browsers that consider the host insecure, send only this header, with forms.
         origin = request.headers.get("Origin")
-        return request.method not in _READING and origin is not None and _host_in(origin) != request.host
-    return site not in _OWN and not _is_link() and not _is_picture()
+        return request.method not in _READING and origin is not None and origin.partition("://")[2] != request.host
+    is_picture = request.method == "GET" and request.path == PICTURE
+    return site not in _OWN and not _is_link() and not is_picture
 
 
 def check_site() -> None:
@@ -61,9 +63,7 @@ def preflight() -> Response | None:
     if request.method != "OPTIONS" or not is_for_every_page() or "Access-Control-Request-Method" not in request.headers:
         return None
     allowed: Response = success({})
-    allowed.headers["Access-Control-Allow-Methods"] = "GET"
-    allowed.headers["Access-Control-Allow-Headers"] = _HEADERS_OF_QUOTES
-    allowed.headers["Access-Control-Max-Age"] = _PREFLIGHT_SECONDS
+    allowed.headers.update(_PREFLIGHT)
     return allowed
 
 
@@ -86,14 +86,3 @@ def _is_link() -> bool:
     """Whether a person followed a link, in a tab and not in a frame."""
     sent = (request.method, request.headers.get("Sec-Fetch-Mode"), request.headers.get("Sec-Fetch-Dest"))
     return sent == ("GET", "navigate", "document")
-
-
-def _is_picture() -> bool:
-    return request.method == "GET" and request.path == PICTURE
-
-
-def _host_in(origin: str) -> str:
-    try:
-        return urlsplit(origin).netloc
-    except ValueError:
-        return ""

@@ -16,7 +16,6 @@ from msgspec.structs import FieldInfo, fields
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.exact_json import read_json
 
-Item = TypeVar("Item")
 # Most values of an answer; found here, they need none of the slower checks.
 _PLAIN = frozenset({str, int, bool, Decimal, type(None)})
 Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]

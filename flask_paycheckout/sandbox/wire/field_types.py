@@ -15,8 +15,8 @@ in `g.undeclared`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
@@ -26,11 +26,10 @@ from flask import g
 from flask_paycheckout.sandbox.wire.envelope import MAX_DIGITS, UNSEEN_SIGNS, FieldError
 from flask_paycheckout.sandbox.world.assumptions import did_you_mean
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.money import decimals_of, is_divisible, is_token, rounded
+from flask_paycheckout.sandbox.world.money import TOKEN_DECIMALS, decimals_of, is_divisible, rounded
 
 Shape = TypeVar("Shape")
 Schema = dict[str, Any]
-SchemaOf = Callable[[type], Schema]
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?")
 _UNSEEN = str.maketrans(dict.fromkeys(UNSEEN_SIGNS))
@@ -48,8 +47,8 @@ class FieldType:
         """Convert a query parameter to a JSON value; other text is returned unchanged, for `read` to refuse."""
         return text
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
-        """The JSON Schema of the type; `schema_of` returns that of a declared class."""
+    def schema(self) -> Schema:
+        """The JSON Schema of the type."""
         raise NotImplementedError
 
 
@@ -68,7 +67,7 @@ class Text(FieldType):
             raise FieldError(f"{name} must be a non-empty string of at most {self.most()} printable characters.")
         return str(value)
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
+    def schema(self) -> Schema:
         return {"type": "string", "minLength": 1, "maxLength": self.most(), "pattern": r"\S"}
 
     def most(self) -> int:
@@ -100,7 +99,7 @@ class Matching(FieldType):
             raise FieldError(f"{name} must be {self.meaning}.")
         return value
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
+    def schema(self) -> Schema:
         return {"type": "string", "pattern": f"^{self.pattern}$"}
 
 
@@ -115,7 +114,7 @@ class Choice(FieldType):
             raise FieldError(f"{name} must be one of: {', '.join(self.words)}.{did_you_mean(str(value), self.words)}")
         return value
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
+    def schema(self) -> Schema:
         return {"type": "string", "enum": list(self.words)}
 
 
@@ -133,7 +132,7 @@ class Number(FieldType):
     def parse(self, name: str, text: str) -> Any:
         return Decimal(text) if _NUMBER.fullmatch(text) else text
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
+    def schema(self) -> Schema:
         edge = 10**MAX_DIGITS
         return {"type": "number", "exclusiveMinimum": -edge, "exclusiveMaximum": edge}
 
@@ -147,8 +146,8 @@ class Amount(Number):
             raise FieldError(f"{name} must be a positive number.")
         return number
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
-        return super().schema(schema_of) | {"exclusiveMinimum": 0}
+    def schema(self) -> Schema:
+        return super().schema() | {"exclusiveMinimum": 0}
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ class Range(Number):
             raise FieldError(f"{name} must be a {self.kind} from {self.minimum} to {self.maximum}.")
         return super().read(name, value)
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
+    def schema(self) -> Schema:
         return {"type": "number", "minimum": self.minimum, "maximum": self.maximum}
 
 
@@ -180,8 +179,8 @@ class Integer(Range):
     def parse(self, name: str, text: str) -> Any:
         return Decimal(text) if text.isascii() and text.isdigit() else text
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
-        return super().schema(schema_of) | {"type": "integer"}
+    def schema(self) -> Schema:
+        return super().schema() | {"type": "integer"}
 
 
 class Boolean(FieldType):
@@ -195,7 +194,7 @@ class Boolean(FieldType):
     def parse(self, name: str, text: str) -> Any:
         return {"true": True, "false": False}.get(text, text)
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
+    def schema(self) -> Schema:
         return {"type": "boolean"}
 
 
@@ -210,27 +209,29 @@ class Nested(FieldType):
             raise FieldError(f"{name} must be an object.")
         return load_object(self.shape, value, f"{name}.")
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
-        return schema_of(self.shape)
+    def schema(self) -> Schema:
+        return reference_to(self.shape.__name__)
 
 
 @dataclass(frozen=True)
-class NestedList(FieldType):
+class NestedList(Nested):
     """A list of such objects, from `minimum` to `maximum` of them."""
 
-    shape: type
     maximum: int
     minimum: int = 1
 
     def read(self, name: str, value: Any) -> list[Any]:
         if not isinstance(value, list) or not self.minimum <= len(value) <= self.maximum:
             raise FieldError(f"{name} must be a list of {self.minimum} to {self.maximum} objects.")
-        item = Nested(self.shape)
-        return [item.read(f"{name}[{number}]", held) for number, held in enumerate(value)]
+        return [Nested.read(self, f"{name}[{number}]", held) for number, held in enumerate(value)]
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
-        items = schema_of(self.shape)
-        return {"type": "array", "items": items, "minItems": self.minimum, "maxItems": self.maximum}
+    def schema(self) -> Schema:
+        return {"type": "array", "items": super().schema(), "minItems": self.minimum, "maxItems": self.maximum}
+
+
+def reference_to(name: str) -> Schema:
+    """The reference to a schema of the OpenAPI document, which has one for each declared class."""
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,7 @@ class DeclaredField:
 
 
 def declared_fields(shape: type) -> tuple[DeclaredField, ...]:
-    """The fields of a declared class with their kinds and names on the wire."""
+    """The fields of a declared class with their kinds and names on the wire: camelCase, or as their metadata say."""
     return _declared_fields(shape)
 
 
@@ -253,15 +254,20 @@ def declared_fields(shape: type) -> tuple[DeclaredField, ...]:
 def _declared_fields(shape: type) -> tuple[DeclaredField, ...]:
     hints = get_type_hints(shape, include_extras=True)
     return tuple(
-        DeclaredField(one.name, wire_name(one), hints[one.name].__metadata__[0], one.default is MISSING, one.default)
+        DeclaredField(
+            attribute=one.name,
+            name=one.metadata.get("name", camel_case(one.name)),
+            kind=hints[one.name].__metadata__[0],
+            is_required=one.default is MISSING,
+            default=one.default,
+        )
         for one in fields(shape)
     )
 
 
-def wire_name(field: Field[Any]) -> str:
-    """camelCase, or what the field's metadata says in its place."""
-    head, *tail = field.name.split("_")
-    return str(field.metadata.get("name", head + "".join(word.title() for word in tail)))
+def camel_case(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(word.title() for word in tail)
 
 
 def load_object(shape: type[Shape], values: dict[str, Any], within: str = "") -> Shape:
@@ -299,8 +305,8 @@ class EmailAddress(Text):
             raise FieldError(f"{name} must be an e-mail address such as name@example.com.")
         return address
 
-    def schema(self, schema_of: SchemaOf) -> Schema:
-        return super().schema(schema_of) | {"format": "email"}
+    def schema(self) -> Schema:
+        return super().schema() | {"format": "email"}
 
 
 def key_of(address: str) -> str:
@@ -313,12 +319,6 @@ class UnknownCode(FieldError):
 
     def __init__(self, field: str) -> None:
         super().__init__(f"{field} is no currency or token code that is known here.")
-
-
-def check_fiat(field: str, code: str) -> None:
-    """Refuse a code that is not of a fiat currency. :raises UnknownCode: naming the field."""
-    if decimals_of(code) is None or is_token(code):
-        raise UnknownCode(field)
 
 
 def decimals_in(field: str, code: str) -> int:
@@ -352,7 +352,8 @@ class FiatCode(Text):
     def read(self, name: str, value: Any) -> str:
         # A longer one is an unknown code, too.
         code = Text().read(name, value)
-        check_fiat(name, code)
+        if decimals_of(code) is None or code in TOKEN_DECIMALS:
+            raise UnknownCode(name)
         return code
 
 

@@ -18,11 +18,17 @@ from flask import Flask
 from werkzeug.routing import Rule
 
 from flask_paycheckout.sandbox.wire.callers import CONTROL_HEADER
-from flask_paycheckout.sandbox.wire.field_types import DeclaredField, Schema, declared_fields
+from flask_paycheckout.sandbox.wire.field_types import (
+    DeclaredField,
+    Nested,
+    Schema,
+    camel_case,
+    declared_fields,
+    reference_to,
+)
 from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, is_served, operation_of
 from flask_paycheckout.sandbox.world.context import world
 
-_REF = "#/components/schemas/{name}"
 _VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
 _TEXT = {"type": "string"}
 _SIGNATURE_HEADERS = {
@@ -82,12 +88,7 @@ def operations(app: Flask, *, control: bool = False) -> Iterator[tuple[str, str,
 
 def path_of(rule: Rule) -> str:
     """The path of a route in the document: `/v1/deposit/{depositId}`."""
-    return _VARIABLE.sub(_braced, rule.rule)
-
-
-def _braced(variable: re.Match[str]) -> str:
-    head, *tail = variable[1].split("_")
-    return f"{{{head}{''.join(word.title() for word in tail)}}}"
+    return _VARIABLE.sub(lambda variable: f"{{{camel_case(variable[1])}}}", rule.rule)
 
 
 def _record(**properties: Schema) -> Schema:
@@ -138,7 +139,7 @@ class _Writer:
         return [*schemes, {"X-Client-ID": []}] if declared.client_id_alone else schemes
 
     def _query_parameter(self, field: DeclaredField) -> dict[str, Any]:
-        schema = field.kind.schema(self.request_schema)
+        schema = self._field_schema(field)
         if field.default not in (None, MISSING):
             schema["default"] = field.default
         return {"name": field.name, "in": "query", "required": field.is_required, "schema": schema}
@@ -149,15 +150,20 @@ class _Writer:
             return self._answer_schema(shape)
         properties, required = {}, []
         for field in declared_fields(shape):
-            schema = field.kind.schema(self.request_schema)
+            schema = self._field_schema(field)
             properties[field.name] = schema if field.is_required else {"anyOf": [schema, {"type": "null"}]}
             if field.is_required:
                 required.append(field.name)
         self._keep(shape.__name__, {"type": "object", "properties": properties, "required": required})
-        return {"$ref": _REF.format(name=shape.__name__)}
+        return reference_to(shape.__name__)
+
+    def _field_schema(self, field: DeclaredField) -> Schema:
+        if isinstance(field.kind, Nested):
+            self.request_schema(field.kind.shape)
+        return field.kind.schema()
 
     def _responses(self, declared: Operation, returns: Any) -> dict[str, Any]:
-        error = {"$ref": _REF.format(name="Error")}
+        error = reference_to("Error")
         good = {str(code): self._success(declared, code, returns) for code in declared.codes}
         if not self.always_200:
             responses = {code: _response("Success", declared.media_type, schema) for code, schema in good.items()}
@@ -180,7 +186,7 @@ class _Writer:
     def _answer_schema(self, answers: Any) -> Any:
         # One after the other, because a union of records can be encoded but not decoded.
         kinds = get_args(answers) if isinstance(answers, UnionType) else (answers,)
-        schemas, components = msgspec.json.schema_components(kinds, ref_template=_REF)
+        schemas, components = msgspec.json.schema_components(kinds, ref_template=reference_to("{name}")["$ref"])
         for name, held in components.items():
             self._keep(name, _on_the_wire(held))
         return _on_the_wire(schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)})

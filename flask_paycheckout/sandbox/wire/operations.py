@@ -17,14 +17,13 @@ from typing import Any, TypeVar
 
 from flask import Flask, current_app, g, request
 from flask.typing import ResponseReturnValue
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
-from werkzeug.routing import MapAdapter
+from werkzeug.exceptions import MethodNotAllowed, NotFound
 
 from flask_paycheckout.sandbox.wire.envelope import FieldError, read_object, unspecified_refusal
-from flask_paycheckout.sandbox.wire.field_types import declared_fields, load_object
+from flask_paycheckout.sandbox.wire.field_types import Shape, declared_fields, load_object
 from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.money import rows_of
 
-Shape = TypeVar("Shape")
 View = TypeVar("View", bound=Callable[..., ResponseReturnValue])
 
 _MARK = "sandbox_operation"
@@ -85,9 +84,7 @@ def read_body(shape: type[Shape]) -> Shape:
     """
     _check_declared(shape, "body")
     if request.mimetype != _JSON:
-        raise unspecified_refusal(
-            int(assumption("content_type_error")), f"The body must be sent with the Content-Type {_JSON}."
-        )
+        raise unspecified_refusal("content_type_error", f"The body must be sent with the Content-Type {_JSON}.")
     body = load_object(shape, read_object())
     check_undeclared()
     return body
@@ -137,10 +134,13 @@ def _check_declared(shape: type, where: str) -> None:
 
 #: Operations that the interface writes in two forms, with the switch and value under which only that one is served.
 _FORMS = {
-    ("GET", "/v2/payments"): ("payments_path", "payments"),
-    ("GET", "/v2/payment"): ("payments_path", "payment"),
-    ("DELETE", "/v1/recipient/<id>"): ("recipient_delete", "path"),
-    ("DELETE", "/v1/recipient"): ("recipient_delete", "query"),
+    (method, rule): (switch, value)
+    for method, rule, switch, value in rows_of("""
+GET    | /v2/payments       | payments_path    | payments
+GET    | /v2/payment        | payments_path    | payment
+DELETE | /v1/recipient/<id> | recipient_delete | path
+DELETE | /v1/recipient      | recipient_delete | query
+""")
 }
 
 
@@ -163,16 +163,8 @@ def check_form() -> None:
 def allowed_methods() -> list[str]:
     """The methods that are served at the current path, for the header `Allow`."""
     adapter = current_app.url_map.bind("localhost")
-    served = (
-        method
+    rules = (
+        (method, adapter.match(request.path, method, return_rule=True)[0].rule)
         for method in adapter.allowed_methods(request.path)
-        if is_served(method, _rule_of(adapter, method), world().unknowns)
     )
-    return sorted(served)
-
-
-def _rule_of(adapter: MapAdapter, method: str) -> str:
-    try:
-        return adapter.match(request.path, method=method, return_rule=True)[0].rule
-    except HTTPException:
-        return ""
+    return sorted(method for method, rule in rules if is_served(method, rule, world().unknowns))

@@ -20,7 +20,6 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
 from flask_paycheckout.sandbox.wire.field_types import Choice, Integer
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.database import Table
 
 
 def text_filters(
@@ -37,13 +36,10 @@ def is_wanted(value: str, text: str | None) -> bool:
     """Whether a value in memory passes a filter, in any case."""
     if text is None:
         return True
-    if assumption("text_filters") == "part":
-        return text.casefold() in value.casefold()
-    return text.casefold() == value.casefold()
+    wanted, held = text.casefold(), value.casefold()
+    return wanted in held if assumption("text_filters") == "part" else wanted == held
 
 
-DEFAULT_LIMIT = 10
-SORTS = ("createdAt", "-createdAt", "updatedAt", "-updatedAt")
 # Large enough for every list, and the offset still fits into an integer of every database.
 _MOST = 10**9 - 1
 
@@ -55,9 +51,9 @@ Item = TypeVar("Item")
 class PageQuery:
     """The parameters of every list."""
 
-    limit: Annotated[int, Integer(1, _MOST)] = DEFAULT_LIMIT
+    limit: Annotated[int, Integer(1, _MOST)] = 10
     page: Annotated[int, Integer(1, _MOST)] = 1
-    sort: Annotated[str, Choice(SORTS)] = "createdAt"
+    sort: Annotated[str, Choice(("createdAt", "-createdAt", "updatedAt", "-updatedAt"))] = "createdAt"
 
 
 class Page(Record, Generic[Item]):
@@ -76,23 +72,16 @@ class Page(Record, Generic[Item]):
     next_page: int | None
 
 
-def _ordered(statement: Select[Row], table: Any, sort: str) -> Select[Row]:
-    time = table.updated_at if sort.endswith("updatedAt") else table.created_at
-    if sort.startswith("-"):
-        return statement.order_by(time.desc(), table.number.desc())
-    return statement.order_by(time, table.number)
-
-
 def page_of(
     session: Session,
     statement: Select[Row],
-    table: type[Table],
+    table: Any,
     query: PageQuery,
     represent: Callable[[Row], Item],
 ) -> Page[Item]:
     """Return one page of a statement's rows in the pagination envelope; a page after the last one is empty.
 
-    :param table: has the columns `created_at` and `updated_at`, and `number`, which ascends in the order of creation.
+    :param table: a mapped class with `created_at`, `updated_at`, and `number`, which ascends in the order of creation.
     """
     limit = allowed_limit(query.limit)
     offset = (query.page - 1) * limit
@@ -100,8 +89,9 @@ def page_of(
     total = session.execute(count).scalar_one()
     docs: list[Item] = []
     if offset < total:
-        rows = session.scalars(_ordered(statement, table, query.sort).limit(limit).offset(offset))
-        docs = [represent(row) for row in rows]
+        time = table.updated_at if query.sort.endswith("updatedAt") else table.created_at
+        order = [column.desc() if query.sort.startswith("-") else column for column in (time, table.number)]
+        docs = [represent(row) for row in session.scalars(statement.order_by(*order).limit(limit).offset(offset))]
     return envelope(docs, total, limit, query.page)
 
 

@@ -11,30 +11,25 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 from flask import Response, g, request
-from sqlalchemy import ColumnElement, delete, insert, select
+from sqlalchemy import ColumnElement, insert, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Mapped, Session
 
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, encode
 from flask_paycheckout.sandbox.world.context import current_time
-from flask_paycheckout.sandbox.world.database import Serial, Table, transaction
+from flask_paycheckout.sandbox.world.database import KEPT, Serial, Table, sweep, transaction
 from flask_paycheckout.sandbox.world.database_problems import is_disk_full
 from flask_paycheckout.sandbox.world.exact_json import read_json
 
 LOSE_RESPONSE = "lose_response"
 """The fault after which a call gets no answer although it had its effect."""
-KEPT = 1000
-"""The number of requests that are kept."""
-_SWEEP_EVERY = 100
 _MAX_TEXT = 4000
 _MASK = "***"
 _HIDDEN = "(no JSON, and it may hold secrets)"
-_SECRET_NAMES = frozenset(
-    (
-        *("password", "otp", "otp_code", "accessToken", "verificationToken", "clientSecret"),
-        *("nationalID", "accountNumber", "ibanNumber"),
-    )
-)
+_SECRET_NAMES = {
+    *("password", "otp", "otp_code", "accessToken", "verificationToken", "clientSecret"),
+    *("nationalID", "accountNumber", "ibanNumber"),
+}
 _MAY_BE_SECRET = re.compile(rf"\0|\\|{'|'.join(sorted(_SECRET_NAMES))}")
 """Part of every text with a secret field: the field's name, the sign that begins an escaped letter, or the NUL that
 stands between the letters of UTF-16 and UTF-32.
@@ -75,22 +70,21 @@ def log_request(response: Response | None, within: Session | None = None) -> Non
     entry = {
         # A request that was refused for its host has no time of arrival.
         "at": g.get("arrived_at") or current_time(),
-        "method": _text(request.method.encode())[:20],
-        "target": _text(request.full_path.removesuffix("?").encode()),
-        "client_id": _text(request.headers.get("X-Client-ID", "").encode()) or None,
+        "method": _text(request.method)[:20],
+        "target": _text(request.full_path.removesuffix("?")),
+        "client_id": _text(request.headers.get("X-Client-ID", "")) or None,
         "account": g.get("account"),
         "request_body": masked(g.get("body", b"")),
         "status": None if response is None else response.status_code,
         "answer_body": "" if response is None else _answer_text(response),
         "fault": g.get("fault_kind"),
-        "signed_string": _signed(g.get("rejected_string")),
-        "unknown_fields": _text(", ".join(g.get("undeclared", ())).encode(errors="replace")[:500]) or None,
+        "signed_string": _text(g.get("rejected_string", "")) or None,
+        "unknown_fields": _text(", ".join(g.get("undeclared", ())))[:500] or None,
     }
     with transaction() if within is None else nullcontext(within) as session:
         # Much cheaper than an object, and every call is logged.
         number: int = session.connection().execute(_LOGGING, entry).scalar_one()
-        if number % _SWEEP_EVERY == 0:
-            session.execute(delete(LoggedRequest).where(LoggedRequest.number <= number - KEPT))
+        sweep(session, LoggedRequest, number)
 
 
 def _answer_text(response: Response) -> str:
@@ -99,17 +93,13 @@ def _answer_text(response: Response) -> str:
     return masked(response.get_data())
 
 
-def _signed(text: str | None) -> str | None:
-    # Truncated, because target and timestamp can be of any length.
-    return None if text is None else _text(text.encode(errors="surrogateescape"))
-
-
 def masked(content: bytes) -> str:
     """A text in which the values of secret fields are replaced; one that has none is unchanged."""
     try:
-        if _MAY_BE_SECRET.search(content.decode()) is None:
-            return _text(content)
-        return _text(encode(_blanked(read_json(content))))
+        text = content.decode()
+        if _MAY_BE_SECRET.search(text) is not None:
+            text = encode(_blanked(read_json(content))).decode()
+        return _text(text)
     except (ValueError, RecursionError):
         return _HIDDEN
 
@@ -120,9 +110,9 @@ def _blanked(value: Any) -> Any:
     return [_blanked(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _text(content: bytes) -> str:
-    # PostgreSQL cannot store NUL characters.
-    return content[:_MAX_TEXT].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+def _text(text: str) -> str:
+    # No database stores lone surrogates, and PostgreSQL no NUL.
+    return text[:_MAX_TEXT].encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 class RequestRecord(Record):

@@ -12,7 +12,7 @@ import os
 import re
 import textwrap
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -246,18 +246,20 @@ class AssumptionError(ValueError):
     """There is no such switch, or it has no such value."""
 
 
-def choose(chosen: Mapping[str, str] | None = None) -> dict[str, str]:
+_VALUES = {unknown.name: unknown.values for unknown in ASSUMPTIONS}
+
+
+def choose(chosen: Mapping[str, str]) -> dict[str, str]:
     """All switches with their values: those of `chosen`, else the defaults."""
-    table = {unknown.name: unknown for unknown in ASSUMPTIONS}
-    for name, value in (chosen or {}).items():
-        if name not in table:
-            similar = did_you_mean(name, table)
-            raise AssumptionError(f"There is no unknown named {name!r}.{similar} The names are: {', '.join(table)}.")
-        if value not in table[name].values:
+    for name, value in chosen.items():
+        if name not in _VALUES:
+            similar = did_you_mean(name, _VALUES)
+            raise AssumptionError(f"There is no unknown named {name!r}.{similar} The names are: {', '.join(_VALUES)}.")
+        if value not in _VALUES[name]:
             raise AssumptionError(
-                f"The unknown {name!r} has no value {value!r}. Its values are: {', '.join(table[name].values)}."
+                f"The unknown {name!r} has no value {value!r}. Its values are: {', '.join(_VALUES[name])}."
             )
-    return {name: unknown.default for name, unknown in table.items()} | dict(chosen or {})
+    return {unknown.name: unknown.default for unknown in ASSUMPTIONS} | dict(chosen)
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
@@ -266,10 +268,7 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     return f" Did you mean {' or '.join(found)}?" if found else ""
 
 
-_ALTERNATIVES = {unknown.name: unknown.values for unknown in ASSUMPTIONS}
-
-
-class Switches(Mapping[str, str]):
+class Switches(dict[str, str]):
     """The values in force, by name.
 
     The database has what was changed; this object has what was read last, so that asking for a value takes no query.
@@ -278,29 +277,16 @@ class Switches(Mapping[str, str]):
     :raises AssumptionError: there is no such unknown, or it has no such value.
     """
 
-    def __init__(self, chosen: Mapping[str, str] | None = None) -> None:
-        self.started_with: Mapping[str, str] = choose(chosen)
+    def __init__(self, chosen: Mapping[str, str]) -> None:
+        self.started_with = choose(chosen)
         """The values to which a reset returns."""
-        self._values = dict(self.started_with)
-
-    def __getitem__(self, name: str) -> str:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
+        super().__init__(self.started_with)
 
     def take(self, changed: Mapping[str, str]) -> None:
         """Take over what was changed since the start. What this version does not know is left out."""
-        known = {name: value for name, value in changed.items() if value in _ALTERNATIVES.get(name, ())}
-        # In one step, since other threads read it at the same time.
-        self._values = {**self.started_with, **known}
-
-    def changes(self, values: Mapping[str, str]) -> dict[str, str]:
-        """The values that differ from those at the start."""
-        return {name: value for name, value in values.items() if value != self.started_with[name]}
+        known = {name: value for name, value in changed.items() if value in _VALUES.get(name, ())}
+        # Other threads read it at the same time: it has every name at any moment.
+        self.update(self.started_with | known)
 
 
 def string_to_sign(method: str, target: str, timestamp: str, body: bytes, formula: str = "request") -> str:

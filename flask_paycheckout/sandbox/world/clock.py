@@ -37,8 +37,8 @@ class Clock:
     last, so that asking for the time takes no query.
     """
 
-    def __init__(self, machine: Callable[[], datetime] = machine_time, frozen_at: datetime | None = None) -> None:
-        self.machine = machine
+    def __init__(self, frozen_at: datetime | None = None) -> None:
+        self.machine: Callable[[], datetime] = machine_time
         self.frozen_at = frozen_at
         """The time at which it stands but for the offset; None while it runs."""
         self.offset = timedelta()
@@ -66,17 +66,17 @@ def read_clock_option(text: str) -> Clock:
     """
     if text == RUNNING:
         return Clock()
-    kind, sign, moment = text.partition("@")
-    if kind != FROZEN or bool(sign) != bool(moment):
+    if text == FROZEN:
+        return Clock(machine_time())
+    kind, _, moment = text.partition("@")
+    if kind != FROZEN:
         raise ClockError(
             f"The clock cannot be {text[:60]!r}; it is {RUNNING}, {FROZEN} or {FROZEN}@2026-01-01T00:00:00Z."
         )
-    if not sign:
-        return Clock(frozen_at=machine_time())
     try:
         at = datetime.fromisoformat(moment)
     except ValueError:
         at = None
     if at is None or at.tzinfo is None or not _EARLIEST <= at <= _LATEST:
         raise ClockError(f"The clock cannot stand at {moment[:60]!r}; write a time like 2026-01-01T00:00:00Z.")
-    return Clock(frozen_at=at.astimezone(UTC))
+    return Clock(at.astimezone(UTC))

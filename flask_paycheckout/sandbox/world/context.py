@@ -33,19 +33,19 @@ class World:
     """False for a database in this process's memory, where no other process can change clock and fault plan."""
     hosts: frozenset[str]
     """Host names, without port, that this sandbox answers to."""
-    allow_remote_control: bool = False
-    wake: Callable[[], None] | None = None
+    allow_remote_control: bool
+    wake: Callable[[], None] | None
     """Has threads send webhooks and mails that are due; None when the call that causes them sends them."""
-    loopback_webhooks_only: bool = True
+    loopback_webhooks_only: bool
     """Whether webhooks may be sent to this machine only."""
+    has_seed: bool
+    name: str
+    """The name of this world among several in a process; empty for the operator's."""
+    exists: Callable[[], bool]
+    """Whether its database is still there; another process may have thrown a named world away."""
     any_fault_added: bool = False
     """Whether this process has added a fault. This and `has_seed` save queries where no other process has the database.
     """
-    has_seed: bool = False
-    name: str = ""
-    """The name of this world among several in a process; empty for the operator's."""
-    exists: Callable[[], bool] = lambda: True
-    """Whether its database is still there; another process may have thrown a named world away."""
 
     @property
     def may_have_faults(self) -> bool:

@@ -27,6 +27,7 @@ from sqlalchemy import (
     String,
     Table as AnyTable,
     UpdateBase,
+    delete,
     event,
     insert,
 )
@@ -118,28 +119,25 @@ def configure_database(app: Flask, database: str, *, is_one_of_many: bool) -> No
 
     :param is_one_of_many: whether this process has many such databases, so that none may keep connections.
     """
-    options: dict[str, Any]
+    # Errors quote no parameters, which hold secrets of accounts and addresses of checkouts.
+    options: dict[str, Any] = {"hide_parameters": True}
     url = read_url(database)
     if url.get_backend_name() == "sqlite":
-        app.config["SQLALCHEMY_DATABASE_URI"] = _MEMORY if is_memory(database) else _absolute(url)
-        options = _sqlite_options(in_memory=is_memory(database))
+        url = _absolute(url)
+        options["connect_args"] = {"check_same_thread": False, "timeout": _BUSY_SECONDS}
     else:
-        app.config["SQLALCHEMY_DATABASE_URI"] = _with_psycopg(url)
+        url = _with_psycopg(url)
         connect = {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
-        options = {"pool_pre_ping": True, "connect_args": connect}
-    if is_one_of_many and not is_memory(database):
+        options |= {"pool_pre_ping": True, "connect_args": connect}
+    if is_memory(database):
+        url = make_url(_MEMORY)
+        options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
+    elif is_one_of_many:
         # The connections of many worlds would be more than a server or a process has.
         options |= {"poolclass": NullPool}
-    # Errors quote no parameters, which hold secrets of accounts and addresses of checkouts.
-    app.config["SQLALCHEMY_ENGINE_OPTIONS"] = options | {"hide_parameters": True}
+    app.config["SQLALCHEMY_DATABASE_URI"] = url
+    app.config["SQLALCHEMY_ENGINE_OPTIONS"] = options
     db.init_app(app)
-
-
-def _sqlite_options(*, in_memory: bool) -> dict[str, Any]:
-    connect = {"check_same_thread": False, "timeout": _BUSY_SECONDS}
-    if in_memory:
-        return {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "connect_args": connect}
-    return {"connect_args": connect}
 
 
 def _absolute(url: URL) -> URL:
@@ -180,12 +178,8 @@ def _begin_immediate(connection: Connection) -> None:
 
 
 def _share_the_world(connection: Connection) -> None:
-    lock = (
-        "pg_advisory_xact_lock"
-        if connection.get_execution_options().get(_EXCLUSIVE)
-        else "pg_advisory_xact_lock_shared"
-    )
-    connection.connection.cursor().execute(f"SELECT {lock}({_WORLD}, hashtext(current_schema()))")
+    how = "" if connection.get_execution_options().get(_EXCLUSIVE) else "_shared"
+    connection.connection.cursor().execute(f"SELECT pg_advisory_xact_lock{how}({_WORLD}, hashtext(current_schema()))")
 
 
 @contextmanager
@@ -194,22 +188,26 @@ def transaction(*, exclusive: bool = False) -> Iterator[Session]:
 
     :param exclusive: whether no other transaction may run at the same time, in any process, because all tables change.
     """
-    session = db.session.session_factory()
-    try:
+    with db.session.session_factory.begin() as session:
         if exclusive:
             session.connection(execution_options={_EXCLUSIVE: True})
         yield session
-        session.commit()
-    except BaseException:
-        session.rollback()
-        raise
-    finally:
-        session.close()
 
 
 def insert_rows(session: Session, model: type[Table], rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows with these values immediately; much cheaper than objects."""
     session.connection().execute(insert(model.__table__), rows)  # type: ignore[arg-type]  # every mapped table is one
+
+
+KEPT = 1000
+"""The number of mails, and of requests in the log, that are kept."""
+_SWEEP_EVERY = 100
+
+
+def sweep(session: Session, model: Any, number: int) -> None:
+    """Now and then delete all but the newest rows; to be called with the number of each new row."""
+    if number % _SWEEP_EVERY == 0:
+        session.execute(delete(model).where(model.number <= number - KEPT))
 
 
 def tables_of_world() -> list[AnyTable]:

@@ -140,6 +140,11 @@ def rounded(amount: Decimal, currency: str, rounding: str = ROUND_UP) -> Decimal
     return amount.quantize(unit_of(currency), rounding=rounding, context=EXACT)
 
 
+def share_of(amount: Decimal, percentage: Decimal) -> Decimal:
+    """So many percent of an amount, exactly."""
+    return EXACT.multiply(amount, percentage.scaleb(-2, EXACT))
+
+
 TOKEN_DECIMALS = {token.id: token.decimal for token in TOKENS} | {"usdt-tron": 6}
 """Decimals by token id (`<symbol>-<network>`). Tron is neither EVM nor STELLAR: its token can pay deposits, but is not
 used elsewhere in the service.
@@ -160,10 +165,6 @@ def _iso_decimals() -> dict[str, int | None]:
     from iso4217 import Currency
 
     return {currency.code: currency.exponent for currency in Currency}
-
-
-def is_token(code: str) -> bool:
-    return code in TOKEN_DECIMALS
 
 
 @cache

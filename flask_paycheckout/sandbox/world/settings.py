@@ -59,12 +59,12 @@ def change_unknowns(session: Session, world: World, asked: Mapping[str, str | No
     settings = session.get_one(WorldSettings, 1, with_for_update=True)
     merged = json.loads(settings.changed_unknowns) | asked
     set_unknowns(settings, world, {name: value for name, value in merged.items() if value is not None})
-    session.flush()
 
 
 def set_unknowns(settings: WorldSettings, world: World, values: Mapping[str, str]) -> None:
     """Give these unknowns these values, and all others the value at the start."""
-    changed = world.unknowns.changes({name: value for name, value in values.items() if name in world.unknowns})
+    at_start = world.unknowns.started_with
+    changed = {name: value for name, value in values.items() if name in at_start and value != at_start[name]}
     settings.changed_unknowns = json.dumps(changed)
     world.unknowns.take(changed)
 

@@ -45,8 +45,8 @@ class Visitor:
         """Both steps of a login; gives access token and user."""
         return self.confirms(self.begins(email, password), self.otp(email), **fields).data
 
-    def gets_token(self, email: str = EMAIL, password: str = PASSWORD, **fields: Any) -> str:
-        return str(self.logs_in_fully(email, password, **fields)["accessToken"])
+    def gets_token(self, email: str = EMAIL, **fields: Any) -> str:
+        return str(self.logs_in_fully(email, **fields)["accessToken"])
 
     def wrong_otp(self, to: str = EMAIL) -> str:
         """As many digits as the right one, and another number."""

@@ -9,16 +9,6 @@ import pytest
 from flask_paycheckout.sandbox import create_sandbox
 from tests.sandbox.actors import Merchant, Tester
 
-
-@pytest.mark.on_each_database
-def test_a_checkout_has_an_id_and_an_address_that_ends_with_it(merchant: Merchant) -> None:
-    answer = merchant.asks_checkout()
-    assert (answer.http_status, answer.code) == (200, 200)
-    assert set(answer.body) == {"statusCode", "message", "data"}
-    assert set(answer.data) == {"id", "url"}
-    assert answer.data["url"] == f"http://127.0.0.1:8790/checkout/{answer.data['id']}"
-
-
 AMOUNTS = (b"null", b"0", b"-5", b'"12.5"', b"true", b"[12]", b"NaN", b"1e400", b"1e-400", b"12.505", b"9" * 6000)
 
 

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.wire import request_log
+from flask_paycheckout.sandbox.world import database
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester, call
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
@@ -109,7 +109,7 @@ def test_real_webhooks_stay_on_this_machine_unless_allowed() -> None:
 
 
 def test_the_request_log_is_bounded(sandbox: Flask, tester: Tester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_log, "KEPT", 100)
+    monkeypatch.setattr(database, "KEPT", 100)
     for _ in range(200):
         call(sandbox, "GET", "/v1/nothing")
     monkeypatch.undo()

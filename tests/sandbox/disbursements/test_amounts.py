@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from hypothesis import given, strategies as st
 
-from flask_paycheckout.sandbox.disbursements.batches import FeeTerms, fee_of, total
+from flask_paycheckout.sandbox.disbursements.batches import fee_of, total
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
 
@@ -24,7 +24,7 @@ def test_a_fee_is_the_formulas_rounded_up_by_less_than_a_unit(
     decimals = {"JPY": 0, "USD": 2, "KWD": 3, "eth-ethereum": 18}[currency]
     amount, fixed = Decimal(units).scaleb(-decimals), Decimal(flat).scaleb(-decimals)
     exact = Fraction(fixed) + Fraction(amount) * Fraction(percentage) / 100
-    over = Fraction(fee_of(FeeTerms(fixed, percentage), amount, currency)) - exact
+    over = Fraction(fee_of(amount, currency, percentage, fixed)) - exact
     assert 0 <= over < Fraction(1, 10**decimals)
 
 

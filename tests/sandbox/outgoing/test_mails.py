@@ -5,8 +5,8 @@ from __future__ import annotations
 from flask import Flask
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
-from flask_paycheckout.sandbox.outgoing.mails import KEPT, Mail, store_mail
-from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.outgoing.mails import Mail, store_mail
+from flask_paycheckout.sandbox.world.database import KEPT, transaction
 from tests.sandbox.auth.visitors import Visitor
 
 

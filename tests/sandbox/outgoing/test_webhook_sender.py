@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint, make_sender
+from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint, post_webhook
 from tests.client.wire import Answer, RawServer, drips, hangs_up_after, http, says
 
 BODY = b'{"orderId":"5"}'
@@ -15,9 +15,8 @@ BODY = b'{"orderId":"5"}'
 def send(behaves: Answer, budget: float = 60) -> tuple[int, bytes]:
     """The status that the sender makes of an answer, and the request."""
     with closing(RawServer(behaves)) as server:
-        sender = make_sender(loopback_only=True, budget=budget)
-        status = sender(f"{server.base_url}/hook?a=1", {"Content-Type": "application/json"}, BODY)
-        return status, server.requests[0][1]
+        url, headers = f"{server.base_url}/hook?a=1", {"Content-Type": "application/json"}
+        return post_webhook(url, headers, BODY, loopback_only=True, budget=budget), server.requests[0][1]
 
 
 def test_it_posts_the_body_and_uses_no_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,6 +35,11 @@ def test_redirects_are_not_followed() -> None:
 def test_no_answer_is_an_os_error(answer: bytes) -> None:
     with pytest.raises(OSError, match=r".*"):
         send(hangs_up_after(answer))
+
+
+def test_an_ipv6_address_needs_no_port() -> None:
+    with pytest.raises(OSError, match=r".*"):
+        post_webhook("http://[2001:db8::ffff]/", {}, BODY, loopback_only=False, budget=0.3)
 
 
 @pytest.mark.parametrize(("start", "drop"), [(b"HTTP/1.1 200 OK\r\nX: ", b"x"), (b"", b"")], ids=["drips", "hangs"])

@@ -41,8 +41,8 @@ def details(merchant: Merchant, payment_id: str) -> Answer:
     return merchant.calls("GET", f"/v2/payment/detail/{payment_id}")
 
 
-def lists(merchant: Merchant, path: str = "/v2/payments", **query: Any) -> Answer:
-    return merchant.calls("GET", f"{path}?{urlencode(query)}".rstrip("?"))
+def lists(merchant: Merchant, **query: Any) -> Answer:
+    return merchant.calls("GET", f"/v2/payments?{urlencode(query)}".rstrip("?"))
 
 
 def found(merchant: Merchant, **query: Any) -> list[str]:

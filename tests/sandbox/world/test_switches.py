@@ -18,8 +18,7 @@ OTHER_WALLET = "0x" + "52" * 20
 @pytest.mark.parametrize(("value", "codes"), [("account", (400, 200)), ("kind", (200, 200)), ("service", (400, 400))])
 def test_unknown_reference_scope(make_sandbox: MakeSandbox, value: str, codes: tuple[int, int]) -> None:
     payer = Payer(app := make_sandbox(reference_scope=value))
-    other = Payer(app)
-    other.access_token = Tester(app).makes_account("anna")["accessToken"]
+    other = Payer.of(app, Tester(app).makes_account("anna"))
     item = {"recipient": given(), "amount": 5, "reference": "r-1"}
     token = {"receiverWalletAddress": WALLET, "amount": 7, "reference": "r-1"}
     assert (payer.pays(item).code, payer.pays(item).code) == (200, 400)
