@@ -160,8 +160,7 @@ def show_list(name: str) -> Response:
         page = read_page(session, listed.rows.where(*conditions, *accounts.of(listed.owner)), size=listed.size)
         if name == "webhooks":
             found = to_wire(list_webhooks(session, Webhook.id.in_([row.id for row in page.rows])))[::-1]
-    kept: dict[str, Any] = {"accounts": accounts, "states": WEBHOOK_STATES, "most": MAX_SHOWN}
-    return show(name, page=page, wanted=wanted, found=found, **kept)
+    return show(name, page=page, wanted=wanted, found=found, accounts=accounts, states=WEBHOOK_STATES, most=MAX_SHOWN)
 
 
 DETAILS = {"checkouts": Checkout, "disbursements": Disbursement, "payments": Payment}
