@@ -32,7 +32,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -72,7 +72,6 @@ __all__ = [
 _TOKEN = "in-process-control"  # noqa: S105 - guards a sandbox of this machine, for the time of a test
 _WEBHOOK_URL = "http://localhost/webhook"
 _MOST_ROUNDS = 100
-_PATIENCE = 60.0
 
 
 class PaymentStep(TypedDict):
@@ -559,14 +558,10 @@ class Sandbox(SandboxControl):
 
 
 def _over_socket(method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-    from http.client import HTTPConnection, HTTPSConnection
+    from flask_paycheckout.sandbox.terminal.connection import send
 
-    parts = urlsplit(url)
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    with closing(kind(parts.hostname or "", parts.port, timeout=_PATIENCE)) as connection:
-        connection.request(method, parts._replace(scheme="", netloc="").geturl(), body, dict(headers))
-        response = connection.getresponse()
-        return response.status, response.read()
+    target = urlsplit(url)._replace(scheme="", netloc="").geturl()
+    return send(url, method, target, headers, body)
 
 
 def _camel(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -17,6 +18,7 @@ DEFAULT_URL = "http://127.0.0.1:8790"
 _HEADER = "X-Sandbox-Control"
 _SECONDS = 60.0
 _MAX_BYTES = 64 * 1024 * 1024
+_KINDS = {"http": HTTPConnection, "https": HTTPSConnection}
 # Decimals as numbers with all of their digits.
 _encoder = msgspec.json.Encoder(decimal_format="number")
 
@@ -27,6 +29,7 @@ REFUSED, WRONG_USE, NOT_REACHED, NOT_ALLOWED = 1, 2, 3, 4
 Given = Mapping[str, Any]
 Told = tuple[Any, str]
 """The parameters of a command, and its answer for programs and for people."""
+Body = Mapping[str, Any] | bytes | None
 
 
 class CommandFailed(Exception):
@@ -47,23 +50,16 @@ class Connection:
         self.url = url.rstrip("/")
         try:
             parts = urlsplit(self.url)
-            self._port, self._host = parts.port, parts.hostname
+            _ = parts.port
         except ValueError:
             raise CommandFailed(f"--url {url!r} is no address.", WRONG_USE) from None
-        if parts.scheme not in {"http", "https"} or not self._host or parts.username or parts.query or parts.fragment:
+        if parts.scheme not in _KINDS or not parts.hostname or parts.username or parts.query or parts.fragment:
             raise CommandFailed(f"--url {url!r} is no http or https address of a sandbox.", WRONG_USE)
         if not token.isascii() or not token.isprintable():
             raise CommandFailed("The control token must be printable ASCII.", WRONG_USE)
-        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._path, self._token = parts.path, token
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | bytes | None = None,
-        query: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def call(self, method: str, path: str, body: Body = None, query: Given | None = None) -> Any:
         """The answer of a call, as JSON with exact numbers; fields and parameters that are None are left out."""
         content = self.fetch(method, path, body, query)
         try:
@@ -71,13 +67,7 @@ class Connection:
         except ValueError:
             raise self._no_sandbox() from None
 
-    def fetch(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | bytes | None = None,
-        query: Mapping[str, Any] | None = None,
-    ) -> bytes:
+    def fetch(self, method: str, path: str, body: Body = None, query: Given | None = None) -> bytes:
         """The answer of a call as it is; a body of bytes is sent as it is too.
 
         :raises CommandFailed: the answer is a refusal, or there is none.
@@ -107,19 +97,14 @@ class Connection:
         return self._send(method, target, body or None, headers)
 
     def _send(self, method: str, target: str, sent: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        connection = self._kind(str(self._host), self._port, timeout=_SECONDS)
         try:
-            connection.request(method, target, sent, {"Content-Type": "application/json", **headers})
-            response = connection.getresponse()
-            return response.status, response.read(_MAX_BYTES)
+            return send(self.url, method, target, {"Content-Type": "application/json", **headers}, sent)
         except (OSError, HTTPException) as wrong:
             raise CommandFailed(
                 f"No sandbox answers at {self.url} ({_reason(wrong)})."
                 " Start one with python -m flask_paycheckout.sandbox, or give its --url.",
                 NOT_REACHED,
             ) from None
-        finally:
-            connection.close()
 
     def _refusal(self, status: int, content: bytes) -> CommandFailed:
         try:
@@ -138,6 +123,15 @@ class Connection:
 
     def _no_sandbox(self) -> CommandFailed:
         return CommandFailed(f"What answers at {self.url} is no sandbox of this version.", NOT_REACHED)
+
+
+def send(address: str, method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> tuple[int, bytes]:
+    """Send one request over a connection of its own; the HTTP status and the body of the answer."""
+    parts = urlsplit(address)
+    with closing(_KINDS[parts.scheme](str(parts.hostname), parts.port, timeout=_SECONDS)) as connection:
+        connection.request(method, target, body, headers)
+        response = connection.getresponse()
+        return response.status, response.read(_MAX_BYTES)
 
 
 def segment(value: object) -> str:
@@ -193,8 +187,10 @@ def follow(
 
 
 def _ask(connection: Connection, after: str | None, account: str | None) -> dict[str, Any]:
-    asked: Any = connection.call("GET", "events", query={"after": after, "last": MAX_EVENTS, "account": account})
-    return asked if isinstance(asked, dict) else {"events": [], "cursor": after or "", "more": False}
+    asked: dict[str, Any] = connection.call(
+        "GET", "events", query={"after": after, "last": MAX_EVENTS, "account": account}
+    )
+    return asked
 
 
 def _name(event: Event) -> tuple[Any, ...]:
