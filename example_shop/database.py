@@ -139,9 +139,7 @@ class Order(Model):
     email: Mapped[str] = mapped_column(String(200))
     state: Mapped[str] = mapped_column(String(10), default="open")
     placed_at: Mapped[datetime] = mapped_column(Moment)
-    lines: Mapped[list[Line]] = relationship(
-        back_populates="order", cascade="all, delete-orphan", order_by="Line.id", lazy="selectin"
-    )
+    lines: Mapped[list[Line]] = relationship(cascade="all, delete-orphan", order_by="Line.id", lazy="selectin")
 
     @property
     def total(self) -> Decimal:
@@ -165,7 +163,6 @@ class Line(Model):
     price: Mapped[Decimal] = mapped_column(Money)
     quantity: Mapped[int]
     consigned: Mapped[bool]
-    order: Mapped[Order] = relationship(back_populates="lines")
 
     @property
     def total(self) -> Decimal:

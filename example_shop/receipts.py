@@ -20,7 +20,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from example_shop import owner
 from example_shop.database import Model, Moment, Order, db
 from example_shop.hooks import hooks, now
-from example_shop.payments import due_now, of_orders, paycheckout, require_paid
+from example_shop.payments import due_now, of_orders, paid_order, paycheckout
 from example_shop.products import show_money
 from flask_paycheckout import order_paid, payment_reminder
 
@@ -98,8 +98,7 @@ def payment_lines(payment: Payment | None) -> list[str]:
 
 @of_orders
 def write_receipt(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
-    order = db.session.get_one(Order, order_id)
-    require_paid(order, checkout)
+    order = paid_order(order_id, checkout)
     rest = None if checkout.excess is None else paycheckout.rest(order_id)
     paid = None if rest is None else rest.paid
     write(order, event_id, _RECEIPT, receipt_text(order, checkout.payment, paycheckout.status_url(order_id), paid=paid))
