@@ -104,6 +104,12 @@ class Owner(Visitor):
         return self.browser.post(form[1], data={"decision": decision, "why": why}, headers=headers)
 
 
+def rows(shop: Flask, what: Any) -> list[Any]:
+    """All rows of a model, or of one of its columns."""
+    with shop.app_context():
+        return list(db.session.scalars(select(what)))
+
+
 def newest_checkout(shop: Flask, order_id: str) -> str:
     with shop.app_context():
         checkout = paycheckout.Checkout

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from unittest.mock import MagicMock, call
 
 import pytest
-from sqlalchemy import select
 
 from example_shop.database import db
 from example_shop.payments import paycheckout
 from example_shop.receipts import Letter, payment_lines
 from flask_paycheckout import Pay, Payment
-from tests.example_shop.conftest import Owner, Payments, Shopper, stored
+from tests.example_shop.conftest import Owner, Payments, Shopper, rows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 
 def letters(shop: Flask) -> list[tuple[str, bool]]:
     """The address of each letter, and whether it was posted."""
-    with shop.app_context():
-        return [(letter.address, letter.posted_at is not None) for letter in db.session.scalars(select(Letter))]
+    return [(letter.address, letter.posted_at is not None) for letter in rows(shop, Letter)]
 
 
 def test_a_customer_who_has_not_paid_is_reminded_and_a_request_is_no_order(
@@ -44,9 +42,9 @@ def test_a_customer_who_has_not_paid_is_reminded_and_a_request_is_no_order(
     payments.passes(24 * 60)
     with shop.app_context():
         assert paycheckout.order_status(asked) == "paid"
-        [letter] = db.session.scalars(select(Letter))
-        assert (letter.order_id, letter.subject) == (order_id, f"Not paid yet: order {order_id}")
-        assert "/paycheckout/orders/" in letter.text
+    [letter] = rows(shop, Letter)
+    assert (letter.order_id, letter.subject) == (order_id, f"Not paid yet: order {order_id}")
+    assert "/paycheckout/orders/" in letter.text
 
 
 def test_a_paid_order_has_one_receipt_on_the_owners_page(
@@ -62,10 +60,8 @@ def test_a_paid_order_has_one_receipt_on_the_owners_page(
     assert f" 2 x First Snow{'$48.00':>22}" in page
     assert f"Total{'$60.35':>32}" in page
     assert "The fee of your way to pay came on top." in page
-    with shop.app_context():
-        payment = db.session.scalars(select(paycheckout.Checkout)).one().payment
-    assert payment is not None
-    assert payment.fee is not None
+    [checkout] = rows(shop, paycheckout.Checkout)
+    payment = checkout.payment
     assert f"You paid:    {payment.paid}\n" in page
     assert f"By:          {payment.bank_name}\n" in page
     assert f"Its fee:     {payment.fee.amount:f} USD\n" in page
@@ -94,7 +90,7 @@ def test_a_mail_server_that_is_away_gets_the_letter_later(
     assert (stored(shop, order_id)["state"], letters(shop)) == ("paid", [("ada@example.com", False)])
     with shop.app_context():
         paycheckout.reconcile()
-        (event_id,) = db.session.scalars(select(Letter.event_id))
+    [event_id] = rows(shop, Letter.event_id)
     ((letter,), _) = mail_server.send_message.call_args
     assert (letter["To"], letter["Subject"]) == ("ada@example.com", f"Your receipt for order {order_id}")
     assert letter["Message-ID"].strip() == f"<{event_id}@receipts.fair-and-foul.example>"
