@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from math import inf
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -109,8 +110,8 @@ class Connection:
     def _refusal(self, status: int, content: bytes) -> CommandFailed:
         try:
             told = read_json(content)["error"]
-            text = f"{told['field']} {told['fault']}".rstrip(".")
-            remedy = str(told["remedy"])
+            fault = f"{told['field']} {told['fault']}".rstrip(".")
+            text = f"{fault}. {told['remedy']}"
         except (ValueError, KeyError, TypeError):
             return self._no_sandbox()
         if status == 401:
@@ -119,7 +120,7 @@ class Connection:
                 " set SANDBOX_CONTROL_TOKEN to it.",
                 NOT_ALLOWED,
             )
-        return CommandFailed(f"{text}. {remedy}", NOT_ALLOWED if status == 403 else REFUSED)
+        return CommandFailed(text, NOT_ALLOWED if status == 403 else REFUSED)
 
     def _no_sandbox(self) -> CommandFailed:
         return CommandFailed(f"What answers at {self.url} is no sandbox of this version.", NOT_REACHED)
@@ -170,27 +171,24 @@ def follow(
     Each question begins where the last but one ended: on PostgreSQL, what several processes write at the same time is
     not always committed in the order of its numbers.
     """
-    until = None if seconds is None else now() + seconds
+    until = now() + (inf if seconds is None else seconds)
     answer = _ask(connection, None, account)
     newest = [one for one in answer["events"] if is_wanted(one)]
     yield from newest[max(0, len(newest) - last) :]
-    before = cursor = str(answer["cursor"])
+    before = cursor = answer["cursor"]
     seen = {_name(one) for one in answer["events"]}
-    while (until is None or now() < until) and not is_over():
+    while now() < until and not is_over():
         if not answer["more"]:
-            sleep(_PAUSE if until is None else max(0.0, min(_PAUSE, until - now())))
+            sleep(max(0.0, min(_PAUSE, until - now())))
         answer = _ask(connection, before, account)
         yield from (one for one in answer["events"] if _name(one) not in seen and is_wanted(one))
         # No more than two answers hold: a sandbox gives a bounded number of events at once.
         seen = {_name(one) for one in answer["events"]}
-        before, cursor = str(answer["cursor"] if answer["more"] else cursor), str(answer["cursor"])
+        before, cursor = answer["cursor"] if answer["more"] else cursor, answer["cursor"]
 
 
-def _ask(connection: Connection, after: str | None, account: str | None) -> dict[str, Any]:
-    asked: dict[str, Any] = connection.call(
-        "GET", "events", query={"after": after, "last": MAX_EVENTS, "account": account}
-    )
-    return asked
+def _ask(connection: Connection, after: str | None, account: str | None) -> Any:
+    return connection.call("GET", "events", query={"after": after, "last": MAX_EVENTS, "account": account})
 
 
 def _name(event: Event) -> tuple[Any, ...]:
