@@ -90,10 +90,7 @@ def fill_the_shelf(table: Table, connection: Connection, **_: object) -> None:
 
 
 def wanted(order: Order) -> Counter[str]:
-    jars: Counter[str] = Counter()
-    for line in order.lines:
-        jars[line.slug] += line.quantity
-    return jars
+    return Counter({line.slug: line.quantity for line in order.lines})
 
 
 def kept(order_id: str) -> dict[str, Reservation]:
