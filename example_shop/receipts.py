@@ -51,7 +51,7 @@ class Letter(Model):
     posted_at: Mapped[datetime | None] = mapped_column(Moment)
 
 
-def receipt_text(order: Order, payment: Payment | None, status_url: str, *, paid: Decimal | None = None) -> str:
+def receipt_text(order: Order, payment: Payment | None, status_url: str, paid: Decimal | None) -> str:
     """The text of the letter.
 
     :param payment: the checkout's `payment`, any part of which may be missing.
@@ -101,7 +101,7 @@ def write_receipt(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_i
     order = paid_order(order_id, checkout)
     rest = None if checkout.excess is None else paycheckout.rest(order_id)
     paid = None if rest is None else rest.paid
-    write(order, event_id, _RECEIPT, receipt_text(order, checkout.payment, paycheckout.status_url(order_id), paid=paid))
+    write(order, event_id, _RECEIPT, receipt_text(order, checkout.payment, paycheckout.status_url(order_id), paid))
 
 
 @of_orders

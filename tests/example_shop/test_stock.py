@@ -20,18 +20,21 @@ if TYPE_CHECKING:
     from flask import Flask
 
 
-def shelf(shop: Flask, slug: str = "first-snow") -> tuple[int, int, int]:
-    """How many of a jar are free, reserved and taken."""
-    [free] = [kind.free for kind in rows(shop, Stock) if kind.slug == slug]
+SLUG = "first-snow"
+
+
+def shelf(shop: Flask) -> tuple[int, int, int]:
+    """How many jars of First Snow are free, reserved and taken."""
+    [free] = [kind.free for kind in rows(shop, Stock) if kind.slug == SLUG]
     gone = Counter[bool]()
     for row in rows(shop, Reservation):
-        gone[row.taken] += row.quantity * (row.slug == slug)
+        gone[row.taken] += row.quantity * (row.slug == SLUG)
     return free, gone[False], gone[True]
 
 
-def leave_only(shop: Flask, free: int, slug: str = "first-snow") -> None:
+def leave_only(shop: Flask, free: int) -> None:
     with shop.app_context():
-        db.session.execute(update(Stock).where(Stock.slug == slug).values(free=free))
+        db.session.execute(update(Stock).where(Stock.slug == SLUG).values(free=free))
         db.session.commit()
 
 

@@ -120,7 +120,7 @@ class Page:
     older: int | None
 
 
-def read_page(session: Session, rows: Any, skip: str = "skip", size: int = MAX_ROWS) -> Page:
+def read_page(session: Session, rows: Any, size: int, skip: str = "skip") -> Page:
     """The rows of a select after those that the query parameter `skip` leaves out."""
     asked = request.args.get(skip, type=int) or 0
     skipped = asked if 0 < asked <= _MAX_NUMBER else 0

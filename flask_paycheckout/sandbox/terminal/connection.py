@@ -163,7 +163,6 @@ def follow(
     *,
     is_wanted: Callable[[Event], bool] = lambda one: True,
     sleep: Callable[[float], None] = time.sleep,
-    now: Callable[[], float] = time.monotonic,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Generator[Event, None, None]:
     """The newest events, then further ones as they happen, until so many seconds have passed.
@@ -171,15 +170,15 @@ def follow(
     Each question begins where the last but one ended: on PostgreSQL, what several processes write at the same time is
     not always committed in the order of its numbers.
     """
-    until = now() + (inf if seconds is None else seconds)
+    until = time.monotonic() + (inf if seconds is None else seconds)
     answer = _ask(connection, None, account)
     newest = [one for one in answer["events"] if is_wanted(one)]
     yield from newest[max(0, len(newest) - last) :]
     before = cursor = answer["cursor"]
     seen = {_name(one) for one in answer["events"]}
-    while now() < until and not is_over():
+    while time.monotonic() < until and not is_over():
         if not answer["more"]:
-            sleep(max(0.0, min(_PAUSE, until - now())))
+            sleep(max(0.0, min(_PAUSE, until - time.monotonic())))
         answer = _ask(connection, before, account)
         yield from (one for one in answer["events"] if _name(one) not in seen and is_wanted(one))
         # No more than two answers hold: a sandbox gives a bounded number of events at once.
