@@ -16,7 +16,6 @@ from decimal import Decimal
 from flask import Blueprint, Response, abort, make_response, redirect, render_template, request, url_for
 from markupsafe import Markup
 from sqlalchemy import update
-from sqlalchemy.orm import Session
 from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.auth.tables import User
@@ -95,26 +94,21 @@ def show_checkout(checkout_id: str) -> Response:
     """Show the state of a checkout, and what the customer can do next."""
     with transaction() as session:
         expire_due(session)
-        view = _look(session, checkout_id)
-    if view is None:
-        return page("not_found.html", 404)
-    of_template = {
-        "token": form_token(_FORM) if may_control() else None,
-        "account_number": account_number,
-        "half_of": customer.half_of,
-        "double_of": customer.double_of,
-        "qr_code": _qr_code,
-    }
-    return page("checkout.html", 410 if view.stage == "expired" else 200, view=view, **of_template)
-
-
-def _look(session: Session, checkout_id: str) -> View | None:
-    checkout = session.get(Checkout, checkout_id)
-    if checkout is None:
-        return None
-    deposit = session.get(Deposit, checkout_id)
-    method = METHODS[deposit.method] if deposit else None
-    return View(checkout, deposit, method, offers(session, checkout), current_time())
+        checkout, deposit = session.get(Checkout, checkout_id), session.get(Deposit, checkout_id)
+        if checkout is None:
+            return page("not_found.html", 404)
+        method = METHODS[deposit.method] if deposit else None
+        view = View(checkout, deposit, method, offers(session, checkout), current_time())
+    return page(
+        "checkout.html",
+        410 if view.stage == "expired" else 200,
+        view=view,
+        token=form_token(_FORM) if may_control() else None,
+        account_number=account_number,
+        half_of=customer.half_of,
+        double_of=customer.double_of,
+        qr_code=_qr_code,
+    )
 
 
 @hosted_page.post("/checkout/<checkout_id>/method")
