@@ -146,12 +146,13 @@ def show(order_id: str) -> str:
     order = find_order(order_id)
     remember("seen", order_id)
     status = status_of(order)
+    headline, sentence = STATUS_TEXT[status]
     return render_template(
         "order.html",
         order=order,
         status=status,
-        headline=STATUS_TEXT[status][0],
-        sentence=STATUS_TEXT[status][1],
+        headline=headline,
+        sentence=sentence,
         may_change=may_change(order),
         due=due_now(order),
         objections=texts_of(hooks().against_paying, order),

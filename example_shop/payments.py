@@ -177,6 +177,7 @@ def keep_keys(brand: str, client_id: str, client_secret: str, access_token: str)
     """Store a brand's keys in the place of earlier ones; payments that begin from now on use its account."""
     # Without loading the earlier row, which may be encrypted with a key that is lost.
     db.session.execute(delete(BrandAccount).where(BrandAccount.brand == brand))
-    keys = BrandAccount(brand=brand, client_id=client_id, client_secret=client_secret, access_token=access_token)
-    db.session.add(keys)
+    db.session.add(
+        BrandAccount(brand=brand, client_id=client_id, client_secret=client_secret, access_token=access_token)
+    )
     db.session.commit()

@@ -120,8 +120,16 @@ def write_reminder(app: Flask, *, order_id: str, event_id: str, **extra: Any) ->
 
 
 def write(order: Order, event_id: str, subject: str, text: str) -> None:
-    about = {"order_id": order.id, "address": order.email, "subject": subject.format(order.id)}
-    db.session.add(Letter(event_id=event_id, text=text, written_at=now(), **about))
+    db.session.add(
+        Letter(
+            event_id=event_id,
+            order_id=order.id,
+            address=order.email,
+            subject=subject.format(order.id),
+            text=text,
+            written_at=now(),
+        )
+    )
 
 
 @of_orders
