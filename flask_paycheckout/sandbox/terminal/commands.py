@@ -85,7 +85,7 @@ def _carry_out(command: Command, sandbox: Connection, given: Given) -> Told | in
         raise CommandFailed(f"This needs {' and '.join(sorted(in_path)).upper()} too.", WRONG_USE)
     path = path.format_map({name: segment(value) for name, value in given.items()})
     sent = {_RENAMED.get(name, name): value for name, value in given.items() if name not in in_path | _NO_FIELDS}
-    answer = sandbox.call(method, path, *([None, sent] if method in {"GET", "DELETE"} else [sent]))
+    answer = sandbox.call(method, path, sent)
     return answer, _text(answer, command)
 
 

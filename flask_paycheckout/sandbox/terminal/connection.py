@@ -30,7 +30,6 @@ REFUSED, WRONG_USE, NOT_REACHED, NOT_ALLOWED = 1, 2, 3, 4
 Given = Mapping[str, Any]
 Told = tuple[Any, str]
 """The parameters of a command, and its answer for programs and for people."""
-Body = Mapping[str, Any] | bytes | None
 
 
 class CommandFailed(Exception):
@@ -60,22 +59,28 @@ class Connection:
             raise CommandFailed("The control token must be printable ASCII.", WRONG_USE)
         self._path, self._token = parts.path, token
 
-    def call(self, method: str, path: str, body: Body = None, query: Given | None = None) -> Any:
-        """The answer of a call, as JSON with exact numbers; fields and parameters that are None are left out."""
-        content = self.fetch(method, path, body, query)
+    def call(self, method: str, path: str, sent: Given | bytes = b"") -> Any:
+        """The answer of a call, as JSON with exact numbers."""
+        content = self.fetch(method, path, sent)
         try:
             return read_json(content)
         except ValueError:
             raise self._no_sandbox() from None
 
-    def fetch(self, method: str, path: str, body: Body = None, query: Given | None = None) -> bytes:
-        """The answer of a call as it is; a body of bytes is sent as it is too.
+    def fetch(self, method: str, path: str, sent: Given | bytes = b"") -> bytes:
+        """The answer of a call as it is.
 
+        :param sent: fields, of which those that are None are left out: the query of GET and DELETE, else the body;
+            or the body as it is.
         :raises CommandFailed: the answer is a refusal, or there is none.
         """
-        sent = body if body is None or isinstance(body, bytes) else _encoder.encode(_given(body))
-        asked = urlencode(_given(query or {}))
-        target = f"{self._path}/_sandbox/{path}{'?' if asked else ''}{asked}"
+        target = f"{self._path}/_sandbox/{path}"
+        if not isinstance(sent, bytes):
+            given = {name: value for name, value in sent.items() if value is not None}
+            if method in {"GET", "DELETE"}:
+                sent, target = b"", f"{target}?{urlencode(given)}".rstrip("?")
+            else:
+                sent = _encoder.encode(given)
         status, content = self._send(method, target, sent, {_HEADER: self._token})
         if status not in (200, 201):
             raise self._refusal(status, content)
@@ -95,9 +100,9 @@ class Connection:
         if account.get("accessToken"):
             scheme = "" if switches["authorization_format"] == "raw" else "Bearer "
             headers["Authorization"] = scheme + account["accessToken"]
-        return self._send(method, target, body or None, headers)
+        return self._send(method, target, body, headers)
 
-    def _send(self, method: str, target: str, sent: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+    def _send(self, method: str, target: str, sent: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         try:
             return send(self.url, method, target, {"Content-Type": "application/json", **headers}, sent)
         except (OSError, HTTPException) as wrong:
@@ -126,11 +131,11 @@ class Connection:
         return CommandFailed(f"What answers at {self.url} is no sandbox of this version.", NOT_REACHED)
 
 
-def send(address: str, method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> tuple[int, bytes]:
+def send(address: str, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
     """Send one request over a connection of its own; the HTTP status and the body of the answer."""
     parts = urlsplit(address)
     with closing(_KINDS[parts.scheme](str(parts.hostname), parts.port, timeout=_SECONDS)) as connection:
-        connection.request(method, target, body, headers)
+        connection.request(method, target, body or None, headers)
         response = connection.getresponse()
         return response.status, response.read(_MAX_BYTES)
 
@@ -138,10 +143,6 @@ def send(address: str, method: str, target: str, headers: Mapping[str, str], bod
 def segment(value: object) -> str:
     """An identifier as one segment of a path."""
     return quote(str(value), safe="")
-
-
-def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _reason(wrong: Exception) -> str:
@@ -187,7 +188,7 @@ def follow(
 
 
 def _ask(connection: Connection, after: str | None, account: str | None) -> Any:
-    return connection.call("GET", "events", query={"after": after, "last": MAX_EVENTS, "account": account})
+    return connection.call("GET", "events", {"after": after, "last": MAX_EVENTS, "account": account})
 
 
 def _name(event: Event) -> tuple[Any, ...]:
