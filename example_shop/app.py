@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from flask import Flask, redirect, render_template, url_for
 
 from example_shop import basket, database, door, hooks, orders, owner, payments, products
-from example_shop.hooks import remember_clock, utc_now
+from example_shop.hooks import utc_now
 from example_shop.products import CURRENCY
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def create_app(
     """
     app = Flask(__name__)
     configure(app, config or {})
-    remember_clock(app, clock or utc_now)
-    hooks.init_app(app)
+    hooks.init_app(app, clock or utc_now)
     door.init_app(app)
     database.init_app(app)
     products.init_app(app)

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from example_shop.database import Model, Order, db
 from example_shop.hooks import hooks, texts_of
-from example_shop.payments import of_orders, require_paid
+from example_shop.payments import of_orders, paid_order
 from flask_paycheckout import order_paid
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ def packing_slip(order: Order) -> dict[str, Any]:
 def order_parcel(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
     # In a context, and so a session, of its own: no lock is held while the warehouse is called.
     with app.app_context():
-        order = db.session.get_one(Order, order_id)
-        require_paid(order, checkout)
+        order = paid_order(order_id, checkout)
         if order.state == "refunded":
             return
         if reasons := texts_of(hooks(app).against_sending, order):

@@ -26,8 +26,9 @@ _Subject = TypeVar("_Subject")
 
 @dataclass
 class Hooks:
-    """The callbacks of one app's features; a callback that has no text for its subject returns None."""
+    """One app's clock, and the callbacks of its features; one that has no text for its subject returns None."""
 
+    clock: Callable[[], datetime]
     against_paying: list[Callable[[Order], str | None]] = field(default_factory=list)
     """The reason why an order cannot be paid now."""
 
@@ -54,12 +55,9 @@ def texts_of(callbacks: Iterable[Callable[[_Subject], str | None]], subject: _Su
     return [text for callback in callbacks if (text := callback(subject))]
 
 
-def init_app(app: Flask) -> None:
-    app.extensions[_KEY] = Hooks()
+def init_app(app: Flask, clock: Callable[[], datetime]) -> None:
+    app.extensions[_KEY] = Hooks(clock)
     app.context_processor(lambda: {"hooks": hooks(), "texts_of": texts_of})
-
-
-_CLOCK = "example_shop.clock"
 
 
 def utc_now() -> datetime:
@@ -68,8 +66,4 @@ def utc_now() -> datetime:
 
 def now() -> datetime:
     """The current time by the clock of the current app."""
-    return cast("Callable[[], datetime]", current_app.extensions[_CLOCK])()
-
-
-def remember_clock(app: Flask, clock: Callable[[], datetime]) -> None:
-    app.extensions[_CLOCK] = clock
+    return hooks().clock()

@@ -104,9 +104,13 @@ def faults_of(name: str, email: str) -> dict[str, str]:
 @blueprint.get("/new")
 def order_form() -> str | Response:
     entries = basket.contents()
-    if not entries:
-        return redirect(url_for("basket.show"), 303)
-    return render_template("order_form.html", entries=entries, total=basket.total(entries), form={}, faults={})
+    return show_form(entries, {}) if entries else redirect(url_for("basket.show"), 303)
+
+
+def show_form(entries: list[basket.Entry], faults: dict[str, str]) -> str:
+    """The order form, with what was typed and its faults."""
+    total = basket.total(entries)
+    return render_template("order_form.html", entries=entries, total=total, form=request.form, faults=faults)
 
 
 @blueprint.post("/")
@@ -117,10 +121,7 @@ def place() -> str | tuple[str, int] | Response:
         return redirect(url_for("basket.show"), 303)
     name, email = request.form.get("name", "").strip(), request.form.get("email", "").strip()
     if faults := faults_of(name, email):
-        page = render_template(
-            "order_form.html", entries=entries, total=basket.total(entries), form=request.form, faults=faults
-        )
-        return page, 422
+        return show_form(entries, faults), 422
     order = Order(name=name, email=email, placed_at=now(), lines=[line_of(entry) for entry in entries])
     db.session.add(order)
     db.session.commit()
@@ -145,12 +146,13 @@ def show(order_id: str) -> str:
     order = find_order(order_id)
     remember("seen", order_id)
     status = status_of(order)
+    headline, sentence = STATUS_TEXT[status]
     return render_template(
         "order.html",
         order=order,
         status=status,
-        headline=STATUS_TEXT[status][0],
-        sentence=STATUS_TEXT[status][1],
+        headline=headline,
+        sentence=sentence,
         may_change=may_change(order),
         due=due_now(order),
         objections=texts_of(hooks().against_paying, order),

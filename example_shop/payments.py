@@ -87,15 +87,17 @@ def due_now(order: Order) -> Decimal:
     return rest.left if rest else deposit_of(order) or order.total
 
 
-def require_paid(order: Order, checkout: CheckoutMixin) -> None:
-    """Check that the order still is the one that was paid, before a receiver sends or books anything for it.
+def paid_order(order_id: str, checkout: CheckoutMixin, *, lock: bool = False) -> Order:
+    """The order, which still is the one that was paid, before a receiver sends or books anything for it.
 
     :raises NotWhatWasPaid: it is not. The extension calls the receiver again; `flask paycheckout report` lists it.
     """
+    order = db.session.get_one(Order, order_id, with_for_update=lock)
     # A payment with a reason was held: a person has accepted it for the order as it is now. Of an order that several
     # payments have paid, the extension has compared their sum with the present total.
     if checkout.reason is None and checkout.excess is None and checkout.total != price_of(order):
         raise NotWhatWasPaid(f"Order {order.id} costs {price_of(order)}, and {checkout.total} was paid.")
+    return order
 
 
 @paycheckout.order_url
@@ -129,9 +131,7 @@ def of_orders(receiver: Callable[..., None]) -> Callable[..., None]:
 @of_orders
 def close_paid_order(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
     """Close the order, which from then on cannot be changed, cancelled or paid."""
-    order = db.session.get_one(Order, order_id, with_for_update=True)
-    require_paid(order, checkout)
-    order.state = "paid"
+    paid_order(order_id, checkout, lock=True).state = "paid"
 
 
 def init_app(app: Flask, *, transport: httpx.BaseTransport | None, clock: Callable[[], datetime] | None) -> None:
@@ -177,6 +177,7 @@ def keep_keys(brand: str, client_id: str, client_secret: str, access_token: str)
     """Store a brand's keys in the place of earlier ones; payments that begin from now on use its account."""
     # Without loading the earlier row, which may be encrypted with a key that is lost.
     db.session.execute(delete(BrandAccount).where(BrandAccount.brand == brand))
-    keys = BrandAccount(brand=brand, client_id=client_id, client_secret=client_secret, access_token=access_token)
-    db.session.add(keys)
+    db.session.add(
+        BrandAccount(brand=brand, client_id=client_id, client_secret=client_secret, access_token=access_token)
+    )
     db.session.commit()

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from example_shop import owner
 from example_shop.database import Model, Moment, Order, db
 from example_shop.hooks import hooks, now
-from example_shop.payments import due_now, of_orders, paycheckout, require_paid
+from example_shop.payments import due_now, of_orders, paid_order, paycheckout
 from example_shop.products import show_money
 from flask_paycheckout import order_paid, payment_reminder
 
@@ -51,7 +51,7 @@ class Letter(Model):
     posted_at: Mapped[datetime | None] = mapped_column(Moment)
 
 
-def receipt_text(order: Order, payment: Payment | None, status_url: str, *, paid: Decimal | None = None) -> str:
+def receipt_text(order: Order, payment: Payment | None, status_url: str, paid: Decimal | None) -> str:
     """The text of the letter.
 
     :param payment: the checkout's `payment`, any part of which may be missing.
@@ -98,11 +98,10 @@ def payment_lines(payment: Payment | None) -> list[str]:
 
 @of_orders
 def write_receipt(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
-    order = db.session.get_one(Order, order_id)
-    require_paid(order, checkout)
+    order = paid_order(order_id, checkout)
     rest = None if checkout.excess is None else paycheckout.rest(order_id)
     paid = None if rest is None else rest.paid
-    write(order, event_id, _RECEIPT, receipt_text(order, checkout.payment, paycheckout.status_url(order_id), paid=paid))
+    write(order, event_id, _RECEIPT, receipt_text(order, checkout.payment, paycheckout.status_url(order_id), paid))
 
 
 @of_orders
@@ -121,8 +120,16 @@ def write_reminder(app: Flask, *, order_id: str, event_id: str, **extra: Any) ->
 
 
 def write(order: Order, event_id: str, subject: str, text: str) -> None:
-    about = {"order_id": order.id, "address": order.email, "subject": subject.format(order.id)}
-    db.session.add(Letter(event_id=event_id, text=text, written_at=now(), **about))
+    db.session.add(
+        Letter(
+            event_id=event_id,
+            order_id=order.id,
+            address=order.email,
+            subject=subject.format(order.id),
+            text=text,
+            written_at=now(),
+        )
+    )
 
 
 @of_orders

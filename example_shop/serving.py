@@ -6,7 +6,7 @@ import logging
 import secrets
 import socket
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
@@ -23,7 +23,7 @@ from example_shop.warehouse import create_warehouse
 from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from flask import Flask
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from flask_paycheckout import ReconcileReport
 
 HOST = "127.0.0.1"
+RECONCILE_EVERY = 2.0
+"""Seconds between two rounds of reconcile."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +42,6 @@ class PortTakenError(Exception):
 
     def __init__(self, port: int, reason: str) -> None:
         super().__init__(f"Port {port} of {HOST} cannot be used: {reason}. Choose another, or 0 for any that is free.")
-        self.port = port
 
 
 def listen(port: int) -> socket.socket:
@@ -66,49 +67,45 @@ class QuietHandler(WSGIRequestHandler):
     # Browsers open spare connections without sending anything; these must not delay the end of the server.
     timeout = 2.0
 
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        pass
-
-    def log_error(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
+    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
         pass
 
 
-class Server:
-    """Serves one app in its own threads until it is stopped."""
+@contextmanager
+def served(app: Flask, listener: socket.socket) -> Iterator[None]:
+    """Serve an app in threads of its own until the end of the context."""
+    server = ThreadedWSGIServer(HOST, 0, app, QuietHandler, fd=listener.fileno())
+    listener.close()  # the server has a copy of its own
+    # Without daemon threads, so that closing the server waits for requests under way.
+    server.daemon_threads = False
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), name=f"serve {app.name}")
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
 
-    def __init__(self, app: Flask, listener: socket.socket) -> None:
-        self._server = ThreadedWSGIServer(HOST, 0, app, QuietHandler, fd=listener.fileno())
-        listener.close()  # the server has a copy of its own
-        # Without daemon threads, so that closing the server waits for requests under way.
-        self._server.daemon_threads = False
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name=f"serve {app.name}")
-        self._thread.start()
 
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
+@contextmanager
+def repeated(reconcile: Callable[[], object]) -> Iterator[None]:
+    """Reconcile every few seconds, as `flask paycheckout reconcile --watch` does in production."""
+    stopping = threading.Event()
 
-
-class Reconciler:
-    """Reconciles every few seconds, as `flask paycheckout reconcile --watch` does in production."""
-
-    def __init__(self, reconcile: Callable[[], object], every: float) -> None:
-        self._reconcile = reconcile
-        self._every = every
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="reconciler")
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stopping.wait(self._every):
+    def run() -> None:
+        while not stopping.wait(RECONCILE_EVERY):
             try:
-                self._reconcile()
+                reconcile()
             except Exception:
-                _log.exception("This round of reconciling failed; the next one comes in %s seconds.", self._every)
+                _log.exception("This round of reconciling failed; the next one comes in %s seconds.", RECONCILE_EVERY)
 
-    def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join()
+    thread = threading.Thread(target=run, name="reconciler")
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()
 
 
 class Demo:
@@ -118,7 +115,6 @@ class Demo:
     :param database: the URL of the shop's database; by default a new SQLite file.
     :param webhooks: whether the service sends webhooks; without them, reconcile and status pages find the payments.
     :param reconciler: whether to reconcile in the background; otherwise call `reconcile()`.
-    :param reconcile_every: seconds between two rounds of the reconciler.
     :raises PortTakenError: before anything was started.
     """
 
@@ -131,7 +127,6 @@ class Demo:
         database: str | None = None,
         webhooks: bool = True,
         reconciler: bool = True,
-        reconcile_every: float = 2.0,
     ) -> None:
         self.control_token = secrets.token_urlsafe(16)
         self.owner_password = secrets.token_urlsafe(9)
@@ -148,8 +143,9 @@ class Demo:
             self._sandbox_now: Callable[[], datetime] = utc_now
             self.app = create_app(settings, clock=self._now)
             parts.callback(self._close_database)
+            webhook_url = self._webhook_url() if webhooks else None
             self.sandbox = create_sandbox(
-                webhook_url=self._webhook_url() if webhooks else None,
+                webhook_url=webhook_url,
                 control_token=self.control_token,
                 base_url=self.sandbox_url,
                 unknowns={"disbursement_progress": "completed"},  # as banks do, after ten minutes
@@ -159,10 +155,10 @@ class Demo:
             self.warehouse = create_warehouse()
 
             for app, listener in ((self.warehouse, warehouse), (self.app, shop), (self.sandbox, sandbox)):
-                parts.callback(Server(app, listener).stop)
-            self._open_account(LIGHTHOUSE, self._webhook_url() if webhooks else None)
+                parts.enter_context(served(app, listener))
+            self._open_account(LIGHTHOUSE, webhook_url)
             if reconciler:
-                parts.callback(Reconciler(self.reconcile, reconcile_every).stop)
+                parts.enter_context(repeated(self.reconcile))
             self._parts = parts.pop_all()
 
     def _settings(self, database: str) -> dict[str, object]:
@@ -225,15 +221,12 @@ class Demo:
         """Advance the clock of the service and the shop."""
         self.control("POST", "/clock", {"advanceSeconds": round(minutes * 60)})
 
-    def stop(self) -> None:
-        """Stop all servers and threads, and delete temporary files; can be called repeatedly."""
-        self._parts.close()
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
+        """Stop all servers and threads, and delete temporary files."""
+        self._parts.close()
 
 
 def write_settings(path: Path, settings: dict[str, object]) -> Path:

@@ -36,7 +36,7 @@ from example_shop import owner
 from example_shop.basket import quantity_in
 from example_shop.database import Model, Order, changed, db
 from example_shop.hooks import hooks
-from example_shop.payments import of_orders, paycheckout, require_paid
+from example_shop.payments import of_orders, paid_order, paycheckout
 from example_shop.products import SHELF, Product
 from flask_paycheckout import (
     checkout_created,
@@ -90,10 +90,7 @@ def fill_the_shelf(table: Table, connection: Connection, **_: object) -> None:
 
 
 def wanted(order: Order) -> Counter[str]:
-    jars: Counter[str] = Counter()
-    for line in order.lines:
-        jars[line.slug] += line.quantity
-    return jars
+    return Counter({line.slug: line.quantity for line in order.lines})
 
 
 def kept(order_id: str) -> dict[str, Reservation]:
@@ -183,8 +180,7 @@ def take_jars(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: An
 
     :raises SoldOut: another order was faster. The payment is then compared again, and held because of `too_few`.
     """
-    order = db.session.get_one(Order, order_id, with_for_update=True)
-    require_paid(order, checkout)
+    order = paid_order(order_id, checkout, lock=True)
     try:
         take(order)
     except SoldOut:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 from typing import TYPE_CHECKING, Any
 
-from example_shop.database import Order, db
-from example_shop.payments import of_orders, paycheckout, require_paid
+from example_shop.payments import of_orders, paid_order, paycheckout
 from example_shop.products import CURRENCY
 from flask_paycheckout import ToBank, ToWallet, order_paid
 
 if TYPE_CHECKING:
     from flask import Flask
 
+    from example_shop.database import Order
     from flask_paycheckout import CheckoutMixin
 
 _CENT = Decimal("0.01")
@@ -72,13 +72,11 @@ NOTE = "Fair & Foul, jars sold"
 
 @of_orders
 def pay_suppliers(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
-    order = db.session.get_one(Order, order_id)
-    require_paid(order, checkout)
+    order = paid_order(order_id, checkout)
     for supplier in SUPPLIERS:
         if share := supplier.part_of(order):
-            reference = f"{supplier.slug}-{order_id}"
             paycheckout.pay_out(
-                reference,
+                f"{supplier.slug}-{order_id}",
                 share,
                 supplier.currency,
                 supplier.account,

@@ -81,11 +81,11 @@ def init_app(
     if _KEY in app.extensions:
         raise ConfigurationError(f"The metrics of {app.name!r} are collected already. Call metrics.init_app once.")
     registry = CollectorRegistry() if registry is None else registry
-    app.extensions[_KEY] = _Metrics(registry, _Database(found, accounts, cache))
-    registry.register(collector(app))
+    database = app.extensions[_KEY] = _Database(found, accounts, cache)
+    registry.register(database)
     found.observers.add(_Counting(registry))
     if found.settings.metrics_token:
-        _add_view(app, found.settings.url_prefix)
+        _add_view(app, found.settings.url_prefix, registry, database)
 
 
 def collector(app: Flask) -> Collector:
@@ -93,20 +93,8 @@ def collector(app: Flask) -> Collector:
 
     :raises ConfigurationError: `init_app` was not called for this app.
     """
-    return _of(app).database
-
-
-@dataclass(frozen=True)
-class _Metrics:
-    """The metrics of one app."""
-
-    registry: CollectorRegistry
-    database: _Database
-
-
-def _of(app: Flask) -> _Metrics:
     found = app.extensions.get(_KEY)
-    if not isinstance(found, _Metrics):
+    if not isinstance(found, _Database):
         raise ConfigurationError(f"The metrics of {app.name!r} are not collected. Call metrics.init_app(app).")
     return found
 
@@ -114,16 +102,15 @@ def _of(app: Flask) -> _Metrics:
 # The view
 
 
-def _add_view(app: Flask, url_prefix: str) -> None:
+def _add_view(app: Flask, url_prefix: str, registry: CollectorRegistry, database: _Database) -> None:
     blueprint = Blueprint(_KEY, __name__, url_prefix=url_prefix)
-    metrics = _of(app)
 
     def view() -> Response:
         if not _may_see():
             response = Response("a token is needed\n", 401, mimetype="text/plain")
             response.headers["WWW-Authenticate"] = "Bearer"
             return response
-        return Response(generate_latest(_scraped(metrics)), content_type=CONTENT_TYPE_LATEST)
+        return Response(generate_latest(_scraped(registry, database)), content_type=CONTENT_TYPE_LATEST)
 
     blueprint.add_url_rule("/metrics", "metrics", view, methods=["GET"])
     blueprint.after_request(harden)
@@ -135,14 +122,14 @@ def _may_see() -> bool:
     return scheme.lower() == "bearer" and is_one_of(given.strip(), runtime().settings.metrics_token)
 
 
-def _scraped(metrics: _Metrics) -> CollectorRegistry:
+def _scraped(registry: CollectorRegistry, database: _Database) -> CollectorRegistry:
     """The registry of one scrape: of this process, or of all that share a folder."""
     if not any(os.environ.get(name) for name in _MULTIPROCESS):
-        return metrics.registry
-    registry = CollectorRegistry()
-    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    registry.register(metrics.database)
-    return registry
+        return registry
+    shared = CollectorRegistry()
+    MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
+    shared.register(database)
+    return shared
 
 
 # Counters and histograms
@@ -153,9 +140,8 @@ class _Counted(NamedTuple):
 
     name: str
     text: str
-    labels: tuple[str, ...]
-    values: tuple[Iterable[str], ...]
-    """The values of each label, shown before they count, since `increase()` does not see a series' first value."""
+    labels: Mapping[str, Iterable[str]]
+    """The labels with their values, shown before they count, since `increase()` does not see a series' first value."""
 
     seconds: tuple[str, str] | None = None
     """Name and text of a histogram of their seconds by the first label."""
@@ -165,37 +151,59 @@ _COUNTED = {
     Observed.CALL: _Counted(
         "calls",
         "Calls of the payment service.",
-        ("operation", "outcome"),
-        (
-            (CREATE, READ),
-            ("answered", "not_found", "refused", "unauthorized", "rate_limited", "failed", "no_answer", "not_asked"),
-        ),
+        {
+            "operation": (CREATE, READ),
+            "outcome": (
+                "answered",
+                "not_found",
+                "refused",
+                "unauthorized",
+                "rate_limited",
+                "failed",
+                "no_answer",
+                "not_asked",
+            ),
+        },
         ("call_seconds", "Seconds of a call, retries included."),
     ),
     Observed.READ: _Counted(
         "reads",
         "Reads of deposits that were applied to checkouts.",
-        ("via", "outcome"),
-        ([via.name.lower() for via in FoundBy], ("moved", "unchanged", "no_answer", "failed")),
+        {
+            "via": [via.name.lower() for via in FoundBy],
+            "outcome": ("moved", "unchanged", "no_answer", "failed"),
+        },
     ),
     Observed.WEBHOOK: _Counted(
         "webhooks",
         "Webhooks that arrived.",
-        ("outcome",),
-        (("read", "later", "queued", "useless", "payout", "malformed", "too_large", "refused", "not_stored"),),
+        {
+            "outcome": (
+                "read",
+                "later",
+                "queued",
+                "useless",
+                "payout",
+                "malformed",
+                "too_large",
+                "refused",
+                "not_stored",
+            )
+        },
     ),
     Observed.DELIVERY: _Counted(
         "deliveries",
         "Deliveries of events to receivers.",
-        ("signal", "outcome"),
-        (BY_NAME, ("delivered", "failed", "superseded", "unheard")),
+        {"signal": BY_NAME, "outcome": ("delivered", "failed", "superseded", "unheard")},
         ("delivery_seconds", "Seconds of an event's receivers."),
     ),
     Observed.PAYOUT: _Counted(
         "payout_moves",
         "Moves of payouts and refunds by calls.",
-        ("kind", "status"),
-        ([kind.value for kind in PayoutKind], ("sent", "completed", "failed", "unknown", "ready")),
+        {
+            "kind": [kind.value for kind in PayoutKind],
+            "status": ("sent", "completed", "failed", "unknown", "ready"),
+        },
     ),
 }
 
@@ -208,13 +216,14 @@ class _Counting:
         self._seconds: dict[Observed, Histogram] = {}
         for kind, counted in _COUNTED.items():
             name = f"paycheckout_{counted.name}"
-            counter = self._counters[kind] = Counter(name, counted.text, counted.labels, registry=registry)
-            for labels in product(*counted.values):
+            names = tuple(counted.labels)
+            counter = self._counters[kind] = Counter(name, counted.text, names, registry=registry)
+            for labels in product(*counted.labels.values()):
                 counter.labels(*labels)
             if counted.seconds is not None:
                 timed, text = counted.seconds
                 self._seconds[kind] = Histogram(
-                    f"paycheckout_{timed}", text, counted.labels[:1], registry=registry, buckets=_BUCKETS
+                    f"paycheckout_{timed}", text, names[:1], registry=registry, buckets=_BUCKETS
                 )
         self._circuits = Gauge(
             "paycheckout_circuits_open",

@@ -32,14 +32,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from threading import Thread
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from urllib.parse import quote, urlsplit
 
 try:
@@ -72,7 +72,6 @@ __all__ = [
 _TOKEN = "in-process-control"  # noqa: S105 - guards a sandbox of this machine, for the time of a test
 _WEBHOOK_URL = "http://localhost/webhook"
 _MOST_ROUNDS = 100
-_PATIENCE = 60.0
 
 
 class PaymentStep(TypedDict):
@@ -180,13 +179,6 @@ class SandboxAccount:
     def payouts(self) -> list[RequestedPayout]:
         """All that this account asked the service to pay out, oldest first."""
         return self._sandbox._payouts(f"disbursements?account={self.name}")
-
-
-class _OfShop(Protocol):
-    """A payout of the shop."""
-
-    @property
-    def service_reference(self) -> str: ...
 
 
 class SandboxControl:
@@ -420,22 +412,18 @@ class SandboxControl:
         return self._payouts("disbursements")
 
     def _payouts(self, path: str) -> list[RequestedPayout]:
+        from flask_paycheckout.sandbox.world.exact_json import read_json
+
         # Not `control`, whose floats would round amounts.
-        listed = json.loads(self._taken("GET", path, {}), parse_float=Decimal)
+        listed = read_json(self._taken("GET", path, {}))
+        names = "reference", "amount", "currency", "to", "status"
         return [
-            RequestedPayout(
-                reference=one["reference"],
-                amount=Decimal(one["amount"]),
-                currency=one["currency"],
-                to=one["to"],
-                status=one["status"],
-                disbursement_id=one["disbursementId"],
-            )
+            RequestedPayout(**{name: one[name] for name in names}, disbursement_id=one["disbursementId"])
             for one in listed
         ]
 
     def finish(
-        self, payout: RequestedPayout | _OfShop | str, status: Literal["completed", "failed"]
+        self, payout: RequestedPayout | PayoutMixin | str, status: Literal["completed", "failed"]
     ) -> RequestedPayout:
         """Complete a pending payout as the bank or network, or let it fail.
 
@@ -449,7 +437,7 @@ class SandboxControl:
         self.control("POST", f"disbursements/{disbursement_id}/finish", status=status)
         return next(one for one in self.payouts if one.disbursement_id == disbursement_id)
 
-    def _disbursement_id(self, payout: RequestedPayout | _OfShop | str) -> str:
+    def _disbursement_id(self, payout: RequestedPayout | PayoutMixin | str) -> str:
         if isinstance(payout, RequestedPayout):
             return payout.disbursement_id
         reference = payout if isinstance(payout, str) else payout.service_reference
@@ -559,14 +547,10 @@ class Sandbox(SandboxControl):
 
 
 def _over_socket(method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-    from http.client import HTTPConnection, HTTPSConnection
+    from flask_paycheckout.sandbox.terminal.connection import send
 
-    parts = urlsplit(url)
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    with closing(kind(parts.hostname or "", parts.port, timeout=_PATIENCE)) as connection:
-        connection.request(method, parts._replace(scheme="", netloc="").geturl(), body, dict(headers))
-        response = connection.getresponse()
-        return response.status, response.read()
+    target = urlsplit(url)._replace(scheme="", netloc="").geturl()
+    return send(url, method, target, headers, body)
 
 
 def _camel(name: str) -> str:
@@ -613,9 +597,9 @@ def paycheckout_sandbox() -> Iterator[Sandbox]:
     sandbox.transport.close()
 
 
-@contextmanager
-def _served() -> Iterator[Sandbox]:
-    """A sandbox on a free port of this machine."""
+@pytest.fixture
+def paycheckout_sandbox_server() -> Iterator[Sandbox]:
+    """A new payments service that listens on a port of this machine."""
     from flask_paycheckout.sandbox.command import body_limit
     from flask_paycheckout.sandbox.wire.server import Server
 
@@ -630,13 +614,6 @@ def _served() -> Iterator[Sandbox]:
         thread.join()
         server.close()
         sandbox.transport.close()
-
-
-@pytest.fixture
-def paycheckout_sandbox_server() -> Iterator[Sandbox]:
-    """A new payments service that listens on a port of this machine."""
-    with _served() as sandbox:
-        yield sandbox
 
 
 @pytest.fixture

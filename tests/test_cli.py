@@ -22,7 +22,7 @@ runs = Shop.runs
 
 
 def test_reconcile_says_what_it_did(shop: Shop) -> None:
-    shop.service.says(shop.starts(), "completed")
+    shop.has_deposit("completed")
     ran = runs(shop, "reconcile")
     assert (ran.exit_code, ran.output) == (0, "checked 1, changed 1, delivered 1, failed 0\n")
 
@@ -44,8 +44,7 @@ def test_reconcile_takes_a_limit(shop: Shop) -> None:
 
 def test_watching_goes_on_until_stopped_and_finishes_its_round(shop: Shop) -> None:
     """The signal comes in the middle of a read."""
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    shop.has_deposit("completed")
     shop.service.meanwhile = lambda: signal.raise_signal(signal.SIGTERM)
     before = signal.getsignal(signal.SIGTERM)
     ran = runs(shop, "reconcile", "--watch", "--interval", "600")
@@ -56,7 +55,7 @@ def test_watching_goes_on_until_stopped_and_finishes_its_round(shop: Shop) -> No
 
 def test_watching_survives_a_round_that_breaks(shop: Shop) -> None:
     """The tables are away in the first round, and back in the second."""
-    shop.service.says(shop.starts(), "completed")
+    shop.has_deposit("completed")
     shop.service.meanwhile = lambda: signal.raise_signal(signal.SIGINT)
     reads: list[str] = []
 

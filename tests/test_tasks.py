@@ -49,8 +49,7 @@ def run(shop: Shop, name: str, *arguments: Any) -> Any:
 
 
 def test_a_deferred_webhook_becomes_a_task(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     hears_of(shop, checkout_id)
     attempt = shop.attempt(checkout_id)
     assert (attempt.status, attempt.found_by) == ("paid", "webhook")
@@ -60,8 +59,7 @@ def test_a_shop_without_a_celery_app_stores_and_leaves_the_read_to_reconcile(
     open_shop: OpenShop, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     hears_of(shop, checkout_id)
     assert (shop.service.reads, caplog.text) == ([], ""), "as it is meant to be: nothing to warn of"
     assert shop.reconciles().changed == 1
@@ -69,8 +67,7 @@ def test_a_shop_without_a_celery_app_stores_and_leaves_the_read_to_reconcile(
 
 def test_a_queue_that_fails_costs_nothing_but_time(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     shop.app.extensions["celery"] = "no Celery app"
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     hears_of(shop, checkout_id)
     [told] = caplog.records
     assert (told.levelno, told.exc_info) == (logging.WARNING, None)
@@ -79,8 +76,7 @@ def test_a_queue_that_fails_costs_nothing_but_time(shop: Shop, caplog: pytest.Lo
 
 
 def test_settle_settles(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     assert run(shop, "flask_paycheckout.settle", checkout_id) == "paid"
     assert shop.attempt(checkout_id).found_by == "settle"
 
@@ -101,7 +97,7 @@ def test_settle_of_a_checkout_that_is_not_stored_is_no_error(shop: Shop, caplog:
 
 
 def test_reconcile_is_a_round(shop: Shop) -> None:
-    shop.service.says(shop.starts("o-1"), "completed")
+    shop.has_deposit("completed")
     shop.starts("o-2")
     first = run(shop, "flask_paycheckout.reconcile", 1)
     assert first["checked"] == 1

@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
@@ -142,11 +142,20 @@ def tell_each(as_json: bool, facts: Iterable[object], lines: Iterable[str]) -> N
     click.echo("[]" if between == "[" else "]")
 
 
-def tell_page(as_json: bool, page: Page[T], limit: int, facts: Callable[[T], object], lines: Iterable[str]) -> None:
-    """Print the first page of a long list, as `tell_each` does, and whether there is more."""
-    tell_each(as_json, map(facts, page.rows), lines)
+def tell_page(
+    as_json: bool,
+    page: Page[T],
+    facts: Callable[[T], object],
+    table: Callable[[Sequence[T]], Iterable[str]],
+    none: str,
+) -> None:
+    """Print the first page of a long list, as `tell_each` does, and whether there is more.
+
+    :param none: said when the list is empty.
+    """
+    tell_each(as_json, map(facts, page.rows), table(page.rows) if page.rows else [none])
     if page.next_place is not None:
-        click.echo(f"There are more than {limit}; --limit lists more of them.", err=True)
+        click.echo(f"There are more than {len(page.rows)}; --limit lists more of them.", err=True)
 
 
 def log_in(email: str, *, never_expires: bool = False) -> str:

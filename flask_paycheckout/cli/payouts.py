@@ -101,9 +101,7 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
     page = page_of_payouts(shop.payouts, wanted, limit=limit, period=Period(account=known))
     shop.looked(system_user(), "payouts")
     none = f"There are no payouts of the state {status}." if status else "There are no payouts."
-    tell_page(
-        as_json, page, limit, lambda payout: asdict(payout_story(payout)), _table(page.rows) if page.rows else [none]
-    )
+    tell_page(as_json, page, lambda payout: asdict(payout_story(payout)), _table, none)
 
 
 def _table(listed: Sequence[PayoutMixin]) -> Iterator[str]:

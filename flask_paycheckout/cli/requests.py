@@ -67,7 +67,7 @@ def requests(account: str | None, limit: int, as_json: bool) -> None:
     known = known_account(account)
     shop = runtime().for_reading("the list of requests")
     page = page_of_requests(shop.checkouts, shop.clock(), None, limit, known)
-    tell_page(as_json, page, limit, _facts, _table(page.rows) if page.rows else ["There are no payment requests."])
+    tell_page(as_json, page, _facts, _table, "There are no payment requests.")
 
 
 def _table(listed: Sequence[ShownRequest]) -> list[str]:

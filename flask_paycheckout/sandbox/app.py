@@ -103,7 +103,6 @@ def create_sandbox(
         )
 
     def make(name: str, url: str, token: str) -> Flask:
-        sender = None if at_once else WebhookSender(WORLD_TICK if name else TICK)
         own_seed = None if seed is None else (f"{seed} {name}" if name else str(seed))
         beginning = StartOptions(own_seed, None if name else webhook_url)
         world = World(
@@ -118,12 +117,12 @@ def create_sandbox(
             hosts=allowed_hosts(base_url, *allow_hosts),
             allow_remote_control=allow_remote_control,
             loopback_webhooks_only=loopback_only,
-            wake=None if sender is None else sender.wake,
             name=name,
             exists=(lambda: databases.exists(name)) if name else (lambda: True),
         )
         # A named world that is made gets a token; one that is opened again has its own.
-        return _assemble(world, url, beginning, sender, is_new=bool(token) if name else not is_shared)
+        is_new = bool(token) if name else not is_shared
+        return _assemble(world, url, beginning, at_once=at_once, is_new=is_new)
 
     app = make("", database, control_token or "")
     databases = Databases(database, app)
@@ -136,9 +135,7 @@ def create_sandbox(
     return app
 
 
-def _assemble(
-    world: World, database: str, beginning: StartOptions, sender: WebhookSender | None, *, is_new: bool
-) -> Flask:
+def _assemble(world: World, database: str, beginning: StartOptions, *, at_once: bool, is_new: bool) -> Flask:
     app = SandboxApp(__name__)
     # A doubled slash is another path, which does not exist. It would be redirected, in no envelope.
     app.url_map.merge_slashes = False
@@ -176,9 +173,9 @@ def _assemble(
                 db.engine.dispose()
         # Close the connections of an application that is garbage-collected, instead of leaving that to the driver.
         weakref.finalize(app, db.engine.dispose)
-    if sender is not None:
-        sender.serve(app)
-        app.extensions[SENDER] = sender
+    if not at_once:
+        sender = app.extensions[SENDER] = WebhookSender(app, WORLD_TICK if world.name else TICK)
+        world.wake = sender.wake
         if world.shared_database:
             # Webhooks that were due when the process before this one ended are sent, although no call causes more.
             app.before_request(sender.begin)

@@ -5,7 +5,6 @@ The control interface and the inspector are not part of the service: they have n
 
 from __future__ import annotations
 
-import secrets
 from contextlib import ExitStack, suppress
 
 from flask import Flask, Response, g, request
@@ -78,7 +77,6 @@ def _begin() -> ResponseReturnValue | None:
     if any("\0" in value for name, value in request.environ.items() if name.startswith(_HEADERS)):
         raise BadRequest("A header holds a NUL.")
     g.undeclared = undeclared_parameters()
-    g.nonce = secrets.token_urlsafe(16)
     if not _is_observed():
         _follow_settings()
         return None

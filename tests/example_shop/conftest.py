@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from flask import Flask
-    from flask.testing import FlaskClient
     from werkzeug.test import TestResponse
 
     from flask_paycheckout.testing import Sandbox
@@ -32,15 +31,11 @@ PASSWORD = "a fair wind"
 WAREHOUSE = "http://warehouse.test"
 
 
-@dataclass
 class Visitor:
     """Somebody with a browser: follows the pages' own forms, their hidden fields included."""
 
-    shop: Flask
-    browser: FlaskClient = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.browser = self.shop.test_client()
+    def __init__(self, shop: Flask) -> None:
+        self.shop, self.browser = shop, shop.test_client()
 
     def sees(self, path: str) -> str:
         """The page's text with its markup, as the browser gets it."""
@@ -107,6 +102,12 @@ class Owner(Visitor):
         assert form, "the page has no form"
         headers = {"Sec-Fetch-Site": "same-origin"}
         return self.browser.post(form[1], data={"decision": decision, "why": why}, headers=headers)
+
+
+def rows(shop: Flask, what: Any) -> list[Any]:
+    """All rows of a model, or of one of its columns."""
+    with shop.app_context():
+        return list(db.session.scalars(select(what)))
 
 
 def newest_checkout(shop: Flask, order_id: str) -> str:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.fernet import Fernet
-from sqlalchemy import select, text
+from sqlalchemy import text
 
 from example_shop.database import db
 from example_shop.payments import LIGHTHOUSE, keep_keys, paycheckout
-from tests.example_shop.conftest import Payments
+from tests.example_shop.conftest import Payments, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,10 +48,8 @@ def test_an_order_is_paid_into_the_account_of_its_brand(
     order_id = payments.buys(**jars)
     with shop.app_context():
         assert paycheckout.order_status(order_id) == "paid"
-        checkout = db.session.scalars(select(paycheckout.Checkout)).one()
-        assert checkout.account == account
-        suppliers_paid_by = {payout.account for payout in db.session.scalars(select(paycheckout.Payout))}
-    assert suppliers_paid_by == {account}
+    assert rows(shop, paycheckout.Checkout.account) == [account]
+    assert set(rows(shop, paycheckout.Payout.account)) == {account}
     calls = paycheckout_sandbox.control("GET", "requests")
     assert {call["account"] for call in calls} == {account or "default"}
 

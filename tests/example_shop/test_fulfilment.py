@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
-from sqlalchemy import select
 
-from example_shop.database import db
 from example_shop.fulfilment import Parcel
-from tests.example_shop.conftest import WAREHOUSE, Payments, Shopper, stored
+from tests.example_shop.conftest import WAREHOUSE, Payments, Shopper, rows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,11 +24,6 @@ DOOR = f"{WAREHOUSE}/parcels"
 @pytest.fixture
 def shop(make_shop: Callable[..., Flask]) -> Flask:
     return make_shop(WAREHOUSE_URL=WAREHOUSE)
-
-
-def parcels(shop: Flask) -> list[str]:
-    with shop.app_context():
-        return list(db.session.scalars(select(Parcel.number)))
 
 
 def keys(warehouse: responses.RequestsMock) -> list[str | None]:
@@ -55,7 +48,7 @@ def test_the_warehouse_is_told_once_what_to_pack(
     }
     for _ in range(3):
         payments.passes(30)
-    assert (parcels(shop), len(warehouse.calls)) == (["P-0001"], 1)
+    assert (rows(shop, Parcel.number), len(warehouse.calls)) == (["P-0001"], 1)
     assert stored(shop, order_id)["parcel"] == "P-0001"
     assert "P-0001" in shopper.sees(f"/orders/{order_id}")
 
@@ -76,11 +69,11 @@ def test_a_warehouse_that_fails_once_is_told_again_with_the_same_key(
     order_id = shopper.orders(first_snow=1)
     payments.pays(order_id)
     assert stored(shop, order_id)["state"] == "paid"
-    assert parcels(shop) == []
+    assert rows(shop, Parcel.number) == []
 
     payments.passes(0)
     first, second = keys(warehouse)
     assert first
     assert first == second
-    assert parcels(shop) == ["P-0007"]
+    assert rows(shop, Parcel.number) == ["P-0007"]
     assert stored(shop, order_id)["diary"].count("The order is paid.") == 1

@@ -18,24 +18,19 @@ if TYPE_CHECKING:
     from flask_paycheckout.testing import Sandbox
 
 
-NAMES = {
-    "end-of-line": "Ada\r\n\r\nYour order is void. Pay at https://evil.example",
-    "line-separator": "Ada\u2028Void",
-    "turned-around": "Ada\u202eelpmaxe.live",
-    "nul": "Ada\0",
-}
-ADDRESSES = {
-    "coded-word": "a@=?utf-8?b?DQpCY2M6IHhAeS56?=.example",
-    "two": "a,b@example.com",
-    "nul": "a\0@example.com",
+#: Names and addresses, one of each of which is wrong.
+FORMS = {
+    "end-of-line": ("Ada\r\n\r\nYour order is void. Pay at https://evil.example", "ada@example.com"),
+    "line-separator": ("Ada\u2028Void", "ada@example.com"),
+    "turned-around": ("Ada\u202eelpmaxe.live", "ada@example.com"),
+    "nul": ("Ada\0", "ada@example.com"),
+    "address-coded-word": ("Ada", "a@=?utf-8?b?DQpCY2M6IHhAeS56?=.example"),
+    "address-two": ("Ada", "a,b@example.com"),
+    "address-nul": ("Ada", "a\0@example.com"),
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "email"),
-    [*((name, "ada@example.com") for name in NAMES.values()), *(("Ada", email) for email in ADDRESSES.values())],
-    ids=[*NAMES, *(f"address-{name}" for name in ADDRESSES)],
-)
+@pytest.mark.parametrize(("name", "email"), FORMS.values(), ids=FORMS)
 def test_what_would_be_other_words_in_a_letter_is_refused(shop: Flask, shopper: Shopper, name: str, email: str) -> None:
     shopper.takes(first_snow=1)
     assert shopper.sends("/orders/", name=name, email=email).status_code in {400, 422}

@@ -5,13 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
-
-from example_shop.database import db
 from example_shop.payments import order_total, paycheckout
 from example_shop.receipts import Letter
 from flask_paycheckout import Pay, Receive
-from tests.example_shop.conftest import Payments, Shopper, stored
+from tests.example_shop.conftest import Payments, Shopper, rows, stored
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -85,5 +82,5 @@ def test_a_big_order_is_paid_by_a_deposit_and_the_rest(shop: Flask, shopper: Sho
     assert shopper.cancels(order_id).status_code == 409
     payments.pays(order_id)
     assert stored(shop, order_id)["state"] == "paid"
-    with shop.app_context():
-        assert "In all:      $230.40" in db.session.scalars(select(Letter.text)).one()
+    [receipt] = rows(shop, Letter.text)
+    assert "In all:      $230.40" in receipt

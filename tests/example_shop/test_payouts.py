@@ -6,13 +6,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import select
 
-from example_shop.database import db
 from example_shop.payments import paycheckout
 from example_shop.suppliers import SUPPLIERS
 from flask_paycheckout.testing import Sandbox
-from tests.example_shop.conftest import Payments
+from tests.example_shop.conftest import Payments, rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,11 +36,10 @@ def sold(payments: Payments) -> str:
 
 def payouts(shop: Flask) -> dict[str, Any]:
     """Every payout, by its supplier."""
-    with shop.app_context():
-        rows = db.session.scalars(select(paycheckout.Payout)).all()
-        found = {row.reference.partition("-")[0]: row for row in rows}
-        assert len(found) == len(rows)
-        return found
+    stored = rows(shop, paycheckout.Payout)
+    found = {row.reference.partition("-")[0]: row for row in stored}
+    assert len(found) == len(stored)
+    return found
 
 
 def states(shop: Flask) -> dict[str, str]:

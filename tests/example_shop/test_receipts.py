@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import ssl
-from contextlib import nullcontext
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from unittest.mock import MagicMock, call
 
 import pytest
-from sqlalchemy import select
 
 from example_shop.database import db
 from example_shop.payments import paycheckout
 from example_shop.receipts import Letter, payment_lines
 from flask_paycheckout import Pay, Payment
-from tests.example_shop.conftest import Owner, Payments, Shopper, stored
+from tests.example_shop.conftest import Owner, Payments, Shopper, rows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from email.message import EmailMessage
 
     from flask import Flask
 
@@ -27,8 +25,7 @@ if TYPE_CHECKING:
 
 def letters(shop: Flask) -> list[tuple[str, bool]]:
     """The address of each letter, and whether it was posted."""
-    with shop.app_context():
-        return [(letter.address, letter.posted_at is not None) for letter in db.session.scalars(select(Letter))]
+    return [(letter.address, letter.posted_at is not None) for letter in rows(shop, Letter)]
 
 
 def test_a_customer_who_has_not_paid_is_reminded_and_a_request_is_no_order(
@@ -45,9 +42,9 @@ def test_a_customer_who_has_not_paid_is_reminded_and_a_request_is_no_order(
     payments.passes(24 * 60)
     with shop.app_context():
         assert paycheckout.order_status(asked) == "paid"
-        [letter] = db.session.scalars(select(Letter))
-        assert (letter.order_id, letter.subject) == (order_id, f"Not paid yet: order {order_id}")
-        assert "/paycheckout/orders/" in letter.text
+    [letter] = rows(shop, Letter)
+    assert (letter.order_id, letter.subject) == (order_id, f"Not paid yet: order {order_id}")
+    assert "/paycheckout/orders/" in letter.text
 
 
 def test_a_paid_order_has_one_receipt_on_the_owners_page(
@@ -63,10 +60,8 @@ def test_a_paid_order_has_one_receipt_on_the_owners_page(
     assert f" 2 x First Snow{'$48.00':>22}" in page
     assert f"Total{'$60.35':>32}" in page
     assert "The fee of your way to pay came on top." in page
-    with shop.app_context():
-        payment = db.session.scalars(select(paycheckout.Checkout)).one().payment
-    assert payment is not None
-    assert payment.fee is not None
+    [checkout] = rows(shop, paycheckout.Checkout)
+    payment = checkout.payment
     assert f"You paid:    {payment.paid}\n" in page
     assert f"By:          {payment.bank_name}\n" in page
     assert f"Its fee:     {payment.fee.amount:f} USD\n" in page
@@ -77,60 +72,40 @@ def test_a_paid_order_has_one_receipt_on_the_owners_page(
     assert "Your receipt goes to ada@example.com." in shopper.sees(f"/orders/{order_id}")
 
 
+@pytest.fixture
+def mail_server(monkeypatch: pytest.MonkeyPatch) -> MagicMock:
+    """Takes the place of every mail server that the shop connects to."""
+    server = MagicMock()
+    server.connect.return_value = server.__enter__.return_value = server
+    monkeypatch.setattr("smtplib.SMTP", server.connect)
+    return server
+
+
 def test_a_mail_server_that_is_away_gets_the_letter_later(
-    make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox, mail_server: MagicMock
 ) -> None:
-    taken: list[EmailMessage] = []
-    away = [ConnectionRefusedError()]
-
-    class Server(nullcontext[Any]):
-        def __init__(self, *address: object, timeout: float) -> None:
-            if away:
-                raise away.pop()
-            super().__init__(self)
-
-        def send_message(self, letter: EmailMessage) -> None:
-            taken.append(letter)
-
-    monkeypatch.setattr("smtplib.SMTP", Server)
+    mail_server.connect.side_effect = [ConnectionRefusedError(), mail_server]
     shop = make_shop(MAIL_SERVER="127.0.0.1")
-    shopper = Shopper(shop)
-    order_id = shopper.orders(first_snow=1)
-    paycheckout_sandbox.pay(shopper.starts_to_pay(order_id))
-    paycheckout_sandbox.deliver_to(shopper.browser)
+    order_id = Payments(Shopper(shop), paycheckout_sandbox).buys(first_snow=1)
     assert (stored(shop, order_id)["state"], letters(shop)) == ("paid", [("ada@example.com", False)])
     with shop.app_context():
         paycheckout.reconcile()
-        (event_id,) = db.session.scalars(select(Letter.event_id))
-    (letter,) = taken
+    [event_id] = rows(shop, Letter.event_id)
+    ((letter,), _) = mail_server.send_message.call_args
     assert (letter["To"], letter["Subject"]) == ("ada@example.com", f"Your receipt for order {order_id}")
     assert letter["Message-ID"].strip() == f"<{event_id}@receipts.fair-and-foul.example>"
     assert letters(shop) == [("ada@example.com", True)]
 
 
 def test_a_mail_server_must_show_its_certificate_before_it_gets_the_password(
-    make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox, mail_server: MagicMock
 ) -> None:
-    told: list[object] = []
-
-    class Server(nullcontext[Any]):
-        def __init__(self, *address: object, timeout: float) -> None:
-            super().__init__(self)
-
-        def starttls(self, *, context: ssl.SSLContext) -> None:
-            told.append((context.verify_mode, context.check_hostname))
-
-        def login(self, *keys: str) -> None:
-            told.append(keys)
-
-        def send_message(self, letter: EmailMessage) -> None:
-            pass
-
-    monkeypatch.setattr("smtplib.SMTP", Server)
-    shopper = Shopper(make_shop(MAIL_SERVER="mail.example", MAIL_USERNAME="shop", MAIL_PASSWORD="a secret"))
-    paycheckout_sandbox.pay(shopper.starts_to_pay(shopper.orders(first_snow=1)))
-    paycheckout_sandbox.deliver_to(shopper.browser)
-    assert told == [(ssl.CERT_REQUIRED, True), ("shop", "a secret")]
+    shop = make_shop(MAIL_SERVER="mail.example", MAIL_USERNAME="shop", MAIL_PASSWORD="a secret")
+    Payments(Shopper(shop), paycheckout_sandbox).buys(first_snow=1)
+    _, starttls, login, _ = mail_server.method_calls
+    context = starttls.kwargs["context"]
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+    assert login == call.login("shop", "a secret")
 
 
 def test_a_banks_name_keeps_to_its_line_of_the_receipt() -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
-
-from example_shop.database import db
 from example_shop.payments import paycheckout
 from example_shop.stock import OPENING, free_of
-from tests.example_shop.conftest import WAREHOUSE, Owner, Payments, Shopper, newest_checkout, stored
+from tests.example_shop.conftest import WAREHOUSE, Owner, Payments, Shopper, newest_checkout, rows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,9 +35,7 @@ def refund(owner: Owner, checkout_id: str, why: str = "the jar broke") -> TestRe
 
 
 def refunds(shop: Flask) -> list[Any]:
-    with shop.app_context():
-        row = paycheckout.Payout
-        return list(db.session.scalars(select(row).where(row.kind == "refund")))
+    return [payout for payout in rows(shop, paycheckout.Payout) if payout.kind == "refund"]
 
 
 def claim(shopper: Shopper, order_id: str) -> TestResponse:

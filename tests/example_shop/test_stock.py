@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select, update
+from sqlalchemy import update
 
 from example_shop.database import Order, db
 from example_shop.stock import OPENING, Reservation, SoldOut, Stock, follow_payment, release, reserve
-from tests.example_shop.conftest import Owner, Payments, Shopper, stored
+from tests.example_shop.conftest import Owner, Payments, Shopper, rows, stored
 from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
@@ -19,18 +20,21 @@ if TYPE_CHECKING:
     from flask import Flask
 
 
-def shelf(shop: Flask, slug: str = "first-snow") -> tuple[int, int, int]:
-    """How many of a jar are free, reserved and taken."""
-    with shop.app_context():
-        free = db.session.scalars(select(Stock.free).where(Stock.slug == slug)).one()
-        rows = db.session.scalars(select(Reservation).where(Reservation.slug == slug)).all()
-        gone = [sum(row.quantity for row in rows if row.taken is taken) for taken in (False, True)]
-        return free, gone[0], gone[1]
+SLUG = "first-snow"
 
 
-def leave_only(shop: Flask, free: int, slug: str = "first-snow") -> None:
+def shelf(shop: Flask) -> tuple[int, int, int]:
+    """How many jars of First Snow are free, reserved and taken."""
+    [free] = [kind.free for kind in rows(shop, Stock) if kind.slug == SLUG]
+    gone = Counter[bool]()
+    for row in rows(shop, Reservation):
+        gone[row.taken] += row.quantity * (row.slug == SLUG)
+    return free, gone[False], gone[True]
+
+
+def leave_only(shop: Flask, free: int) -> None:
     with shop.app_context():
-        db.session.execute(update(Stock).where(Stock.slug == slug).values(free=free))
+        db.session.execute(update(Stock).where(Stock.slug == SLUG).values(free=free))
         db.session.commit()
 
 

@@ -35,13 +35,6 @@ _CREDENTIAL = Matching("[!-~]{1,80}", "1 to 80 visible characters of ASCII")
 _OWN_IDS = 8
 
 
-class NoSuchAccount(CallRefused):
-    """No account has this name."""
-
-    def __init__(self) -> None:
-        super().__init__(404, "account", "does not exist", "GET /_sandbox/accounts lists them.")
-
-
 @dataclass(frozen=True, repr=False)
 class NewKeys:
     """Credentials that a tester asks for; what is None is generated. It has no repr, because it holds secrets."""
@@ -144,12 +137,12 @@ def find_account(session: Session, name: str, *, for_change: bool = False) -> Ac
     """Find an account by its name.
 
     :param for_change: lock it, so that two changes happen one after the other.
-    :raises NoSuchAccount: there is none.
+    :raises CallRefused: there is none.
     """
     wanted = select(Account).where(Account.name == name)
     account = session.scalar(wanted.with_for_update() if for_change else wanted)
     if account is None:
-        raise NoSuchAccount
+        raise CallRefused(404, "account", "does not exist", "GET /_sandbox/accounts lists them.")
     return account
 
 
@@ -166,10 +159,10 @@ def list_accounts(session: Session, *conditions: ColumnElement[bool]) -> list[Ac
 
 
 def describe_account(session: Session, name: str) -> AccountWithSecrets:
-    """One account with its secrets. :raises NoSuchAccount: there is none."""
-    for shown in list_accounts(session, Account.name == name):
-        return shown
-    raise NoSuchAccount
+    """One account with its secrets. :raises CallRefused: there is none."""
+    find_account(session, name)
+    (shown,) = list_accounts(session, Account.name == name)
+    return shown
 
 
 def remove_account(session: Session, account: Account) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, TypeVar, get_type_hints
 
 from flask import Blueprint, Response
@@ -113,11 +114,10 @@ _REFUSALS: dict[type[Exception], tuple[int, str, str]] = {
 }
 
 
-def _refuse_by_rule(error: Exception) -> Response:
-    status, text, remedy = next(_REFUSALS[kind] for kind in type(error).__mro__ if kind in _REFUSALS)
+def _refuse_by_rule(status: int, text: str, remedy: str, error: Exception) -> Response:
     field, _, fault = text.format(error).partition(" ")
     return refuse(CallRefused(status, field, fault, remedy))
 
 
-for _kind in _REFUSALS:
-    control.register_error_handler(_kind, _refuse_by_rule)
+for _kind, _refusal in _REFUSALS.items():
+    control.register_error_handler(_kind, partial(_refuse_by_rule, *_refusal))

@@ -55,37 +55,60 @@ class Source:
     rows: Select[Any]
 
 
-def _source(
-    kind: Any, number: Any, at: Any, account: Any, about: Any, text: Any, outcome: Any, detail: Any, *joins: Any
-) -> Source:
-    columns = {"at": at, "account": account, "about": about, "text": text, "outcome": outcome, "detail": detail}
-    named = [column.label(name) for name, column in columns.items()]
-    rows = select(kind.label("kind"), number.label("number"), *named)
-    for joined, condition in joins:
-        rows = rows.join(joined, condition)
-    return Source(number, account, rows)
+def _rows(*columns: ColumnElement[Any] | InstrumentedAttribute[Any]) -> Select[Any]:
+    """A select of events, given the columns of `Event` in their order."""
+    return select(*(column.label(name) for name, column in zip(Event.__struct_fields__, columns, strict=True)))
 
 
-def _status(status: Any) -> ColumnElement[str]:
+def _status(status: InstrumentedAttribute[int | None]) -> ColumnElement[str]:
     return func.coalesce(cast(status, String), "no answer")
 
 
-_LOG = LoggedRequest
+_LOG, _MOVE, _SENT = LoggedRequest, Activity, WebhookAttempt
 SOURCES = (
-    _source(
-        *(literal("call"), _LOG.number, _LOG.at, _LOG.account, null(), _LOG.method + " " + _LOG.target),
-        *(_status(_LOG.status), func.coalesce("fault: " + _LOG.fault, "")),
+    Source(
+        _LOG.number,
+        _LOG.account,
+        _rows(
+            literal("call"),
+            _LOG.number,
+            _LOG.at,
+            _LOG.account,
+            null(),
+            _LOG.method + " " + _LOG.target,
+            _status(_LOG.status),
+            func.coalesce("fault: " + _LOG.fault, ""),
+        ),
     ),
-    _source(
-        *(Activity.kind, Activity.number, Activity.updated_at, Account.name, Activity.about),
-        *(Activity.activity, Activity.status, Activity.description),
-        (Account, Account.user_id == Activity.user_id),
+    Source(
+        _MOVE.number,
+        Account.name,
+        _rows(
+            _MOVE.kind,
+            _MOVE.number,
+            _MOVE.updated_at,
+            Account.name,
+            _MOVE.about,
+            _MOVE.activity,
+            _MOVE.status,
+            _MOVE.description,
+        ).join(Account, Account.user_id == _MOVE.user_id),
     ),
-    _source(
-        *(literal("webhook"), WebhookAttempt.number, WebhookAttempt.sent_at, Account.name, Webhook.order_id),
-        *("POST " + WebhookAttempt.url, _status(WebhookAttempt.answer_status), func.coalesce(WebhookAttempt.error, "")),
-        (Webhook, Webhook.id == WebhookAttempt.webhook_id),
-        (Account, Account.user_id == Webhook.user_id),
+    Source(
+        _SENT.number,
+        Account.name,
+        _rows(
+            literal("webhook"),
+            _SENT.number,
+            _SENT.sent_at,
+            Account.name,
+            Webhook.order_id,
+            "POST " + _SENT.url,
+            _status(_SENT.answer_status),
+            func.coalesce(_SENT.error, ""),
+        )
+        .join(Webhook, Webhook.id == _SENT.webhook_id)
+        .join(Account, Account.user_id == Webhook.user_id),
     ),
 )
 

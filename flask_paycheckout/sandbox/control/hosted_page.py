@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from flask import Blueprint, Response, abort, g, make_response, redirect, render_template, request, url_for
+from flask import Blueprint, Response, abort, make_response, redirect, render_template, request, url_for
 from markupsafe import Markup
 from sqlalchemy import update
-from sqlalchemy.orm import Session
 from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.auth.tables import User
@@ -71,44 +70,23 @@ class View:
             return "completed"
         if self.deposit.status == PENDING and self.is_open:
             return "pay"
-        return "late" if self.may_come_late else "closed"
+        return "late" if _may_come_late(self.deposit, self.now) else "closed"
 
-    @property
-    def may_come_late(self) -> bool:
-        """Whether money that was sent before the page expired could still complete the deposit."""
-        if self.deposit is None:
-            return False
-        if self.deposit.expired_at > self.now:
-            return self.deposit.status == PENDING
-        return assumption("late_payment") == "completes" and self.deposit.status in {
-            PENDING,
-            assumption("deposit_after_expiry"),
-        }
 
-    @property
-    def half(self) -> Decimal:
-        return customer.half_of(self.deposit) if self.deposit else Decimal(0)
+def _may_come_late(deposit: Deposit, now: datetime) -> bool:
+    """Whether money that was sent before the page expired could still complete the deposit."""
+    if deposit.expired_at > now:
+        return deposit.status == PENDING
+    return assumption("late_payment") == "completes" and deposit.status in {PENDING, assumption("deposit_after_expiry")}
 
-    @property
-    def double(self) -> Decimal:
-        return customer.double_of(self.deposit) if self.deposit else Decimal(0)
 
-    @property
-    def account_number(self) -> str:
-        return account_number(self.checkout.id)
+def _qr_code(text: str) -> Markup:
+    # Imported here because only this page needs it.
+    import segno
 
-    @property
-    def qr_code(self) -> Markup | None:
-        if self.deposit is None or not self.deposit.qr_data:
-            return None
-        # Imported here because only this page needs it.
-        import segno
-
-        # Safe: the SVG consists of numbers, without any text of the request.
-        drawing = segno.make(self.deposit.qr_data, error="m").svg_inline(
-            scale=4, border=2, svgclass="qr", title="QR code"
-        )
-        return Markup(drawing)  # noqa: S704
+    # Safe: the SVG consists of numbers, without any text of the request.
+    drawing = segno.make(text, error="m").svg_inline(scale=4, border=2, svgclass="qr", title="QR code")
+    return Markup(drawing)  # noqa: S704
 
 
 @hosted_page.get("/checkout/<checkout_id>")
@@ -116,20 +94,21 @@ def show_checkout(checkout_id: str) -> Response:
     """Show the state of a checkout, and what the customer can do next."""
     with transaction() as session:
         expire_due(session)
-        view = _look(session, checkout_id)
-    if view is None:
-        return page("not_found.html", 404)
-    token = form_token(_FORM) if may_control() else None
-    return page("checkout.html", 410 if view.stage == "expired" else 200, view=view, token=token)
-
-
-def _look(session: Session, checkout_id: str) -> View | None:
-    checkout = session.get(Checkout, checkout_id)
-    if checkout is None:
-        return None
-    deposit = session.get(Deposit, checkout_id)
-    method = METHODS[deposit.method] if deposit else None
-    return View(checkout, deposit, method, offers(session, checkout), current_time())
+        checkout, deposit = session.get(Checkout, checkout_id), session.get(Deposit, checkout_id)
+        if checkout is None:
+            return page("not_found.html", 404)
+        method = METHODS[deposit.method] if deposit else None
+        view = View(checkout, deposit, method, offers(session, checkout), current_time())
+    return page(
+        "checkout.html",
+        410 if view.stage == "expired" else 200,
+        view=view,
+        token=form_token(_FORM) if may_control() else None,
+        account_number=account_number,
+        half_of=customer.half_of,
+        double_of=customer.double_of,
+        qr_code=_qr_code,
+    )
 
 
 @hosted_page.post("/checkout/<checkout_id>/method")
@@ -200,8 +179,7 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 def page(template: str, status: int = 200, **context: object) -> Response:
     """Render a page under a strict Content-Security-Policy; scripts need this response's nonce."""
-    # A request that was refused early has no nonce yet.
-    nonce = g.setdefault("nonce", secrets.token_urlsafe(16))
+    nonce = secrets.token_urlsafe(16)
     response = make_response(render_template(template, nonce=nonce, money=money, **context), status)
     response.headers.update(
         {

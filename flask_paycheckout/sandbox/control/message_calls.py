@@ -87,14 +87,14 @@ class WebhookRecord(Record):
 
 def list_webhooks(session: Session, *conditions: ColumnElement[bool], limit: int = MAX_SHOWN) -> list[WebhookRecord]:
     """The newest webhooks that fulfil the conditions, oldest first."""
-    rows = session.execute(
+    newest = session.execute(
         select(Webhook, Account.name)
         .join(Account, Account.user_id == Webhook.user_id)
         .where(*conditions)
         .order_by(Webhook.created_at.desc(), Webhook.id.desc())
         .limit(limit)
     )
-    found = [(webhook, account) for webhook, account in reversed(rows.all())]
+    found = newest.all()[::-1]
     attempts: defaultdict[str, list[WebhookAttempt]] = defaultdict(list)
     of_these = select(WebhookAttempt).where(WebhookAttempt.webhook_id.in_([webhook.id for webhook, _ in found]))
     for attempt in session.scalars(of_these.order_by(WebhookAttempt.number)):

@@ -92,15 +92,10 @@ STOP_SECONDS = 2.0
 class WebhookSender:
     """Sends what is due in one application. Its threads are those of the process that first needs them."""
 
-    def __init__(self, tick: float = TICK) -> None:
-        self._tick = tick
-        self._app: weakref.ref[Flask] | None = None
+    def __init__(self, app: Flask, tick: float) -> None:
+        self._app, self._tick = weakref.ref(app), tick
         self._lock = Lock()
         self._process: int | None = None
-
-    def serve(self, app: Flask) -> None:
-        """Say which application it is."""
-        self._app = weakref.ref(app)
 
     def wake(self) -> None:
         """Something is due: have it sent soon."""
@@ -146,7 +141,7 @@ class WebhookSender:
         while True:
             # Cleared before all that it tells of is looked at.
             self._woken.clear()
-            app = None if self._app is None else self._app()
+            app = self._app()
             if app is None or self._stopped.is_set():
                 return
             is_time = monotonic() >= tick

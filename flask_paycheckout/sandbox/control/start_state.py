@@ -52,14 +52,9 @@ def reset_world(session: Session, world: World) -> None:
     beginning = StartOptions(settings.seed, settings.first_webhook_url)
     session.expunge_all()
     empty_tables(session)
-    values = dict(world.unknowns)
     world.unknowns.take({})
-    try:
-        _begin(session, world, beginning)
-        session.flush()
-    except BaseException:
-        world.unknowns.take(values)
-        raise
+    _begin(session, world, beginning)
+    session.flush()
     world.clock.offset = timedelta()
 
 

@@ -15,9 +15,8 @@ from flask_paycheckout.sandbox.control.calls import call
 from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.control.snapshots import (
     MAX_BYTES,
+    TOO_LARGE,
     SnapshotFile,
-    SnapshotRefused,
-    SnapshotTooLarge,
     restore_snapshot,
     take_snapshot,
 )
@@ -34,7 +33,6 @@ from flask_paycheckout.sandbox.world.settings import advance_clock, change_unkno
 
 RESTORE = "restore"
 """The path of the call that takes a snapshot, below that of the control interface."""
-_LIMIT = f"larger than {MAX_BYTES // 1024**2} MiB"
 _UNKNOWNS_REMEDY = "GET /_sandbox/unknowns lists names and values; nothing was changed."
 
 
@@ -99,11 +97,7 @@ def advance(sent: Advance) -> Time:
     answers=SnapshotFile,
 )
 def take_state(session: Session) -> Response:
-    try:
-        return Response(take_snapshot(session, world()), content_type="application/json")
-    except SnapshotTooLarge:
-        remedy = "Remove accounts that you do not need, or copy the database with its own tools."
-        raise CallRefused(409, "snapshot", f"would be {_LIMIT}", remedy) from None
+    return Response(take_snapshot(session, world()), content_type="application/json")
 
 
 @call(
@@ -116,13 +110,10 @@ def restore_state() -> Time:
     try:
         content = request.get_data()
     except RequestEntityTooLarge:
-        raise CallRefused(413, "snapshot", f"is {_LIMIT}", "Send the file that GET /_sandbox/snapshot gave.") from None
-    try:
-        with transaction(exclusive=True) as session:
-            restore_snapshot(session, world(), content)
-    except SnapshotRefused as refused:
-        remedy = "Send the whole file as it was taken, by a sandbox of this version; nothing was changed."
-        raise CallRefused(400, "snapshot", str(refused), remedy) from None
+        remedy = "Send the file that GET /_sandbox/snapshot gave."
+        raise CallRefused(413, "snapshot", f"is {TOO_LARGE}", remedy) from None
+    with transaction(exclusive=True) as session:
+        restore_snapshot(session, world(), content)
     return read_time()
 
 

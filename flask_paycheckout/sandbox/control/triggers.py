@@ -39,7 +39,7 @@ from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 _AMOUNT, _CURRENCY = Decimal("12.50"), "USD"
-_FOR_NEW = frozenset({"account", "amount", "currency"})
+_FOR_NEW = ("account", "amount", "currency")
 
 
 class Triggered(Record):
@@ -57,9 +57,9 @@ class Event:
     """How an event is caused, and which fields it takes."""
 
     cause: Callable[[Trigger], Triggered]
-    for_new: frozenset[str] | None
+    for_new: tuple[str, ...] | None
     """Fields that are taken without an id, when it begins with something new; None: it needs an id."""
-    for_named: frozenset[str] | None
+    for_named: tuple[str, ...] | None
     """Fields that are taken with an id; None: it takes no id."""
 
 
@@ -74,7 +74,7 @@ def trigger(asked: Trigger) -> Triggered:
     if taken is None:
         raise FieldError(f"id is {'required' if asked.id is None else 'not taken'} for this event.")
     for field in declared_fields(Trigger):
-        if field.name not in {"event", "id", *taken} and getattr(asked, field.attribute) is not None:
+        if field.name not in ("event", "id", *taken) and getattr(asked, field.attribute) is not None:
             raise FieldError(f"{field.name} is not taken for this event {'with' if asked.id else 'without'} an id.")
     return event.cause(asked)
 
@@ -92,8 +92,8 @@ def _checkout(then: Callable[[str], object] | None, *, picked: bool = True) -> E
             then(checkout_id)
         return _tell_checkout(asked.event, checkout_id)
 
-    of_picking = frozenset({"paymentMethod"} if picked else ())
-    return Event(cause, _FOR_NEW | of_picking, of_picking)
+    of_picking = ("paymentMethod",) if picked else ()
+    return Event(cause, _FOR_NEW + of_picking, of_picking)
 
 
 def _make_checkout(asked: Trigger, *, pick_too: bool) -> str:
@@ -131,7 +131,7 @@ def _payout(status: str | None) -> Event:
             customer.finishes(payout_id, status)
         return _tell_disbursement(asked.event, payout_id)
 
-    return Event(cause, _FOR_NEW, None if status is None else frozenset())
+    return Event(cause, _FOR_NEW, None if status is None else ())
 
 
 def _disburse(session: Session, user_id: str, amount: Decimal, currency: str, reference: str | None) -> str:
@@ -197,8 +197,8 @@ EVENTS = {
     "payout": _payout(None),
     "payout-completed": _payout(COMPLETED),
     "payout-failed": _payout(FAILED),
-    "refund": Event(_refund, None, frozenset({"amount"})),
-    "webhook": Event(_webhook, None, frozenset()),
+    "refund": Event(_refund, None, ("amount",)),
+    "webhook": Event(_webhook, None, ()),
 }
 """All events, by name."""
 

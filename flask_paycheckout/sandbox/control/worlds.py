@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from threading import Lock
 from time import monotonic
@@ -41,11 +42,7 @@ IDLE_SECONDS = 600.0
 """Seconds without a request after which a world is put away."""
 WORLDS = "paycheckout_sandbox_worlds"
 """Key of the `Worlds` among the extensions of the operator's application."""
-_ADDRESS = re.compile(r"/w/([^/]+)(/.*)?", re.DOTALL)
-
-
-class WorldExists(Exception):
-    """There is a world of this name."""
+_ADDRESS = re.compile(rf"/w/({NAME.pattern})(/.*)?", re.DOTALL)
 
 
 class Databases:
@@ -59,7 +56,8 @@ class Databases:
         self._main, self._app, self._url = main, app, read_url(main)
         self.is_memory = is_memory(main)
         self._in_memory: set[str] = set()
-        self._file = None if self._url.get_backend_name() != "sqlite" else Path(self._url.database or "").absolute()
+        is_file = self._url.get_backend_name() == "sqlite" and not self.is_memory
+        self._file = Path(str(self._url.database)).absolute() if is_file else None
 
     def names(self) -> set[str]:
         """The names of all worlds."""
@@ -67,29 +65,26 @@ class Databases:
             return set(self._in_memory)
         if self._file is not None:
             before, after = f"{self._file.name}.", ".world"
-            files = (file.name for file in self._file.parent.iterdir())
-            return {name[len(before) : -len(after)] for name in files if name.startswith(before) and name[-6:] == after}
+            files = self._file.parent.glob(f"{escape(before)}*{after}")
+            return {file.name.removeprefix(before).removesuffix(after) for file in files}
         with self._app.app_context(), db.engine.connect() as connection:
             found = connection.scalars(text("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sandbox.w.%'"))
             return {name.removeprefix("sandbox.w.") for name in found}
 
     def exists(self, name: str) -> bool:
-        return self._path(name).exists() if self._file is not None and not self.is_memory else name in self.names()
+        return self._path(name).exists() if self._file is not None else name in self.names()
 
     def make(self, name: str) -> None:
-        """Make an empty database. :raises WorldExists: there is one, perhaps made by another process just now."""
-        if self.is_memory:
-            self._in_memory.add(name)
-        elif self._file is not None:
-            try:
+        """Make an empty database. :raises CallRefused: there is one, perhaps made by another process just now."""
+        try:
+            if self.is_memory:
+                self._in_memory.add(name)
+            elif self._file is not None:
                 self._path(name).touch(mode=0o600, exist_ok=False)
-            except FileExistsError:
-                raise WorldExists(name) from None
-        else:
-            try:
+            else:
                 self._execute(CreateSchema(self._schema(name)))
-            except ProgrammingError:
-                raise WorldExists(name) from None
+        except (FileExistsError, ProgrammingError):
+            raise _taken() from None
 
     def remove(self, name: str) -> None:
         if self.is_memory:
@@ -126,12 +121,8 @@ class Databases:
             connection.execute(statement)
 
 
-@dataclass
-class _Open:
-    """A world that is open in this process."""
-
-    app: Flask
-    used_at: float
+def _taken() -> CallRefused:
+    return CallRefused(409, "name", "is that of another world", "Give another name, or throw it away.")
 
 
 class Worlds:
@@ -142,11 +133,10 @@ class Worlds:
     :param limit: the most worlds.
     """
 
-    def __init__(
-        self, app: Flask, databases: Databases, make: Callable[[str, str, str], Flask], limit: int = MAX_WORLDS
-    ) -> None:
+    def __init__(self, app: Flask, databases: Databases, make: Callable[[str, str, str], Flask], limit: int) -> None:
         self._app, self._serve, self._databases, self._make, self._limit = app, app.wsgi_app, databases, make, limit
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, tuple[Flask, float]] = {}
+        """The applications that are open in this process, each with the time of its last request."""
         self._lock = Lock()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -160,73 +150,66 @@ class Worlds:
     def find(self, path: str) -> tuple[Flask, str]:
         """The application that serves a path, and the path within it; the operator's for a world that is not there."""
         address = _ADDRESS.fullmatch(path)
-        found = None if address is None else self._opened(address[1])
-        return (self._app, path) if address is None or found is None else (found, address[2] or "/")
+        if address is not None and (found := self._opened(address[1])) is not None:
+            return found, address[2] or "/"
+        return self._app, path
 
     def _opened(self, name: str) -> Flask | None:
         with self._lock:
             self._put_away()
-            if not _is_name(name) or not self._databases.exists(name):
+            if not self._databases.exists(name):
                 self._forget(name)
                 return None
-            if name not in self._open:
-                self._open[name] = _Open(self._make(name, self._databases.url(name), ""), 0.0)
-            self._open[name].used_at = monotonic()
-            return self._open[name].app
+            app = self._open[name][0] if name in self._open else self._make(name, self._databases.url(name), "")
+            self._open[name] = app, monotonic()
+            return app
 
     def _put_away(self) -> None:
         if not self._databases.is_memory:
-            for name in [name for name, one in self._open.items() if monotonic() - one.used_at > IDLE_SECONDS]:
+            for name in [name for name, (_, used) in self._open.items() if monotonic() - used > IDLE_SECONDS]:
                 self._forget(name)
 
     def _forget(self, name: str) -> None:
-        one = self._open.pop(name, None)
-        if one is not None:
-            close_world(one.app)
+        """End the threads and connections of a world that is open in this process."""
+        app, _ = self._open.pop(name, (None, 0.0))
+        if app is None:
+            return
+        sender: WebhookSender | None = app.extensions.get(SENDER)
+        if sender is not None:
+            # First: who waits for a connection while the pool is disposed of waits in vain.
+            sender.stop()
+        with app.app_context():
+            db.engine.dispose()
 
     def names(self) -> list[str]:
         return sorted(self._databases.names())
 
     def add(self, name: str) -> Flask:
-        """Make a world. :raises WorldExists: there is one. :raises CallRefused: there are too many."""
+        """Make a world. :raises CallRefused: there is one of this name, or there are too many."""
         with self._lock:
-            if self._databases.exists(name):
-                raise WorldExists(name)
-            if len(self._databases.names()) >= self._limit:
-                raise CallRefused(
-                    409, "worlds", f"are {self._limit} already", "Throw one away, or start with --worlds N."
-                )
+            names = self._databases.names()
+            if name in names:
+                raise _taken()
+            if len(names) >= self._limit:
+                remedy = "Throw one away, or start with --worlds N."
+                raise CallRefused(409, "worlds", f"are {self._limit} already", remedy)
             self._databases.make(name)
             try:
                 app = self._make(name, self._databases.url(name), secrets.token_urlsafe(24))
             except BaseException:
                 self._databases.remove(name)
                 raise
-            self._open[name] = _Open(app, monotonic())
+            self._open[name] = app, monotonic()
             return app
 
     def remove(self, name: str) -> bool:
         """Throw a world away; False when there is none."""
         with self._lock:
-            is_there = _is_name(name) and self._databases.exists(name)
+            is_there = name in self._databases.names()
             self._forget(name)
             if is_there:
                 self._databases.remove(name)
             return is_there
-
-
-def _is_name(name: str) -> bool:
-    return re.fullmatch(NAME.pattern, name) is not None
-
-
-def close_world(app: Flask) -> None:
-    """End the threads and connections of an application that is not used any more."""
-    sender: WebhookSender | None = app.extensions.get(SENDER)
-    if sender is not None:
-        # First: who waits for a connection while the pool is disposed of waits in vain.
-        sender.stop()
-    with app.app_context():
-        db.engine.dispose()
 
 
 class WorldRecord(Record):
@@ -271,15 +254,8 @@ def read_worlds() -> list[WorldRecord]:
 
 @call("POST /worlds", "makes a world with credentials of its own, for the operator", status=201)
 def make_world(sent: WorldName) -> NewWorldRecord:
-    base_url = _base_url(sent.name)
-    try:
-        made = _worlds().add(sent.name)
-    except WorldExists:
-        raise CallRefused(409, "name", "is that of another world", "Give another name, or throw it away.") from None
-    with made.app_context(), transaction() as session:
-        first = describe_account(session, ACCOUNT_NAME)
-        keys = first.client_id, first.client_secret, str(first.access_token)
-        return NewWorldRecord(sent.name, base_url, world().control_token, *keys)
+    with _worlds().add(sent.name).app_context(), transaction() as session:
+        return NewWorldRecord.of(world(), describe_account(session, ACCOUNT_NAME))
 
 
 @call("DELETE /worlds/<name>", "throws a world away with all that it has, for the operator")

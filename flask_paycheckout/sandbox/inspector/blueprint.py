@@ -5,13 +5,14 @@ Forms carry a token that only these pages contain; the control token is never pa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 from flask import Blueprint, Response, redirect, request
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from werkzeug import Response as AnyResponse
 
@@ -119,7 +120,7 @@ class Page:
     older: int | None
 
 
-def read_page(session: Session, rows: Any, skip: str = "skip", size: int = MAX_ROWS) -> Page:
+def read_page(session: Session, rows: Any, size: int, skip: str = "skip") -> Page:
     """The rows of a select after those that the query parameter `skip` leaves out."""
     asked = request.args.get(skip, type=int) or 0
     skipped = asked if 0 < asked <= _MAX_NUMBER else 0
@@ -134,7 +135,7 @@ class AccountFilter:
     name: str
     """Empty for all accounts."""
     user_id: str | None
-    suggested: list[str]
+    suggested: Sequence[str]
     several: bool
     """Whether there are several accounts, so that a page tells which one each row belongs to."""
     addressed: str
@@ -151,13 +152,13 @@ def read_filter(session: Session) -> AccountFilter:
     name = query_text("account")
     addressed = name or ACCOUNT_NAME
     user_id = session.scalar(select(Account.user_id).where(Account.name == addressed))
-    count = session.scalar(select(func.count()).select_from(Account)) or 0
-    suggested = session.scalars(select(Account.name).order_by(Account.name).limit(MAX_SUGGESTED))
+    names = session.scalars(select(Account.name).order_by(Account.name).limit(MAX_SUGGESTED)).all()
+    several = len(names) > 1
     return AccountFilter(
         name=name,
         user_id=user_id,
-        suggested=list(suggested) if count > 1 else [],
-        several=count > 1,
+        suggested=names if several else [],
+        several=several,
         addressed=addressed,
         webhook_url=webhook_url(session, user_id or ""),
     )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
 from functools import wraps
-from typing import Any
 
 from flask import Response, request
 from werkzeug import Response as AnyResponse
@@ -24,7 +23,7 @@ from flask_paycheckout.sandbox.outgoing.faults import (
 )
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import FieldError, to_wire
-from flask_paycheckout.sandbox.wire.field_types import load_object
+from flask_paycheckout.sandbox.wire.field_types import declared_fields, load_object
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, choose
 from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import assumption, world
@@ -38,8 +37,6 @@ UNITS = {"minutes": 60, "hours": 3600, "days": 86400, "seconds": 1}
 MAX_FAULTS = 50
 """The most faults that are listed."""
 
-_TEXTS = ("operation", "kind", "message", "account")
-_NUMBERS = ("times", "statusCode", "seconds", "retryAfter")
 _NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,6})?")
 
 
@@ -119,17 +116,12 @@ def advance() -> None:
 
 @change("faults", "control", "ordered")
 def order_fault() -> None:
-    asked = load_object(NewFault, _order(request.form))
+    """Arm the fault of the form, whose empty fields count as absent."""
+    kinds = {field.name: field.kind for field in declared_fields(NewFault)}
+    typed = {name: text.strip() for name, text in request.form.items() if name in kinds and text.strip()}
+    asked = load_object(NewFault, {name: kinds[name].parse(name, text) for name, text in typed.items()})
     with transaction() as session:
         message_calls.order_fault(session, asked)
-
-
-def _order(form: Mapping[str, str]) -> dict[str, Any]:
-    """Convert the form to the JSON of the control interface, without empty fields."""
-    sent: dict[str, Any] = {name: form[name].strip() for name in (*_TEXTS, *_NUMBERS) if form.get(name, "").strip()}
-    # Other text is left for the parser to refuse, naming the field.
-    numbers = {name: Decimal(sent[name]) for name in _NUMBERS if _NUMBER.fullmatch(sent.get(name, ""))}
-    return sent | numbers
 
 
 @change("faults/forget", "control", "forgotten")

@@ -132,7 +132,7 @@ def show_overview() -> Response:
         _move_due(session)
         accounts = read_filter(session)
         pages = {
-            name: read_page(session, listed.rows.where(*accounts.of(listed.owner)), name, MAX_OVERVIEW)
+            name: read_page(session, listed.rows.where(*accounts.of(listed.owner)), MAX_OVERVIEW, name)
             for name, listed in OVERVIEW.items()
         }
         faults = len(planned_faults(session))
@@ -157,11 +157,10 @@ def show_list(name: str) -> Response:
             conditions = [listed.filters[parameter](text) for parameter, text in wanted.items() if text]
         except FieldError:
             return show(name, 400, page=None, wanted=wanted, accounts=accounts)
-        page = read_page(session, listed.rows.where(*conditions, *accounts.of(listed.owner)), size=listed.size)
+        page = read_page(session, listed.rows.where(*conditions, *accounts.of(listed.owner)), listed.size)
         if name == "webhooks":
             found = to_wire(list_webhooks(session, Webhook.id.in_([row.id for row in page.rows])))[::-1]
-    kept: dict[str, Any] = {"accounts": accounts, "states": WEBHOOK_STATES, "most": MAX_SHOWN}
-    return show(name, page=page, wanted=wanted, found=found, **kept)
+    return show(name, page=page, wanted=wanted, found=found, accounts=accounts, states=WEBHOOK_STATES, most=MAX_SHOWN)
 
 
 DETAILS = {"checkouts": Checkout, "disbursements": Disbursement, "payments": Payment}

@@ -85,7 +85,7 @@ def _carry_out(command: Command, sandbox: Connection, given: Given) -> Told | in
         raise CommandFailed(f"This needs {' and '.join(sorted(in_path)).upper()} too.", WRONG_USE)
     path = path.format_map({name: segment(value) for name, value in given.items()})
     sent = {_RENAMED.get(name, name): value for name, value in given.items() if name not in in_path | _NO_FIELDS}
-    answer = sandbox.call(method, path, *([None, sent] if method in {"GET", "DELETE"} else [sent]))
+    answer = sandbox.call(method, path, sent)
     return answer, _text(answer, command)
 
 
@@ -140,9 +140,8 @@ def _tail(sandbox: Connection, given: Given) -> int:
         )
 
     with suppress(KeyboardInterrupt):
-        told = follow(
-            *(sandbox, given["last"], given["account"], given["until"]), is_wanted=is_wanted, is_over=_nobody_reads
-        )
+        until = given["until"]
+        told = follow(sandbox, given["last"], given["account"], until, is_wanted=is_wanted, is_over=_nobody_reads)
         with closing(told) as events:
             for one in events:
                 click.echo(write_json(one) if given["json"] else event(one))
@@ -166,7 +165,9 @@ _DEPOSIT = ("deposit.depositId", "deposit.status", "deposit.inputAmount", "depos
 _FAULT = "operation kind clear account times share statusCode message retryAfter seconds"
 COMMANDS = {
     "pick": Command(
-        *("let the customer pick a payment method", "id paymentMethod reference", "POST checkouts/{id}/pick"),
+        "let the customer pick a payment method",
+        "id paymentMethod reference",
+        "POST checkouts/{id}/pick",
         shown=_DEPOSIT,
     ),
     "pay": Command("let the customer's money arrive", "id amount", "POST checkouts/{id}/pay", shown=_DEPOSIT),
@@ -213,7 +214,9 @@ COMMANDS = {
         "list the calls of the service", "account", "GET requests", "id at status method target account"
     ),
     "disbursements": Command(
-        *("list the payouts and refunds", "account", "GET disbursements"),
+        "list the payouts and refunds",
+        "account",
+        "GET disbursements",
         "disbursementId account status amount currency reference",
     ),
     "unknowns": Command("list the switches, change some, or return all", "changes clear", carry_out=_unknowns),

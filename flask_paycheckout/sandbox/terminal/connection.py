@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from math import inf
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -17,6 +19,7 @@ DEFAULT_URL = "http://127.0.0.1:8790"
 _HEADER = "X-Sandbox-Control"
 _SECONDS = 60.0
 _MAX_BYTES = 64 * 1024 * 1024
+_KINDS = {"http": HTTPConnection, "https": HTTPSConnection}
 # Decimals as numbers with all of their digits.
 _encoder = msgspec.json.Encoder(decimal_format="number")
 
@@ -47,44 +50,37 @@ class Connection:
         self.url = url.rstrip("/")
         try:
             parts = urlsplit(self.url)
-            self._port, self._host = parts.port, parts.hostname
+            _ = parts.port
         except ValueError:
             raise CommandFailed(f"--url {url!r} is no address.", WRONG_USE) from None
-        if parts.scheme not in {"http", "https"} or not self._host or parts.username or parts.query or parts.fragment:
+        if parts.scheme not in _KINDS or not parts.hostname or parts.username or parts.query or parts.fragment:
             raise CommandFailed(f"--url {url!r} is no http or https address of a sandbox.", WRONG_USE)
         if not token.isascii() or not token.isprintable():
             raise CommandFailed("The control token must be printable ASCII.", WRONG_USE)
-        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._path, self._token = parts.path, token
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | bytes | None = None,
-        query: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """The answer of a call, as JSON with exact numbers; fields and parameters that are None are left out."""
-        content = self.fetch(method, path, body, query)
+    def call(self, method: str, path: str, sent: Given | bytes = b"") -> Any:
+        """The answer of a call, as JSON with exact numbers."""
+        content = self.fetch(method, path, sent)
         try:
             return read_json(content)
         except ValueError:
             raise self._no_sandbox() from None
 
-    def fetch(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | bytes | None = None,
-        query: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """The answer of a call as it is; a body of bytes is sent as it is too.
+    def fetch(self, method: str, path: str, sent: Given | bytes = b"") -> bytes:
+        """The answer of a call as it is.
 
+        :param sent: fields, of which those that are None are left out: the query of GET and DELETE, else the body;
+            or the body as it is.
         :raises CommandFailed: the answer is a refusal, or there is none.
         """
-        sent = body if body is None or isinstance(body, bytes) else _encoder.encode(_given(body))
-        asked = urlencode(_given(query or {}))
-        target = f"{self._path}/_sandbox/{path}{'?' if asked else ''}{asked}"
+        target = f"{self._path}/_sandbox/{path}"
+        if not isinstance(sent, bytes):
+            given = {name: value for name, value in sent.items() if value is not None}
+            if method in {"GET", "DELETE"}:
+                sent, target = b"", f"{target}?{urlencode(given)}".rstrip("?")
+            else:
+                sent = _encoder.encode(given)
         status, content = self._send(method, target, sent, {_HEADER: self._token})
         if status not in (200, 201):
             raise self._refusal(status, content)
@@ -104,28 +100,23 @@ class Connection:
         if account.get("accessToken"):
             scheme = "" if switches["authorization_format"] == "raw" else "Bearer "
             headers["Authorization"] = scheme + account["accessToken"]
-        return self._send(method, target, body or None, headers)
+        return self._send(method, target, body, headers)
 
-    def _send(self, method: str, target: str, sent: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        connection = self._kind(str(self._host), self._port, timeout=_SECONDS)
+    def _send(self, method: str, target: str, sent: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         try:
-            connection.request(method, target, sent, {"Content-Type": "application/json", **headers})
-            response = connection.getresponse()
-            return response.status, response.read(_MAX_BYTES)
+            return send(self.url, method, target, {"Content-Type": "application/json", **headers}, sent)
         except (OSError, HTTPException) as wrong:
             raise CommandFailed(
                 f"No sandbox answers at {self.url} ({_reason(wrong)})."
                 " Start one with python -m flask_paycheckout.sandbox, or give its --url.",
                 NOT_REACHED,
             ) from None
-        finally:
-            connection.close()
 
     def _refusal(self, status: int, content: bytes) -> CommandFailed:
         try:
             told = read_json(content)["error"]
-            text = f"{told['field']} {told['fault']}".rstrip(".")
-            remedy = str(told["remedy"])
+            fault = f"{told['field']} {told['fault']}".rstrip(".")
+            text = f"{fault}. {told['remedy']}"
         except (ValueError, KeyError, TypeError):
             return self._no_sandbox()
         if status == 401:
@@ -134,19 +125,24 @@ class Connection:
                 " set SANDBOX_CONTROL_TOKEN to it.",
                 NOT_ALLOWED,
             )
-        return CommandFailed(f"{text}. {remedy}", NOT_ALLOWED if status == 403 else REFUSED)
+        return CommandFailed(text, NOT_ALLOWED if status == 403 else REFUSED)
 
     def _no_sandbox(self) -> CommandFailed:
         return CommandFailed(f"What answers at {self.url} is no sandbox of this version.", NOT_REACHED)
 
 
+def send(address: str, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+    """Send one request over a connection of its own; the HTTP status and the body of the answer."""
+    parts = urlsplit(address)
+    with closing(_KINDS[parts.scheme](str(parts.hostname), parts.port, timeout=_SECONDS)) as connection:
+        connection.request(method, target, body or None, headers)
+        response = connection.getresponse()
+        return response.status, response.read(_MAX_BYTES)
+
+
 def segment(value: object) -> str:
     """An identifier as one segment of a path."""
     return quote(str(value), safe="")
-
-
-def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _reason(wrong: Exception) -> str:
@@ -168,7 +164,6 @@ def follow(
     *,
     is_wanted: Callable[[Event], bool] = lambda one: True,
     sleep: Callable[[float], None] = time.sleep,
-    now: Callable[[], float] = time.monotonic,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Generator[Event, None, None]:
     """The newest events, then further ones as they happen, until so many seconds have passed.
@@ -176,25 +171,24 @@ def follow(
     Each question begins where the last but one ended: on PostgreSQL, what several processes write at the same time is
     not always committed in the order of its numbers.
     """
-    until = None if seconds is None else now() + seconds
+    until = time.monotonic() + (inf if seconds is None else seconds)
     answer = _ask(connection, None, account)
     newest = [one for one in answer["events"] if is_wanted(one)]
     yield from newest[max(0, len(newest) - last) :]
-    before = cursor = str(answer["cursor"])
+    before = cursor = answer["cursor"]
     seen = {_name(one) for one in answer["events"]}
-    while (until is None or now() < until) and not is_over():
+    while time.monotonic() < until and not is_over():
         if not answer["more"]:
-            sleep(_PAUSE if until is None else max(0.0, min(_PAUSE, until - now())))
+            sleep(max(0.0, min(_PAUSE, until - time.monotonic())))
         answer = _ask(connection, before, account)
         yield from (one for one in answer["events"] if _name(one) not in seen and is_wanted(one))
         # No more than two answers hold: a sandbox gives a bounded number of events at once.
         seen = {_name(one) for one in answer["events"]}
-        before, cursor = str(answer["cursor"] if answer["more"] else cursor), str(answer["cursor"])
+        before, cursor = answer["cursor"] if answer["more"] else cursor, answer["cursor"]
 
 
-def _ask(connection: Connection, after: str | None, account: str | None) -> dict[str, Any]:
-    asked: Any = connection.call("GET", "events", query={"after": after, "last": MAX_EVENTS, "account": account})
-    return asked if isinstance(asked, dict) else {"events": [], "cursor": after or "", "more": False}
+def _ask(connection: Connection, after: str | None, account: str | None) -> Any:
+    return connection.call("GET", "events", {"after": after, "last": MAX_EVENTS, "account": account})
 
 
 def _name(event: Event) -> tuple[Any, ...]:

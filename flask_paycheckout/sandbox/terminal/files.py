@@ -80,7 +80,7 @@ def run_file(sandbox: Connection, given: Given) -> Told:
             sent = _filled(step, kept)
             name, call = sent.pop("as", None), sent.pop("call", "POST trigger")
             method, _, path = call.partition(" ")
-            answers.append(sandbox.call(method, path.lstrip("/"), sent or None))
+            answers.append(sandbox.call(method, path.lstrip("/"), sent))
         except CommandFailed as failed:
             raise CommandFailed(f"Step {number}: {failed}", failed.code) from None
         if name is not None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from tests.sandbox.inspector.developer import text_of
+from tests.sandbox.inspector.developer import text_of, token_of
 
 
 class Customer:
@@ -34,7 +33,7 @@ class Customer:
         return self.http.get(answer.location).text
 
     def token(self, checkout: str) -> str:
-        return str(re.findall(r'name="token" value="(\w+)"', self.opens(checkout))[0])
+        return token_of(self.opens(checkout))
 
     def sends(
         self, checkout: str, act: str, token: str, headers: dict[str, str] | None = None, **environ: str

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 from flask import Flask
 
+from flask_paycheckout.sandbox.control.hosted_page import ACTIONS
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.control.customer import Customer
 
@@ -80,9 +81,6 @@ def test_a_method_that_is_not_offered_is_not_taken(merchant: Merchant, customer:
     assert merchant.reads_deposit(checkout).code == 404
 
 
-ACTS = ("less", "more", "later", "fail", "close")
-
-
 @pytest.mark.parametrize(
     ("act", "method", "asked", "status", "arrives"),
     [
@@ -122,7 +120,7 @@ def test_nothing_happens_to_a_checkout_that_was_paid_meanwhile(
     token = customer.token(picked)
     tester.pays(picked)
     deposit = merchant.reads_deposit(picked).data
-    assert {customer.sends(picked, act, token).status_code for act in ACTS} == {303}
+    assert {customer.sends(picked, act, token).status_code for act in ACTIONS} == {303}
     assert (merchant.reads_deposit(picked).data, tester.offset()) == (deposit, 0)
     assert receiver.order_ids == [picked]
 
@@ -131,7 +129,7 @@ def test_who_comes_from_elsewhere_or_without_the_pages_token_moves_nothing(
     merchant: Merchant, tester: Tester, customer: Customer, picked: str
 ) -> None:
     token = customer.token(picked)
-    for act in ACTS:
+    for act in ACTIONS:
         for wrong in ("", "wrong"):
             assert customer.sends(picked, act, wrong).status_code == 403
         assert customer.sends(picked, act, token, {"Origin": "https://evil.example"}).status_code == 403

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -69,8 +68,7 @@ class Inside:
         return Payer.of(self.as_app, self.made)
 
     def page(self, path: str) -> str:
-        password = b64encode(f"me:{self.made['controlToken']}".encode()).decode()
-        answer = self.open(path, method="GET", headers={"Authorization": f"Basic {password}"})
+        answer = self.open(path, method="GET", auth=("me", self.made["controlToken"]))
         assert answer.status_code == 200
         return answer.text
 

@@ -15,6 +15,11 @@ def text_of(html: str) -> str:
     return " ".join(unescape(text).replace("\N{NO-BREAK SPACE}", " ").split())
 
 
+def token_of(html: str) -> str:
+    """The token in the forms of a page."""
+    return str(re.findall(r'name="token" value="(\w+)"', html)[0])
+
+
 class Developer:
     def __init__(self, app: Flask) -> None:
         self.http = app.test_client()
@@ -28,5 +33,5 @@ class Developer:
         return text_of(self.opens(path, status))
 
     def presses(self, path: str, headers: dict[str, str] | None = None, /, **form: str) -> TestResponse:
-        token = re.findall(r'name="token" value="(\w+)"', self.opens("/inspector/control"))[0]
-        return self.http.post(f"/inspector/{path}", data={"token": token} | form, headers=headers)
+        token = {"token": token_of(self.opens("/inspector/control"))}
+        return self.http.post(f"/inspector/{path}", data=token | form, headers=headers)
