@@ -146,7 +146,6 @@ class _Stage:
         told = {
             "seconds": round(time.monotonic() - self._began, 1),
             "kills": self.killer.count,
-            "killed": self.killer.killed,
             "faults": struck,
             "plans": Counter(self.town.plans),
         }

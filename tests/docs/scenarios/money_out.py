@@ -27,11 +27,11 @@ def mailbox(shop: Any) -> list[dict[str, str]]:
     return mails
 
 
-def _runs(shop: Any, line: str, **words: str) -> Result:
-    """Run a command of a page, in which these words have values."""
+def _runs(shop: Any, line: str, *, code: int = 0, **words: str) -> Result:
+    """Run a command of a page, in which these words have values; it must end with this exit code."""
     command = [words.get(word, word) for word in shlex.split(line)]
     ran: Result = shop.app.test_cli_runner().invoke(args=command[command.index("paycheckout") :])
-    assert ran.exit_code == 0, f"{line}\n{ran.output}"
+    assert ran.exit_code == code, f"{line}\n{ran.output}"
     return ran
 
 
@@ -109,6 +109,8 @@ def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> 
     assert shop.db.session.query(shop.Task).count() == 2
     assert {mail["to"] for mail in mails} == {"ada@example.com"}
     assert len({mail["message_id"] for mail in mails}) == len(mails) == 2
+    shop.tell_customer(shop.app, order_id="request:r", payout=None, event_id="e")
+    assert len(mails) == 2, "the order of a payment request is none of the shop's"
     _runs(shop, lists)
     for reference in references:
         _runs(shop, approves, REFERENCE=reference)
@@ -117,6 +119,7 @@ def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> 
         paycheckout_sandbox.finish(asked, "completed")
     _waits(shop, paycheckout_sandbox)
     assert set(_statuses(shop).values()) == {"completed"}
+    assert "nobody listens" not in _runs(shop, "paycheckout report", code=1).output
     _runs(shop, proves, REFERENCE=references[0])
     assert Path("proof.pdf").read_bytes().startswith(b"%PDF")
     link = shop.refund_to_wallet(checkout_id)

@@ -15,7 +15,7 @@ import pytest
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
-from flask_paycheckout import Pay, PayCheckout, payment_resolved
+from flask_paycheckout import Pay, PayCheckout, order_paid, payment_resolved
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.testing import Sandbox, SandboxControl
 from tests.docs.conftest import MakeShop
@@ -47,6 +47,11 @@ def receivers(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -
         act()
         return paycheckout.settle(checkout_id)
 
+    def careless(app: Flask, *, order_id: str, **told: object) -> None:
+        session.get(shop.Order, order_id).total = "198.00"
+        for _ in range(2):
+            shop.remember_customer("ada@example.com")
+
     session.add(shop.Stock(item="honey", left=5))
     assert settled("paid").status == "paid"
     assert not shop.change_total("paid", "198.00")
@@ -58,12 +63,14 @@ def receivers(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -
     session.rollback()
     paycheckout.resolve(changed.checkout_id, accept=True, by="Ada", why="agreed by phone")
     assert settled("cancelled", lambda: shop.cancel("cancelled")).reason == "order_not_payable"
-    for _ in range(2):
-        shop.remember_customer("ada@example.com")
-    session.commit()
-    shipped = {name: order(name).shipped for name in ("changed", "cancelled")}
-    assert shipped == {"changed": True, "cancelled": False}
-    assert (session.get(shop.Stock, "honey").left, session.query(shop.Customer).count()) == (3, 1)
+    with order_paid.connected_to(paycheckout.atomic(careless)):
+        settled("careless")
+    assert "paid as 12.50 USD, but costs 198.00" in str(paycheckout.explain("careless"))
+    paycheckout.order_total(lambda order_id: Pay("12.50", "USD", parts=True))
+    settled("in parts")
+    shipped = {name: order(name).shipped for name in ("changed", "cancelled", "careless", "in parts")}
+    assert shipped == {"changed": True, "cancelled": False, "careless": False, "in parts": True}
+    assert (session.get(shop.Stock, "honey").left, session.query(shop.Customer).count()) == (1, 1)
 
 
 def parts(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
