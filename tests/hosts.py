@@ -7,6 +7,7 @@ all others the first. With `--turn-hosts 1` or `2` each of `ROTATING` uses the o
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -31,25 +32,21 @@ def host_of(nodeid: str, options: Any) -> str:
     return HOSTS[(crc32(one_name.encode()) + (nodeid != one_name) + options.turn_hosts) % len(HOSTS)]
 
 
+@dataclass(frozen=True)
 class OtherDatabase:
     """The part of a `flask_sqlalchemy.SQLAlchemy` that the tests use, in a shop that has none.
 
     :ivar arguments: for `init_app`.
     """
 
-    def __init__(
-        self,
-        metadata: MetaData,
-        engine: Callable[[], Engine],
-        session: Callable[[], Session],
-        arguments: dict[str, Any],
-    ) -> None:
-        self.metadata, self.arguments = metadata, arguments
-        self._engine, self._session = engine, session
+    metadata: MetaData
+    get_engine: Callable[[], Engine]
+    get_session: Callable[[], Session]
+    arguments: dict[str, Any]
 
     @property
     def engine(self) -> Engine:
-        return self._engine()
+        return self.get_engine()
 
     @property
     def engines(self) -> dict[None, Engine]:
@@ -58,7 +55,7 @@ class OtherDatabase:
     @property
     def session(self) -> Session:
         """The session of the running application context."""
-        return self._session()
+        return self.get_session()
 
     def create_all(self) -> None:
         self.metadata.create_all(self.engine)

@@ -131,19 +131,27 @@ def as_driver(address: str) -> str:
 
 
 @contextmanager
-def empty_database(server: str) -> Iterator[str]:
-    """An empty database on this server, with the driver in its address; gone afterwards, whoever still uses it."""
+def _made(server: str, kind: str, end: str) -> Iterator[str]:
+    """The name of a new database or schema, dropped afterwards with these words."""
     name = f"test_{uuid.uuid4().hex}"
-    engine = sa.create_engine(as_driver(server), isolation_level="AUTOCOMMIT")
+    address = sa.make_url(as_driver(server)).update_query_dict({"options": "-clock_timeout=10s"})
+    engine = sa.create_engine(address, isolation_level="AUTOCOMMIT")
     try:
         with engine.connect() as connection:
-            connection.execute(sa.text(f"CREATE DATABASE {name}"))
+            connection.execute(sa.text(f"CREATE {kind} {name}"))
             try:
-                yield sa.make_url(as_driver(server)).set(database=name).render_as_string(hide_password=False)
+                yield name
             finally:
-                connection.execute(sa.text(f"DROP DATABASE {name} WITH (FORCE)"))
+                connection.execute(sa.text(f"DROP {kind} {name} {end}"))
     finally:
         engine.dispose()
+
+
+@contextmanager
+def empty_database(server: str) -> Iterator[str]:
+    """An empty database on this server, with the driver in its address; gone afterwards, whoever still uses it."""
+    with _made(server, "DATABASE", "WITH (FORCE)") as name:
+        yield sa.make_url(as_driver(server)).set(database=name).render_as_string(hide_password=False)
 
 
 @contextmanager
@@ -152,18 +160,6 @@ def empty_schema(server: str) -> Iterator[str]:
 
     A transaction that a test left open fails the test when the schema is dropped.
     """
-    name = f"test_{uuid.uuid4().hex}"
-    address = sa.make_url(as_driver(server))
-    engine = sa.create_engine(
-        address.update_query_dict({"options": "-clock_timeout=10s"}), isolation_level="AUTOCOMMIT"
-    )
-    try:
-        with engine.connect() as connection:
-            connection.execute(sa.text(f"CREATE SCHEMA {name}"))
-            try:
-                of_schema = address.update_query_dict({"options": f"-csearch_path={name}"})
-                yield of_schema.render_as_string(hide_password=False)
-            finally:
-                connection.execute(sa.text(f"DROP SCHEMA {name} CASCADE"))
-    finally:
-        engine.dispose()
+    with _made(server, "SCHEMA", "CASCADE") as name:
+        of_schema = sa.make_url(as_driver(server)).update_query_dict({"options": f"-csearch_path={name}"})
+        yield of_schema.render_as_string(hide_password=False)

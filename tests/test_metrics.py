@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -31,7 +30,6 @@ TOKEN = "canary-metrics-token-0123456789"
 PATH = "/paycheckout/metrics"
 
 Figures = dict[str, float]
-Measure = Callable[..., Shop]
 
 
 @pytest.fixture(autouse=True)
@@ -80,13 +78,9 @@ def counted(before: Figures, after: Figures) -> Figures:
 def test_without_a_token_there_is_no_view(shop: Shop) -> None:
     measures(shop)
     assert shop.browser.get(PATH).status_code == 404
-    assert "paycheckout_database_up 1.0" in generate_latest(_registry(shop)).decode()
-
-
-def _registry(shop: Shop) -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(metrics.collector(shop.app))
-    return registry
+    assert "paycheckout_database_up 1.0" in generate_latest(registry).decode()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import flask_paycheckout
+from tests.test_imports import OPTIONAL
 
 NAMES = {
     "Amount",
@@ -71,18 +72,6 @@ def test_all_is_exactly_what_is_promised() -> None:
     assert sorted(vars(flask_paycheckout)["__all__"]) == sorted(NAMES), "no more, no fewer, each once"
 
 
-HEAVY = [
-    "babel",
-    "celery",
-    "fpdf",
-    "flask_admin",
-    "flask_sqlalchemy",
-    "flask_sqlalchemy_lite",
-    "psycopg",
-    "reportlab",
-    "requests",
-    "segno",
-]
 OURS = [
     f"flask_paycheckout.{part}"
     for part in (
@@ -110,7 +99,7 @@ NEEDED = {"flask", "sqlalchemy", "flask_paycheckout.extension"}
     ],
 )
 def test_nothing_is_loaded_before_it_is_used(statement: str, loaded: set[str]) -> None:
-    code = f"import sys; {statement}; print(*[name for name in {[*HEAVY, *OURS, *NEEDED]!r} if name in sys.modules])"
+    code = f"import sys; {statement}; print(*[name for name in {[*OPTIONAL, *OURS, *NEEDED]!r} if name in sys.modules])"
     root = Path(flask_paycheckout.__file__).parent.parent
     ran = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=root, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")

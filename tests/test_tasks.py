@@ -7,34 +7,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from celery import Celery, Task  # type: ignore[import-untyped]
-from flask import Flask
+from celery import Celery  # type: ignore[import-untyped]
 
 from flask_paycheckout import ConfigurationError, ToRecipient, tasks
 from flask_paycheckout.events import receiver_runs
+from tests.celery.till import celery_init_app
 from tests.conftest import OpenShop
 from tests.scripted import Shop
-
-
-def with_celery(app: Flask, **config: Any) -> Celery:
-    """As Flask's documentation has it; tasks run where they are queued."""
-
-    class FlaskTask(Task):  # type: ignore[misc]  # Celery has no types
-        def __call__(self, *args: object, **kwargs: object) -> object:
-            with app.app_context():
-                return self.run(*args, **kwargs)
-
-    celery_app = Celery(app.name, broker="memory://", task_cls=FlaskTask, set_as_current=False)
-    celery_app.conf.update(task_always_eager=True, task_eager_propagates=True, **config)
-    app.extensions["celery"] = celery_app
-    return celery_app
 
 
 @pytest.fixture
 def shop(open_shop: OpenShop) -> Iterator[Shop]:
     """A shop that defers webhooks to Celery."""
     shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
-    celery_app = with_celery(shop.app)
+    celery_app = celery_init_app(shop.app, "memory://")
+    celery_app.conf.update(task_always_eager=True, task_eager_propagates=True)
     yield shop
     celery_app.close()
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Iterator
+import multiprocessing
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -17,7 +16,7 @@ from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.client import NotFound
 from flask_paycheckout.runtime import KEY
 from flask_paycheckout.service.calls import CREATE, READ
-from tests.availability.processes import gunicorn
+from tests.availability.processes import serving
 from tests.conftest import OpenShop
 from tests.docs.pages import snippet
 from tests.scripted import SAME_SITE, refusal, success
@@ -54,18 +53,13 @@ def service() -> Iterator[Service]:
 
 
 @contextmanager
-def forked(does: object) -> Iterator[None]:
+def forked(does: Callable[[], object]) -> Iterator[None]:
     """Runs in a child process, which must end well."""
-    child = os.fork()
-    if child == 0:
-        signal.alarm(60)
-        try:
-            does()  # type: ignore[operator]
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
+    child = multiprocessing.get_context("fork").Process(target=does)
+    child.start()
     yield
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    child.join(60)
+    assert child.exitcode == 0
 
 
 def calls(app: Flask, paycheckout: PayCheckout, who: int, orders: list[str]) -> None:
@@ -133,9 +127,9 @@ def connection():
 def test_workers_of_a_preloaded_shop_have_connections_of_their_own(postgres_database: str, tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / "gunicorn.conf.py").write_text(snippet("docs/production.md", "preload", "gunicorn.conf.py"))
-    options = ("--preload", "--workers", "2", "--config", str(tmp_path / "gunicorn.conf.py"))
+    command = f"gunicorn --preload --workers 2 --bind {{address}} --pythonpath {tmp_path}"
     settings = {"SQLALCHEMY_DATABASE_URI": postgres_database, "PAYCHECKOUT_BASE_URL": "http://127.0.0.1:9"}
-    with gunicorn("shop:app", "--pythonpath", str(tmp_path), *options, **settings) as address:
+    with serving(f"{command} --config {tmp_path / 'gunicorn.conf.py'} shop:app", **settings) as address:
         seen = set[tuple[str, ...]]()
 
         def of_both() -> bool:

@@ -85,7 +85,7 @@ def test_a_service_that_answers_refuses_nobody_and_one_that_hangs_slows_nobody_w
         "PAYCHECKOUT_WEB_TIMEOUT": str(WEB_TIMEOUT),
     }
     service, stop, pressed, numbers = Service(), threading.Event(), list[Press](), count()
-    with service.running(), serving(server, PAYCHECKOUT_BASE_URL=service.url, **shop) as address:
+    with service.running(), serving(SERVERS[server], PAYCHECKOUT_BASE_URL=service.url, **shop) as address:
         with ThreadPoolExecutor(12) as crowd:
             first = list(crowd.map(lambda number: press(address, number), [next(numbers) for _ in range(12)]))
         assert [status for *_, status in first] == [303] * 12

@@ -13,8 +13,8 @@ from tests.benchmarks.measuring import Figures, Options, Row, short
 from tests.benchmarks.peers import peers_python
 from tests.postgres import running_server
 
-#: Rounds, and the part of the work, of a rough measurement.
-_QUICK = 3, 0.2
+#: Rounds, and the part of the work, of a full measurement and of a rough one.
+_FULL, _QUICK = (5, 1.0), (3, 0.2)
 
 ROWS = {
     row.name: row for row in (*web.ROWS, client_call.ROW, imports.ROW, sandbox_writes.ROW, sandbox_order.ROW)
@@ -23,7 +23,7 @@ ROWS = {
 
 def main(argv: Sequence[str] | None = None) -> None:
     given = _parser().parse_args(argv)
-    rounds, scale = _QUICK if given.quick else (given.rounds, given.scale)
+    rounds, scale = _QUICK if given.quick else _FULL
     options = Options(rounds, scale, None if given.peers is None else peers_python(given.peers))
     print("| Work | Database | Figure | Median (least to most) |\n|---|---|---|---|", flush=True)
     with ExitStack() as stack:
@@ -48,8 +48,6 @@ def _cells(row: Row, database: str, figures: Figures) -> Iterator[str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="Measures the rows of a table.")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each contender (%(default)s)")
-    parser.add_argument("--scale", type=float, default=1.0, help="part of the full amount of work (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="measure roughly, with fewer rounds and less work")
     parser.add_argument("--database", choices=KINDS, nargs="+", default=list(KINDS), help="for the rows that use one")
     parser.add_argument(

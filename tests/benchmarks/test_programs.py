@@ -20,6 +20,6 @@ def test_a_program_measures_ours_and_its_floor(name: str) -> None:
 
 @pytest.mark.soak
 def test_the_whole_command_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--rounds", "1", "--scale", "0.02"])
+    main(["--quick"])
     printed = capsys.readouterr().out
     assert all(row.title in printed for row in ROWS.values())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.conftest import OpenShop
@@ -13,18 +14,21 @@ from tests.scripted import Shop
 from tests.serving import served
 
 
-def test_a_payment_is_refunded_and_a_payout_approved_by_keyboard_and_without_scripts(
-    open_shop: OpenShop, new_page: Callable[..., Page]
-) -> None:
+@pytest.fixture
+def owner(open_shop: OpenShop) -> Iterator[tuple[Shop, str]]:
+    """A shop, and the address of its owner's view."""
     shop = open_shop(DEBUG=True)
     shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada Lovelace"))
+    with served(shop.app) as address:
+        yield shop, f"{address}/paycheckout/owner"
+
+
+def test_a_payment_is_refunded_and_a_payout_approved_by_keyboard_and_without_scripts(
+    owner: tuple[Shop, str], new_page: Callable[..., Page]
+) -> None:
+    page, (shop, address) = new_page(java_script_enabled=False), owner
     shop.has_held()
     pays_out(shop, approve=True)
-    with served(shop.app) as address:
-        goes_by_keyboard(new_page(java_script_enabled=False), shop, f"{address}/paycheckout/owner")
-
-
-def goes_by_keyboard(page: Page, shop: Shop, address: str) -> None:
     page.goto(address)
     page.get_by_role("link", name="Payout maker-1").press("Enter")
     page.get_by_role("radio", name="Approve it").focus()
@@ -46,18 +50,14 @@ def goes_by_keyboard(page: Page, shop: Shop, address: str) -> None:
 
 
 def test_a_summary_is_as_easy_to_hit_and_its_ring_as_strong_as_those_of_links(
-    open_shop: OpenShop, new_page: Callable[..., Page]
+    owner: tuple[Shop, str], page: Page
 ) -> None:
-    shop = open_shop(DEBUG=True)
-    shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada Lovelace"))
-    page = new_page()
-    with served(shop.app) as address:
-        page.goto(f"{address}/paycheckout/owner/requests")
-        rings = [ring_of(page.get_by_text(text)) for text in ("Books", "Ask for money without an order")]
-        assert rings[0] == rings[1]
-        box = page.locator("summary").bounding_box()
-        assert box is not None
-        assert box["height"] >= 24
+    page.goto(f"{owner[1]}/requests")
+    rings = [ring_of(page.get_by_text(text)) for text in ("Books", "Ask for money without an order")]
+    assert rings[0] == rings[1]
+    box = page.locator("summary").bounding_box()
+    assert box is not None
+    assert box["height"] >= 24
 
 
 def ring_of(stop: Locator) -> str:

@@ -18,7 +18,7 @@ def upstream() -> Iterator[Upstream]:
     service = Upstream()
     with service.running():
         yield service
-        service.go_on()
+        service.up.set()
 
 
 @pytest.fixture
@@ -47,15 +47,15 @@ StartWorker = Callable[[], Worker]
 
 @pytest.fixture
 def start_worker(tmp_path: Path, postgres_database: str, upstream: Upstream, broker: Redis) -> Iterator[StartWorker]:
-    """Starts workers of the shop; stops what is left of them."""
+    """Starts workers of the shop; kills what is left of them."""
     workers: list[Worker] = []
     environment = {"TILL_DATABASE": postgres_database, "TILL_SERVICE": upstream.url, "TILL_BROKER": broker.url}
 
     def start() -> Worker:
-        workers.append(Worker(tmp_path, "tests.celery.till:celery_app", environment))
+        workers.append(Worker(tmp_path, environment))
         return workers[-1]
 
     yield start
-    upstream.go_on()
+    upstream.up.set()
     for worker in workers:
-        worker.stops()
+        worker.dies()

@@ -41,24 +41,20 @@ class Redis:
 class Worker:
     """A Celery worker with one child process, loaded as a shop's would be."""
 
-    def __init__(self, folder: Path, app: str, environment: dict[str, str], *options: str, cwd: Path = ROOT) -> None:
-        self._log = folder / f"worker-{time.monotonic_ns()}.log"
-        command = [sys.executable, "-m", "celery", "-A", app, "worker", "--concurrency", "1", "--loglevel", "INFO"]
-        with self._log.open("w") as log:
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        log = folder / f"worker-{time.monotonic_ns()}.log"
+        command = f"{sys.executable} -m celery -A tests.celery.till:celery_app worker --concurrency 1 --loglevel INFO"
+        with log.open("w") as written:
             # A group of its own, so that all of it can be killed at once.
             self._process = subprocess.Popen(
-                [*command, *options],
-                cwd=cwd,
+                command.split(),
+                cwd=ROOT,
                 env=os.environ | environment,
-                stdout=log,
-                stderr=log,
+                stdout=written,
+                stderr=written,
                 start_new_session=True,
             )
-        eventually(lambda: " ready." in self.log)
-
-    @property
-    def log(self) -> str:
-        return self._log.read_text()
+        eventually(lambda: " ready." in log.read_text())
 
     @property
     def children(self) -> list[int]:
@@ -66,33 +62,20 @@ class Worker:
         return [int(pid) for pid in listed.split()]
 
     def dies(self) -> None:
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(timeout=60)
-
-    def stops(self) -> None:
         if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(timeout=60)
-            except subprocess.TimeoutExpired:
-                self.dies()
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(timeout=60)
 
 
 class Upstream(SocketService):
-    """Every deposit is completed; `hold` lets reads wait for their answer."""
+    """Every deposit is completed; with `up` cleared reads wait for their answer."""
 
     def __init__(self) -> None:
         super().__init__()
         self.read: list[str] = []
         self._ids = count(1)
-        self._go_on = threading.Event()
-        self._go_on.set()
-
-    def hold(self) -> None:
-        self._go_on.clear()
-
-    def go_on(self) -> None:
-        self._go_on.set()
+        self.up = threading.Event()
+        self.up.set()
 
     def creates(self, call: Call) -> bytes:
         checkout_id = f"chk-{next(self._ids)}"
@@ -100,6 +83,6 @@ class Upstream(SocketService):
 
     def reads(self, call: Call) -> bytes:
         self.read.append(call.name)
-        self._go_on.wait()
+        self.up.wait()
         paid = {"depositId": call.name, "status": "completed", "inputCurrency": "USD", "inputAmount": number("12.50")}
         return success(paid)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.celery.conftest import StartWorker
-from tests.celery.processes import Redis, Upstream
+from tests.celery.processes import Redis, Upstream, Worker
 from tests.celery.till import VISIBLE_AGAIN
 from tests.races.effects import counts
 from tests.scripted import Shop
@@ -30,15 +30,21 @@ def paid_once(shop: Shop, checkout_id: str) -> bool:
     return bool(shop.attempt(checkout_id).status == "paid")
 
 
-def test_a_worker_killed_in_the_middle_of_a_task(shop: Shop, start_worker: StartWorker, upstream: Upstream) -> None:
+def works_on_a_webhook(shop: Shop, start_worker: StartWorker, upstream: Upstream) -> tuple[str, Worker]:
+    """The id of a checkout, and the worker that reads it in a task; the service has not answered yet."""
     checkout_id = shop.starts()
-    upstream.hold()
+    upstream.up.clear()
     hears_of(shop, checkout_id)
     worker = start_worker()
     eventually(lambda: upstream.read)
+    return checkout_id, worker
+
+
+def test_a_worker_killed_in_the_middle_of_a_task(shop: Shop, start_worker: StartWorker, upstream: Upstream) -> None:
+    checkout_id, worker = works_on_a_webhook(shop, start_worker, upstream)
     worker.dies()
     died = time.monotonic()
-    upstream.go_on()
+    upstream.up.set()
     assert shop.attempt(checkout_id).status == "created"
     # A worker looks for such tasks as it starts; older kombus look again only after more than a minute.
     eventually(lambda: time.monotonic() > died + VISIBLE_AGAIN)
@@ -50,14 +56,10 @@ def test_a_worker_killed_in_the_middle_of_a_task(shop: Shop, start_worker: Start
 
 def test_a_child_killed_in_the_middle_of_a_task(shop: Shop, start_worker: StartWorker, upstream: Upstream) -> None:
     """As the kernel does when memory runs out: the worker itself goes on, and has the task run again."""
-    checkout_id = shop.starts()
-    upstream.hold()
-    hears_of(shop, checkout_id)
-    worker = start_worker()
-    eventually(lambda: upstream.read)
+    checkout_id, worker = works_on_a_webhook(shop, start_worker, upstream)
     for pid in worker.children:
         os.kill(pid, signal.SIGKILL)
-    upstream.go_on()
+    upstream.up.set()
     eventually(lambda: counts(shop, "o-1"))
     assert shop.attempt(checkout_id).found_by == "webhook"
     assert paid_once(shop, checkout_id)

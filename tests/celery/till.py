@@ -23,7 +23,9 @@ def celery_init_app(app: Flask, broker: str) -> Celery:
                 return self.run(*args, **kwargs)
 
     options = {"visibility_timeout": VISIBLE_AGAIN, "unacked_restore_interval": 1, "unacked_restore_throttle": 1}
-    celery_app = Celery("till", broker=broker, task_cls=FlaskTask, include=["flask_paycheckout.tasks"])
+    celery_app = Celery(
+        "till", broker=broker, task_cls=FlaskTask, include=["flask_paycheckout.tasks"], set_as_current=False
+    )
     celery_app.conf.update(broker_transport_options=options, broker_connection_retry_on_startup=True)
     app.extensions["celery"] = celery_app
     return celery_app

@@ -49,13 +49,13 @@ def nothing(world: World) -> None:
     """The orders are there, and that is all."""
 
 
-def returns(world: World) -> None:
+def returns(world: World, order_id: str = "o-1", amount: str = "12.50") -> None:
     """The customer pays on every page that he holds; without one he presses the button again."""
     if not world.record.given_out:
-        world.presses_pay()
+        world.presses_pay(order_id)
     for checkout_id, url in world.record.urls.items():
         if url in world.record.given_out:
-            world.pays(checkout_id)
+            world.pays(checkout_id, amount)
 
 
 def an_expired_page(world: World) -> None:
@@ -138,11 +138,7 @@ def a_settled_part(world: World) -> None:
 
 
 def returns_for_the_rest(world: World) -> None:
-    if not world.record.given_out:
-        world.presses_pay(IN_PARTS)
-    for checkout_id, url in world.record.urls.items():
-        if url in world.record.given_out:
-            world.pays(checkout_id, "5.00")
+    returns(world, IN_PARTS, "5.00")
 
 
 def the_rest(world: World) -> None:

@@ -50,7 +50,6 @@ def complaints(rows: Rows, record: Record) -> list[str]:
         *_excess(rows),
         *_requests(rows),
         *_reminders(rows),
-        *_signatures(rows, record),
         *_owed(rows, record),
         *_booked(rows),
     ]
@@ -74,16 +73,6 @@ def money_without_an_order(rows: Rows, record: Record) -> list[str]:
 def _stocked(rows: Rows, name: str) -> list[Row]:
     """The rows that the atomic receiver wrote."""
     return [row for row in rows["fulfilment"] if (row["receiver"], row["name"]) == ("stock", name)]
-
-
-def _signatures(rows: Rows, record: Record) -> Iterator[str]:
-    """Every call about a checkout or payout is signed by its own account."""
-    accounts = {row["checkout_id"]: row["account"] for row in rows["paycheckout_checkout"]}
-    accounts |= {row["service_reference"]: row["account"] for row in rows["paycheckout_payout"]}
-    for call in record.lines("signed"):
-        for name in call["names"]:
-            if accounts.get(name, call["account"]) != call["account"]:
-                yield f"a call about {name} of {accounts[name]!r} was signed by {call['account']!r}"
 
 
 def _events(rows: Rows) -> Iterator[str]:

@@ -25,9 +25,7 @@ def tries(tmp_path: Path, host: str) -> Try:
     """Has a nursery try an order; what is not said is the order's own default."""
 
     def run(address: str, **order: Any) -> Found:
-        # In the races it is the other way round.
-        accounts = 2 if address.startswith("sqlite") else 1
-        told = json.dumps({"address": address, "folder": str(tmp_path), "accounts": accounts, "host": host, **order})
+        told = json.dumps({"address": address, "folder": str(tmp_path), "host": host, **order})
         # Its children never come to write down what they ran.
         calm = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
         nursery = subprocess.run(

@@ -30,7 +30,7 @@ from pathlib import Path
 from tests.crash.acts import ACTS, Act, perform
 from tests.crash.checker import complaints, complaints_at_rest, money_without_an_order
 from tests.crash.databases import Rows, database_at
-from tests.crash.points import DEAD, Death, OneError, Passes, watch_database, watch_instructions
+from tests.crash.points import DEAD, Fate, Passes, watch_database, watch_instructions
 from tests.crash.world import World
 from tests.hosts import HOSTS
 from tests.payouts.shop import comes_to_rest
@@ -51,7 +51,6 @@ class Order:
     :ivar fate: "death", on PostgreSQL before and after each call of the database and the service, on SQLite at each
         bytecode instruction; "one error" of the database, in each call before and after it is done.
     :ivar every: only each so many-th of these points.
-    :ivar accounts: the shop's merchant accounts; of two, each has half of the orders.
     :ivar host: the shop's SQLAlchemy.
     """
 
@@ -60,7 +59,6 @@ class Order:
     acts: list[str] = field(default_factory=lambda: list(ACTS))
     fate: str = "death"
     every: int = 1
-    accounts: int = 1
     host: str = HOSTS[0]
 
 
@@ -98,7 +96,7 @@ class Nursery:
         self._record, self._note = self._folder / "record", self._folder / "note"
         self._record.touch()
         self._database = database_at(order.address)
-        self._world = World(order.address, self._record, order.accounts, order.host)
+        self._world = World(order.address, self._record, order.host)
         self._world.opens()
         self._keep("nothing")
         self._morning = self._world.clock.now
@@ -213,14 +211,14 @@ class Nursery:
     # One death or error, and what it left
 
     def _meets_fate(self, begun: _Begun, at: int) -> list[str]:
-        fate = Death if self._order.fate == "death" else OneError
+        dies = self._order.fate == "death"
 
         def live() -> None:
-            self._watch(fate(at))
+            self._watch(Fate(at, dies))
             perform(begun.act, self._world)
 
         code = self._live(begun, live)
-        if code != (DEAD if self._order.fate == "death" else 0):
+        if code != (DEAD if dies else 0):
             return [f"the process left with {code}: {self._note.read_text()}"]
         return []
 

@@ -27,26 +27,17 @@ class _DriverError(Exception):
     """Asks the call that is passing to fail as the driver's own calls do."""
 
 
-class Death:
-    """Dies at one point, as a process does that is killed: no handler, no `finally`, no rollback runs."""
+class Fate:
+    """Strikes at one point: the process dies as one that is killed does, or one call of the database fails."""
 
-    def __init__(self, at: int) -> None:
-        self._left = at
+    def __init__(self, at: int, dies: bool) -> None:
+        self._left, self._dies = at, dies
 
     def __call__(self, where: str, may_fail: bool) -> None:
-        if self._left == 0:
+        self._left -= 1
+        if self._left == -1 and self._dies:
+            # No handler, no `finally`, no rollback runs.
             os._exit(DEAD)
-        self._left -= 1
-
-
-class OneError:
-    """One call of the database fails."""
-
-    def __init__(self, at: int) -> None:
-        self._left = at
-
-    def __call__(self, where: str, may_fail: bool) -> None:
-        self._left -= 1
         if self._left == -1 and may_fail:
             raise _DriverError
 

@@ -16,7 +16,6 @@ import httpx
 
 from tests.payouts.books import Books, Paid, PayingService, paid
 from tests.scripted import Answer, Clock, number, refusal, success
-from tests.two_accounts import signed_by
 
 Line = dict[str, Any]
 
@@ -76,28 +75,13 @@ class Service(PayingService):
     def __call__(self, request: httpx.Request) -> httpx.Response:
         call = f"{request.method} {request.url.path}"
         self.passes(f"before the service took {call}")
-        if names := self._names(request):
-            self._record.add("signed", account=signed_by(request), names=names)
         try:
             return super().__call__(request)
         finally:
             self.passes(f"after the service did {call}")
 
-    def _names(self, request: httpx.Request) -> list[str]:
-        """The checkout or the payouts that a request is about."""
-        name, is_post = request.url.path.rsplit("/", 1)[1], request.method == "POST"
-        if "/disbursement/" not in request.url.path:
-            return [self._next_id() if is_post else name]
-        if is_post:
-            body = json.loads(request.content)
-            return [item["reference"] for item in body.get("disburseData") or body["receivers"]]
-        return [one.reference for one in self.books.paid if one.id == name]
-
-    def _next_id(self) -> str:
-        return f"chk-{len(self._record.urls) + 1}"
-
     def _create(self, request: httpx.Request) -> Answer:
-        checkout_id = self._next_id()
+        checkout_id = f"chk-{len(self._record.urls) + 1}"
         url = self.page.format(id=checkout_id)
         self._record.add("created", id=checkout_id, url=url)
         if self.lost_answers:

@@ -37,7 +37,6 @@ from tests.crash.record import Record, Service
 from tests.hosts import HOSTS, arguments_of, database_on
 from tests.payouts.shop import ADA, TOKEN, committing
 from tests.scripted import SAME_SITE, Clock, Shop, make_app
-from tests.two_accounts import SECOND, gets_two_accounts, keys_of_second
 
 SOLD_FOR_OTHERS, IN_PARTS = "m-1", "p-1"
 REQUEST = "r-1"
@@ -78,13 +77,12 @@ class World(Shop):
 
     :param address: of the database, as a shop writes it.
     :param record: the file that outlives this process.
-    :param accounts: 1 or 2. With two, orders with odd numbers and payouts to recipients are the second account's.
     :param host: one of `HOSTS`, on which the shop is built.
     """
 
     service: Service
 
-    def __init__(self, address: str, record: Path, accounts: int = 1, host: str = HOSTS[0]) -> None:
+    def __init__(self, address: str, record: Path, host: str = HOSTS[0]) -> None:
         self.record = Record(record)
         clock = Clock()
         service = Service(self.record, clock)
@@ -100,9 +98,6 @@ class World(Shop):
         transport = httpx.MockTransport(service)
         self.paycheckout.init_app(app, **arguments_of(self.db), transport=transport, clock=lambda: clock())
         self.paycheckout.order_total(self._price)
-        if accounts == 2:
-            gets_two_accounts(self.paycheckout, keys_of_second(None, app.config["PAYCHECKOUT_CLIENT_ID"]))
-        self._accounts = accounts
         for signal in _SIGNALS:
             for who in ("stock", OUTSIDE, "books"):
                 signal.connect(self._receiver(who, signal.name), sender=app, weak=False)
@@ -186,8 +181,7 @@ class World(Shop):
         to: Any = ToWallet(payee) if currency == TOKEN else ToRecipient(payee)
         if payee.isdigit():
             to = ToBank("Bo", payee, "b1", "Bank")
-        account = SECOND if self._accounts == 2 and isinstance(to, ToRecipient) else ""
-        self.paycheckout.pay_out(f"for-{payee}", "8.00", currency, to, account=account)
+        self.paycheckout.pay_out(f"for-{payee}", "8.00", currency, to)
 
     def _notes_debt(self, payee: str, currency: str) -> None:
         owed = "INSERT INTO owed VALUES (:payee, '8.00', :currency)"

@@ -112,15 +112,16 @@ def test_every_command_that_a_page_names_exists_with_its_options() -> None:
                 command = paycheckout.commands[name]
                 if isinstance(command, click.Group) and words and words[0] in command.commands:
                     command = command.commands[words[0]]
-                known = {option for part in command.params if isinstance(part, click.Option) for option in _names(part)}
+                known = {
+                    option
+                    for part in command.params
+                    if isinstance(part, click.Option)
+                    for option in (*part.opts, *part.secondary_opts)
+                }
                 assert name == "sandbox" or options <= known | {"--help"}, (page, line)
     assert {name.split()[0] for name in rows("docs/operating.md") if name.split()[0] in paycheckout.commands} == set(
         paycheckout.commands
     )
-
-
-def _names(option: click.Option) -> list[str]:
-    return [*option.opts, *option.secondary_opts]
 
 
 def test_the_page_on_pages_names_the_blocks_of_each_template() -> None:

@@ -1,4 +1,4 @@
-"""Edits of the product's syntax, made while a module or template is loaded; no file changes.
+"""Edits of the product's syntax, made while a module is loaded; no file changes.
 
 Each names a scope, as `checkouts.settlement:Settlement.apply` below `flask_paycheckout`, and what changes there.
 """
@@ -6,8 +6,6 @@ Each names a scope, as `checkouts.settlement:Settlement.apply` below `flask_payc
 from __future__ import annotations
 
 import ast
-import gc
-import inspect
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,11 +13,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any
-
-from jinja2 import Environment, FileSystemLoader
 
 PACKAGE = "flask_paycheckout"
 _DEFINED = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -37,7 +32,7 @@ class Edit(ABC):
 
     @property
     def module(self) -> str:
-        return f"{PACKAGE}.{self.scope.partition(':')[0]}".removesuffix(".")
+        return f"{PACKAGE}.{self.scope.partition(':')[0]}"
 
     def plant(self, tree: ast.Module) -> None:
         node: ast.AST = tree
@@ -61,7 +56,9 @@ class Swap(Edit):
     new: str
 
     def change(self, node: Any) -> int:
-        return _replace(node, ast.dump(_expression(self.old)), _expression(self.new))
+        replacing = _Replacing(self.old, self.new)
+        replacing.visit(node)
+        return replacing.found
 
 
 @dataclass(frozen=True)
@@ -106,14 +103,14 @@ class Drop(Edit):
     called: str
 
     def change(self, node: Any) -> int:
-        return self._put(node, lambda statement: [ast.Pass()])
-
-    def _put(self, node: Any, instead: Any) -> int:
         found = list(_calling(node, self.called))
         for body, statement in found:
             at = body.index(statement)
-            body[at : at + 1] = instead(statement)
+            body[at : at + 1] = self.instead_of(statement)
         return len(found)
+
+    def instead_of(self, statement: ast.stmt) -> list[ast.stmt]:
+        return [ast.Pass()]
 
 
 @dataclass(frozen=True)
@@ -122,49 +119,8 @@ class Before(Drop):
 
     code: str
 
-    def change(self, node: Any) -> int:
-        return self._put(node, lambda statement: [*ast.parse(self.code).body, statement])
-
-
-@dataclass(frozen=True)
-class After(Before):
-    """Statements behind the one that calls this."""
-
-    def change(self, node: Any) -> int:
-        return self._put(node, lambda statement: [statement, *ast.parse(self.code).body])
-
-
-@dataclass(frozen=True)
-class Said(Edit):
-    """Strings in the scope say something else."""
-
-    old: str
-    new: str
-
-    def change(self, node: Any) -> int:
-        found = [
-            inner
-            for inner in ast.walk(node)
-            if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and self.old in inner.value
-        ]
-        for inner in found:
-            inner.value = str(inner.value).replace(self.old, self.new)
-        return len(found)
-
-
-@dataclass(frozen=True)
-class InTemplate(Edit):
-    """Another piece of a template takes the place of one; the scope is its file."""
-
-    old: str
-    new: str
-
-    @property
-    def module(self) -> str:
-        return ""
-
-    def change(self, node: Any) -> int:
-        raise NotImplementedError
+    def instead_of(self, statement: ast.stmt) -> list[ast.stmt]:
+        return [*ast.parse(self.code).body, statement]
 
 
 def _expression(text: str) -> ast.expr:
@@ -194,20 +150,16 @@ def _names(node: ast.AST) -> set[str]:
     }
 
 
-def _replace(node: ast.AST, old: str, new: ast.expr) -> int:
-    found = 0
-    for field, value in ast.iter_fields(node):
-        for at, inner in enumerate(value if isinstance(value, list) else [value]):
-            if not isinstance(inner, ast.AST):
-                continue
-            if ast.dump(inner) != old:
-                found += _replace(inner, old, new)
-            elif isinstance(value, list):
-                value[at], found = new, found + 1
-            else:
-                setattr(node, field, new)
-                found += 1
-    return found
+class _Replacing(ast.NodeTransformer):
+    def __init__(self, old: str, new: str) -> None:
+        self.found = 0
+        self._old, self._new = ast.dump(_expression(old)), _expression(new)
+
+    def visit(self, node: ast.AST) -> Any:
+        if ast.dump(node) != self._old:
+            return self.generic_visit(node)
+        self.found += 1
+        return self._new
 
 
 def _calling(node: ast.AST, called: str) -> Iterator[tuple[list[ast.stmt], ast.stmt]]:
@@ -244,85 +196,7 @@ class _Finder(MetaPathFinder):
 
 
 def plant(edits: Sequence[Edit]) -> None:
-    """Load the product with these edits, in this process, which has not loaded it yet."""
+    """Let this process, which has not loaded the product yet, load it with these edits."""
     sys.meta_path.insert(0, _Finder(edits))
     for edit in edits:
-        if edit.module:
-            import_module(edit.module)
-    _plant_in_templates([edit for edit in edits if isinstance(edit, InTemplate)])
-
-
-Functions = dict[tuple[str, str, int], list[FunctionType]]
-"""Loaded functions of the product, by the place and the name of their code."""
-
-
-def functions_of_product() -> Functions:
-    found: Functions = {}
-    for one in gc.get_objects():
-        if isinstance(one, FunctionType) and str(one.__module__).startswith(PACKAGE):
-            found.setdefault(_place(one.__code__), []).append(one)
-    return found
-
-
-def plant_into(functions: Functions, edits: Sequence[Edit]) -> bool:
-    """Plant edits into what this process has loaded; False when they are in code that ran while it was loaded."""
-    loaded = [edit for edit in edits if edit.module in sys.modules]
-    for name in {edit.module for edit in loaded}:
-        file = str(sys.modules[name].__file__)
-        whole, planted = (ast.parse(Path(file).read_bytes()) for _ in range(2))
-        for edit in loaded:
-            if edit.module == name:
-                edit.plant(planted)
-        before, after = (
-            compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True) for tree in (whole, planted)
-        )
-        for code in _changed(before, after):
-            if not code.co_flags & inspect.CO_NEWLOCALS or _place(code) not in functions:
-                return False
-            for one in _with_inner(code):
-                for function in functions.get(_place(one), ()):
-                    function.__code__ = one
-    plant([edit for edit in edits if edit not in loaded])
-    return True
-
-
-def _place(code: CodeType) -> tuple[str, str, int]:
-    return code.co_filename, code.co_qualname, code.co_firstlineno
-
-
-def _changed(before: CodeType, after: CodeType) -> Iterator[CodeType]:
-    """The outermost code that differs: a function, or a class or module that says something else itself."""
-    if before == after:
-        return
-    if after.co_flags & inspect.CO_NEWLOCALS or _without_inner(before) != _without_inner(after):
-        yield after
-    else:
-        yield from (one for pair in zip(_inner(before), _inner(after), strict=True) for one in _changed(*pair))
-
-
-def _inner(code: CodeType) -> list[CodeType]:
-    return [one for one in code.co_consts if isinstance(one, CodeType)]
-
-
-def _with_inner(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    yield from (one for inner in _inner(code) for one in _with_inner(inner))
-
-
-def _without_inner(code: CodeType) -> CodeType:
-    return code.replace(co_consts=tuple(one for one in code.co_consts if not isinstance(one, CodeType)))
-
-
-def _plant_in_templates(edits: Sequence[InTemplate]) -> None:
-    read = FileSystemLoader.get_source
-
-    def planted(loader: FileSystemLoader, environment: Environment, template: str) -> Any:
-        source, *rest = read(loader, environment, template)
-        for edit in edits:
-            if template.endswith(edit.scope):
-                if edit.old not in source:
-                    raise NotPlanted(f"nothing to change for {edit}")
-                source = source.replace(edit.old, edit.new)
-        return source, *rest
-
-    FileSystemLoader.get_source = planted  # type: ignore[assignment,method-assign]
+        import_module(edit.module)

@@ -31,17 +31,23 @@ SETTINGS = settings(TURNED_ALONE)
 
 
 @pytest.fixture(params=SETTINGS.values(), ids=list(SETTINGS))
-def paycheckout_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    sandbox = Sandbox(unknowns=request.param)
+def unknowns(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The switches of the test's sandbox."""
+    switches: dict[str, str] = request.param
+    return switches
+
+
+@pytest.fixture
+def paycheckout_sandbox(unknowns: dict[str, str]) -> Iterator[Sandbox]:
+    sandbox = Sandbox(unknowns=unknowns)
     yield sandbox
     sandbox.transport.close()
 
 
 @pytest.fixture
-def signer(request: pytest.FixtureRequest) -> Signer | None:
+def signer(unknowns: dict[str, str]) -> Signer | None:
     """The signer that the sandbox wants; None for the client's own."""
-    callspec = getattr(request.node, "callspec", None)
-    signer = signer_of(callspec.params.get("paycheckout_sandbox", {}) if callspec else {})
+    signer = signer_of(unknowns)
     return None if isinstance(signer, HmacSigner) else signer
 
 
@@ -106,8 +112,10 @@ def test_a_lost_webhook_and_a_lost_answer_lose_nothing(
     ids=str,
 )
 @pytest.mark.parametrize("kind", ["drop", "lose_response"])
-def test_a_payout_whose_answer_was_lost_is_paid_once(open_shop: OpenShop, unknowns: dict[str, str], kind: str) -> None:
-    sandbox = Sandbox(unknowns=unknowns)
+def test_a_payout_whose_answer_was_lost_is_paid_once(
+    open_shop: OpenShop, paycheckout_sandbox: Sandbox, kind: str
+) -> None:
+    sandbox = paycheckout_sandbox
     payer = Payer(open_shop(sandbox=sandbox), sandbox)
     # A list that shows one record only says nothing while it is empty, and a look-up then concludes nothing.
     payer.owes("p-0")
@@ -126,4 +134,3 @@ def test_a_payout_whose_answer_was_lost_is_paid_once(open_shop: OpenShop, unknow
     sandbox.advance(minutes=10)
     payer.sends()
     assert payer.statuses["completed"] == 4
-    sandbox.transport.close()

@@ -39,7 +39,6 @@ def figures(plan: Plan, record: Record, violations: list[Violation], told: dict[
         **Counter(row["status"] for row in checkouts),
         "in_doubt": [row["reference"] for row in payouts if row["status"] == "unknown"],
         "payouts": dict(Counter(f"{row['kind']} {row['status']}" for row in payouts)),
-        "webhooks": len(webhooks),
         "webhooks_dropped": sum(row["state"] == "dropped" for row in webhooks),
         "webhooks_doubled": sum(row["copies"] == 2 for row in webhooks),
         "exported": len(record["export"]),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,6 +28,7 @@ from tests.soak.figures import figures
 from tests.soak.killer import Killer
 from tests.soak.processes import RECONCILE, WEB, Processes, Sandbox
 from tests.soak.record import Record, collect
+from tests.waiting import eventually
 
 #: Virtual seconds that are let pass at the end, one after the other, each until nothing is due any more: past the
 #: payment page and every lease; past the last retry of a webhook; past PAYCHECKOUT_PENDING_FOR; past WATCH_FOR.
@@ -64,10 +66,6 @@ class Plan:
     def longest(self) -> float:
         """Machine seconds for which customers and kills are waited for: twice their time, and time to come to rest."""
         return 2 * self.seconds + 120 + 0.1 * self.orders
-
-
-class Hung(Exception):
-    """Something that is bounded did not end."""
 
 
 def run(
@@ -110,12 +108,12 @@ class _Stage:
         self._bookkeeper = Bookkeeper(processes.url(WEB[0]), self._shop, self._service)
 
     def start(self) -> None:
-        self._wait_for(lambda: answers(self._sandbox.url), "the sandbox to answer", 120)
+        eventually(lambda: answers(self._sandbox.url), 120)
         self._processes.make_tables()
         for name in WEB + RECONCILE:
             self._processes.start(name)
         for name in WEB:
-            self._wait_for(lambda name=name: answers(self._processes.url(name)), f"{name} to answer", 120)  # type: ignore[misc]
+            eventually(partial(answers, self._processes.url(name)), 120)
         self.killer.point_webhooks(WEB[0])
 
     def stop(self) -> None:
@@ -135,11 +133,9 @@ class _Stage:
     def play(self, beside: Future[None]) -> Figures:
         """The rough part, the calm after it, and the accounts."""
         order_faults(self._sandbox)
-        began = time.monotonic()
         for actor in self.actors:
             actor.start()
         self._endure(lambda: self._is_over() and beside.done(), "customers and kills", self._plan.longest)
-        rough = time.monotonic() - began
         for actor in self.actors:
             actor.stop()
         beside.result()
@@ -149,12 +145,9 @@ class _Stage:
         violations = self._incidents(record) + check(record)
         told = {
             "seconds": round(time.monotonic() - self._began, 1),
-            "rough_seconds": round(rough, 1),
             "kills": self.killer.count,
-            "killed": self.killer.killed,
             "faults": struck,
             "plans": Counter(self.town.plans),
-            "tolerance": round(record["tolerance"]),
         }
         return figures(self._plan, record, violations, told)
 
@@ -225,16 +218,9 @@ class _Stage:
     def _endure(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
         """Wait, and when that was in vain go on all the same: the record will show more than the waiting does."""
         try:
-            self._wait_for(condition, what, seconds)
-        except Hung as hung:
-            self._hung.append(str(hung))
-
-    def _wait_for(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while not condition():
-            if time.monotonic() > until:
-                raise Hung(f"waited {seconds:.0f} s for {what}")
-            time.sleep(0.25)
+            eventually(condition, seconds, 0.25)
+        except AssertionError:
+            self._hung.append(f"waited {seconds:.0f} s in vain for {what}")
 
 
 def answers(url: str) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from flask_paycheckout import Pay
 from flask_paycheckout.testing import Sandbox
+from tests.docs.conftest import MakeShop
 from tests.docs.merchant import with_models
 from tests.docs.pages import Scene
 from tests.docs.scenarios.money_out import _runs, mailbox
-from tests.docs.scenarios.recipes import MakeShop
 
 
 def asks(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:

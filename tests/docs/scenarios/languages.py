@@ -27,28 +27,28 @@ def signing_vectors(scene: Scene, paycheckout_sandbox: Sandbox) -> None:
     }
 
 
+#: The file for a block of this language, the command that runs it, and what that needs.
+_PROGRAMS = {
+    "sh": ("checkout.sh", "sh", ("curl", "openssl")),
+    "js": ("checkout.mjs", "node", ()),
+    "php": ("checkout.php", "php", ()),
+    "go": ("checkout.go", "go run", ()),
+}
+
+
 def signed_in_a_shell(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Path) -> None:
-    _makes_a_checkout(scene, paycheckout_sandbox, tmp_path / "checkout.sh", ["sh"], "curl", "openssl")
-
-
-def signed_in_node(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Path) -> None:
-    _makes_a_checkout(scene, paycheckout_sandbox, tmp_path / "checkout.mjs", ["node"])
-
-
-def signed_in_php(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Path) -> None:
-    _makes_a_checkout(scene, paycheckout_sandbox, tmp_path / "checkout.php", ["php"])
-
-
-def signed_in_go(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Path) -> None:
-    _makes_a_checkout(scene, paycheckout_sandbox, tmp_path / "checkout.go", ["go", "run"])
-
-
-def _makes_a_checkout(scene: Scene, sandbox: Sandbox, file: Path, command: list[str], *tools: str) -> None:
+    [block] = scene.blocks
+    name, line, tools = _PROGRAMS[block.language]
+    command = line.split()
     for tool in (command[0], *tools):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
+    file = tmp_path / name
     file.write_text(scene[""])
-    with served(sandbox.app) as address:
+    with served(paycheckout_sandbox.app) as address:
         own = {"SANDBOX_URL": address, "CLIENT_ID": CLIENT_ID, "CLIENT_SECRET": CLIENT_SECRET}
         done = subprocess.run([*command, file], env=os.environ | own, capture_output=True, check=True, timeout=120)
     assert json.loads(done.stdout)["message"] == "Checkout created successfully"
+
+
+signed_in_node = signed_in_php = signed_in_go = signed_in_a_shell

@@ -13,9 +13,9 @@ import pytest
 from cryptography.fernet import Fernet
 
 from flask_paycheckout.testing import Sandbox
+from tests.docs.conftest import MakeShop
 from tests.docs.merchant import Merchant, shop_source
 from tests.docs.pages import Scene, snippet
-from tests.docs.scenarios.recipes import MakeShop
 from tests.test_migrations import MigratingMerchant
 
 _SELLER = "seller = db.Column(db.String)"

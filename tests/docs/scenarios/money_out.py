@@ -10,9 +10,9 @@ from typing import Any
 from click.testing import Result
 
 from flask_paycheckout.testing import Sandbox
+from tests.docs.conftest import MakeShop
 from tests.docs.merchant import with_models
 from tests.docs.pages import Scene
-from tests.docs.scenarios.recipes import MakeShop
 from tests.example_shop.test_refunds import ACCOUNT
 
 RECIPIENT = "5a6d00000000000000000101"
@@ -27,18 +27,18 @@ def mailbox(shop: Any) -> list[dict[str, str]]:
     return mails
 
 
-def _runs(shop: Any, line: str, *, typed: Any = None, code: int = 0, **words: str) -> Result:
+def _runs(shop: Any, line: str, *, code: int = 0, **words: str) -> Result:
     """Run a command of a page, in which these words have values; it must end with this exit code."""
     command = [words.get(word, word) for word in shlex.split(line)]
-    ran: Result = shop.app.test_cli_runner().invoke(args=command[command.index("paycheckout") :], input=typed)
+    ran: Result = shop.app.test_cli_runner().invoke(args=command[command.index("paycheckout") :])
     assert ran.exit_code == code, f"{line}\n{ran.output}"
     return ran
 
 
-def _pays(shop: Any, sandbox: Sandbox, amount: str | None = None) -> str:
+def _pays(shop: Any, sandbox: Sandbox) -> str:
     """Pay the order; gives the checkout's id."""
     checkout_id = str(shop.paycheckout.start("1").checkout_id)
-    sandbox.pay(checkout_id, amount)
+    sandbox.pay(checkout_id)
     shop.paycheckout.settle(checkout_id)
     return checkout_id
 
@@ -49,9 +49,9 @@ def _statuses(shop: Any) -> dict[str, str]:
     return {row.reference: row.status for row in shop.db.session.scalars(shop.db.select(payout))}
 
 
-def _waits(shop: Any, sandbox: Sandbox, minutes: int = 60) -> None:
-    """Time passes, and what is due is sent, followed and delivered."""
-    sandbox.advance(minutes=minutes)
+def _waits(shop: Any, sandbox: Sandbox) -> None:
+    """An hour passes, and what is due is sent, followed and delivered."""
+    sandbox.advance(minutes=60)
     shop.paycheckout.reconcile()
 
 

@@ -1,0 +1,26 @@
+"""Plants a fault and runs tests: `python -m tests.faults "the fee of a payout is not booked" tests/books`."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.faults.planting import plant
+from tests.faults.table import FAULTS
+
+#: A missing defence may show a secret too, and the test that is asked must notice by itself.
+_WITHOUT = ("cacheprovider", "randomly", "schemathesis", "tests.canaries", "xdist")
+
+
+def main(name: str, *tests: str) -> int:
+    """Run the tests until one fails; without a name there is no fault."""
+    edits_of = {name: edits for faults in FAULTS.values() for name, (_, *edits) in faults.items()}
+    plant(edits_of[name] if name else [])
+    # On PostgreSQL only if that is said.
+    options = [] if any("postgresql" in test for test in tests) else ["-knot postgresql"]
+    return pytest.main(["-qx", "--assert=plain", *options, *(f"-pno:{plugin}" for plugin in _WITHOUT), *tests])
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
