@@ -10,16 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Table,
-    case,
-    func,
-    literal,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Table, case, func, literal, or_, select, update
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.states import OPEN, Status
@@ -49,8 +40,8 @@ class DueReads:
             written.
         """
         values["next_read_at"] = next_read_at
-        arrived = checkout.payment_completed_at is not None
-        moves_money = (values.get("payment_completed_at", checkout.payment_completed_at) is not None) is not arrived
+        before, after = checkout.payment_completed_at, values.get("payment_completed_at", checkout.payment_completed_at)
+        moves_money = (before is None) is not (after is None)
         if moves_money:
             # A read or a move that began before must not be stored as if nobody had seen this.
             values["revision"] = checkout.revision + 1
@@ -59,8 +50,7 @@ class DueReads:
             if row is None:
                 return None
             if moves_money:
-                before = self.checkouts.row_of(checkout)
-                self.book(connection, before, row, values["last_read_at"])
+                self.book(connection, self.checkouts.row_of(checkout), row, values["last_read_at"])
             return self.checkouts.made(row)
         return None
 

@@ -135,8 +135,8 @@ class Balance(msgspec.Struct, frozen=True):
         left = EXACT.minus(excess)
         return Pay(min(total.now or left, left), total.currency, receive_in=total.receive_in)
 
-    def with_payment(self, amount: Decimal, total: Pay) -> Rest:
-        """The sums that are paid and left of this total with a further payment."""
+    def rest(self, total: Pay, amount: Decimal = Decimal(0)) -> Rest:
+        """The sums that are paid and left of this total, with a further payment of this amount."""
         paid = EXACT.add(self.paid, amount)
         return Rest(paid, max(EXACT.subtract(total.amount, paid), Decimal(0)), total.currency)
 
@@ -149,26 +149,21 @@ def is_exact(amount: Amount | None) -> bool:
         return False
 
 
-def rule_on_part(arrived: Amount | None, total: Total, balance: Balance, agrees: Ruling) -> Ruling:
+def rule_on_part(arrived: Amount | None, total: Total, balance: Balance, compared: tuple[Comparison, ...]) -> Ruling:
     """Rule on a payment of an order that is paid in parts: it may be less than what is left, and never more.
 
     :param total: what the order costs now.
-    :param agrees: with the comparisons so far.
+    :param compared: the comparisons so far.
     """
     excess = balance.excess(total, Decimal(0) if arrived is None else arrived.amount)
     if excess is None or not isinstance(total, Pay) or (arrived is not None and arrived.currency != total.currency):
-        return _held(agrees, Reason.ORDER_CHANGED)
-    left, fits = balance.with_payment(Decimal(0), total).left, excess <= 0 and is_exact(arrived)
-    shown = _shown(arrived and arrived.amount)
-    told = Ruling(None, compared=(*agrees.compared, Comparison("left to pay", f"{left:f}", shown, fits)))
+        return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.ORDER_CHANGED, compared)
+    left, fits = balance.rest(total).left, excess <= 0 and is_exact(arrived)
+    compared += (Comparison("left to pay", f"{left:f}", _shown(arrived and arrived.amount), fits),)
     if arrived is None or not fits:
-        return _held(told, Reason.AMOUNT_MISMATCH)
+        return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)
     evidence = Evidence.DEPOSIT_AGREES if excess == 0 else Evidence.DEPOSIT_IS_PART
-    return Ruling(evidence, None, told.compared, rest=balance.with_payment(arrived.amount, total))
-
-
-def _held(ruling: Ruling, reason: Reason) -> Ruling:
-    return Ruling(Evidence.DEPOSIT_DISAGREES, reason, ruling.compared)
+    return Ruling(evidence, None, compared, rest=balance.rest(total, arrived.amount))
 
 
 class ReadCause(msgspec.Struct):

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, or_, select
 
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.shop_answers import ShopAnswers
-from flask_paycheckout.checkouts.states import LIVE, UNREMINDED, Status
+from flask_paycheckout.checkouts.states import LIVE, OPEN, UNREMINDED, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.events import HeldEvent
@@ -43,8 +43,8 @@ class OrderSuperseding:
             return status in UNREMINDED or self.requests.has_ended(event.order_id, connection)
         c = self.checkouts.table.c
         settled = c.status.in_((Status.PAID, Status.HELD))
-        decided = c.status.in_((Status.PART, Status.PAID, Status.HELD, Status.REJECTED))
-        overtaken = or_((c.order_id == event.order_id) & settled, (c.checkout_id == event.checkout_id) & decided)
+        decided = (c.checkout_id == event.checkout_id) & c.status.not_in(OPEN)
+        overtaken = or_((c.order_id == event.order_id) & settled, decided)
         return bool(self.checkouts.rows(select(c.id).where(overtaken).limit(1), connection))
 
     def is_unwanted(self, event: HeldEvent) -> bool:

@@ -392,7 +392,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
             Swap(
                 "checkouts.settlement:Settlement._columns_of_read",
-                '{"problem": problem, "problem_since": problem and (checkout.problem_since or now)}',
+                "problem_columns(checkout, problem, now)",
                 "{}",
             ),
         ),
@@ -1159,7 +1159,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an answer that is late keeps its place": (
             f"{_ROUNDS}[waiting-hangs-20]",
-            Swap("checkouts.due_reading:DueRound._note_late", "self._now() - _LATE", "-1.0"),
+            Swap("checkouts.due_reading:DueRound._note_late", "self.now() - _LATE", "-1.0"),
         ),
         "all accounts share one circuit breaker": (
             f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
