@@ -15,8 +15,8 @@ import pytest
 
 from flask_paycheckout import OrderNotPayable, OrderSettled, Pay, RefundTooLarge, TransitionRefused
 from tests.chance import seed_of, soak_count, stream
+from tests.payouts.shop import decides, refunds
 from tests.scripted import Shop, number
-from tests.test_cli import runs
 
 HISTORIES, STEPS = 40, 14
 # Cents that often add up to each other.
@@ -108,13 +108,15 @@ class Oracle:
         if page.state == "held":
             page.state = "rejected"
         page.refunds[reference] = cents
-        if name == self.paid_by or page.state == "part":
-            self.excess -= cents if self.paid_by else 0
+        self.counts(name, -cents)
 
     def cancels(self, name: str, reference: str) -> None:
-        cents = self.pages[name].refunds.pop(reference)
-        if name == self.paid_by or self.pages[name].state == "part":
-            self.excess += cents if self.paid_by else 0
+        self.counts(name, self.pages[name].refunds.pop(reference))
+
+    def counts(self, name: str, cents: int) -> None:
+        """The excess of a paid order changes with each payment that counts for it."""
+        if self.paid_by and (name == self.paid_by or self.pages[name].state == "part"):
+            self.excess += cents
 
     def listed(self) -> dict[str, int]:
         """The money that waits to be paid back or kept, by page."""
@@ -218,8 +220,7 @@ class History:
         keywords = {"as_part": how == "part", "refund_excess": how == "excess"}
         before = self.references(name)
         try:
-            with self.shop.app.app_context():
-                self.shop.paycheckout.resolve(name, True, "Ada", "so be it", **keywords)
+            self.shop.resolves(name, True, **keywords)
         except TransitionRefused:
             assert self.oracle.accepts(name, how) is None, how
             return
@@ -240,10 +241,7 @@ class History:
         # The amount that was paid counts, whatever is sent instead.
         send = self.chance.choice([None, (1, "usdc-polygon"), (99999, "usdc-polygon")])
         try:
-            with self.shop.app.app_context():
-                refund = self.shop.paycheckout.refund(name, usd(cents), by="Ada", why="one less", send=send)
-                self.shop.db.session.commit()
-                reference = refund.reference
+            reference = refunds(self.shop, name, usd(cents), send=send).reference
         except RefundTooLarge:
             assert cents > page.kept
             return
@@ -254,8 +252,7 @@ class History:
         given = [(name, one) for name, page in self.oracle.pages.items() for one in page.refunds]
         if given:
             name, reference = self.chance.choice(sorted(given))
-            with self.shop.app.app_context():
-                self.shop.paycheckout.cancel_payout(reference, by="Ada", why="a slip")
+            decides(self.shop, "cancel", reference)
             self.oracle.cancels(name, reference)
 
     # Invariants
@@ -317,7 +314,7 @@ def walks(shop: Shop, config: pytest.Config, count: int) -> set[str]:
     """Walk so many histories, whose books the audit finds right; gives their ends."""
     chance = stream(seed_of(config), "parts")
     ends = {walk(shop, chance) for _ in range(count)}
-    told = runs(shop, "audit").output
+    told = shop.runs("audit").output
     # This service lists no disbursements.
     assert "differs 0, unreadable 1, missing at the service 0, missing here 0" in told, told
     return ends

@@ -92,7 +92,7 @@ def stores_many(shop: Shop, count: int) -> list[str]:
 
 def claimed_now(shop: Shop) -> int:
     table = shop.runtime.models.checkouts
-    with shop.runtime.engine().connect() as connection:
+    with shop.engine.connect() as connection:
         waiting = table.c.next_read_at == shop.clock.now + shop.runtime.parts.claim
         return connection.execute(table.select().where(waiting)).all().__len__()
 
@@ -137,7 +137,7 @@ def test_the_shops_code_runs_in_few_threads_and_on_sqlite_in_the_callers(shop: S
     threads.clear()
     with order_paid.connected_to(receive, sender=shop.app):
         assert shop.reconciles() == ReconcileReport(checked=20, changed=20, delivered=20)
-    assert threads == {get_ident()} if shop.runtime.engine().dialect.name == "sqlite" else 1 <= len(threads) <= 2
+    assert threads == {get_ident()} if shop.engine.dialect.name == "sqlite" else 1 <= len(threads) <= 2
 
 
 def test_a_claim_that_fails_loses_no_read_that_is_under_way(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,10 +238,9 @@ def test_a_round_reads_what_was_due_as_it_began(shop: Shop) -> None:
     first = shop.starts("o-1")
 
     def sells() -> None:
-        shop.service.meanwhile = lambda: None
         shop.clock.advance(seconds=1)
         shop.starts("o-2")
 
-    shop.service.meanwhile = sells
+    shop.service.meets_once(sells)
     assert shop.reconciles().checked == 1
     assert shop.service.reads == [first]

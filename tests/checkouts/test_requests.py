@@ -98,7 +98,7 @@ def test_a_withdrawal_is_a_deed_and_is_made_once(shop: Shop) -> None:
     with pytest.raises(TransitionRefused, match="withdrawn already"):
         withdraws(shop, made.reference)
     deeds = shop.runtime.models.deeds
-    with shop.runtime.engine().connect() as connection:
+    with shop.engine.connect() as connection:
         told = connection.execute(select(deeds.c.by, deeds.c.deed, deeds.c.subject, deeds.c.why, deeds.c.order_id))
         assert [tuple(row) for row in told] == [
             ("Bo", "requested", made.reference, "", made.order_id),

@@ -121,11 +121,7 @@ def test_an_order_that_is_paid_while_its_new_page_is_made_gets_none(shop: Shop) 
     first = shop.has_deposit("completed")
     shop.clock.advance(minutes=15)
 
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        shop.settles(first)
-
-    shop.service.meanwhile = meanwhile
+    shop.service.meets_once(lambda: shop.settles(first))
     with pytest.raises(OrderSettled):
         shop.starts()
     assert [attempt.status for attempt in shop.attempts()] == ["paid"]

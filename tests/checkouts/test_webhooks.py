@@ -96,11 +96,7 @@ def test_a_read_stores_its_webhook_whatever_its_result(shop: Shop, says: str | N
 def test_a_webhook_whose_read_somebody_else_forestalls_is_counted(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed")
 
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        shop.settles(checkout_id)
-
-    shop.service.meanwhile = meanwhile
+    shop.service.meets_once(lambda: shop.settles(checkout_id))
     shop.runtime.webhooks.receive(checkout_id)
     assert told(shop, checkout_id) == ["created", "moved", "webhook"]
     assert shop.attempt(checkout_id).webhooks == 1
@@ -112,11 +108,7 @@ def test_webhooks_of_two_processes_that_read_at_once_both_count(open_shop: OpenS
     other, third = (open_shop(SQLALCHEMY_DATABASE_URI=database) for _ in range(2))
     checkout_id = shop.has_deposit("pending")
 
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        other.runtime.webhooks.receive(checkout_id)
-
-    shop.service.meanwhile = meanwhile
+    shop.service.meets_once(lambda: other.runtime.webhooks.receive(checkout_id))
     shop.runtime.webhooks.receive(checkout_id)
     assert told(shop, checkout_id) == ["created", "webhook", "moved"], "the other's answer may be newer"
     assert shop.attempt(checkout_id).webhooks == 2
@@ -133,11 +125,10 @@ def test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down(shop: Sh
     checkout_id = shop.has_deposit(says)
 
     def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
         shop.runtime.webhooks.receive(checkout_id)
         shop.service.says(checkout_id, "completed")
 
-    shop.service.meanwhile = meanwhile
+    shop.service.meets_once(meanwhile)
     shop.runtime.webhooks.receive(checkout_id)
     due = shop.clock() + timedelta(seconds=5)
     attempt = shop.attempt(checkout_id)
@@ -156,11 +147,7 @@ def test_a_webhook_that_was_read_long_ago_hurries_no_later_read(shop: Shop) -> N
     shop.runtime.webhooks.receive(checkout_id)
     shop.clock.advance(seconds=5)
 
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        shop.runtime.webhooks.receive(checkout_id)
-
-    shop.service.meanwhile = meanwhile
+    shop.service.meets_once(lambda: shop.runtime.webhooks.receive(checkout_id))
     shop.runtime.webhooks.receive(checkout_id)
     assert (shop.attempt(checkout_id).webhooks, len(shop.service.reads)) == (4, 2)
     assert shop.attempt(checkout_id).next_read_at == shop.clock() + timedelta(seconds=5)
@@ -173,7 +160,7 @@ def test_while_no_result_can_be_stored_webhooks_cost_one_read_per_cool_down(shop
         if statement.startswith("UPDATE"):
             raise OperationalError(statement, None, Exception("attempt to write a readonly database"))
 
-    engine = shop.runtime.engine()
+    engine = shop.engine
     event.listen(engine, "before_cursor_execute", refuse)
     for _ in range(3):
         with pytest.raises(OperationalError):

@@ -99,11 +99,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "the answer about another deposit is taken": (
-            f"{_SETTLEMENT}::test_a_deposit_of_another_checkout_is_no_answer",
+            f"{_SETTLEMENT}::test_what_is_no_evidence_never_changes_a_state",
             Swap("checkouts.settlement:Settlement._read", "deposit.deposit_id != checkout.checkout_id", "False"),
         ),
         "a deposit status in capitals is no completed one": (
-            f"{_SETTLEMENT}::test_a_status_is_compared_without_regard_to_case[sqlite]",
+            f"{_SETTLEMENT}::test_the_closed_statuses_are_the_shops_choice[sqlite]",
             Swap("checkouts.ruling:status_of", "deposit.status.lower()", "deposit.status"),
         ),
         "what another client id does not find counts as evidence": (
@@ -115,7 +115,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("checkouts.ruling:_evidence_of_absence", "reading.cause.at >= since + BETWEEN_MISSES", "True"),
         ),
         "the order is not asked for its total again when the money comes": (
-            f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
+            "checkouts/test_resolve.py::test_each_decision_for_each_reason[sqlite-order_changed-accept]",
             Swap("checkouts.shop_answers:OrderTotals.rule", "self.total(transaction, checkout)", "checkout.total"),
         ),
         "the order is asked for its total outside the transaction that moves": (
@@ -213,7 +213,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "every payment method is waited for as long": (
             f"{_SETTLEMENT}::test_how_long_a_payment_may_be_on_its_way_depends_on_how_the_customer_pays",
-            Never("checkouts.schedule:Schedule.patience", "pending_for"),
+            Swap("checkouts.schedule:Schedule.patience", '(method, kind, "default")', '("default",)'),
         ),
         "an abandoned checkout does not say how it ended": (
             f"{_SETTLEMENT}::test_each_end_without_a_payment_has_a_reason_which_goes_when_the_deposit_comes_back",
@@ -242,7 +242,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Drop("events.shop_transaction:ShopTransactions.run", "ReceiverFailed"),
         ),
         "an atomic receiver may commit": (
-            "events/test_atomic.py::test_an_atomic_receiver_must_leave_the_transaction_open",
+            f"{_BROKEN}[sqlite-atomic]",
             Swap("database.open_transactions:refuse_commit", "session.info.get(_IN_CALLBACK)", "False"),
             Swap("database.open_transactions:_on_commit", "session.info.get(_IN_CALLBACK)", "False"),
             Swap("database.open_transactions:_on_statement", "session.info.get(_IN_CALLBACK)", "False"),
@@ -1681,7 +1681,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("rounds.reminders:Reminders._remind", 'f"{one.order_id}:{number}"', 'f"{one.order_id}:{id(one)}"'),
         ),
         "two hosts remind of one time": (
-            f"{_REMINDED}::test_two_hosts_at_once_remind_once[postgresql]",
+            "races/test_reminders.py::test_two_hosts_store_one_reminder[postgresql]",
             Swap("rounds.reminders:Reminders._move", "connection.execute(later).rowcount", "1"),
             Swap("rounds.reminders:Reminders._remind", 'f"{one.order_id}:{number}"', 'f"{one.order_id}:{id(one)}"'),
         ),
@@ -1689,7 +1689,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_REMINDED}::test_what_cannot_or_need_not_be_paid_is_not_reminded[is_paid]",
             Swap(
                 "checkouts.states:",
-                "frozenset({Status.PAID.value, Status.HELD.value, Status.PENDING.value})",
+                "frozenset({Status.PAID, Status.HELD, Status.PENDING})",
                 "frozenset()",
             ),
         ),

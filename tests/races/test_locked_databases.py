@@ -36,12 +36,7 @@ def paid(shop: Shop) -> str:
 
 def locks_meanwhile(shop: Shop, held: ExitStack) -> None:
     """The lock is taken while the service is being asked."""
-
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        held.enter_context(write_locked(shop))
-
-    shop.service.meanwhile = meanwhile
+    shop.service.meets_once(lambda: held.enter_context(write_locked(shop)))
 
 
 def paid_in_the_end(shop: Shop, checkout_id: str) -> None:
@@ -51,16 +46,12 @@ def paid_in_the_end(shop: Shop, checkout_id: str) -> None:
     assert len(shop.events("order_paid")) == 1
 
 
-def posts_webhook(shop: Shop, checkout_id: str) -> int:
-    return shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code
-
-
 def test_a_webhook_whose_news_cannot_be_stored_is_sent_again(shop: Shop, paid: str) -> None:
     with ExitStack() as held:
         locks_meanwhile(shop, held)
-        assert posts_webhook(shop, paid) == 503
+        assert shop.hears_of(paid) == 503
         assert (shop.attempt(paid).status, shop.attempt(paid).webhooks) == ("created", 0)
-    assert posts_webhook(shop, paid) == 200
+    assert shop.hears_of(paid) == 200
     assert shop.attempt(paid).webhooks == 1
     paid_in_the_end(shop, paid)
 

@@ -13,6 +13,7 @@ import pytest
 from flask_paycheckout import Pay, TransitionRefused
 from tests.carts import Carts
 from tests.conftest import NewDatabase, OpenShop
+from tests.payouts.shop import refunds
 from tests.races.interleaving import every_interleaving
 from tests.races.pages import Acts, Pages
 from tests.races.test_changed_carts import open_carts
@@ -33,8 +34,7 @@ class PartPages(Pages):
     def accepts(self, page: str) -> bool:
         """A person accepts it as a part; False where it is too much by now."""
         try:
-            with self.shop.app.app_context():
-                self.shop.paycheckout.resolve(page, True, "Ada", "a fee", as_part=True)
+            self.shop.resolves(page, True, as_part=True)
         except TransitionRefused:
             return False
         return True
@@ -73,12 +73,6 @@ def test_two_parts_that_come_at_once(shop: Shop, pages: PartPages, second: str, 
     assert ends == expected
 
 
-def refunds(shop: Shop, page: str) -> None:
-    with shop.app.app_context():
-        shop.paycheckout.refund(page, "1.00", by="Ada", why="one less")
-        shop.db.session.commit()
-
-
 @pytest.mark.parametrize("held", [False, True], ids=["comes", "is accepted"])
 def test_a_part_that_is_refunded_while_the_rest(shop: Shop, pages: PartPages, held: bool) -> None:
     ends = set()
@@ -86,7 +80,7 @@ def test_a_part_that_is_refunded_while_the_rest(shop: Shop, pages: PartPages, he
     def begin() -> Acts:
         first, second = pages.open_parts("7.50", "5.00")
         shop.settles(first)
-        refunded = {"refunds": lambda: refunds(shop, first)}
+        refunded = {"refunds": lambda: refunds(shop, first, "1.00")}
         if held:
             pages.hold(second)
             return refunded | {"accepts": lambda: pages.accepts(second)}
@@ -181,7 +175,7 @@ def test_a_total_that_comes_down_while_a_part_is_refunded(carts: Carts) -> None:
         carts.fill()
         shop.settles(carts.checkout_id, "completed", inputAmount=number("7.50"))
         carts.change(total="7.50")
-        return {"refunds": lambda: refunds(shop, carts.checkout_id), "settles": carts.settle}
+        return {"refunds": lambda: refunds(shop, carts.checkout_id, "1.00"), "settles": carts.settle}
 
     def check() -> None:
         shop.reconciles()
@@ -195,14 +189,11 @@ def test_a_total_that_comes_down_while_a_part_is_refunded(carts: Carts) -> None:
 def test_a_cart_that_changes_while_a_person_accepts_its_payment(carts: Carts) -> None:
     shop, ends = carts.shop, set()
 
-    def accepts() -> None:
-        with shop.app.app_context():
-            shop.paycheckout.resolve(carts.checkout_id, True, "Ada", "a fee", as_part=True)
-
     def begin() -> Acts:
         carts.parts = False
         carts.fill()
         shop.settles(carts.checkout_id, "completed", inputAmount=number("7.50"))
+        accepts = partial(shop.resolves, carts.checkout_id, True, as_part=True)
         return {"accepts": accepts, "changes": lambda: carts.change(total="7.50")}
 
     def check() -> None:

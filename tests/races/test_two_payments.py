@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from flask_paycheckout import OrderSettled
@@ -15,10 +17,6 @@ pytestmark = pytest.mark.on_each_database
 @pytest.fixture
 def pages(shop: Shop) -> Pages:
     return Pages(shop)
-
-
-def posts_webhook(shop: Shop, checkout_id: str) -> None:
-    assert shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code == 200
 
 
 def test_settled_at_once(shop: Shop, pages: Pages) -> None:
@@ -42,7 +40,7 @@ def test_found_by_a_webhook_and_by_reconcile_at_once(shop: Shop, pages: Pages) -
 
     def begin() -> Acts:
         _, second = pages.open_two("completed")
-        return {"webhook": lambda: posts_webhook(shop, second), "reconcile": lambda: shop.reconciles()}
+        return {"webhook": partial(shop.hears_of, second), "reconcile": shop.reconciles}
 
     def check() -> None:
         # A round passes over what somebody else is writing at that moment; the next one does not.
