@@ -58,13 +58,12 @@ class PartPayments:
         balance = self.checkouts.balance(order_id, connection)
         if not balance.has_payment:
             return None
-        left = Decimal(0)
         if not balance.is_paid:
             current = self.checkouts.current(order_id, connection)
             for total in (self.totals.answers.total_now(order_id), current and current.total):
                 if isinstance(total, Pay) and balance.excess(total) is not None:
                     return balance.rest(total)
-        return Rest(balance.paid, left, balance.currency or "")
+        return Rest(balance.paid, Decimal(0), balance.currency or "")
 
     def due(self, order_id: str, total: Total, *, has_part: bool) -> tuple[Total | None, Decimal]:
         """The total that the order's next checkout asks for, and all that is left to pay.

@@ -9,7 +9,7 @@ event that is no longer true is superseded and delivered to nobody.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -34,12 +34,12 @@ class Outbox:
     batch: int = 1000
     """The number of events that one query returns."""
 
-    def deliver(self, events: Iterable[HeldEvent]) -> Delivery:
+    def deliver(self, events: Sequence[HeldEvent]) -> Delivery:
         """Deliver these events now; a failure is logged, and `deliver_due` tries again."""
-        given, failed = list(events), set[str]()
-        held = [event for event in given if event.lease_token is not None]
-        total = Delivery(delivered=sum(event.delivered for event in given))
-        for event in given:
+        failed = set[str]()
+        held = [event for event in events if event.lease_token is not None]
+        total = Delivery(delivered=sum(event.delivered for event in events))
+        for event in events:
             if event.delivered:
                 self.parts.observers.record(Observed.DELIVERY, event.name, "delivered")
             elif event.lease_token is None:
