@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import (
-    ByHand,
     OrderNotPayable,
     OrderSettled,
     Pay,
@@ -241,12 +240,6 @@ def test_order_total_may_ask_what_is_left(shop: Shop) -> None:
     assert shop.attempt(shop.starts()).due == Pay("70", "USD")
     assert rest(shop) == ("30.00", "70.00", "USD")
     assert pays(shop, "70").status == "paid"
-
-
-def test_money_given_back_by_hand_counts(shop: Shop) -> None:
-    part = pays(shop, "60").checkout_id
-    refunds(shop, part, "60", to=ByHand())
-    assert rest(shop) == ("0.00", "100.00", "USD")
 
 
 def test_a_receiver_that_fails_breaks_no_page_and_no_settlement_of_a_part(shop: Shop) -> None:

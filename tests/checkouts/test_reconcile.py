@@ -94,7 +94,7 @@ def claimed_now(shop: Shop) -> int:
     table = shop.runtime.models.checkouts
     with shop.engine.connect() as connection:
         waiting = table.c.next_read_at == shop.clock.now + shop.runtime.parts.claim
-        return connection.execute(table.select().where(waiting)).all().__len__()
+        return len(connection.execute(table.select().where(waiting)).all())
 
 
 def test_reads_run_at_once_and_never_more_than_allowed(open_shop: OpenShop) -> None:
@@ -180,7 +180,7 @@ def no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_retries")
-def test_a_service_that_is_down_is_probed_and_not_flooded(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_service_that_is_down_is_probed_and_not_flooded(shop: Shop) -> None:
     made = stores_many(shop, 300)
     fails_whole(shop)
     assert shop.reconciles() == ReconcileReport(checked=3, failed=3)
@@ -215,9 +215,7 @@ def test_a_payment_is_found_although_all_other_reads_fail_for_ever(shop: Shop) -
 
 
 @pytest.mark.usefixtures("no_retries")
-def test_checkouts_that_the_service_cannot_tell_about_keep_no_other_waiting(
-    open_shop: OpenShop, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_checkouts_that_the_service_cannot_tell_about_keep_no_other_waiting(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_RECONCILE_READERS=8)
     made = stores_many(shop, 120)
     broken, fine = made[:60], made[60:]

@@ -69,25 +69,21 @@ def test_it_exists_only_if_the_shop_commits(shop: Shop) -> None:
             shop.paycheckout.order_status(order_id)
 
 
-def expires(shop: Shop, made: Any) -> None:
+def expires(shop: Shop, reference: str) -> None:
     shop.clock.advance(days=2)
 
 
-def is_withdrawn(shop: Shop, made: Any) -> None:
-    withdraws(shop, made.reference)
-
-
-@pytest.mark.parametrize("ends", [expires, is_withdrawn])
+@pytest.mark.parametrize("ends", [expires, withdraws])
 def test_what_has_ended_is_not_payable_and_money_that_still_comes_is_held(
-    shop: Shop, ends: Callable[[Shop, Any], None]
+    shop: Shop, ends: Callable[[Shop, str], object]
 ) -> None:
     made = asks(shop, expires=timedelta(days=2))
     checkout_id = shop.starts(made.order_id)
-    ends(shop, made)
+    ends(shop, made.reference)
     held = shop.settles(checkout_id, "completed")
     assert (held.status, held.reason) == ("held", "order_not_payable")
     other = asks(shop, expires=timedelta(days=2))
-    ends(shop, other)
+    ends(shop, other.reference)
     with pytest.raises(OrderNotPayable):
         shop.starts(other.order_id)
 

@@ -13,7 +13,7 @@ from flask_paycheckout import Pay, order_paid, payment_resolved
 from flask_paycheckout.testing import Signals
 from tests.alarming import examples
 from tests.books.test_report import has_second
-from tests.scripted import Shop, number
+from tests.scripted import Shop
 
 pytestmark = pytest.mark.on_each_database
 
@@ -104,17 +104,6 @@ def test_both_events_reach_atomic_receivers_in_the_transaction_of_the_decision(s
     assert heard == [("payment_resolved", "paid"), ("order_paid", "Ada")], "the second sees what the first one wrote"
     assert shop.attempt(checkout_id).found_by == "Ada"
     assert [event.delivered_at for event in shop.events() if event.name != "payment_held"].count(None) == 0
-
-
-def test_a_mismatch_of_an_order_that_another_payment_paid_meanwhile_is_a_second_payment(shop: Shop) -> None:
-    first = shop.starts()
-    shop.totals["o-1"] = Pay("13.00", "USD")
-    later = shop.starts()
-    assert shop.settles(first, says="completed", inputAmount=number("1")).reason == "amount_mismatch"
-    assert shop.settles(later, says="completed", inputAmount=number("13.00")).status == "paid"
-    shop.resolves(first, accept=True)
-    assert [line.split()[0] for line in examples(shop, "money-to-pay-back")] == [first]
-    assert len(shop.events("order_paid")) == 1
 
 
 @pytest.mark.parametrize("answer", ["no", 0, None], ids=repr)

@@ -43,13 +43,6 @@ def atomic(shop: Shop, receiver: Receiver, signal: NamedSignal = order_paid) -> 
         yield
 
 
-def test_order_and_checkout_are_paid_in_one_commit(carts: Carts) -> None:
-    carts.settle()
-    assert (carts.checkout.status, carts.cart.state, carts.cart.shipped) == ("paid", "paid", "12.50")
-    (event,) = carts.shop.events("order_paid")
-    assert (len(event.done), event.delivered_at) == (2, carts.shop.clock.now)
-
-
 @pytest.mark.parametrize("above", [True, False], ids=["above connect", "below connect"])
 def test_the_mark_stands_above_or_below_connect(shop: Shop, above: bool) -> None:
     def close(app: Flask, **told: object) -> None:

@@ -129,7 +129,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "SQLite is not locked before the order is asked for its total": (
             f"{_CARTS}[sqlite-delivered-changed]",
-            Never("checkouts.moves:Moves.move", "_lock"),
+            Never("checkouts.moves:Moves.move", "asks_shop"),
         ),
     },
     "No paid order is lost, and every state is told.": {
@@ -179,7 +179,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "checkouts.start:Starter._make",
                 "store",
                 "import threading, types\n"
-                "stored = (order_id, link.id, link.url, asked, now, replaces)\n"
+                "stored = (order_id, link.id, link.url, asked, now, replaces, client_id)\n"
                 "threading.Thread(target=self.moves.store, args=stored).start()\n"
                 "return types.SimpleNamespace(checkout_id=link.id, order_id=order_id, url=link.url, status='created')",
             ),
@@ -393,7 +393,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap(
                 "checkouts.settlement:Settlement._columns_of_read",
                 "problem_columns(checkout, problem, now)",
-                "{}",
+                '{"failed_reads": 0}',
             ),
         ),
         "a deposit status that no rule knows is not reported": (
@@ -1647,7 +1647,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("checkouts.requests:RequestMixin.status", "self.expires_at <= now", "False"),
         ),
         "a request that was withdrawn can be paid": (
-            f"{_ENDED}[is_withdrawn]",
+            f"{_ENDED}[withdraws]",
             Swap("checkouts.requests:RequestMixin.status", "self.withdrawn_at is not None", "False"),
         ),
         "a request is withdrawn that is paid": (
