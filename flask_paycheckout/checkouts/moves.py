@@ -150,8 +150,7 @@ class Moves:
                         # An older checkout paid the order while this one was being made, so give out no second page.
                         # Without an older checkout there is nothing to check, or the unique column refuses the row.
                         raise _OrderPaid
-                set_there = connection.execute(self._insert, row).mappings().one()
-                stored = dict.fromkeys(self.checkouts.table.c.keys()) | row | dict(set_there)
+                stored = connection.execute(self._insert, row).mappings().one()
                 event = self._store_event(connection, shop, Status.CREATED, stored, now, None)
                 return Moved(cast("CheckoutMixin", event.subject), (event,))
             return None
@@ -314,10 +313,8 @@ class Moves:
 
     @cached_property
     def _insert(self) -> Any:
-        """Insert a row; it returns the columns that the database or the shop may set."""
-        table = self.checkouts.table
-        unknown = [column for column in table.c if column.primary_key or not hasattr(CheckoutMixin, column.name)]
-        return table.insert().returning(*unknown)
+        """Insert a row; it returns the whole row, of which the database or the shop may set columns."""
+        return self.checkouts.table.insert().returning(*self.checkouts.table.c)
 
 
 def signal_of(status: Status, decision: Decision | None) -> str:

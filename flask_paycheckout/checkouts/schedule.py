@@ -44,8 +44,9 @@ class Schedule(msgspec.Struct, frozen=True):
         """
         if isinstance(self.pending_for, timedelta):
             return self.pending_for
-        kind = "default" if method in (None, "crypto") else "bank"
-        return next(self.pending_for[key] for key in (method, kind, "default") if key in self.pending_for)
+        kind = "default" if method == "crypto" else "bank"
+        keys = (method or "default", kind, "default")
+        return next(self.pending_for[key] for key in keys if key in self.pending_for)
 
     def next_read(
         self, status: str, created_at: datetime, moved_at: datetime, now: datetime, method: str | None = None

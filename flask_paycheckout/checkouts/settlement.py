@@ -193,7 +193,7 @@ class Settlement:
             ruling = rule_on(reading)
             target = TRANSITIONS.get((checkout.status, ruling.evidence))
             if not moved:
-                reading.columns = self._columns_of_read(reading, ruling.problem) | cause.columns
+                reading.columns = self._columns_of_read(reading) | cause.columns
             if target is None:
                 noted = checkout if moved else self._note_read(reading)
                 if noted is not None:
@@ -228,10 +228,10 @@ class Settlement:
     # The statements
 
     @staticmethod
-    def _columns_of_read(reading: Reading, problem: str | None) -> dict[str, Any]:
+    def _columns_of_read(reading: Reading) -> dict[str, Any]:
         checkout, deposit, now = reading.checkout, reading.deposit, reading.now
         columns: dict[str, Any] = {"reads": checkout.reads + 1, "last_read_at": now}
-        columns |= problem_columns(checkout, problem, now)
+        columns |= problem_columns(checkout, reading.problem, now)
         if checkout.payment_completed_at is not None and reading.status != COMPLETED:
             # The service took its word back, and so do the books; the amounts stay, to be reported.
             columns["payment_completed_at"] = None

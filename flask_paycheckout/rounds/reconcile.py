@@ -121,7 +121,7 @@ class Reconciler:
         """Begin a series of rounds, none of which waits for payouts."""
         return ReconcileWatch(self)
 
-    def read_deposits(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
+    def read_deposits(self, limit: int | None, progress: Progress | None) -> ReconcileReport:
         """Run one round over the deposits and events that are due at its beginning.
 
         When the service fails the round ends early: the rest stays due, and the next round begins with one probe.
@@ -140,8 +140,10 @@ class Reconciler:
                 if progress is not None:
                     progress(report)
         for completed in self.settlement.part_payments.complete_due():
-            report += ReconcileReport(failed=1) if completed is None else _delivered(completed)
-            report += ReconcileReport(changed=int(completed is not None))
+            if completed is None:
+                report += ReconcileReport(failed=1)
+            else:
+                report += ReconcileReport(changed=1) + _delivered(completed)
         self.settlement.service.record.write()
         # After the reads: what they have found needs no reminder.
         for reminder in self.reminders.store():

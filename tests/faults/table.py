@@ -163,7 +163,12 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a start returns a checkout without what the database has set": (
             "database/test_models.py::test_a_start_returns_the_checkout_as_it_is_stored[sqlite]",
-            Swap("checkouts.moves:Moves._insert", "unknown", "self._table.c.id"),
+            Swap(
+                "checkouts.moves:Moves.store",
+                "connection.execute(self._insert, row).mappings().one()",
+                "dict.fromkeys(self.checkouts.table.c.keys()) | row"
+                " | {'id': connection.execute(self._insert, row).one().id}",
+            ),
         ),
         "an event may be stored twice": (
             "database/test_models.py::test_the_database_itself_refuses_to_tell_an_order_paid_twice",
@@ -213,7 +218,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "every payment method is waited for as long": (
             f"{_SETTLEMENT}::test_how_long_a_payment_may_be_on_its_way_depends_on_how_the_customer_pays",
-            Swap("checkouts.schedule:Schedule.patience", '(method, kind, "default")', '("default",)'),
+            Swap("checkouts.schedule:Schedule.patience", '(method or "default", kind, "default")', '("default",)'),
         ),
         "an abandoned checkout does not say how it ended": (
             f"{_SETTLEMENT}::test_each_end_without_a_payment_has_a_reason_which_goes_when_the_deposit_comes_back",
@@ -392,13 +397,17 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "books/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
             Swap(
                 "checkouts.settlement:Settlement._columns_of_read",
-                "problem_columns(checkout, problem, now)",
+                "problem_columns(checkout, reading.problem, now)",
                 '{"failed_reads": 0}',
             ),
         ),
         "a deposit status that no rule knows is not reported": (
             f"{_SETTLEMENT}::test_a_status_that_no_rule_knows_counts_as_not_completed_and_is_reported[sqlite]",
-            Swap("checkouts.ruling:_problem", "status not in (COMPLETED, _PENDING, *reading.closed_statuses)", "False"),
+            Swap(
+                "checkouts.ruling:Reading.problem",
+                "status not in (COMPLETED, _PENDING, *self.closed_statuses)",
+                "False",
+            ),
         ),
         "the books keep a completed payment that was taken back before it was applied": (
             f"{_SETTLEMENT}::test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported[sqlite-failed]",
@@ -409,7 +418,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a completed payment that is taken back before it was applied is not reported": (
             f"{_SETTLEMENT}::test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported[sqlite-failed]",
             Swap(
-                "checkouts.ruling:_problem", "checkout.payment_paid_amount is not None and status != COMPLETED", "False"
+                "checkouts.ruling:Reading.problem",
+                "checkout.payment_paid_amount is not None and status != COMPLETED",
+                "False",
             ),
         ),
         "starts that another process makes do not take back that starts fail": (
