@@ -27,9 +27,7 @@ def test_what_another_client_id_does_not_find_is_no_evidence_and_is_reported(ope
     other.clock.advance(minutes=6)
     assert other.attempt(checkout_id).status == "created"
     assert "made with client id 'client-a'" in other.runs("report").output
-    told = other.runs("audit").stdout
-    assert "unreadable: deposit chk-1" in told
-    assert "client-a" in told
+    assert "unreadable: deposit chk-1" in other.runs("audit").stdout
     assert other.settles(checkout_id, says="completed").status == "paid", "what it finds is evidence all the same"
 
 
@@ -66,7 +64,7 @@ def test_an_account_with_another_client_id_than_before_abandons_nothing(shop: Sh
 
 def test_a_webhook_about_a_checkout_that_was_never_found_is_reported(shop: Shop) -> None:
     checkout_id = shop.starts()
-    shop.runtime.webhooks.receive(checkout_id)
+    shop.hears_of(checkout_id)
     assert "webhook" not in shop.runs("report").output
     shop.abandons(checkout_id)
     told = shop.runs("report")

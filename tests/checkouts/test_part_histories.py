@@ -15,6 +15,7 @@ import pytest
 
 from flask_paycheckout import OrderNotPayable, OrderSettled, Pay, RefundTooLarge, TransitionRefused
 from tests.chance import seed_of, soak_count, stream
+from tests.checkouts.test_requests import asks, withdraws
 from tests.payouts.shop import decides, refunds
 from tests.scripted import Shop, number
 
@@ -139,10 +140,8 @@ class History:
         self.request: str | None = None
         self.costs(10000)
         if chance.random() < 0.25:
-            with shop.app.app_context():
-                made = shop.paycheckout.request(self.total(10000), title="Logo, two drafts", by="Ada")
-                self.request, self.order_id = made.reference, made.order_id
-                shop.db.session.commit()
+            made = asks(shop, total=self.total(10000), by="Ada")
+            self.request, self.order_id = made.reference, made.order_id
 
     def costs(self, cents: int | None) -> None:
         self.oracle.total = cents
@@ -192,8 +191,7 @@ class History:
 
     def withdraws(self, request: str) -> None:
         try:
-            with self.shop.app.app_context():
-                self.shop.paycheckout.withdraw_request(request, by="Ada", why="paid in cash")
+            withdraws(self.shop, request)
         except TransitionRefused:
             assert self.oracle.paid_by or self.oracle.total is None
         else:
@@ -217,7 +215,7 @@ class History:
             self.shop.resolves(name, False)
             self.oracle.pages[name].state = "rejected"
             return
-        keywords = {"as_part": how == "part", "refund_excess": how == "excess"}
+        keywords: dict[str, Any] = {"as_part": how == "part", "refund_excess": how == "excess"}
         before = self.references(name)
         try:
             self.shop.resolves(name, True, **keywords)

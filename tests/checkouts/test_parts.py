@@ -107,8 +107,6 @@ def test_a_deposit_asks_for_its_amount_and_then_for_the_rest(shop: Shop) -> None
     # As shops write it that keep the flag with the deposit alone.
     shop.totals["o-1"] = Pay("100", "USD")
     assert shop.attempt(shop.starts()).due == Pay("50", "USD")
-    shop.totals["o-1"] = Pay("100", "USD", now="70")
-    assert shop.attempt(shop.starts()).due == Pay("50", "USD")
 
 
 def test_a_payment_after_the_last_part_is_a_duplicate(shop: Shop) -> None:
@@ -186,7 +184,8 @@ def test_a_person_accepts_a_part(shop: Shop, signals: Signals) -> None:
     assert shop.attempt(shop.starts()).due == Pay("40", "USD")
     assert pays(shop, "10").status == "part"
     more = pays(shop, "31").checkout_id
-    for how in ({"as_part": True}, {}):
+    ways: list[dict[str, Any]] = [{"as_part": True}, {}]
+    for how in ways:
         with pytest.raises(TransitionRefused, match="more arrived than is left"):
             shop.resolves(more, True, **how)
     assert shop.resolves(more, True, as_part=True, refund_excess=True).status == "paid"
@@ -198,7 +197,7 @@ def test_a_person_accepts_a_part(shop: Shop, signals: Signals) -> None:
 
 
 @pytest.mark.parametrize("accepted", [{}, {"refund_excess": True}], ids=["kept", "given back"])
-def test_what_came_too_much_for_an_order_without_parts(shop: Shop, accepted: dict[str, bool]) -> None:
+def test_what_came_too_much_for_an_order_without_parts(shop: Shop, accepted: dict[str, Any]) -> None:
     shop.totals["o-1"] = Pay("100", "USD")
     held = pays(shop, "112.50").checkout_id
     assert shop.resolves(held, True, **accepted).status == "paid"

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 
 from flask_paycheckout import OrderNotPayable, Pay, TransitionRefused, UnknownRequest
 from flask_paycheckout.testing import Signals
@@ -93,13 +92,12 @@ def test_a_withdrawal_is_a_deed_and_is_made_once(shop: Shop) -> None:
     assert withdraws(shop, made.reference).withdrawn_at == shop.clock()
     with pytest.raises(TransitionRefused, match="withdrawn already"):
         withdraws(shop, made.reference)
-    deeds = shop.runtime.models.deeds
-    with shop.engine.connect() as connection:
-        told = connection.execute(select(deeds.c.by, deeds.c.deed, deeds.c.subject, deeds.c.why, deeds.c.order_id))
-        assert [tuple(row) for row in told] == [
-            ("Bo", "requested", made.reference, "", made.order_id),
-            ("Ada", "withdrawn", made.reference, "paid in cash", made.order_id),
-        ]
+    with shop.app.app_context():
+        deeds = shop.paycheckout.stored_about(made.order_id)["deeds"]
+    assert [(one["by"], one["deed"], one["subject"], one["why"]) for one in deeds] == [
+        ("Bo", "requested", made.reference, ""),
+        ("Ada", "withdrawn", made.reference, "paid in cash"),
+    ]
     paid = asks(shop)
     shop.has_paid(paid.order_id)
     with pytest.raises(TransitionRefused, match="paid already"):

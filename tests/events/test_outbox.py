@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -183,20 +182,12 @@ def test_an_event_that_nobody_listens_to_is_stored_as_delivered(shop: Shop) -> N
 
 
 @pytest.mark.parametrize("batch", [1, 2, 5, 1000])
-def test_one_round_delivers_every_event_that_is_due_once(shop: Shop, recorder: Recorder, batch: int) -> None:
+def test_one_round_delivers_every_event_that_is_due_once(open_shop: OpenShop, recorder: Recorder, batch: int) -> None:
     """A receiver that fails makes its event due at once again: in the next round, not in this one."""
-    checkout_id = shop.starts()
-    row = {
-        "name": "order_paid",
-        "checkout_id": checkout_id,
-        "order_id": "o-1",
-        "occurred_at": shop.clock.now,
-        "attempts": 0,
-        "next_attempt_at": shop.clock.now,
-        "receivers_done": json.dumps([]),
-    }
-    rows = [row | {"event_id": f"e-{n}", "once": f"once-{n}", "order_id": f"o-{n}"} for n in range(5)]
-    shop.executes(shop.runtime.models.events.insert(), rows)
+    shop = open_shop(PAYCHECKOUT_UNHEARD=None)
+    for number in range(5):
+        shop.totals[f"o-{number}"] = shop.totals["o-1"]
+        shop.has_paid(f"o-{number}")
     recorder.failing, outbox = {"a"}, replace(shop.runtime.outbox, batch=batch)
     with receivers(shop, recorder.receiver("a")):
         assert outbox.deliver_due().failed == 5

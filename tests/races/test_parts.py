@@ -12,6 +12,7 @@ import pytest
 
 from flask_paycheckout import Pay, TransitionRefused
 from tests.carts import Carts
+from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import NewDatabase, OpenShop
 from tests.payouts.shop import refunds
 from tests.races.interleaving import every_interleaving
@@ -209,17 +210,14 @@ def test_a_cart_that_changes_while_a_person_accepts_its_payment(carts: Carts) ->
 def test_a_request_that_is_withdrawn_while_it_is_paid(shop: Shop) -> None:
     ends, made = set(), list[Any]()
 
-    def withdraws() -> None:
-        with shop.app.app_context(), suppress(TransitionRefused):
-            shop.paycheckout.withdraw_request(made[-1].reference, by="Ada", why="paid in cash")
+    def withdraws_it() -> None:
+        with suppress(TransitionRefused):
+            withdraws(shop, made[-1].reference)
 
     def begin() -> Acts:
-        with shop.app.app_context():
-            asked = shop.paycheckout.request(Pay("12.50", "USD"), title="Logo")
-            shop.db.session.commit()
-            made.append(shop.runtime.requests.require(asked.reference))
+        made.append(asks(shop))
         page = shop.has_deposit("completed", made[-1].order_id)
-        return {"withdraws": withdraws, "settles": lambda: shop.settles(page)}
+        return {"withdraws": withdraws_it, "settles": lambda: shop.settles(page)}
 
     def check() -> None:
         [attempt] = shop.attempts(made[-1].order_id)
