@@ -13,8 +13,7 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy.orm import Session
 
 from flask_paycheckout import Pay, order_paid
-from flask_paycheckout.books.report import report
-from flask_paycheckout.runtime import runtime
+from tests.alarming import text_of
 from tests.conftest import NewDatabase, OpenShop
 from tests.races.effects import add_effects, counts, writes
 from tests.scripted import Shop
@@ -196,7 +195,7 @@ def has_failed_and_runs_again(shop: Shop, order_id: str, way: Way, *, atomic: bo
             paid = [event for event in shop.events("order_paid") if event.order_id == order_id]
             assert (stored.status == "paid") is not atomic, "only the move of an atomic receiver depends on it"
             assert "breaking.<locals>.receiver" in (stored.problem if atomic else paid[0].last_error)
-            assert "breaking.<locals>.receiver" in alarms(shop)
+            assert "breaking.<locals>.receiver" in text_of(shop)
             shop.clock.advance(seconds=5)
             assert shop.reconciles().delivered == 0
             assert counts(shop, order_id) == {}
@@ -208,11 +207,6 @@ def has_failed_and_runs_again(shop: Shop, order_id: str, way: Way, *, atomic: bo
     (event,) = (event for event in shop.events("order_paid") if event.order_id == order_id)
     assert set(heard) == {"repaired", event.event_id}
     assert event.delivered_at is not None
-
-
-def alarms(shop: Shop) -> str:
-    with shop.app.app_context():
-        return str(report(runtime().look("")).as_dict())
 
 
 @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])

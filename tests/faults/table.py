@@ -509,9 +509,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a read that reconcile makes for a webhook is not the webhook's": (
             f"{_HINTS}::test_webhooks_and_reconcile_together_read_once_per_cool_down",
-            Swap(
-                "checkouts.due_reads:DueReads._hint_taken", "case(hinted, else_=c.webhook_read_at)", "c.webhook_read_at"
-            ),
+            Swap("checkouts.due_reads:DueReads._claimed", "case(hinted, else_=c.webhook_read_at)", "c.webhook_read_at"),
         ),
         "webhooks of one checkout read side by side": (
             "service/test_single_flight.py::test_webhooks_pile_up_no_reads_while_the_service_is_slow",
