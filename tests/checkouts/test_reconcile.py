@@ -47,16 +47,6 @@ def test_a_round_settles_what_is_due_and_delivers_what_came_of_it(shop: Shop, si
     assert shop.attempt(nothing).reads == 1
 
 
-def test_what_is_not_due_is_left_alone(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.reconciles()
-    shop.clock.advance(seconds=9)
-    assert shop.reconciles() == ReconcileReport()
-    shop.clock.advance(seconds=1)
-    assert shop.reconciles() == ReconcileReport(checked=1)
-    assert shop.service.reads == [checkout_id] * 2
-
-
 def test_a_limit_bounds_the_checkouts_that_are_read(shop: Shop) -> None:
     stores_many(shop, 3)
     wrong: Any

@@ -34,11 +34,8 @@ def test_a_start_stores_what_was_asked_for_and_hands_out_the_services_own_url(sh
     assert [(told.name, told.order_id, told.checkout_id) for told in signals] == [("checkout_created", "o-1", "chk-1")]
 
 
-@pytest.mark.parametrize("status", ["created", "pending"])
-def test_a_usable_page_is_used_again(shop: Shop, status: str) -> None:
+def test_a_usable_page_is_used_again(shop: Shop) -> None:
     checkout_id = shop.starts()
-    if status == "pending":
-        shop.settles(checkout_id, says="pending")
     shop.clock.advance(minutes=14, seconds=29)
     assert shop.starts() == checkout_id
     assert len(shop.service.created) == 1
