@@ -275,7 +275,7 @@ class Runtime:
     @made_once
     def starter(self) -> Starter:
         collaborators = self.checkouts, self.moves, self.outbox, self.service, self.answers, self.part_payments
-        return Starter(self.parts, *collaborators, self.origins_of, self.record)
+        return Starter(self.parts, *collaborators, self.origins_of)
 
     @made_once
     def part_payments(self) -> PartPayments:

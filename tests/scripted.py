@@ -109,6 +109,15 @@ class Service:
         }
         self.deposits[checkout_id] = success(shown | fields)
 
+    def meets_once(self, act: Callable[[], object]) -> None:
+        """Let this happen while the next request is under way, and no other one."""
+
+        def meanwhile() -> None:
+            self.meanwhile = lambda: None
+            act()
+
+        self.meanwhile = meanwhile
+
     def fails(self, checkout_id: str, answer: Answer | None = None) -> None:
         self.deposits[checkout_id] = answer or refusal(500, "Internal")
 
@@ -209,9 +218,15 @@ class Shop:
         with self.app.app_context():
             return self.paycheckout.reconcile(limit)
 
-    def resolves(self, checkout_id: str, accept: bool, by: str = "Ada", why: str = "seen on the statement") -> Any:
+    def resolves(
+        self, checkout_id: str, accept: bool, by: str = "Ada", why: str = "seen on the statement", **how: bool
+    ) -> Any:
         with self.app.app_context():
-            return self.paycheckout.resolve(checkout_id, accept, by, why)
+            return self.paycheckout.resolve(checkout_id, accept, by, why, **how)
+
+    def hears_of(self, checkout_id: str) -> int:
+        """A webhook comes; gives the status code of the answer."""
+        return self.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code
 
     def attempt(self, checkout_id: str) -> Any:
         found = self.runtime.checkouts.find(checkout_id)

@@ -243,6 +243,17 @@ def total_columns(total: Total) -> dict[str, str | bool | None]:
     }
 
 
+def problem_columns(
+    checkout: CheckoutMixin, problem: str | None, now: datetime, failures: int = 0
+) -> dict[str, str | datetime | int | None]:
+    """The columns that tell why a checkout could not be read or moved, or that it could.
+
+    :param failures: how often in a row that has failed.
+    """
+    since = problem and (checkout.problem_since or now)
+    return {"problem": problem, "problem_since": since, "failed_reads": failures}
+
+
 def about_checkout(checkout: CheckoutMixin, *, heals: bool = False) -> dict[str, Any]:
     """The fields of a log record about a checkout."""
     return about(checkout.order_id, checkout.checkout_id, checkout.account, heals=heals)

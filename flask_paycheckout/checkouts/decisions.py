@@ -92,7 +92,7 @@ class Resolutions:
         evidence = Evidence.ACCEPTED if accept else Evidence.REJECTED
         for _ in range(_MAX_ROUNDS):
             checkout = self.checkouts.require(checkout_id)
-            if (Status(checkout.status), evidence) not in TRANSITIONS:
+            if (checkout.status, evidence) not in TRANSITIONS:
                 raise TransitionRefused(checkout_id, checkout.status, evidence)
             now = self.parts.clock()
             if accept:
@@ -167,13 +167,13 @@ class Resolutions:
         if balance.is_paid or not isinstance(basis, Pay):
             return plan(Evidence.ACCEPTED, then=then)
         evidence = Evidence.ACCEPTED_AS_PART if as_part and excess < 0 else Evidence.ACCEPTED
-        rest = balance.with_payment(arrived.amount, basis)
+        rest = balance.rest(basis, arrived.amount)
         return plan(evidence, rest=rest, excess=excess, then=then)
 
 
 def decided(checkout: CheckoutMixin, decision: Decision, now: datetime, evidence: Evidence, **more: Any) -> Move:
     """The move of a held payment that a person decides on."""
-    to = TRANSITIONS[Status(checkout.status), evidence]
+    to = TRANSITIONS[checkout.status, evidence]
     entry = line(now, Entry.RESOLVED, to=to, by=decision.by, why=decision.why, rule=evidence)
     values = {"next_read_at": now if to is Status.PART else None}
     return Move(to, entry, checkout.reason, decision, values, **more)

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 from datetime import datetime
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
@@ -29,6 +30,7 @@ Result = TypeVar("Result")
 Read = Future[Deposit | None]
 
 
+@dataclass(eq=False)
 class DueRound(Generic[Result]):
     """One round over everything that was due when it began.
 
@@ -40,30 +42,20 @@ class DueRound(Generic[Result]):
     :param now: a monotonic clock, in seconds.
     """
 
-    def __init__(
-        self,
-        due_reads: DueReads,
-        clock: Clock,
-        limits: AccountLimits,
-        reads: Executor,
-        settles: Executor,
-        reading: Callable[[CheckoutMixin], Callable[[], Deposit | None]],
-        settle: Callable[[CheckoutMixin, Read, datetime], Result],
-        limit: int | None,
-        *,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._due_reads = due_reads
-        self._clock = clock
-        self._now = now
-        self._limits = limits
-        self._reads = reads
-        self._settles = settles
-        self._reading_of = reading
-        self._settle = settle
+    due_reads: DueReads
+    clock: Clock
+    limits: AccountLimits
+    reads: Executor
+    settles: Executor
+    reading: Callable[[CheckoutMixin], Callable[[], Deposit | None]]
+    settle: Callable[[CheckoutMixin, Read, datetime], Result]
+    limit: int | None
+    now: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         # The account whose turn it is to claim comes first; an account of which nothing is left has none.
-        self._turns = deque(due_reads.due_accounts(clock()))
-        self._left = sys.maxsize if limit is None else limit
+        self._turns = deque(self.due_reads.due_accounts(self.clock()))
+        self._left = sys.maxsize if self.limit is None else self.limit
         self._count_due()
         self._reading: dict[Read, tuple[CheckoutMixin, datetime]] = {}
         self._begun_at: dict[Read, float] = {}
@@ -76,7 +68,7 @@ class DueRound(Generic[Result]):
         self._awaited: set[Read] | None = None
         """The reads that were under way when everything due at the beginning was claimed."""
 
-        limits.begin_round(self._turns)
+        self.limits.begin_round(self._turns)
 
     def run(self) -> Iterator[Result]:
         """Make the reads; yields the result of each, in the order in which they are applied."""
@@ -97,7 +89,7 @@ class DueRound(Generic[Result]):
                 self._apply(finished)
             elif finished is not None:
                 account, late = self._settling.pop(finished)
-                self._limits.over(account, late=late)
+                self.limits.over(account, late=late)
                 yield finished.result()
 
     def _claim(self) -> None:
@@ -107,36 +99,36 @@ class DueRound(Generic[Result]):
         self._note_late()
         # Twice, since one claim takes half of a limit at most.
         for _ in range(2 * len(self._turns)):
-            if not self._turns or not self._limits.has_room:
+            if not self._turns or not self.limits.has_room:
                 return
             account = self._turns.popleft()
-            room = self._limits.room(account)
+            room = self.limits.room(account)
             if room:
                 self._begin(self._take(account, room))
             if self._left <= 0 or account in self._emptied:
-                self._limits.finished(account)
+                self.limits.finished(account)
             else:
                 # Also when its reads fail: an answer to one that is under way may show that the others will not.
                 self._turns.append(account)
 
     def _begin(self, checkouts: Iterable[CheckoutMixin]) -> None:
         for checkout in checkouts:
-            at = self._clock()
-            begun = self._reads.submit(self._reading_of(checkout))
-            self._limits.begun(checkout.account)
+            at = self.clock()
+            begun = self.reads.submit(self.reading(checkout))
+            self.limits.begun(checkout.account)
             self._reading[begun] = checkout, at
-            self._begun_at[begun] = self._now()
+            self._begun_at[begun] = self.now()
             begun.add_done_callback(self._finished.put)
 
     def _note_late(self) -> None:
         """Leave the places of late answers to others."""
-        late = self._now() - _LATE
+        late = self.now() - _LATE
         while self._begun_at:
             read, at = next(iter(self._begun_at.items()))
             if at > late:
                 return
             del self._begun_at[read]
-            self._limits.late(self._reading[read][0].account)
+            self.limits.late(self._reading[read][0].account)
 
     def _apply(self, read: Read) -> None:
         """Let an idle settler apply an answer."""
@@ -144,8 +136,8 @@ class DueRound(Generic[Result]):
         late = self._begun_at.pop(read, None) is None
         # A 404 is no outage, also where it proves nothing about this checkout.
         answered = read.exception() is None or isinstance(read.exception(), NotFound)
-        self._limits.tell(checkout.account, answered=answered, late=late)
-        settling = self._settles.submit(self._settle, checkout, read, at)
+        self.limits.tell(checkout.account, answered=answered, late=late)
+        settling = self.settles.submit(self.settle, checkout, read, at)
         self._settling[settling] = checkout.account, late
         settling.add_done_callback(self._finished.put)
 
@@ -164,9 +156,9 @@ class DueRound(Generic[Result]):
     def _renew(self) -> None:
         """Let the accounts with reads that have become due meanwhile take part too."""
         self._count_due()
-        due = self._due_reads.due_accounts(self._clock())
-        due = [account for account in due if account not in self._turns and not self._limits.closed(account)]
-        self._limits.add(due)
+        due = self.due_reads.due_accounts(self.clock())
+        due = [account for account in due if account not in self._turns and not self.limits.closed(account)]
+        self.limits.add(due)
         self._turns += due
 
     def _take(self, account: str, room: int) -> Sequence[CheckoutMixin]:
@@ -181,9 +173,9 @@ class DueRound(Generic[Result]):
         nothing_locked = all(settling.done() for settling in self._settling)
         # After a failure, claim from the other end, so that neighbouring checkouts that fail together do not count as
         # an outage. Those that failed before take turns: otherwise a single probe would always be the same one.
-        newest_first = self._limits.troubled(account) and not failing
-        claimed = self._due_reads.claim_due(
-            self._by, self._clock(), room, account=account, failing=failing, newest_first=newest_first
+        newest_first = self.limits.troubled(account) and not failing
+        claimed = self.due_reads.claim_due(
+            self._by, self.clock(), room, account=account, failing=failing, newest_first=newest_first
         )
         self._left -= len(claimed)
         # Rows that a settler of this round has locked are not claimed, and not used up.
@@ -194,7 +186,7 @@ class DueRound(Generic[Result]):
 
     def _count_due(self) -> None:
         """Count what is due by now."""
-        self._by: datetime = self._clock()
+        self._by: datetime = self.clock()
         # The accounts whose other reads are all claimed, and those of which nothing is left.
         self._failing: set[str] = set()
         self._emptied: set[str] = set()

@@ -10,16 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Table,
-    case,
-    func,
-    literal,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Table, Update, case, func, literal, or_, select, update
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.states import OPEN, Status
@@ -49,8 +40,8 @@ class DueReads:
             written.
         """
         values["next_read_at"] = next_read_at
-        arrived = checkout.payment_completed_at is not None
-        moves_money = (values.get("payment_completed_at", checkout.payment_completed_at) is not None) is not arrived
+        before, after = checkout.payment_completed_at, values.get("payment_completed_at", checkout.payment_completed_at)
+        moves_money = (before is None) is not (after is None)
         if moves_money:
             # A read or a move that began before must not be stored as if nobody had seen this.
             values["revision"] = checkout.revision + 1
@@ -59,8 +50,7 @@ class DueReads:
             if row is None:
                 return None
             if moves_money:
-                before = self.checkouts.models.row_of(checkout)
-                self.book(connection, before, row, values["last_read_at"])
+                self.book(connection, self.checkouts.models.row_of(checkout), row, values["last_read_at"])
             return self.checkouts.made(row)
         return None
 
@@ -97,9 +87,7 @@ class DueReads:
         failed = c.failed_reads > 0 if failing else c.failed_reads == 0
         due = select(c.id).where(*self._is_due(due_by), failed, c.account == account)
         due = due.order_by(c.next_read_at.desc() if newest_first else c.next_read_at).limit(limit)
-        claiming = update(self._table).where(self.checkouts.unlocked(due))
-        values = {"next_read_at": now + self.parts.claim} | self._hint_taken(now)
-        return self.checkouts.claimed(claiming.values(values).returning(*c))
+        return self._claimed(update(self._table).where(self.checkouts.unlocked(due)), now)
 
     def claim_page_read(self, seen: CheckoutMixin, now: datetime) -> CheckoutMixin | None:
         """Claim the read of a checkout for a status page.
@@ -111,8 +99,7 @@ class DueReads:
         unread = (c[name].is_not_distinct_from(getattr(seen, name)) for name in ("next_read_at", "last_read_at"))
         mine = c.id == seen.id, c.status == seen.status, *unread
         claiming = update(self._table).where(self.checkouts.unlocked(select(c.id).where(*mine)), *mine)
-        values = {"next_read_at": now + self.parts.claim} | self._hint_taken(now)
-        return next(iter(self.checkouts.claimed(claiming.values(values).returning(*c))), None)
+        return next(iter(self._claimed(claiming, now)), None)
 
     def note_webhook(
         self, checkout: CheckoutMixin, now: datetime, cooldown: timedelta, *, read_at: datetime | None = None
@@ -156,8 +143,10 @@ class DueReads:
         # A part has no deposit to read any more; see `PartPayments`.
         return c.next_read_at <= due_by, c.status != Status.PART.value
 
-    def _hint_taken(self, now: datetime) -> dict[str, Any]:
-        """The columns by which the cool-down begins with a read that a webhook caused, whoever makes it."""
+    def _claimed(self, claiming: Update, now: datetime) -> list[CheckoutMixin]:
+        """Claim reads, and return their checkouts; the cool-down of a webhook begins with the read that it caused."""
         c = self._table.c
         hinted = c.webhook_due_at.is_not(None), literal(now, c.webhook_read_at.type)
-        return {"webhook_read_at": case(hinted, else_=c.webhook_read_at), "webhook_due_at": None}
+        read_at = case(hinted, else_=c.webhook_read_at)
+        planned = claiming.values(next_read_at=now + self.parts.claim, webhook_read_at=read_at, webhook_due_at=None)
+        return self.checkouts.claimed(planned.returning(*c))

@@ -21,7 +21,7 @@ from flask_paycheckout.database.database_errors import without_row
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import request_of
-from flask_paycheckout.database.state_table import Book, is_of, lost_races_ignored
+from flask_paycheckout.database.state_table import Book, lost_races_ignored
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
@@ -41,7 +41,7 @@ class Asked(NamedTuple):
     due: Total
     """The amount that it asks for: the total, or a part of it."""
 
-    account: str = ""
+    account: str
     """The name of the merchant account whose order it is; empty for the one of the settings."""
 
 
@@ -113,7 +113,7 @@ class Moves:
         asked: Asked,
         now: datetime,
         replaces: CheckoutMixin | None,
-        client_id: str | None = None,
+        client_id: str | None,
     ) -> Moved | None:
         """Store a new current checkout with its event; None when another start of the order was first.
 
@@ -144,13 +144,13 @@ class Moves:
         try:
             with lost_races_ignored(), self.transactions.begin_for(shop=in_session) as (connection, shop):
                 if replaces is not None:
-                    connection.execute(self._replace, {"of_id": replaces.id})
+                    older = update(self.checkouts.table).where(c.id == replaces.id)
+                    connection.execute(older.values(current_order_id=None))
                     if self.checkouts.order_status(order_id, connection) == Status.PAID:
                         # An older checkout paid the order while this one was being made, so give out no second page.
                         # Without an older checkout there is nothing to check, or the unique column refuses the row.
                         raise _OrderPaid
-                set_there = connection.execute(self._insert, row).mappings().one()
-                stored = dict.fromkeys(self.checkouts.table.c.keys()) | row | dict(set_there)
+                stored = connection.execute(self._insert, row).mappings().one()
                 event = self._store_event(connection, shop, Status.CREATED, stored, now, None)
                 return Moved(cast("CheckoutMixin", event.subject), (event,))
             return None
@@ -188,8 +188,10 @@ class Moves:
         try:
             with lost_races_ignored(), self.transactions.begin_for(shop=in_session) as (connection, shop):
                 # The order that the shop reads must not change before the commit; SQLite only locks everything.
-                if asks_shop and connection.dialect.name == "sqlite" and not self._lock(connection, checkout):
-                    return None
+                if asks_shop and connection.dialect.name == "sqlite":
+                    unchanged = {"revision": checkout.revision}
+                    if self.checkouts.change(connection, checkout, unchanged) is None:
+                        return None
                 decided = move if isinstance(move, Move) else move(cast("ShopTransaction", shop))
                 return self.move_in(connection, shop, checkout, decided, now)
             return None
@@ -199,11 +201,6 @@ class Moves:
                 return None
             refused = without_row(error)
         raise refused
-
-    def _lock(self, connection: Connection, checkout: CheckoutMixin) -> bool:
-        """Take SQLite's write lock, and check that the row still is as it was when loaded."""
-        loaded = {f"of_{name}": getattr(checkout, name) for name in self.checkouts.unmoved}
-        return connection.execute(self._take_lock, loaded).rowcount == 1
 
     def move_in(
         self,
@@ -316,22 +313,8 @@ class Moves:
 
     @cached_property
     def _insert(self) -> Any:
-        """Insert a row; it returns the columns that the database or the shop may set."""
-        table = self.checkouts.table
-        unknown = [column for column in table.c if column.primary_key or not hasattr(CheckoutMixin, column.name)]
-        return table.insert().returning(*unknown)
-
-    @cached_property
-    def _take_lock(self) -> Any:
-        """Change nothing of a row that still is as it was when loaded."""
-        table = self.checkouts.table
-        unmoved = (is_of(table, name) for name in self.checkouts.unmoved)
-        return update(table).where(*unmoved).values(revision=table.c.revision)
-
-    @cached_property
-    def _replace(self) -> Any:
-        """Mark the row `of_id` as no longer the current one of its order."""
-        return update(self.checkouts.table).where(is_of(self.checkouts.table, "id")).values(current_order_id=None)
+        """Insert a row; it returns the whole row, of which the database or the shop may set columns."""
+        return self.checkouts.table.insert().returning(*self.checkouts.table.c)
 
 
 def signal_of(status: Status, decision: Decision | None) -> str:

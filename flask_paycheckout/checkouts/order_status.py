@@ -157,8 +157,9 @@ def _status_of(
     final, held = status == Status.PAID, status == Status.HELD
     # A held payment waits for a person; any other order may be paid at any moment, also on another device.
     poll_after = 0 if final else _PATIENT if held else _EAGER
-    abandoned = [checkout.reason for checkout in newest if checkout.status == status == Status.ABANDONED]
+    abandoned = (checkout.reason for checkout in newest if checkout.status == status == Status.ABANDONED)
     has_part = Status.PART in counts
     refundable = Status.PAID in counts or Status.REJECTED in counts or has_part
-    reason = abandoned[0] if abandoned else None
-    return OrderStatus(status, final, poll_after, reason, crowded, refundable, has_part, unrecorded and not final)
+    return OrderStatus(
+        status, final, poll_after, next(abandoned, None), crowded, refundable, has_part, unrecorded and not final
+    )

@@ -12,6 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from flask_paycheckout.checkouts.checkout_model import problem_columns
 from flask_paycheckout.checkouts.moves import Move, Moves
 from flask_paycheckout.checkouts.ruling import Rest
 from flask_paycheckout.checkouts.schedule import after_failures, next_look
@@ -57,13 +58,12 @@ class PartPayments:
         balance = self.checkouts.balance(order_id, connection)
         if not balance.has_payment:
             return None
-        left = Decimal(0)
         if not balance.is_paid:
             current = self.checkouts.current(order_id, connection)
             for total in (self.totals.answers.total_now(order_id), current and current.total):
                 if isinstance(total, Pay) and balance.excess(total) is not None:
-                    return balance.with_payment(Decimal(0), total)
-        return Rest(balance.paid, left, balance.currency or "")
+                    return balance.rest(total)
+        return Rest(balance.paid, Decimal(0), balance.currency or "")
 
     def due(self, order_id: str, total: Total, *, has_part: bool) -> tuple[Total | None, Decimal]:
         """The total that the order's next checkout asks for, and all that is left to pay.
@@ -74,7 +74,7 @@ class PartPayments:
         balance = self.checkouts.balance(order_id) if has_part or is_in_parts(total) else None
         if balance is None or not isinstance(total, Pay):
             return (total if balance is None else None), total.amount
-        return balance.due(total), balance.with_payment(Decimal(0), total).left
+        return balance.due(total), balance.rest(total).left
 
     def complete(self, order_id: str) -> Delivery | None:
         """Let the newest part pay the order if the parts reach what it costs now; deliver the events.
@@ -100,12 +100,12 @@ class PartPayments:
             if excess is None or excess < 0 or not (unpaid and isinstance(total, Pay)):
                 raise _NotReached
             evidence = Evidence.TOTAL_REACHED
-            to, rest = TRANSITIONS[Status.PART, evidence], balance.with_payment(Decimal(0), total)
+            to, rest = TRANSITIONS[Status.PART, evidence], balance.rest(total)
             reason = Reason.EXCESS if excess > 0 else None
             compared = [f"order_total now: {total}, parts: {balance.paid:f}"]
             entry = line(now, Entry.MOVED, to=to, rule=evidence, reason=reason, compared=compared)
             # Earlier notes about this part alone are cleared: now it stands for the whole order.
-            values = {"payback": None, "problem": None, "problem_since": None, "failed_reads": 0}
+            values = {"payback": None, **problem_columns(part, None, now)}
             return Move(to, entry, reason, values=values, rest=rest, excess=excess)
 
         moved = None
@@ -114,8 +114,8 @@ class PartPayments:
         except (_NotReached, OrderTotalFailed):
             self._look_again(part.order_id, next_look(part.moved_at, now))
         except ReceiverFailed as error:
-            failures, since = part.failed_reads + 1, part.problem_since or now
-            failure = {"problem": error.problem, "problem_since": since, "failed_reads": failures}
+            failures = part.failed_reads + 1
+            failure = problem_columns(part, error.problem, now, failures)
             self._look_again(part.order_id, after_failures(failures, now), **failure)
             raise
         return None if moved is None else self.outbox.deliver(moved.events)

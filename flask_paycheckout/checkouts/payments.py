@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.client import Deposit
 
 # Longer than any currency or bank name, and than any number that the client accepts.
-_MAX_NAME = 255
-_MAX_NUMBER = 255
+_MAX_TEXT = 255
 
 EXACT = Context(prec=600)
 """Arithmetic with more digits than any sum has; the caller's own decimal context could round."""
@@ -198,9 +197,8 @@ def _number(text: str | None) -> Decimal | None:
 def _number_text(number: Decimal | None) -> str | None:
     if not isinstance(number, Decimal) or not number.is_finite():
         return None
-    text = f"{number:f}" if abs(number.adjusted()) < _MAX_NUMBER else ""
-    return text if 0 < len(text) <= _MAX_NUMBER else None
+    return _text(f"{number:f}") if abs(number.adjusted()) < _MAX_TEXT else None
 
 
 def _text(value: str | None) -> str | None:
-    return value if value and len(value) <= _MAX_NAME else None
+    return value if value and len(value) <= _MAX_TEXT else None

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from flask_paycheckout.checkouts.checkout_model import TotalMixin, total_columns
-from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.checkouts.states import UNREMINDED, Status
 from flask_paycheckout.clock import moment_after
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_why
@@ -33,7 +33,7 @@ MAX_NOTE = 1000
 """The most characters of a request's title, and of its note."""
 
 # The states of an order that tell more of its request than that it is withdrawn or has expired.
-_MONEY = frozenset({Status.PAID.value, Status.HELD.value, Status.PENDING.value, "part"})
+_MONEY = UNREMINDED | {Status.PART}
 
 
 class RequestMixin(TotalMixin, PaymentTable):

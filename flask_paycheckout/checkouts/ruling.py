@@ -58,7 +58,7 @@ def compare(checkout_id: str, due: Total, deposit: Deposit) -> tuple[Comparison,
 
 
 def _same(field: str, asked: str, seen: str | None) -> Comparison:
-    return Comparison(field, asked, _shown(seen), isinstance(seen, str) and seen == asked)
+    return Comparison(field, asked, _shown(seen), seen == asked)
 
 
 def _shown(value: object) -> str:
@@ -84,9 +84,6 @@ class Ruling(msgspec.Struct, frozen=True):
     compared: tuple[Comparison, ...] = ()
     error: str | None = None
     """The error of the shop's `order_total`, if it raised."""
-
-    problem: str | None = None
-    """A warning about this read for people, although it was applied."""
 
     rest: Rest | None = None
     """The sums that are paid and left with this payment; None unless the order is paid in parts."""
@@ -135,8 +132,8 @@ class Balance(msgspec.Struct, frozen=True):
         left = EXACT.minus(excess)
         return Pay(min(total.now or left, left), total.currency, receive_in=total.receive_in)
 
-    def with_payment(self, amount: Decimal, total: Pay) -> Rest:
-        """The sums that are paid and left of this total with a further payment."""
+    def rest(self, total: Pay, amount: Decimal = Decimal(0)) -> Rest:
+        """The sums that are paid and left of this total, with a further payment of this amount."""
         paid = EXACT.add(self.paid, amount)
         return Rest(paid, max(EXACT.subtract(total.amount, paid), Decimal(0)), total.currency)
 
@@ -149,26 +146,21 @@ def is_exact(amount: Amount | None) -> bool:
         return False
 
 
-def rule_on_part(arrived: Amount | None, total: Total, balance: Balance, agrees: Ruling) -> Ruling:
+def rule_on_part(arrived: Amount | None, total: Total, balance: Balance, compared: tuple[Comparison, ...]) -> Ruling:
     """Rule on a payment of an order that is paid in parts: it may be less than what is left, and never more.
 
     :param total: what the order costs now.
-    :param agrees: with the comparisons so far.
+    :param compared: the comparisons so far.
     """
     excess = balance.excess(total, Decimal(0) if arrived is None else arrived.amount)
     if excess is None or not isinstance(total, Pay) or (arrived is not None and arrived.currency != total.currency):
-        return _held(agrees, Reason.ORDER_CHANGED)
-    left, fits = balance.with_payment(Decimal(0), total).left, excess <= 0 and is_exact(arrived)
-    shown = _shown(arrived and arrived.amount)
-    told = Ruling(None, compared=(*agrees.compared, Comparison("left to pay", f"{left:f}", shown, fits)))
+        return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.ORDER_CHANGED, compared)
+    left, fits = balance.rest(total).left, excess <= 0 and is_exact(arrived)
+    compared += (Comparison("left to pay", f"{left:f}", _shown(arrived and arrived.amount), fits),)
     if arrived is None or not fits:
-        return _held(told, Reason.AMOUNT_MISMATCH)
+        return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)
     evidence = Evidence.DEPOSIT_AGREES if excess == 0 else Evidence.DEPOSIT_IS_PART
-    return Ruling(evidence, None, told.compared, rest=balance.with_payment(arrived.amount, total))
-
-
-def _held(ruling: Ruling, reason: Reason) -> Ruling:
-    return Ruling(Evidence.DEPOSIT_DISAGREES, reason, ruling.compared)
+    return Ruling(evidence, None, compared, rest=balance.rest(total, arrived.amount))
 
 
 class ReadCause(msgspec.Struct):
@@ -238,6 +230,26 @@ class Reading(msgspec.Struct):
         # The books keep what was read first.
         return paid if stored is None or stored.paid == paid else None
 
+    @property
+    def problem(self) -> str | None:
+        """A warning about this read for people, although it is applied."""
+        checkout, status = self.checkout, self.status
+        if checkout.payment_paid_amount is not None and status != COMPLETED:
+            paid = f"{checkout.payment_paid_amount} {checkout.payment_paid_currency}"
+            is_now = "is not found" if status is None else f"has the status {status[:64]!r}"
+            return (
+                f"the deposit was completed ({paid} paid) before it was applied, and {is_now} now: ask the service why"
+            )
+        if status is None:
+            late = checkout.webhooks > 0 and self.cause.at > checkout.created_at + PAGE_GONE
+            return "a webhook announced a payment that the service does not find" if late else None
+        if status not in (COMPLETED, _PENDING, *self.closed_statuses):
+            return (
+                f"the service reports the deposit status {status[:64]!r}, which no rule knows: it counts as not"
+                " completed. If it ends a payment, add it to PAYCHECKOUT_CLOSED_DEPOSIT_STATUSES"
+            )
+        return None
+
     def entry(self, what: Entry, **facts: object) -> str:
         """The line for the history, after that of the webhook."""
         shown = "not found" if self.deposit is None else self.deposit.status[:64]
@@ -246,15 +258,15 @@ class Reading(msgspec.Struct):
 
 def rule_on(reading: Reading) -> Ruling:
     """The evidence in this read, before the shop is asked about a payment that agrees."""
-    checkout, deposit, problem = reading.checkout, reading.deposit, _problem(reading)
+    checkout, deposit = reading.checkout, reading.deposit
     if deposit is None:
-        return Ruling(_evidence_of_absence(reading), problem=problem)
+        return Ruling(_evidence_of_absence(reading))
     if reading.status == COMPLETED:
         compared = compare(checkout.checkout_id, checkout.due, deposit)
         if all(comparison.agrees for comparison in compared):
             return Ruling(Evidence.DEPOSIT_AGREES, None, compared)
         return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)
-    return Ruling(_evidence_without_money(reading), problem=problem)
+    return Ruling(_evidence_without_money(reading))
 
 
 def _evidence_without_money(reading: Reading) -> Evidence | None:
@@ -275,20 +287,3 @@ def _evidence_of_absence(reading: Reading) -> Evidence | None:
     since = reading.checkout.not_found_since
     again = since is not None and reading.cause.at >= since + BETWEEN_MISSES
     return Evidence.NEVER_PICKED if page_gone and again else None
-
-
-def _problem(reading: Reading) -> str | None:
-    checkout, status = reading.checkout, reading.status
-    if checkout.payment_paid_amount is not None and status != COMPLETED:
-        paid = f"{checkout.payment_paid_amount} {checkout.payment_paid_currency}"
-        is_now = "is not found" if status is None else f"has the status {status[:64]!r}"
-        return f"the deposit was completed ({paid} paid) before it was applied, and {is_now} now: ask the service why"
-    if status is None:
-        late = checkout.webhooks > 0 and reading.cause.at > checkout.created_at + PAGE_GONE
-        return "a webhook announced a payment that the service does not find" if late else None
-    if status not in (COMPLETED, _PENDING, *reading.closed_statuses):
-        return (
-            f"the service reports the deposit status {status[:64]!r}, which no rule knows: it counts as not completed."
-            " If it ends a payment, add it to PAYCHECKOUT_CLOSED_DEPOSIT_STATUSES"
-        )
-    return None

@@ -44,11 +44,9 @@ class Schedule(msgspec.Struct, frozen=True):
         """
         if isinstance(self.pending_for, timedelta):
             return self.pending_for
-        kind = "default" if method is None else "crypto" if method == "crypto" else "bank"
-        for key in (method, kind):
-            if key is not None and key in self.pending_for:
-                return self.pending_for[key]
-        return self.pending_for["default"]
+        kind = "default" if method == "crypto" else "bank"
+        keys = (method or "default", kind, "default")
+        return next(self.pending_for[key] for key in keys if key in self.pending_for)
 
     def next_read(
         self, status: str, created_at: datetime, moved_at: datetime, now: datetime, method: str | None = None

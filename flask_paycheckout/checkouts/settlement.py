@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout, problem_columns
 from flask_paycheckout.checkouts.deposits import read_deposit
 from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.moves import Move, Moved, Moves
@@ -167,11 +167,20 @@ class Settlement:
         problem = _problem(error)
         # Only the first of several failures in a row, so that a long outage does not fill the history.
         entry = cause.prepend_to(line(now, what, error=problem[:200]) if failures == 1 else "") or None
-        failed = {"failed_reads": failures, "problem": problem, "problem_since": checkout.problem_since or now}
-        noted = self.due_reads.note(checkout, entry, after_failures(failures, now), **columns | failed)
+        columns = columns | problem_columns(checkout, problem, now, failures)
+        noted = self.due_reads.note(checkout, entry, after_failures(failures, now), **columns)
         if noted is not None:
             cause.webhook_at = None
         return noted or checkout
+
+    def log_unsettled(self, checkout: CheckoutMixin) -> None:
+        """Log the error that kept a read from being applied; its traceback the first time only.
+
+        The checkout's `problem` has the error.
+        """
+        told = "checkout %s of order %s could not be settled", checkout.checkout_id, checkout.order_id
+        fields = about_checkout(checkout, heals=checkout.failed_reads > 0)
+        self.parts.log.exception("settling payments", *told, extra=fields)
 
     # The decision
 
@@ -182,9 +191,9 @@ class Settlement:
             closed = self.parts.settings.closed_deposit_statuses
             reading = Reading(checkout, deposit, cause, self.parts.clock(), self._schedule, closed)
             ruling = rule_on(reading)
-            target = TRANSITIONS.get((Status(checkout.status), ruling.evidence)) if ruling.evidence else None
+            target = TRANSITIONS.get((checkout.status, ruling.evidence))
             if not moved:
-                reading.columns = self._columns_of_read(reading, ruling.problem) | cause.columns
+                reading.columns = self._columns_of_read(reading) | cause.columns
             if target is None:
                 noted = checkout if moved else self._note_read(reading)
                 if noted is not None:
@@ -195,12 +204,7 @@ class Settlement:
                 try:
                     stored = self._move(reading, ruling)
                 except ReceiverFailed as error:
-                    fields = about_checkout(checkout, heals=checkout.failed_reads > 0)
-                    text, ids = (
-                        "checkout %s of order %s could not be settled",
-                        (checkout.checkout_id, checkout.order_id),
-                    )
-                    self.parts.log.exception("settling payments", text, *ids, extra=fields)
+                    self.log_unsettled(checkout)
                     noted = self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
                     return Settled(noted, moved, tuple(events), failed=True)
                 except (Exception, SystemExit) as error:
@@ -224,10 +228,10 @@ class Settlement:
     # The statements
 
     @staticmethod
-    def _columns_of_read(reading: Reading, problem: str | None) -> dict[str, Any]:
+    def _columns_of_read(reading: Reading) -> dict[str, Any]:
         checkout, deposit, now = reading.checkout, reading.deposit, reading.now
-        columns: dict[str, Any] = {"reads": checkout.reads + 1, "last_read_at": now, "failed_reads": 0}
-        columns |= {"problem": problem, "problem_since": problem and (checkout.problem_since or now)}
+        columns: dict[str, Any] = {"reads": checkout.reads + 1, "last_read_at": now}
+        columns |= problem_columns(checkout, reading.problem, now)
         if checkout.payment_completed_at is not None and reading.status != COMPLETED:
             # The service took its word back, and so do the books; the amounts stay, to be reported.
             columns["payment_completed_at"] = None
@@ -260,23 +264,21 @@ class Settlement:
         checkout, now = reading.checkout, reading.now
 
         def decide(transaction: ShopTransaction) -> Move:
-            final = self.totals.rule(transaction, checkout, ruling, reading.arrived)
-            return self._plan(reading, final)
+            return self._plan(reading, self.totals.rule(transaction, checkout, ruling, reading.arrived))
 
-        if not self.totals.asks_about(checkout, ruling):
-            return self.moves.move(checkout, self._plan(reading, ruling), now)
-        try:
-            return self.moves.move(checkout, decide, now)
-        except OrderTotalFailed as failure:
-            text = "order_total failed for order %s, whose payment is held"
-            self.parts.log.exception("order_total", text, checkout.order_id, extra=about_checkout(checkout))
-            held = self.totals.rule_without(checkout, ruling, failure)
-        return self.moves.move(checkout, self._plan(reading, held), now)
+        final = ruling
+        if self.totals.asks_about(checkout, ruling):
+            try:
+                return self.moves.move(checkout, decide, now)
+            except OrderTotalFailed as failure:
+                text = "order_total failed for order %s, whose payment is held"
+                self.parts.log.exception("order_total", text, checkout.order_id, extra=about_checkout(checkout))
+                final = self.totals.rule_without(checkout, ruling, failure)
+        return self.moves.move(checkout, self._plan(reading, final), now)
 
     def _plan(self, reading: Reading, ruling: Ruling) -> Move:
-        assert ruling.evidence is not None  # noqa: S101 - a ruling without evidence moves nothing
         checkout, now = reading.checkout, reading.now
-        to = TRANSITIONS[Status(checkout.status), ruling.evidence]
+        to = TRANSITIONS[checkout.status, ruling.evidence]
         compared = [
             f"{fact.field}: asked {fact.asked}, found {fact.seen}{'' if fact.agrees else ' (differs)'}"
             for fact in ruling.compared

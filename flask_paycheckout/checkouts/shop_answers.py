@@ -190,12 +190,13 @@ class OrderTotals:
             reason = Reason.ORDER_NOT_PAYABLE
         found = "not payable" if total is None else str(total)
         compared = (*ruling.compared, Comparison("order_total now", str(checkout.total), found, not reason))
-        told = msgspec.structs.replace(ruling, compared=compared)
         # The move itself refuses a second payment of the order; this gives the reason to hold it.
         reason = Reason.DUPLICATE if balance.is_paid else reason
         if reason or total is None:
             return Ruling(Evidence.DEPOSIT_DISAGREES, reason, compared)
-        return rule_on_part(arrived, total, balance, told) if in_parts else told
+        if in_parts:
+            return rule_on_part(arrived, total, balance, compared)
+        return msgspec.structs.replace(ruling, compared=compared)
 
     def rule_without(self, checkout: CheckoutMixin, agrees: Ruling, failure: OrderTotalFailed) -> Ruling:
         """The decision to hold a payment, while the shop cannot say what the order costs now."""

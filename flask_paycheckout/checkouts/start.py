@@ -38,7 +38,7 @@ from flask_paycheckout.parts import Parts
 from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.service.calls import CREATE, NotAsked, Service, is_answer
 from flask_paycheckout.service.limits import Cooldown, OngoingCall, SingleFlight
-from flask_paycheckout.service.record import START, ServiceRecord
+from flask_paycheckout.service.record import START
 from flask_paycheckout.totals import NothingToPay, Total
 
 # The least time that a payment page must still be valid for a customer to be sent to it.
@@ -76,7 +76,6 @@ class Starter:
     """Starts the checkouts of one app.
 
     :param origins_of: returns the origins to which an account's customers may be redirected.
-    :param record: records whether checkouts can be created.
     """
 
     parts: Parts
@@ -87,7 +86,6 @@ class Starter:
     answers: ShopAnswers
     part_payments: PartPayments
     origins_of: Callable[[str], tuple[str, ...]]
-    record: ServiceRecord
     _starting: SingleFlight = field(default_factory=SingleFlight, init=False)
     _refused: Cooldown = field(default_factory=lambda: Cooldown(_REFUSED), init=False)
 
@@ -106,7 +104,7 @@ class Starter:
         try:
             return self._start(order_id)
         finally:
-            self.record.write()
+            self.service.record.write()
 
     def _start(self, order_id: str) -> Started:
         for _ in range(_MAX_ROUNDS):
@@ -185,7 +183,7 @@ class Starter:
     def _create(self, order_id: str, due: Total, account: str) -> tuple[CheckoutLink, str | None]:
         """Create a checkout at the service, and name the client id that made it; it is not stored yet."""
         # The permit comes first: a call that was not allowed must not be recorded as a failure.
-        with self.service.permit(CREATE, account) as permit, self.record.call(START, account):
+        with self.service.permit(CREATE, account) as permit, self.service.record.call(START, account):
             try:
                 link, client_id = permit.ask(lambda client: (client.checkouts.create(due), client.client_id))
             except RequestRefused as error:

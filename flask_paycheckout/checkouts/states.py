@@ -43,7 +43,8 @@ _OF_MONEY = {
     Evidence.DEPOSIT_DISAGREES: Status.HELD,
 }
 # The customer may pick a method in the page's last second, so an abandoned checkout can still be paid.
-TRANSITIONS = {(status, evidence): to for status in OPEN for evidence, to in _OF_MONEY.items()} | {
+TRANSITIONS: dict[tuple[str, Evidence | None], Status] = {
+    **{(status, evidence): to for status in OPEN for evidence, to in _OF_MONEY.items()},
     (Status.CREATED, Evidence.DEPOSIT_OPEN): Status.PENDING,
     # When the first read already sees a closed deposit, the checkout was pending in between, though no read saw that.
     (Status.CREATED, Evidence.DEPOSIT_CLOSED): Status.PENDING,
@@ -85,7 +86,7 @@ class FoundBy(StrEnum):
     SETTLE = "settle"
 
 
-REASON_OF: dict[Evidence, Reason] = {
+REASON_OF: dict[Evidence | None, Reason] = {
     Evidence.NEVER_PICKED: Reason.NEVER_PICKED,
     Evidence.DEPOSIT_CLOSED: Reason.DEPOSIT_CLOSED,
     Evidence.DEPOSIT_STALLED: Reason.STALLED,
@@ -98,7 +99,7 @@ COUNTED = frozenset({Status.PART, Status.PAID})
 LIVE = frozenset({Status.CREATED, Status.PENDING, Status.PART, Status.HELD, Status.PAID})
 """The statuses of orders that are not abandoned."""
 
-UNREMINDED = frozenset({Status.PAID.value, Status.HELD.value, Status.PENDING.value})
+UNREMINDED = frozenset({Status.PAID, Status.HELD, Status.PENDING})
 """The statuses of orders that nobody is reminded to pay."""
 
 FINAL = frozenset({Status.PAID, Status.REJECTED})

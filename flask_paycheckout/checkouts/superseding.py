@@ -8,7 +8,7 @@ from sqlalchemy import Connection, or_, select
 
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.shop_answers import ShopAnswers
-from flask_paycheckout.checkouts.states import LIVE, UNREMINDED, Status
+from flask_paycheckout.checkouts.states import LIVE, OPEN, UNREMINDED, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.events import HeldEvent
@@ -36,16 +36,15 @@ class OrderSuperseding:
         if connection is not None:
             # A separate statement, since only the next one sees checkouts that were stored while this one waited.
             self.checkouts.lock_order(connection, event.order_id)
+        if event.name == _PENDING:
+            c = self.checkouts.table.c
+            settled = (c.order_id == event.order_id) & c.status.in_((Status.PAID, Status.HELD))
+            decided = (c.checkout_id == event.checkout_id) & c.status.not_in(OPEN)
+            return bool(self.checkouts.rows(select(c.id).where(or_(settled, decided)).limit(1), connection))
+        status = self.checkouts.order_status(event.order_id, connection)
         if event.name == _ABANDONED:
-            return self.checkouts.order_status(event.order_id, connection) in LIVE
-        if event.name == _REMINDER:
-            status = self.checkouts.order_status(event.order_id, connection)
-            return status in UNREMINDED or self.requests.has_ended(event.order_id, connection)
-        c = self.checkouts.table.c
-        settled = c.status.in_((Status.PAID, Status.HELD))
-        decided = c.status.in_((Status.PART, Status.PAID, Status.HELD, Status.REJECTED))
-        overtaken = or_((c.order_id == event.order_id) & settled, (c.checkout_id == event.checkout_id) & decided)
-        return bool(self.checkouts.rows(select(c.id).where(overtaken).limit(1), connection))
+            return status in LIVE
+        return status in UNREMINDED or self.requests.has_ended(event.order_id, connection)
 
     def is_unwanted(self, event: HeldEvent) -> bool:
         """See `Superseding`."""

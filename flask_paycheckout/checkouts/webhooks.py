@@ -15,7 +15,7 @@ from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.states import OPEN, FoundBy
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.database.order_ids import MAX_ID
+from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.calls import READ, NotAsked, Permit, Service
@@ -62,9 +62,8 @@ class Webhooks:
         :returns: what became of it: `useless`, `queued`, `read`, or `later` for a read that is left to reconcile.
         :raises sqlalchemy.exc.SQLAlchemyError: the hint could not be stored; the sender should try again.
         """
-        if not _plausible(checkout_id):
-            return "useless"
-        checkout = self.checkouts.hinted(checkout_id)
+        # The database is not queried for text that it cannot store.
+        checkout = self.checkouts.hinted(checkout_id) if is_order_id(checkout_id) else None
         if checkout is None:
             return "useless"
         if self.defer is not None:
@@ -130,8 +129,3 @@ class Webhooks:
     def _note(self, checkout: CheckoutMixin) -> CheckoutMixin | None:
         read_at = self._read_lately.begun_at(checkout.checkout_id)
         return self.due_reads.note_webhook(checkout, self.parts.clock(), self._cooldown, read_at=read_at)
-
-
-def _plausible(checkout_id: str) -> bool:
-    """Whether this text could be a stored id; the database is not queried for text that it cannot store."""
-    return 0 < len(checkout_id) <= MAX_ID and checkout_id.isprintable()

@@ -57,8 +57,8 @@ class EventQueue(StateTable[EventMixin]):
         *,
         after: EventMixin | None,
         limit: int,
-        unheard: Collection[str] = (),
-        order_id: str | None = None,
+        unheard: Collection[str],
+        order_id: str | None,
     ) -> list[EventMixin]:
         """One page of the events that were due at a time, sorted by (next_attempt_at, id).
 

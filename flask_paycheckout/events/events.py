@@ -127,9 +127,9 @@ def new_event(
     now: datetime,
     *,
     told: bool,
-    unheard: bool = False,
-    leased: bool = True,
-    runs: Sequence[str] = (),
+    unheard: bool,
+    leased: bool,
+    runs: Sequence[str],
 ) -> dict[str, Any]:
     """The row of an event.
 

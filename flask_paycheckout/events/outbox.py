@@ -9,11 +9,10 @@ event that is no longer true is superseded and delivered to nobody.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.events import HeldEvent, about_event
@@ -32,13 +31,15 @@ class Outbox:
     queue: EventQueue
     runs: ReceiverRuns
     receivers: Receivers
+    batch: int = 1000
+    """The number of events that one query returns."""
 
-    def deliver(self, events: Iterable[HeldEvent]) -> Delivery:
+    def deliver(self, events: Sequence[HeldEvent]) -> Delivery:
         """Deliver these events now; a failure is logged, and `deliver_due` tries again."""
-        given, failed = list(events), set[str]()
-        held = [event for event in given if event.lease_token is not None]
-        total = Delivery(delivered=sum(event.delivered for event in given))
-        for event in given:
+        failed = set[str]()
+        held = [event for event in events if event.lease_token is not None]
+        total = Delivery(delivered=sum(event.delivered for event in events))
+        for event in events:
             if event.delivered:
                 self.parts.observers.record(Observed.DELIVERY, event.name, "delivered")
             elif event.lease_token is None:
@@ -52,34 +53,28 @@ class Outbox:
                 total += self._attempt(event.event_id, event, failed)
         return total
 
-    def deliver_due(self, batch: int = 1000) -> Delivery:
-        """Deliver every event that is due, oldest first; a failed one is not tried again in this call.
-
-        :param batch: the number of events that one query returns.
-        """
+    def deliver_due(self) -> Delivery:
+        """Deliver every event that is due, oldest first; a failed one is not tried again in this call."""
         started, unheard = self.parts.clock(), self.receivers.unheard()
         self.queue.explain_unheard(unheard, started)
-        return self._deliver_pages(started, batch, unheard=unheard)
+        return self._deliver_pages(started, unheard=unheard)
 
-    def deliver_waiting(self, order_id: str | None, *, now: bool, batch: int = 1000) -> Delivery:
+    def deliver_waiting(self, order_id: str | None, *, now: bool) -> Delivery:
         """Deliver waiting events, oldest first, each at most once in this call.
 
         :param order_id: only events of this order; None for all.
         :param now: also events whose next try is due later, except those that another process is delivering.
-        :raises ValueError: the order id is invalid.
         """
-        if order_id is not None:
-            require_order_id(order_id)
         if now:
             self.queue.hurry(order_id, self.parts.clock())
-        return self._deliver_pages(self.parts.clock(), batch, order_id=order_id)
+        return self._deliver_pages(self.parts.clock(), order_id=order_id)
 
     def _deliver_pages(
-        self, due_by: datetime, batch: int, *, unheard: Collection[str] = (), order_id: str | None = None
+        self, due_by: datetime, *, unheard: Collection[str] = (), order_id: str | None = None
     ) -> Delivery:
         total, failed = Delivery(), set[str]()
         last: EventMixin | None = None
-        while page := self.queue.due(due_by, after=last, limit=batch, unheard=unheard, order_id=order_id):
+        while page := self.queue.due(due_by, after=last, limit=self.batch, unheard=unheard, order_id=order_id):
             for last in page:
                 total += self._attempt(last.event_id, None, failed)
         return total

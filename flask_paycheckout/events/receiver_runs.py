@@ -139,13 +139,12 @@ class ReceiverRuns:
         if self.receivers.is_unheard(event.name):
             return self._postpone(event, nobody_listens(event.name))
         runnable, blocked_until = self.runnable_receivers(event, queue)
-        failure: BaseException | None = None
-        failed = ""
+        problem: str | None = None
         done = names_of(event.receivers_done)
         # Now, since a receiver's own session may expire the object.
         account = event.subject.account
         for number, receiver in enumerate(runnable, start=1):
-            last = failure is None and blocked_until is None and number == len(runnable)
+            last = problem is None and blocked_until is None and number == len(runnable)
             try:
                 # Load a copy for each receiver, since an earlier receiver may have changed the object.
                 subject = event.subject if number == 1 else self.queue.subject_of(event)
@@ -165,12 +164,12 @@ class ReceiverRuns:
                 fields = about_event(event, account, heals=self._fails_again(receiver, event))
                 kind = f"receiver {receiver.name} of {event.name}"
                 self.parts.log.exception(kind, "receiver %s of %s failed for %s", *names, extra=fields)
-                failure, failed = error, receiver.name
+                text = f"{type(error).__name__}: {error}"[:_MAX_ERROR]
+                problem = f"{text} (receiver {receiver.name})"
                 # The commit may have succeeded although its reply was lost, so re-read `receivers_done`.
                 done = self.queue.receivers_done(event)
-        if failure is not None:
-            text = f"{type(failure).__name__}: {failure}"[:_MAX_ERROR]
-            return self._postpone(event, f"{text} (receiver {failed})", _pause(event.attempts))
+        if problem is not None:
+            return self._postpone(event, problem, _pause(event.attempts))
         if blocked_until is not None:
             self.queue.release(event, max(blocked_until, self.parts.clock()))
             return Delivery()

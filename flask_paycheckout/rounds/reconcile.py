@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event
@@ -31,8 +32,6 @@ from flask_paycheckout.service.limits import AccountLimits
 if TYPE_CHECKING:
     from flask_paycheckout.payouts.sending import PayoutSender
     from flask_paycheckout.rounds.reminders import Reminders
-
-Paid = tuple[PayoutReport, Delivery]
 
 # Seconds that a round of a watch waits for its payouts before it leaves them to the next one.
 _PATIENCE = 1.0
@@ -111,18 +110,18 @@ class Reconciler:
             paying.stop()
             raise
         finally:
-            paid = _paid(paying.wait())
+            paid = paying.wait()
         report += paid
         if report.delivered:
             # Receivers may have added payouts.
-            report += _paid(self.begin_payouts().wait())
+            report += self.begin_payouts().wait()
         return report
 
     def watch(self) -> ReconcileWatch:
         """Begin a series of rounds, none of which waits for payouts."""
         return ReconcileWatch(self)
 
-    def read_deposits(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
+    def read_deposits(self, limit: int | None, progress: Progress | None) -> ReconcileReport:
         """Run one round over the deposits and events that are due at its beginning.
 
         When the service fails the round ends early: the rest stays due, and the next round begins with one probe.
@@ -141,8 +140,10 @@ class Reconciler:
                 if progress is not None:
                     progress(report)
         for completed in self.settlement.part_payments.complete_due():
-            report += ReconcileReport(failed=1) if completed is None else _delivered(completed)
-            report += ReconcileReport(changed=int(completed is not None))
+            if completed is None:
+                report += ReconcileReport(failed=1)
+            else:
+                report += ReconcileReport(changed=1) + _delivered(completed)
         self.settlement.service.record.write()
         # After the reads: what they have found needs no reminder.
         for reminder in self.reminders.store():
@@ -151,20 +152,14 @@ class Reconciler:
 
     def settle(self, checkout: CheckoutMixin, read: Future[Deposit | None], at: datetime) -> ReconcileReport:
         """Apply a finished read that was begun at a time, and deliver its events."""
-        ids = checkout.checkout_id, checkout.order_id
         try:
             settled = self.settlement.apply(checkout, read.result, ReadCause(FoundBy.RECONCILE, at))
         except PaymentsError as error:
-            fields, text = about_checkout(checkout), "checkout %s of order %s could not be read: %s"
-            self.parts.log.warning("reads of deposits", text, *ids, error, extra=fields, error=error)
+            told = "checkout %s of order %s could not be read: %s", checkout.checkout_id, checkout.order_id, error
+            self.parts.log.warning("reads of deposits", *told, extra=about_checkout(checkout), error=error)
             return ReconcileReport(checked=1, failed=1)
         except Exception:
-            # Log the traceback the first time only; the checkout's `problem` has the error.
-            fields, text = (
-                about_checkout(checkout, heals=checkout.failed_reads > 0),
-                "checkout %s of order %s could not be settled",
-            )
-            self.parts.log.exception("settling payments", text, *ids, extra=fields)
+            self.settlement.log_unsettled(checkout)
             return ReconcileReport(checked=1, failed=1)
         counts = ReconcileReport(checked=1, changed=int(settled.moved), failed=int(settled.failed))
         return counts + _delivered(self.outbox.deliver(settled.events))
@@ -184,11 +179,10 @@ class ReconcileWatch:
         """Run one round; payouts that take longer are counted in the round in which they end."""
         paying = self._paying = self._paying or self._reconciler.begin_payouts()
         report = self._reconciler.read_deposits(limit, progress)
-        paid = paying.wait(_PATIENCE)
-        if paid is None:
-            return report
-        self._paying = None
-        return report + _paid(paid)
+        with suppress(TimeoutError):
+            report += paying.wait(_PATIENCE)
+            self._paying = None
+        return report
 
     def stop(self) -> None:
         """Let payouts that are under way end after their present call."""
@@ -206,13 +200,13 @@ class PayoutThread:
         self._sender = sender
         self._log = parts.log
         self._stop = Event()
-        self._done: Future[Paid] | None = None
+        self._done: Future[ReconcileReport] | None = None
         if isinstance(parts.engine().pool, (StaticPool, SingletonThreadPool)):
             return
         idle = self._idle()
         if idle is not None:
             self._done = Future()
-            self._done.set_result((idle, Delivery()))
+            self._done.set_result(ReconcileReport(payouts=idle))
             return
         # The process waits for its thread: one that ends in the middle of a call would leave payouts in doubt.
         thread = ThreadPoolExecutor(1, "paycheckout-payouts")
@@ -223,14 +217,12 @@ class PayoutThread:
         """Let it end after the call that is under way."""
         self._stop.set()
 
-    def wait(self, seconds: float | None = None) -> Paid | None:
-        """The counts of the round; None when it needs more than these seconds."""
-        if self._done is None:
-            return self._round()
-        try:
-            return self._done.result(seconds)
-        except TimeoutError:
-            return None
+    def wait(self, seconds: float | None = None) -> ReconcileReport:
+        """The counts of the round.
+
+        :raises TimeoutError: it needs more than these seconds.
+        """
+        return self._round() if self._done is None else self._done.result(seconds)
 
     def _idle(self) -> PayoutReport | None:
         try:
@@ -239,14 +231,15 @@ class PayoutThread:
             # The round itself meets the same error, and tells it.
             return None
 
-    def _round(self) -> Paid:
+    def _round(self) -> ReconcileReport:
         """A round whose errors do not end that of the deposits."""
         try:
-            return self._sender.run(stopped=self._stop.is_set, at_once=False)
+            report, delivery = self._sender.run(stopped=self._stop.is_set, at_once=False)
         except Exception:
             text = "the round of payouts failed; the next one tries again"
             self._log.exception("rounds of payouts", text, extra=about())
-            return PayoutReport(failed_calls=1), Delivery()
+            return ReconcileReport(payouts=PayoutReport(failed_calls=1))
+        return ReconcileReport(delivered=delivery.delivered, failed=delivery.failed, payouts=report)
 
 
 def _threads(most: int, name: str) -> Executor:
@@ -263,11 +256,6 @@ class _Inline(Executor):
         except Exception as error:
             done.set_exception(error)
         return done
-
-
-def _paid(paid: Paid | None) -> ReconcileReport:
-    report, delivery = paid or (PayoutReport(), Delivery())
-    return ReconcileReport(delivered=delivery.delivered, failed=delivery.failed, payouts=report)
 
 
 def _delivered(delivery: Delivery) -> ReconcileReport:

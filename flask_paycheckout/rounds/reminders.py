@@ -6,21 +6,21 @@ statement moves it on, in the transaction that stores the event, so that of any 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import Connection, Table, exists, select, update
+from sqlalchemy import Connection, exists, select, update
 
-from flask_paycheckout.checkouts.requests import PaymentRequests
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.requests import PaymentRequests, RequestMixin
 from flask_paycheckout.checkouts.shop_answers import ShopAnswers
 from flask_paycheckout.checkouts.states import UNREMINDED
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.database_errors import is_passing
-from flask_paycheckout.database.order_ids import order_of_request
+from flask_paycheckout.database.models import table_of
 from flask_paycheckout.database.state_table import StateTable, lost_races_ignored
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
@@ -35,14 +35,8 @@ _MOST = 500
 _AGAIN = timedelta(hours=1)
 
 
-class _Due(NamedTuple):
-    """An order whose reminder is due."""
-
-    table: Table
-    id: int
-    order_id: str
-    began: datetime
-    remind_at: datetime
+# The row that has the time of its order's next reminder.
+_Due = CheckoutMixin | RequestMixin
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +58,7 @@ class Reminders:
         if not self.parts.settings.remind_after:
             return
         now = self.parts.clock()
-        due = [*self._due(self.checkouts.table, "order_id", now), *self._due(self.requests.table, "reference", now)]
+        due: list[_Due] = [*self._due(self.checkouts, now), *self._due(self.requests, now)]
         statuses = self.checkouts.order_statuses([one.order_id for one in due])
         for one in due:
             if statuses[one.order_id] in UNREMINDED:
@@ -72,13 +66,11 @@ class Reminders:
             elif (event := self._attempt(one, now)) is not None:
                 yield event
 
-    def _due(self, table: Table, name: str, now: datetime) -> Sequence[_Due]:
-        c = table.c
-        rows = select(c.id, c[name], c.created_at, c.remind_at).where(c.remind_at <= now)
-        with self.parts.engine().connect() as connection:
-            found = connection.execute(rows.order_by(c.remind_at, c.id).limit(_MOST)).all()
-        named = (row if name == "order_id" else (row[0], order_of_request(row[1]), *row[2:]) for row in found)
-        return [_Due(table, id_, order, as_utc(began), as_utc(at)) for id_, order, began, at in named]
+    @staticmethod
+    def _due(rows: StateTable[Any], now: datetime) -> list[Any]:
+        c = rows.table.c
+        due = select(rows.table).where(c.remind_at <= now).order_by(c.remind_at, c.id)
+        return rows.loaded(due.limit(_MOST))
 
     def _attempt(self, one: _Due, now: datetime) -> HeldEvent | None:
         try:
@@ -102,7 +94,7 @@ class Reminders:
             if not (moved and payable):
                 return None
             self.checkouts.lock_order(connection, one.order_id)
-            number = sum(one.began + after <= now for after in self.parts.settings.remind_after)
+            number = sum(one.created_at + after <= now for after in self.parts.settings.remind_after)
             table: StateTable[Any] = self.checkouts
             about_it: Any = self.checkouts.current(one.order_id, connection)
             if about_it is None:
@@ -128,9 +120,9 @@ class Reminders:
         :param to: that time; by default the first one of the settings that has not passed, if there is one.
         :returns: whether the row was changed.
         """
-        c = one.table.c
-        same = update(one.table).where(c.id == one.id, c.remind_at == one.remind_at)
-        later = same.values(remind_at=to or self._next(one.began, now))
+        table = table_of(type(one))
+        same = update(table).where(table.c.id == one.id, table.c.remind_at == one.remind_at)
+        later = same.values(remind_at=to or self._next(one.created_at, now))
         return connection.execute(later).rowcount > 0
 
     def _next(self, began: datetime, now: datetime) -> datetime | None:

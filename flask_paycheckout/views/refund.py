@@ -50,7 +50,7 @@ _ATTRIBUTES: dict[str, dict[str, str]] = {
     "post_code": {"autocomplete": "postal-code", "autocapitalize": "characters"},
     "wallet_address": {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"},
 }
-_EMPTY = RefundForm({})
+_EMPTY = RefundForm({}, {})
 # The first fields are about the bank account, the others about the person.
 _ABOUT_ACCOUNT = 4
 _LOOKS = {

@@ -45,14 +45,6 @@ def test_a_pages_read_is_claimed_once(shop: Shop) -> None:
     assert not shop.runtime.due_reads.claim_page_read(seen, shop.clock.now)
 
 
-def test_a_note_about_a_checkout_that_moved_is_refused(shop: Shop) -> None:
-    seen = shop.attempt(shop.starts())
-    shop.service.says(seen.checkout_id, "pending")
-    shop.settles(seen.checkout_id)
-    assert not shop.runtime.due_reads.note(seen, None, shop.clock.now, reads=99)
-    assert shop.attempt(seen.checkout_id).reads == 1
-
-
 class Conflict(Exception):
     """As PostgreSQL's driver reports a transaction that another one got ahead of."""
 

@@ -10,12 +10,13 @@ import heapq
 import math
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import count
 from queue import Empty
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -78,8 +79,8 @@ class World:
             cast(Any, self),
             lambda: BEGAN + timedelta(seconds=self.now),
             self.limits,
-            cast(Executor, Reading(self)),
-            cast(Executor, Storing(self)),
+            cast(Any, SimpleNamespace(submit=self.read)),
+            cast(Any, SimpleNamespace(submit=self.stores)),
             lambda attempt: cast(Any, attempt),
             cast(Any, self._settled),
             None,
@@ -107,6 +108,28 @@ class World:
         due = self.due.get(account, deque())
         return [due.popleft() for _ in range(0 if failing else min(limit, len(due)))]
 
+    # The threads that read, and the one that stores
+
+    def read(self, attempt: Attempt) -> Future[Any]:
+        read: Future[Any] = Future()
+        self.reads += 1
+        self.most_reads = max(self.most_reads, self.reads)
+        read.add_done_callback(self.is_over)
+        if attempt.account == FAILING and self.failure is not None:
+            self.at(self.now + self.failure, lambda: read.set_exception(TimeoutError()))
+        else:
+            self.at(self.now + self.answer, lambda: read.set_result(None))
+        return read
+
+    def is_over(self, read: Future[Any]) -> None:
+        self.reads -= 1
+
+    def stores(self, settle: Callable[..., Any], *answered: Any) -> Future[Any]:
+        stored: Future[Any] = Future()
+        self._free_at = max(self._free_at, self.now) + self.store
+        self.at(self._free_at, lambda: stored.set_result(settle(*answered)))
+        return stored
+
     # The queue of finished reads
 
     def put(self, done: Future[Any]) -> None:
@@ -121,44 +144,6 @@ class World:
             self.now = until
             raise Empty
         return self._done.popleft()
-
-    def is_over(self, read: Future[Any]) -> None:
-        self.reads -= 1
-
-    def when_free(self) -> float:
-        self._free_at = max(self._free_at, self.now) + self.store
-        return self._free_at
-
-
-@dataclass
-class Reading:
-    """Threads that read."""
-
-    world: World
-
-    def submit(self, attempt: Attempt) -> Future[Any]:
-        read: Future[Any] = Future()
-        world = self.world
-        world.reads += 1
-        world.most_reads = max(world.most_reads, world.reads)
-        read.add_done_callback(world.is_over)
-        if attempt.account == FAILING and world.failure is not None:
-            world.at(world.now + world.failure, lambda: read.set_exception(TimeoutError()))
-        else:
-            world.at(world.now + world.answer, lambda: read.set_result(None))
-        return read
-
-
-@dataclass
-class Storing:
-    """The thread that stores."""
-
-    world: World
-
-    def submit(self, settle: Callable[..., Any], *answered: Any) -> Future[Any]:
-        stored: Future[Any] = Future()
-        self.world.at(self.world.when_free(), lambda: stored.set_result(settle(*answered)))
-        return stored
 
 
 @cache

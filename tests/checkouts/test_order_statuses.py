@@ -23,7 +23,7 @@ def test_one_order(shop: Shop, status: str) -> None:
 
 
 def test_many_orders_are_read_along_an_index_without_their_histories(shop: Shop) -> None:
-    engine = shop.runtime.engine()
+    engine = shop.engine
     with engine.begin() as connection:
         fill(connection)
     with shop.app.app_context(), plans(engine) as seen:
@@ -42,8 +42,8 @@ def test_many_orders_are_read_along_an_index_without_their_histories(shop: Shop)
 def test_a_transaction_of_the_shops_session_sees_its_own_order_status(shop: Shop, immediate: bool) -> None:
     """Though it holds SQLite's one write lock, and even where every transaction begins by taking that."""
     shop.starts()
-    if immediate and shop.runtime.engine().dialect.name == "sqlite":
-        event.listen(shop.runtime.engine(), "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    if immediate and shop.engine.dialect.name == "sqlite":
+        event.listen(shop.engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     with shop.app.app_context():
         checkout = shop.paycheckout.Checkout
         shop.db.session.execute(update(checkout).values(status="pending"))

@@ -15,8 +15,9 @@ import pytest
 
 from flask_paycheckout import OrderNotPayable, OrderSettled, Pay, RefundTooLarge, TransitionRefused
 from tests.chance import seed_of, soak_count, stream
+from tests.checkouts.test_requests import asks, withdraws
+from tests.payouts.shop import decides, refunds
 from tests.scripted import Shop, number
-from tests.test_cli import runs
 
 HISTORIES, STEPS = 40, 14
 # Cents that often add up to each other.
@@ -108,13 +109,15 @@ class Oracle:
         if page.state == "held":
             page.state = "rejected"
         page.refunds[reference] = cents
-        if name == self.paid_by or page.state == "part":
-            self.excess -= cents if self.paid_by else 0
+        self.counts(name, -cents)
 
     def cancels(self, name: str, reference: str) -> None:
-        cents = self.pages[name].refunds.pop(reference)
-        if name == self.paid_by or self.pages[name].state == "part":
-            self.excess += cents if self.paid_by else 0
+        self.counts(name, self.pages[name].refunds.pop(reference))
+
+    def counts(self, name: str, cents: int) -> None:
+        """The excess of a paid order changes with each payment that counts for it."""
+        if self.paid_by and (name == self.paid_by or self.pages[name].state == "part"):
+            self.excess += cents
 
     def listed(self) -> dict[str, int]:
         """The money that waits to be paid back or kept, by page."""
@@ -137,10 +140,8 @@ class History:
         self.request: str | None = None
         self.costs(10000)
         if chance.random() < 0.25:
-            with shop.app.app_context():
-                made = shop.paycheckout.request(self.total(10000), title="Logo, two drafts", by="Ada")
-                self.request, self.order_id = made.reference, made.order_id
-                shop.db.session.commit()
+            made = asks(shop, total=self.total(10000), by="Ada")
+            self.request, self.order_id = made.reference, made.order_id
 
     def costs(self, cents: int | None) -> None:
         self.oracle.total = cents
@@ -190,8 +191,7 @@ class History:
 
     def withdraws(self, request: str) -> None:
         try:
-            with self.shop.app.app_context():
-                self.shop.paycheckout.withdraw_request(request, by="Ada", why="paid in cash")
+            withdraws(self.shop, request)
         except TransitionRefused:
             assert self.oracle.paid_by or self.oracle.total is None
         else:
@@ -215,11 +215,10 @@ class History:
             self.shop.resolves(name, False)
             self.oracle.pages[name].state = "rejected"
             return
-        keywords = {"as_part": how == "part", "refund_excess": how == "excess"}
+        keywords: dict[str, Any] = {"as_part": how == "part", "refund_excess": how == "excess"}
         before = self.references(name)
         try:
-            with self.shop.app.app_context():
-                self.shop.paycheckout.resolve(name, True, "Ada", "so be it", **keywords)
+            self.shop.resolves(name, True, **keywords)
         except TransitionRefused:
             assert self.oracle.accepts(name, how) is None, how
             return
@@ -240,10 +239,7 @@ class History:
         # The amount that was paid counts, whatever is sent instead.
         send = self.chance.choice([None, (1, "usdc-polygon"), (99999, "usdc-polygon")])
         try:
-            with self.shop.app.app_context():
-                refund = self.shop.paycheckout.refund(name, usd(cents), by="Ada", why="one less", send=send)
-                self.shop.db.session.commit()
-                reference = refund.reference
+            reference = refunds(self.shop, name, usd(cents), send=send).reference
         except RefundTooLarge:
             assert cents > page.kept
             return
@@ -254,8 +250,7 @@ class History:
         given = [(name, one) for name, page in self.oracle.pages.items() for one in page.refunds]
         if given:
             name, reference = self.chance.choice(sorted(given))
-            with self.shop.app.app_context():
-                self.shop.paycheckout.cancel_payout(reference, by="Ada", why="a slip")
+            decides(self.shop, "cancel", reference)
             self.oracle.cancels(name, reference)
 
     # Invariants
@@ -317,7 +312,7 @@ def walks(shop: Shop, config: pytest.Config, count: int) -> set[str]:
     """Walk so many histories, whose books the audit finds right; gives their ends."""
     chance = stream(seed_of(config), "parts")
     ends = {walk(shop, chance) for _ in range(count)}
-    told = runs(shop, "audit").output
+    told = shop.runs("audit").output
     # This service lists no disbursements.
     assert "differs 0, unreadable 1, missing at the service 0, missing here 0" in told, told
     return ends

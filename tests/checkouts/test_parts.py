@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import (
-    ByHand,
     OrderNotPayable,
     OrderSettled,
     Pay,
@@ -19,6 +18,7 @@ from flask_paycheckout import (
 )
 from flask_paycheckout.testing import Signals
 from tests.alarming import examples
+from tests.payouts.shop import decides, refunds
 from tests.scripted import Shop, number
 
 pytestmark = pytest.mark.on_each_database
@@ -38,18 +38,6 @@ def arrives(shop: Shop, amount: str) -> str:
 
 def pays(shop: Shop, amount: str) -> Any:
     return shop.settles(arrives(shop, amount))
-
-
-def resolves(shop: Shop, checkout_id: str, **how: bool) -> Any:
-    with shop.app.app_context():
-        return shop.paycheckout.resolve(checkout_id, True, by="Ada", why="seen on the statement", **how)
-
-
-def refunds(shop: Shop, checkout_id: str, amount: str) -> Any:
-    with shop.app.app_context():
-        refund = shop.paycheckout.refund(checkout_id, amount, by="Ada", why="one less")
-        shop.db.session.commit()
-        return refund.reference
 
 
 def rest(shop: Shop) -> tuple[str, str, str] | None:
@@ -119,8 +107,6 @@ def test_a_deposit_asks_for_its_amount_and_then_for_the_rest(shop: Shop) -> None
     # As shops write it that keep the flag with the deposit alone.
     shop.totals["o-1"] = Pay("100", "USD")
     assert shop.attempt(shop.starts()).due == Pay("50", "USD")
-    shop.totals["o-1"] = Pay("100", "USD", now="70")
-    assert shop.attempt(shop.starts()).due == Pay("50", "USD")
 
 
 def test_a_payment_after_the_last_part_is_a_duplicate(shop: Shop) -> None:
@@ -132,11 +118,10 @@ def test_a_payment_after_the_last_part_is_a_duplicate(shop: Shop) -> None:
 
 def test_a_refund_of_a_part_makes_more_be_left(shop: Shop) -> None:
     part = pays(shop, "60").checkout_id
-    reference = refunds(shop, part, "20")
+    back = refunds(shop, part, "20")
     assert rest(shop) == ("40.00", "60.00", "USD")
     assert shop.attempt(shop.starts()).due == Pay("60", "USD")
-    with shop.app.app_context():
-        shop.paycheckout.cancel_payout(reference, by="Ada", why="a slip")
+    decides(shop, "cancel", back.reference)
     assert rest(shop) == ("60.00", "40.00", "USD")
     refunds(shop, part, "60")
     assert (rest(shop), shop.attempt(part).status) == (("0.00", "100.00", "USD"), "part")
@@ -171,10 +156,9 @@ def test_an_excess_is_told_and_listed_until_it_is_refunded(shop: Shop, signals: 
     assert "25.00 USD" in listed
     refunds(shop, second, "10")
     assert "15.00 USD" in examples(shop, "money-to-pay-back")[0]
-    reference = refunds(shop, first, "15")
+    back = refunds(shop, first, "15")
     assert not examples(shop, "money-to-pay-back")
-    with shop.app.app_context():
-        shop.paycheckout.cancel_payout(reference, by="Ada", why="a slip")
+    decides(shop, "cancel", back.reference)
     assert "15.00 USD" in examples(shop, "money-to-pay-back")[0]
     with shop.app.app_context():
         shop.paycheckout.mark_paid_back(second, by="Ada", why="a gift", kept=True)
@@ -183,28 +167,28 @@ def test_an_excess_is_told_and_listed_until_it_is_refunded(shop: Shop, signals: 
 
 
 def test_a_cancelled_refund_may_reach_the_total(shop: Shop) -> None:
-    reference = refunds(shop, pays(shop, "60").checkout_id, "10")
+    back = refunds(shop, pays(shop, "60").checkout_id, "10")
     shop.totals["o-1"] = Pay("60", "USD", parts=True)
     assert shop.reconciles().changed == 0
-    with shop.app.app_context():
-        shop.paycheckout.cancel_payout(reference, by="Ada", why="a slip")
+    decides(shop, "cancel", back.reference)
     assert (shop.reconciles().changed, status(shop)) == (1, "paid")
 
 
 def test_a_person_accepts_a_part(shop: Shop, signals: Signals) -> None:
     shop.totals["o-1"] = Pay("100", "USD")
     held = pays(shop, "60").checkout_id
-    assert resolves(shop, held, as_part=True).status == "part"
+    assert shop.resolves(held, True, as_part=True).status == "part"
     assert signals.names[-2:] == ["payment_resolved", "order_part_paid"]
     assert signals[-1].extra == {"paid": Decimal(60), "left": Decimal(40)}
     # The order counts as one with parts from then on.
     assert shop.attempt(shop.starts()).due == Pay("40", "USD")
     assert pays(shop, "10").status == "part"
     more = pays(shop, "31").checkout_id
-    for how in ({"as_part": True}, {}):
+    ways: list[dict[str, Any]] = [{"as_part": True}, {}]
+    for how in ways:
         with pytest.raises(TransitionRefused, match="more arrived than is left"):
-            resolves(shop, more, **how)
-    assert resolves(shop, more, as_part=True, refund_excess=True).status == "paid"
+            shop.resolves(more, True, **how)
+    assert shop.resolves(more, True, as_part=True, refund_excess=True).status == "paid"
     assert rest(shop) == ("100.00", "0.00", "USD")
     assert signals.names[-2:] == ["payment_resolved", "order_paid"]
     refund = shop.runtime.payouts.of_checkout(more)[0]
@@ -213,13 +197,13 @@ def test_a_person_accepts_a_part(shop: Shop, signals: Signals) -> None:
 
 
 @pytest.mark.parametrize("accepted", [{}, {"refund_excess": True}], ids=["kept", "given back"])
-def test_what_came_too_much_for_an_order_without_parts(shop: Shop, accepted: dict[str, bool]) -> None:
+def test_what_came_too_much_for_an_order_without_parts(shop: Shop, accepted: dict[str, Any]) -> None:
     shop.totals["o-1"] = Pay("100", "USD")
     held = pays(shop, "112.50").checkout_id
-    assert resolves(shop, held, **accepted).status == "paid"
+    assert shop.resolves(held, True, **accepted).status == "paid"
     assert [refund.amount for refund in shop.runtime.payouts.of_checkout(held)] == [Decimal("12.50")] * len(accepted)
-    with shop.app.app_context(), pytest.raises(RefundTooLarge):
-        shop.paycheckout.refund(held, "113" if not accepted else "100.01", by="Ada", why="broken")
+    with pytest.raises(RefundTooLarge):
+        refunds(shop, held, "113" if not accepted else "100.01")
 
 
 def test_an_excess_and_its_refund_are_one_commit(shop: Shop) -> None:
@@ -231,18 +215,8 @@ def test_an_excess_and_its_refund_are_one_commit(shop: Shop) -> None:
         raise RuntimeError("no")
 
     with pytest.raises(Exception, match="RuntimeError"):
-        resolves(shop, held, refund_excess=True)
+        shop.resolves(held, True, refund_excess=True)
     assert (shop.attempt(held).status, shop.runtime.payouts.of_checkout(held)) == ("held", [])
-
-
-def test_an_order_with_a_part_is_not_abandoned(shop: Shop, signals: Signals) -> None:
-    first = shop.starts()
-    shop.totals["o-1"] = Pay("100", "USD", now="60")
-    assert pays(shop, "60").status == "part"
-    shop.abandons(first)
-    assert (status(shop), "order_abandoned" in signals.names) == ("part", False)
-    shop.settles(shop.starts(), "pending")
-    assert status(shop) == "pending"
 
 
 def test_parts_in_another_currency_than_the_total_are_not_reckoned(shop: Shop) -> None:
@@ -265,14 +239,6 @@ def test_order_total_may_ask_what_is_left(shop: Shop) -> None:
     assert shop.attempt(shop.starts()).due == Pay("70", "USD")
     assert rest(shop) == ("30.00", "70.00", "USD")
     assert pays(shop, "70").status == "paid"
-
-
-def test_money_given_back_by_hand_counts(shop: Shop) -> None:
-    part = pays(shop, "60").checkout_id
-    with shop.app.app_context():
-        shop.paycheckout.refund(part, "60", by="Ada", why="in the shop", to=ByHand())
-        shop.db.session.commit()
-    assert rest(shop) == ("0.00", "100.00", "USD")
 
 
 def test_a_receiver_that_fails_breaks_no_page_and_no_settlement_of_a_part(shop: Shop) -> None:
@@ -306,7 +272,7 @@ def test_an_order_that_is_paid_in_parts_is_looked_at_no_more(shop: Shop) -> None
 def test_a_payment_in_another_currency_that_a_person_accepts_ends_the_looks_at_the_parts(shop: Shop) -> None:
     part = pays(shop, "60").checkout_id
     euro = shop.has_deposit("completed", inputCurrency="EUR", inputAmount=number("40"))
-    assert (shop.settles(euro).status, resolves(shop, euro).status) == ("held", "paid")
+    assert (shop.settles(euro).status, shop.resolves(euro, True).status) == ("held", "paid")
     assert rest(shop) == ("60.00", "0.00", "USD"), "the sums of two currencies are never added"
     shop.clock.advance(minutes=1)
     shop.reconciles()

@@ -19,61 +19,6 @@ from tests.scripted import Shop
 pytestmark = pytest.mark.on_each_database
 
 
-def starts_many(shop: Shop, count: int) -> list[str]:
-    shop.totals |= {f"m-{number}": Pay("12.50", "USD") for number in range(count)}
-    return [shop.starts(f"m-{number}") for number in range(count)]
-
-
-def test_a_round_settles_what_is_due_and_delivers_what_came_of_it(shop: Shop, signals: Signals) -> None:
-    paid, pending, nothing = starts_many(shop, 3)
-    shop.service.says(paid, "completed")
-    shop.service.says(pending, "pending")
-    report = shop.reconciles()
-    assert report == ReconcileReport(checked=3, changed=2, delivered=2, failed=0)
-    assert report.clean
-    # Threads settle different orders, so neither is certainly first.
-    assert sorted(signals.names[3:]) == ["order_paid", "order_pending"]
-    assert shop.attempt(nothing).reads == 1
-
-
-def test_what_is_not_due_is_left_alone(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.reconciles()
-    shop.clock.advance(seconds=9)
-    assert shop.reconciles() == ReconcileReport()
-    shop.clock.advance(seconds=1)
-    assert shop.reconciles() == ReconcileReport(checked=1)
-    assert shop.service.reads == [checkout_id] * 2
-
-
-def test_a_limit_bounds_the_checkouts_that_are_read(shop: Shop) -> None:
-    starts_many(shop, 3)
-    wrong: Any
-    for wrong in (-1, 1.5, "10"):
-        with pytest.raises(ValueError, match="limit must be a whole number from 0 on"):
-            shop.reconciles(wrong)
-    assert [shop.reconciles(limit).checked for limit in (0, 2, None)] == [0, 2, 1]
-
-
-def test_what_fails_is_counted_and_stops_nothing(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
-    unread, refused, fine = starts_many(shop, 3)
-
-    @order_paid.connect
-    @shop.paycheckout.atomic
-    def close(app: Flask, *, order_id: str, **extra: object) -> None:
-        assert order_id != "m-1"
-
-    shop.service.fails(unread)
-    shop.service.says(refused, "completed")
-    shop.service.says(fine, "completed")
-    report = shop.reconciles()
-    assert (report.checked, report.changed, report.failed, report.clean) == (3, 1, 2, False)
-    assert shop.reconciles().checked == 0, "what failed waits its turn"
-    order_paid.disconnect(close)
-    assert f"checkout {unread} of order m-0 could not be read" in caplog.text
-    assert f"checkout {refused} of order m-1 could not be settled" in caplog.text
-
-
 def stores_many(shop: Shop, count: int) -> list[str]:
     """Copies of one checkout, each of an order of its own, due one after the other as on every real clock."""
     first, table = shop.starts(), shop.runtime.models.checkouts
@@ -90,11 +35,51 @@ def stores_many(shop: Shop, count: int) -> list[str]:
     return list(made)
 
 
+def test_a_round_settles_what_is_due_and_delivers_what_came_of_it(shop: Shop, signals: Signals) -> None:
+    paid, pending, nothing = stores_many(shop, 3)
+    shop.service.says(paid, "completed")
+    shop.service.says(pending, "pending")
+    report = shop.reconciles()
+    assert report == ReconcileReport(checked=3, changed=2, delivered=2, failed=0)
+    assert report.clean
+    # Threads settle different orders, so neither is certainly first.
+    assert sorted(signals.names[1:]) == ["order_paid", "order_pending"]
+    assert shop.attempt(nothing).reads == 1
+
+
+def test_a_limit_bounds_the_checkouts_that_are_read(shop: Shop) -> None:
+    stores_many(shop, 3)
+    wrong: Any
+    for wrong in (-1, 1.5, "10"):
+        with pytest.raises(ValueError, match="limit must be a whole number from 0 on"):
+            shop.reconciles(wrong)
+    assert [shop.reconciles(limit).checked for limit in (0, 2, None)] == [0, 2, 1]
+
+
+def test_what_fails_is_counted_and_stops_nothing(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    unread, refused, fine = stores_many(shop, 3)
+
+    @order_paid.connect
+    @shop.paycheckout.atomic
+    def close(app: Flask, *, order_id: str, **extra: object) -> None:
+        assert order_id != refused
+
+    shop.service.fails(unread)
+    shop.service.says(refused, "completed")
+    shop.service.says(fine, "completed")
+    report = shop.reconciles()
+    assert (report.checked, report.changed, report.failed, report.clean) == (3, 1, 2, False)
+    assert shop.reconciles().checked == 0, "what failed waits its turn"
+    order_paid.disconnect(close)
+    assert f"checkout {unread} of order {unread} could not be read" in caplog.text
+    assert f"checkout {refused} of order {refused} could not be settled" in caplog.text
+
+
 def claimed_now(shop: Shop) -> int:
     table = shop.runtime.models.checkouts
-    with shop.runtime.engine().connect() as connection:
+    with shop.engine.connect() as connection:
         waiting = table.c.next_read_at == shop.clock.now + shop.runtime.parts.claim
-        return connection.execute(table.select().where(waiting)).all().__len__()
+        return len(connection.execute(table.select().where(waiting)).all())
 
 
 def test_reads_run_at_once_and_never_more_than_allowed(open_shop: OpenShop) -> None:
@@ -137,7 +122,7 @@ def test_the_shops_code_runs_in_few_threads_and_on_sqlite_in_the_callers(shop: S
     threads.clear()
     with order_paid.connected_to(receive, sender=shop.app):
         assert shop.reconciles() == ReconcileReport(checked=20, changed=20, delivered=20)
-    assert threads == {get_ident()} if shop.runtime.engine().dialect.name == "sqlite" else 1 <= len(threads) <= 2
+    assert threads == {get_ident()} if shop.engine.dialect.name == "sqlite" else 1 <= len(threads) <= 2
 
 
 def test_a_claim_that_fails_loses_no_read_that_is_under_way(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +165,7 @@ def no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_retries")
-def test_a_service_that_is_down_is_probed_and_not_flooded(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_service_that_is_down_is_probed_and_not_flooded(shop: Shop) -> None:
     made = stores_many(shop, 300)
     fails_whole(shop)
     assert shop.reconciles() == ReconcileReport(checked=3, failed=3)
@@ -199,7 +184,7 @@ def test_a_service_that_is_down_is_probed_and_not_flooded(shop: Shop, caplog: py
 @pytest.mark.usefixtures("no_retries")
 def test_a_payment_is_found_although_all_other_reads_fail_for_ever(shop: Shop) -> None:
     """Each round begins with one probe, of all reads that failed before the one that has waited longest."""
-    made = starts_many(shop, 6)
+    made = stores_many(shop, 6)
     fails_whole(shop)
     for _ in range(6):
         shop.clock.advance(hours=1)
@@ -215,9 +200,7 @@ def test_a_payment_is_found_although_all_other_reads_fail_for_ever(shop: Shop) -
 
 
 @pytest.mark.usefixtures("no_retries")
-def test_checkouts_that_the_service_cannot_tell_about_keep_no_other_waiting(
-    open_shop: OpenShop, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_checkouts_that_the_service_cannot_tell_about_keep_no_other_waiting(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_RECONCILE_READERS=8)
     made = stores_many(shop, 120)
     broken, fine = made[:60], made[60:]
@@ -238,10 +221,9 @@ def test_a_round_reads_what_was_due_as_it_began(shop: Shop) -> None:
     first = shop.starts("o-1")
 
     def sells() -> None:
-        shop.service.meanwhile = lambda: None
         shop.clock.advance(seconds=1)
         shop.starts("o-2")
 
-    shop.service.meanwhile = sells
+    shop.service.meets_once(sells)
     assert shop.reconciles().checked == 1
     assert shop.service.reads == [first]

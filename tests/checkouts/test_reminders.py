@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 
 from flask_paycheckout import Pay, payment_reminder
 from flask_paycheckout.testing import Signals
 from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import OpenShop
+from tests.payouts.shop import refunds
 from tests.scripted import Shop
 
 HOUR, DAY = 3600, 86400
@@ -21,11 +21,6 @@ HOUR, DAY = 3600, 86400
 @pytest.fixture
 def shop(open_shop: OpenShop) -> Shop:
     return open_shop(PAYCHECKOUT_REMIND_AFTER=[DAY, HOUR])
-
-
-def reconciles(shop: Shop) -> None:
-    with shop.app.app_context():
-        shop.paycheckout.reconcile()
 
 
 def reminded(signals: Signals) -> list[tuple[str | None, int]]:
@@ -37,15 +32,15 @@ def test_an_order_is_reminded_once_at_each_time_from_its_first_checkout(shop: Sh
     shop.starts()
     shop.clock.advance(minutes=59)
     shop.starts()
-    reconciles(shop)
+    shop.reconciles()
     assert reminded(signals) == []
     shop.clock.advance(minutes=1)
     for _ in range(2):
-        reconciles(shop)
+        shop.reconciles()
     assert reminded(signals) == [("o-1", 1)]
     shop.clock.advance(hours=23)
     for _ in range(2):
-        reconciles(shop)
+        shop.reconciles()
     assert reminded(signals) == [("o-1", 1), ("o-1", 2)]
     newest = shop.attempts()[-1].checkout_id
     assert [one.checkout_id for one in signals if one.name == "payment_reminder"][-1] == newest
@@ -55,29 +50,8 @@ def test_of_several_times_that_passed_the_last_one_counts(shop: Shop, signals: S
     shop.starts()
     shop.clock.advance(days=2)
     for _ in range(2):
-        reconciles(shop)
+        shop.reconciles()
     assert reminded(signals) == [("o-1", 2)]
-
-
-@pytest.mark.on_each_database
-def test_two_hosts_at_once_remind_once(shop: Shop, open_shop: OpenShop, signals: Signals) -> None:
-    shop.starts()
-    shop.clock.advance(hours=1)
-    other = open_shop(PAYCHECKOUT_REMIND_AFTER=[HOUR])
-    other.totals.update(shop.totals)
-    asked: list[str] = []
-
-    def total(order_id: str) -> Any:
-        # The second host looks at the order while the first one asks for its total.
-        asked.append(order_id)
-        if len(asked) == 1 and shop.runtime.engine().dialect.name != "sqlite":
-            reconciles(other)
-        return shop.totals[order_id]
-
-    shop.paycheckout.order_total(total)
-    reconciles(shop)
-    reconciles(other)
-    assert reminded(signals) == [("o-1", 1)]
 
 
 def is_paid(shop: Shop, checkout_id: str) -> None:
@@ -94,9 +68,7 @@ def is_held(shop: Shop, checkout_id: str) -> None:
 
 def is_refunded(shop: Shop, checkout_id: str) -> None:
     is_paid(shop, checkout_id)
-    with shop.app.app_context():
-        shop.paycheckout.refund(checkout_id, by="Ada", why="broken")
-        shop.db.session.commit()
+    refunds(shop, checkout_id)
 
 
 def is_not_wanted(shop: Shop, checkout_id: str) -> None:
@@ -112,7 +84,7 @@ def test_what_cannot_or_need_not_be_paid_is_not_reminded(
 ) -> None:
     ends(shop, shop.starts())
     shop.clock.advance(hours=1)
-    reconciles(shop)
+    shop.reconciles()
     assert reminded(signals) == []
 
 
@@ -127,32 +99,25 @@ def test_a_reminder_that_is_no_longer_true_is_superseded(
         raise RuntimeError("the mail server is away")
 
     with payment_reminder.connected_to(fails, sender=shop.app):
-        reconciles(shop)
+        shop.reconciles()
     signals.clear()
     ends(shop, checkout_id)
     shop.clock.advance(minutes=1)
     with payment_reminder.connected_to(fails, sender=shop.app):
-        reconciles(shop)
-    events = shop.runtime.models.events.c
-    with shop.runtime.engine().connect() as connection:
-        stored = select(events.superseded_at).where(events.name == "payment_reminder")
-        assert connection.execute(stored).scalar_one() is not None
+        shop.reconciles()
+    [reminder] = shop.events("payment_reminder")
+    assert reminder.superseded_at is not None
 
 
-def expires(shop: Shop, reference: str) -> None:
-    """Nothing is to be done: its time has passed."""
-
-
-@pytest.mark.parametrize("ends", [expires, withdraws])
-def test_a_request_is_reminded_from_its_making_until_it_ends(
-    shop: Shop, signals: Signals, ends: Callable[[Shop, str], object]
-) -> None:
+@pytest.mark.parametrize("withdrawn", [False, True], ids=["its time has passed", "withdrawn"])
+def test_a_request_is_reminded_from_its_making_until_it_ends(shop: Shop, signals: Signals, withdrawn: bool) -> None:
     standing, ended = asks(shop), asks(shop, expires=timedelta(minutes=50))
-    ends(shop, ended.reference)
+    if withdrawn:
+        withdraws(shop, ended.reference)
     shop.clock.advance(minutes=30)
     checkout_id = shop.starts(standing.order_id)
     shop.clock.advance(minutes=30)
-    reconciles(shop)
+    shop.reconciles()
     assert [(one.order_id, one.checkout_id) for one in signals if one.name == "payment_reminder"] == [
         (standing.order_id, checkout_id)
     ]
@@ -163,7 +128,7 @@ def test_a_request_that_nobody_began_to_pay_is_reminded_without_a_checkout(shop:
     told: list[object] = []
     with payment_reminder.connected_to(lambda app, **given: told.append(given["checkout"]), sender=shop.app):
         shop.clock.advance(hours=1)
-        reconciles(shop)
+        shop.reconciles()
     assert (reminded(signals), told) == ([(made.order_id, 1)], [None])
 
 
@@ -176,30 +141,27 @@ def test_an_order_whose_total_cannot_be_told_is_asked_about_again_later(shop: Sh
         raise RuntimeError("no prices now")
 
     shop.paycheckout.order_total(fails)
-    reconciles(shop)
+    shop.reconciles()
     shop.paycheckout.order_total(lambda order_id: price)
-    reconciles(shop)
+    shop.reconciles()
     assert reminded(signals) == []
     shop.clock.advance(hours=1)
-    reconciles(shop)
+    shop.reconciles()
     assert reminded(signals) == [("o-1", 1)]
 
 
 def test_without_the_setting_nobody_is_reminded_and_no_row_waits(open_shop: OpenShop, signals: Signals) -> None:
     shop = open_shop()
-    shop.starts()
-    asks(shop)
+    waiting = shop.attempt(shop.starts()), asks(shop)
     shop.clock.advance(days=2)
-    reconciles(shop)
+    shop.reconciles()
     assert reminded(signals) == []
-    with shop.runtime.engine().connect() as connection:
-        for table in (shop.runtime.models.checkouts, shop.runtime.models.requests):
-            assert connection.execute(select(table.c.remind_at)).scalars().all() == [None]
+    assert [one.remind_at for one in waiting] == [None, None]
 
 
 def test_an_order_of_which_a_part_is_paid_is_reminded_of_the_rest(shop: Shop, signals: Signals) -> None:
     shop.totals["o-1"] = Pay("20.00", "USD", parts=True)
     assert shop.settles(shop.starts(), "completed").status == "part"
     shop.clock.advance(hours=1)
-    reconciles(shop)
+    shop.reconciles()
     assert reminded(signals) == [("o-1", 1)]

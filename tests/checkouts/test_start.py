@@ -34,11 +34,8 @@ def test_a_start_stores_what_was_asked_for_and_hands_out_the_services_own_url(sh
     assert [(told.name, told.order_id, told.checkout_id) for told in signals] == [("checkout_created", "o-1", "chk-1")]
 
 
-@pytest.mark.parametrize("status", ["created", "pending"])
-def test_a_usable_page_is_used_again(shop: Shop, status: str) -> None:
+def test_a_usable_page_is_used_again(shop: Shop) -> None:
     checkout_id = shop.starts()
-    if status == "pending":
-        shop.settles(checkout_id, says="pending")
     shop.clock.advance(minutes=14, seconds=29)
     assert shop.starts() == checkout_id
     assert len(shop.service.created) == 1
@@ -121,11 +118,7 @@ def test_an_order_that_is_paid_while_its_new_page_is_made_gets_none(shop: Shop) 
     first = shop.has_deposit("completed")
     shop.clock.advance(minutes=15)
 
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        shop.settles(first)
-
-    shop.service.meanwhile = meanwhile
+    shop.service.meets_once(lambda: shop.settles(first))
     with pytest.raises(OrderSettled):
         shop.starts()
     assert [attempt.status for attempt in shop.attempts()] == ["paid"]

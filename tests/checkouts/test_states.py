@@ -8,23 +8,11 @@ from flask_paycheckout.checkouts.states import SIGNAL_OF, TRANSITIONS, Evidence,
 from flask_paycheckout.signals import BY_NAME, OF_PAYOUTS
 from tests.states.model import TABLE
 
-COLUMNS = (
-    Evidence.DEPOSIT_OPEN,
-    Evidence.DEPOSIT_AGREES,
-    Evidence.DEPOSIT_IS_PART,
-    Evidence.DEPOSIT_DISAGREES,
-    Evidence.DEPOSIT_CLOSED,
-    Evidence.DEPOSIT_STALLED,
-    Evidence.NEVER_PICKED,
-    Evidence.ACCEPTED,
-    Evidence.ACCEPTED_AS_PART,
-    Evidence.REJECTED,
-    Evidence.TOTAL_REACHED,
-)
+# The columns of the table have the order of the evidence.
 CELLS = [
     pytest.param(Status(row.split()[0]), evidence, target, id=f"{row.split()[0]}-{evidence.name.lower()}")
     for row in TABLE.strip().splitlines()[1:]
-    for evidence, target in zip(COLUMNS, row.split()[1:], strict=True)
+    for evidence, target in zip(Evidence, row.split()[1:], strict=True)
 ]
 
 

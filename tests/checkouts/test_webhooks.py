@@ -23,18 +23,18 @@ def test_text_that_no_database_holds_is_not_even_looked_up(shop: Shop, checkout_
 
 def test_a_hint_about_an_abandoned_checkout_is_read(shop: Shop) -> None:
     checkout_id = shop.has_deposit("failed")
-    shop.runtime.webhooks.receive(checkout_id)
+    shop.hears_of(checkout_id)
     assert shop.attempt(checkout_id).status == "abandoned"
     shop.service.says(checkout_id, "completed")
     shop.clock.advance(seconds=5)
-    shop.runtime.webhooks.receive(checkout_id)
+    shop.hears_of(checkout_id)
     assert shop.attempt(checkout_id).status == "paid"
 
 
 def test_the_first_webhook_of_a_decided_checkout_is_counted_and_told(shop: Shop) -> None:
     """Whether webhooks arrive at all shows on the orders that were paid without them."""
     checkout_id = shop.has_paid()
-    shop.runtime.webhooks.receive(checkout_id)
+    shop.hears_of(checkout_id)
     attempt = shop.attempt(checkout_id)
     assert (attempt.webhooks, attempt.status, attempt.next_read_at) == (1, "paid", None)
     assert attempt.history.count('"what":"webhook"') == 1
@@ -58,7 +58,7 @@ def test_webhooks_and_reconcile_together_read_once_per_cool_down(open_shop: Open
         # Each webhook comes twice, as from a service that sends it to two addresses of the shop.
         shop.reconciles()
         for _ in range(2):
-            shop.runtime.webhooks.receive(checkout_id)
+            shop.hears_of(checkout_id)
         shop.clock.advance(seconds=1)
         assert len(shop.service.reads) <= second // 5 + 2, second
     assert 20 <= len(shop.service.reads) <= 25
@@ -87,7 +87,7 @@ def test_a_read_stores_its_webhook_whatever_its_result(shop: Shop, says: str | N
         shop.service.says(checkout_id, says)
     refuses = shop.paycheckout.atomic(lambda app, **facts: 1 / 0)
     with order_paid.connected_to(refuses, sender=shop.app):
-        shop.runtime.webhooks.receive(checkout_id)
+        shop.hears_of(checkout_id)
     attempt = shop.attempt(checkout_id)
     assert told(shop, checkout_id) == ["created", "webhook", result]
     assert (attempt.webhooks, attempt.webhook_read_at, attempt.webhook_due_at) == (1, shop.clock(), None)
@@ -96,12 +96,8 @@ def test_a_read_stores_its_webhook_whatever_its_result(shop: Shop, says: str | N
 def test_a_webhook_whose_read_somebody_else_forestalls_is_counted(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed")
 
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        shop.settles(checkout_id)
-
-    shop.service.meanwhile = meanwhile
-    shop.runtime.webhooks.receive(checkout_id)
+    shop.service.meets_once(lambda: shop.settles(checkout_id))
+    shop.hears_of(checkout_id)
     assert told(shop, checkout_id) == ["created", "moved", "webhook"]
     assert shop.attempt(checkout_id).webhooks == 1
 
@@ -112,17 +108,13 @@ def test_webhooks_of_two_processes_that_read_at_once_both_count(open_shop: OpenS
     other, third = (open_shop(SQLALCHEMY_DATABASE_URI=database) for _ in range(2))
     checkout_id = shop.has_deposit("pending")
 
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        other.runtime.webhooks.receive(checkout_id)
-
-    shop.service.meanwhile = meanwhile
-    shop.runtime.webhooks.receive(checkout_id)
+    shop.service.meets_once(lambda: other.hears_of(checkout_id))
+    shop.hears_of(checkout_id)
     assert told(shop, checkout_id) == ["created", "webhook", "moved"], "the other's answer may be newer"
     assert shop.attempt(checkout_id).webhooks == 2
     assert shop.attempt(checkout_id).webhook_due_at == shop.clock() + timedelta(seconds=5), "so it is asked again"
     # A process that has read nothing knows the reads that are stored.
-    third.runtime.webhooks.receive(checkout_id)
+    third.hears_of(checkout_id)
     assert len(shop.service.reads) == 2
 
 
@@ -133,12 +125,11 @@ def test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down(shop: Sh
     checkout_id = shop.has_deposit(says)
 
     def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        shop.runtime.webhooks.receive(checkout_id)
+        shop.hears_of(checkout_id)
         shop.service.says(checkout_id, "completed")
 
-    shop.service.meanwhile = meanwhile
-    shop.runtime.webhooks.receive(checkout_id)
+    shop.service.meets_once(meanwhile)
+    shop.hears_of(checkout_id)
     due = shop.clock() + timedelta(seconds=5)
     attempt = shop.attempt(checkout_id)
     assert (attempt.status, attempt.webhooks) == (status, 2)
@@ -151,17 +142,13 @@ def test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down(shop: Sh
 def test_a_webhook_that_was_read_long_ago_hurries_no_later_read(shop: Shop) -> None:
     """Nobody runs reconcile, so the read that the second webhook asked for is made by the third."""
     checkout_id = shop.has_deposit("pending")
-    shop.runtime.webhooks.receive(checkout_id)
+    shop.hears_of(checkout_id)
     shop.clock.advance(seconds=1)
-    shop.runtime.webhooks.receive(checkout_id)
+    shop.hears_of(checkout_id)
     shop.clock.advance(seconds=5)
 
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        shop.runtime.webhooks.receive(checkout_id)
-
-    shop.service.meanwhile = meanwhile
-    shop.runtime.webhooks.receive(checkout_id)
+    shop.service.meets_once(lambda: shop.hears_of(checkout_id))
+    shop.hears_of(checkout_id)
     assert (shop.attempt(checkout_id).webhooks, len(shop.service.reads)) == (4, 2)
     assert shop.attempt(checkout_id).next_read_at == shop.clock() + timedelta(seconds=5)
 
@@ -173,7 +160,7 @@ def test_while_no_result_can_be_stored_webhooks_cost_one_read_per_cool_down(shop
         if statement.startswith("UPDATE"):
             raise OperationalError(statement, None, Exception("attempt to write a readonly database"))
 
-    engine = shop.runtime.engine()
+    engine = shop.engine
     event.listen(engine, "before_cursor_execute", refuse)
     for _ in range(3):
         with pytest.raises(OperationalError):

@@ -92,7 +92,7 @@ def test_a_receiver_gets_own_columns_under_their_own_names_and_may_write_to_them
 
 
 def test_a_start_returns_the_checkout_as_it_is_stored(open_shop: OpenShop) -> None:
-    """Only what the database or the shop's model may have set is returned by the statement that stores it."""
+    """With what the database or the shop's model may have set."""
 
     def own(db: SQLAlchemy) -> None:
         columns = {

@@ -13,8 +13,7 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy.orm import Session
 
 from flask_paycheckout import Pay, order_paid
-from flask_paycheckout.books.report import report
-from flask_paycheckout.runtime import runtime
+from tests.alarming import text_of
 from tests.conftest import NewDatabase, OpenShop
 from tests.races.effects import add_effects, counts, writes
 from tests.scripted import Shop
@@ -190,14 +189,13 @@ def has_failed_and_runs_again(shop: Shop, order_id: str, way: Way, *, atomic: bo
     shop.totals[order_id] = Pay("12.50", "USD")
     checkout_id = shop.has_deposit("completed", order_id)
     with breaking(shop, way, atomic=atomic) as heard:
-        answer = shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})
-        assert (answer.status_code, shop.attempt(checkout_id).webhooks) == (200, 1)
+        assert (shop.hears_of(checkout_id), shop.attempt(checkout_id).webhooks) == (200, 1)
         if not forgiven:
             stored = shop.attempt(checkout_id)
             paid = [event for event in shop.events("order_paid") if event.order_id == order_id]
             assert (stored.status == "paid") is not atomic, "only the move of an atomic receiver depends on it"
             assert "breaking.<locals>.receiver" in (stored.problem if atomic else paid[0].last_error)
-            assert "breaking.<locals>.receiver" in alarms(shop)
+            assert "breaking.<locals>.receiver" in text_of(shop)
             shop.clock.advance(seconds=5)
             assert shop.reconciles().delivered == 0
             assert counts(shop, order_id) == {}
@@ -211,14 +209,9 @@ def has_failed_and_runs_again(shop: Shop, order_id: str, way: Way, *, atomic: bo
     assert event.delivered_at is not None
 
 
-def alarms(shop: Shop) -> str:
-    with shop.app.app_context():
-        return str(report(runtime().look("")).as_dict())
-
-
 @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
 def test_it_has_failed_and_runs_again_under_the_same_event_id(shop: Shop, atomic: bool) -> None:
-    forgiving = shop.runtime.engine().dialect.name == "sqlite"
+    forgiving = shop.engine.dialect.name == "sqlite"
     failures = {}
     for name, way in WAYS.items():
         if name in _OF_FLASK_SQLALCHEMY and not isinstance(shop.db, SQLAlchemy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from threading import Event
+from threading import Event, Semaphore
 from typing import Any
 
 import pytest
@@ -19,21 +19,9 @@ from tests.races.crowds import PATIENCE
 EVERY = 0.02
 
 
-class Calls:
-    """Counts calls, and tells when there were so many."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._changed = threading.Condition()
-
-    def __call__(self) -> None:
-        with self._changed:
-            self.count += 1
-            self._changed.notify_all()
-
-    def reach(self, count: int) -> None:
-        with self._changed:
-            assert self._changed.wait_for(lambda: self.count >= count, PATIENCE)
+def reach(calls: Semaphore, count: int) -> None:
+    """Wait until there were so many more calls of `release`."""
+    assert all(calls.acquire(timeout=PATIENCE) for _ in range(count))
 
 
 def threads() -> list[threading.Thread]:
@@ -41,33 +29,33 @@ def threads() -> list[threading.Thread]:
 
 
 def test_a_lease_is_renewed_again_and_again_while_the_work_goes_on_and_the_thread_ends_with_it() -> None:
-    renewal, calls = LeaseRenewal(EVERY), Calls()
+    renewal, calls = LeaseRenewal(EVERY), Semaphore(0)
     before = threads()
-    with renewal.during(calls):
-        calls.reach(3)
+    with renewal.during(calls.release):
+        reach(calls, 3)
         (thread,) = [thread for thread in threads() if thread not in before]
     thread.join(PATIENCE)
     assert not thread.is_alive()
-    last = calls.count
-    with renewal.during(calls):
-        calls.reach(last + 1)
+    again = Semaphore(0)
+    with renewal.during(again.release):
+        reach(again, 1)
 
 
 def test_a_renewal_that_fails_stops_no_other() -> None:
     def fails() -> None:
         raise RuntimeError
 
-    renewal, calls = LeaseRenewal(EVERY), Calls()
-    with renewal.during(fails), renewal.during(calls):
-        calls.reach(3)
+    renewal, calls = LeaseRenewal(EVERY), Semaphore(0)
+    with renewal.during(fails), renewal.during(calls.release):
+        reach(calls, 3)
 
 
 def test_work_that_hangs_loses_its_lease() -> None:
-    renewal, hung, other = LeaseRenewal(EVERY, longest=0), Calls(), Calls()
-    with renewal.during(hung), renewal.during(other):
+    renewal, renewed = LeaseRenewal(EVERY, longest=0), Semaphore(0)
+    with renewal.during(renewed.release), renewal.during(renewed.release):
         for thread in threads():
             thread.join(10 * EVERY)
-    assert hung.count == other.count == 0
+    assert not renewed.acquire(blocking=False)
 
 
 @pytest.mark.on_each_database

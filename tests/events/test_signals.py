@@ -30,15 +30,11 @@ def only_these_receivers() -> Iterator[None]:
             order_paid.disconnect(receiver)
 
 
-Factory = Callable[[str], Shop]
-
-
-@pytest.fixture
-def create_app(open_shop: OpenShop) -> tuple[Factory, list[tuple[str, str]]]:
-    """A shop's factory that connects its receivers inside; and what they heard."""
+def test_receivers_of_a_factory_run_once_for_each_payment_however_often_it_ran(open_shop: OpenShop) -> None:
+    """The factory connects its receivers inside."""
     heard: list[tuple[str, str]] = []
 
-    def create(name: str) -> Shop:
+    def create_app(name: str) -> Shop:
         def prepare(db: object) -> None:
             @order_paid.connect
             def before_init_app(app: Flask, **facts: object) -> None:
@@ -58,15 +54,8 @@ def create_app(open_shop: OpenShop) -> tuple[Factory, list[tuple[str, str]]]:
             order_paid.connect(in_a_loop)
         return shop
 
-    return create, heard
-
-
-def test_receivers_of_a_factory_run_once_for_each_payment_however_often_it_ran(
-    create_app: tuple[Factory, list[tuple[str, str]]],
-) -> None:
-    create, heard = create_app
     for name in ("one", "two", "three"):
-        shop = create(name)
+        shop = create_app(name)
         gc.collect()
         shop.has_paid()
         assert heard == [(name, "before"), (name, "after"), (name, "first"), (name, "second")]

@@ -84,7 +84,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             ),
         ),
         "the answer about another deposit is taken": (
-            f"{_SETTLEMENT}::test_a_deposit_of_another_checkout_is_no_answer",
+            f"{_SETTLEMENT}::test_what_is_no_evidence_never_changes_a_state",
             Swap("checkouts.settlement:Settlement._read", "deposit.deposit_id != checkout.checkout_id", "False"),
         ),
         "what another client id does not find counts as evidence": (
@@ -96,7 +96,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("checkouts.ruling:_evidence_of_absence", "reading.cause.at >= since + BETWEEN_MISSES", "True"),
         ),
         "the order is not asked for its total again when the money comes": (
-            f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
+            "checkouts/test_resolve.py::test_each_decision_for_each_reason[sqlite-order_changed-accept]",
             Swap("checkouts.shop_answers:OrderTotals.rule", "self.total(transaction, checkout)", "checkout.total"),
         ),
         "the order is asked for its total outside the transaction that moves": (
@@ -110,7 +110,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "SQLite is not locked before the order is asked for its total": (
             f"{_CARTS}[sqlite-delivered-changed]",
-            Never("checkouts.moves:Moves.move", "_lock"),
+            Never("checkouts.moves:Moves.move", "asks_shop"),
         ),
     },
     "No paid order is lost, and every state is told.": {
@@ -148,7 +148,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "checkouts.start:Starter._make",
                 "store",
                 "import threading, types\n"
-                "stored = (order_id, link.id, link.url, asked, now, replaces)\n"
+                "stored = (order_id, link.id, link.url, asked, now, replaces, client_id)\n"
                 "threading.Thread(target=self.moves.store, args=stored).start()\n"
                 "return types.SimpleNamespace(checkout_id=link.id, order_id=order_id, url=link.url, status='created')",
             ),
@@ -168,7 +168,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Drop("events.shop_transaction:ShopTransactions.run", "ReceiverFailed"),
         ),
         "an atomic receiver may commit": (
-            "events/test_atomic.py::test_an_atomic_receiver_must_leave_the_transaction_open",
+            f"{_BROKEN}[sqlite-atomic]",
             Swap("database.open_transactions:refuse_commit", "session.info.get(_IN_CALLBACK)", "False"),
             Swap("database.open_transactions:_on_commit", "session.info.get(_IN_CALLBACK)", "False"),
             Swap("database.open_transactions:_on_statement", "session.info.get(_IN_CALLBACK)", "False"),
@@ -252,7 +252,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a deposit status that no rule knows is not reported": (
             f"{_SETTLEMENT}::test_a_status_that_no_rule_knows_counts_as_not_completed_and_is_reported[sqlite]",
-            Swap("checkouts.ruling:_problem", "status not in (COMPLETED, _PENDING, *reading.closed_statuses)", "False"),
+            Swap(
+                "checkouts.ruling:Reading.problem",
+                "status not in (COMPLETED, _PENDING, *self.closed_statuses)",
+                "False",
+            ),
         ),
         "the books keep a completed payment that was taken back before it was applied": (
             f"{_SETTLEMENT}::test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported[sqlite-failed]",
@@ -263,7 +267,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a completed payment that is taken back before it was applied is not reported": (
             f"{_SETTLEMENT}::test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported[sqlite-failed]",
             Swap(
-                "checkouts.ruling:_problem", "checkout.payment_paid_amount is not None and status != COMPLETED", "False"
+                "checkouts.ruling:Reading.problem",
+                "checkout.payment_paid_amount is not None and status != COMPLETED",
+                "False",
             ),
         ),
         "only a start that succeeds ends the alarm that nobody can start a payment": (
@@ -309,6 +315,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "webhooks of one process have no cool-down of their own": (
             f"{_HINTS}::test_while_no_result_can_be_stored_webhooks_cost_one_read_per_cool_down",
             Swap("checkouts.webhooks:Webhooks._may_read", "self._read_lately.begin(checkout.checkout_id, now)", "True"),
+        ),
+        "the cool-down that another process has stored is not kept": (
+            f"{_HINTS}::test_webhooks_of_two_processes_that_read_at_once_both_count",
+            Swap("checkouts.webhooks:Webhooks._may_read", "stored <= now - self._cooldown", "True"),
+        ),
+        "a read that reconcile makes for a webhook is not the webhook's": (
+            f"{_HINTS}::test_webhooks_and_reconcile_together_read_once_per_cool_down",
+            Swap("checkouts.due_reads:DueReads._claimed", "case(hinted, else_=c.webhook_read_at)", "c.webhook_read_at"),
         ),
         "webhooks of one checkout read side by side": (
             "service/test_single_flight.py::test_webhooks_pile_up_no_reads_while_the_service_is_slow",
@@ -1010,7 +1024,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("checkouts.requests:RequestMixin.status", "self.expires_at <= now", "False"),
         ),
         "a request that was withdrawn can be paid": (
-            f"{_ENDED}[is_withdrawn]",
+            f"{_ENDED}[withdraws]",
             Swap("checkouts.requests:RequestMixin.status", "self.withdrawn_at is not None", "False"),
         ),
         "a request is withdrawn that is paid": (
@@ -1031,11 +1045,16 @@ FAULTS: dict[str, dict[str, Planted]] = {
             # The unique column would refuse it.
             Swap("rounds.reminders:Reminders._remind", 'f"{one.order_id}:{number}"', 'f"{one.order_id}:{id(one)}"'),
         ),
+        "two hosts remind of one time": (
+            "races/test_reminders.py::test_two_hosts_store_one_reminder[postgresql]",
+            Swap("rounds.reminders:Reminders._move", "connection.execute(later).rowcount", "1"),
+            Swap("rounds.reminders:Reminders._remind", 'f"{one.order_id}:{number}"', 'f"{one.order_id}:{id(one)}"'),
+        ),
         "an order is reminded that is paid": (
             f"{_REMINDED}::test_what_cannot_or_need_not_be_paid_is_not_reminded[is_paid]",
             Swap(
                 "checkouts.states:",
-                "frozenset({Status.PAID.value, Status.HELD.value, Status.PENDING.value})",
+                "frozenset({Status.PAID, Status.HELD, Status.PENDING})",
                 "frozenset()",
             ),
         ),

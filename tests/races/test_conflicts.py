@@ -56,37 +56,6 @@ def test_started_and_settled_at_once_where_conflicts_are_errors(strict_shop: Sho
     assert every_interleaving(strict_shop.engine, begin, check, preemptions=1) > 5
 
 
-def test_read_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
-    """Both find that nothing has changed, and only count their read."""
-    pages = Pages(strict_shop)
-
-    def begin() -> Acts:
-        first, _ = pages.open_two("pending")
-        strict_shop.settles(first)
-        return {"one": lambda: strict_shop.settles(first), "other": lambda: strict_shop.settles(first)}
-
-    def check() -> None:
-        assert pages.attempts()[0].status == "pending"
-        assert pages.attempts()[0].failed_reads == 0
-
-    assert every_interleaving(strict_shop.engine, begin, check, preemptions=1) > 5
-
-
-def test_reconciled_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
-    """A round that loses a claim leaves it to the other one."""
-    pages = Pages(strict_shop)
-
-    def begin() -> Acts:
-        pages.open_two("completed")
-        return {"one": strict_shop.reconciles, "other": strict_shop.reconciles}
-
-    def check() -> None:
-        strict_shop.reconciles()
-        pages.one_is_paid_and_one_held()
-
-    assert every_interleaving(strict_shop.engine, begin, check, preemptions=1) > 5
-
-
 def waits(looking: Connection) -> bool:
     found = looking.execute(text("SELECT bool_or(cardinality(pg_blocking_pids(pid)) > 0) FROM pg_stat_activity"))
     waiting = bool(found.scalar_one())

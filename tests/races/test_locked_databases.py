@@ -11,7 +11,7 @@ from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience, write_locked
 from tests.races.effects import add_effects
 from tests.scripted import Shop
-from tests.views.pages import opens, presses_pay
+from tests.views.pages import presses_pay
 
 pytestmark = pytest.mark.on_each_database
 
@@ -24,52 +24,6 @@ def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
         SQLALCHEMY_DATABASE_URI=with_patience(new_database("locked"), 0.1),
         PAYCHECKOUT_RECONCILE_READERS=1,
     )
-
-
-@pytest.fixture
-def paid(shop: Shop) -> str:
-    """A checkout whose payment nobody has read yet."""
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
-    return checkout_id
-
-
-def locks_meanwhile(shop: Shop, held: ExitStack) -> None:
-    """The lock is taken while the service is being asked."""
-
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        held.enter_context(write_locked(shop))
-
-    shop.service.meanwhile = meanwhile
-
-
-def paid_in_the_end(shop: Shop, checkout_id: str) -> None:
-    shop.clock.advance(minutes=2)
-    shop.reconciles()
-    assert shop.attempt(checkout_id).status == "paid"
-    assert len(shop.events("order_paid")) == 1
-
-
-def posts_webhook(shop: Shop, checkout_id: str) -> int:
-    return shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code
-
-
-def test_a_webhook_whose_news_cannot_be_stored_is_sent_again(shop: Shop, paid: str) -> None:
-    with ExitStack() as held:
-        locks_meanwhile(shop, held)
-        assert posts_webhook(shop, paid) == 503
-        assert (shop.attempt(paid).status, shop.attempt(paid).webhooks) == ("created", 0)
-    assert posts_webhook(shop, paid) == 200
-    assert shop.attempt(paid).webhooks == 1
-    paid_in_the_end(shop, paid)
-
-
-def test_the_status_page_that_cannot_store_the_news_shows_what_is_stored(shop: Shop, paid: str) -> None:
-    with ExitStack() as held:
-        locks_meanwhile(shop, held)
-        assert opens(shop, suffix="/status").get_json()["status"] == "created"
-    paid_in_the_end(shop, paid)
 
 
 def test_a_start_that_cannot_be_stored_hands_out_no_page_and_may_be_repeated(
@@ -93,7 +47,7 @@ def test_reconcile_counts_what_it_cannot_store_and_goes_on(shop: Shop) -> None:
     for checkout_id in (first, second):
         shop.service.says(checkout_id, "completed")
     with ExitStack() as held, shop.app.app_context():
-        locks_meanwhile(shop, held)
+        shop.service.meets_once(lambda: held.enter_context(write_locked(shop)))
         report = shop.runtime.reconciler.run(None, lambda report: held.close())
     assert report == ReconcileReport(checked=2, changed=1, delivered=1, failed=1)
     # Which of two accounts is read first is not promised.

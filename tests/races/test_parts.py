@@ -12,7 +12,9 @@ import pytest
 
 from flask_paycheckout import Pay, TransitionRefused
 from tests.carts import Carts
+from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import NewDatabase, OpenShop
+from tests.payouts.shop import refunds
 from tests.races.interleaving import every_interleaving
 from tests.races.pages import Acts, Pages
 from tests.races.test_changed_carts import open_carts
@@ -33,8 +35,7 @@ class PartPages(Pages):
     def accepts(self, page: str) -> bool:
         """A person accepts it as a part; False where it is too much by now."""
         try:
-            with self.shop.app.app_context():
-                self.shop.paycheckout.resolve(page, True, "Ada", "a fee", as_part=True)
+            self.shop.resolves(page, True, as_part=True)
         except TransitionRefused:
             return False
         return True
@@ -73,12 +74,6 @@ def test_two_parts_that_come_at_once(shop: Shop, pages: PartPages, second: str, 
     assert ends == expected
 
 
-def refunds(shop: Shop, page: str) -> None:
-    with shop.app.app_context():
-        shop.paycheckout.refund(page, "1.00", by="Ada", why="one less")
-        shop.db.session.commit()
-
-
 @pytest.mark.parametrize("held", [False, True], ids=["comes", "is accepted"])
 def test_a_part_that_is_refunded_while_the_rest(shop: Shop, pages: PartPages, held: bool) -> None:
     ends = set()
@@ -86,7 +81,7 @@ def test_a_part_that_is_refunded_while_the_rest(shop: Shop, pages: PartPages, he
     def begin() -> Acts:
         first, second = pages.open_parts("7.50", "5.00")
         shop.settles(first)
-        refunded = {"refunds": lambda: refunds(shop, first)}
+        refunded = {"refunds": lambda: refunds(shop, first, "1.00")}
         if held:
             pages.hold(second)
             return refunded | {"accepts": lambda: pages.accepts(second)}
@@ -181,7 +176,7 @@ def test_a_total_that_comes_down_while_a_part_is_refunded(carts: Carts) -> None:
         carts.fill()
         shop.settles(carts.checkout_id, "completed", inputAmount=number("7.50"))
         carts.change(total="7.50")
-        return {"refunds": lambda: refunds(shop, carts.checkout_id), "settles": carts.settle}
+        return {"refunds": lambda: refunds(shop, carts.checkout_id, "1.00"), "settles": carts.settle}
 
     def check() -> None:
         shop.reconciles()
@@ -195,14 +190,11 @@ def test_a_total_that_comes_down_while_a_part_is_refunded(carts: Carts) -> None:
 def test_a_cart_that_changes_while_a_person_accepts_its_payment(carts: Carts) -> None:
     shop, ends = carts.shop, set()
 
-    def accepts() -> None:
-        with shop.app.app_context():
-            shop.paycheckout.resolve(carts.checkout_id, True, "Ada", "a fee", as_part=True)
-
     def begin() -> Acts:
         carts.parts = False
         carts.fill()
         shop.settles(carts.checkout_id, "completed", inputAmount=number("7.50"))
+        accepts = partial(shop.resolves, carts.checkout_id, True, as_part=True)
         return {"accepts": accepts, "changes": lambda: carts.change(total="7.50")}
 
     def check() -> None:
@@ -218,17 +210,14 @@ def test_a_cart_that_changes_while_a_person_accepts_its_payment(carts: Carts) ->
 def test_a_request_that_is_withdrawn_while_it_is_paid(shop: Shop) -> None:
     ends, made = set(), list[Any]()
 
-    def withdraws() -> None:
-        with shop.app.app_context(), suppress(TransitionRefused):
-            shop.paycheckout.withdraw_request(made[-1].reference, by="Ada", why="paid in cash")
+    def withdraws_it() -> None:
+        with suppress(TransitionRefused):
+            withdraws(shop, made[-1].reference)
 
     def begin() -> Acts:
-        with shop.app.app_context():
-            asked = shop.paycheckout.request(Pay("12.50", "USD"), title="Logo")
-            shop.db.session.commit()
-            made.append(shop.runtime.requests.require(asked.reference))
+        made.append(asks(shop))
         page = shop.has_deposit("completed", made[-1].order_id)
-        return {"withdraws": withdraws, "settles": lambda: shop.settles(page)}
+        return {"withdraws": withdraws_it, "settles": lambda: shop.settles(page)}
 
     def check() -> None:
         [attempt] = shop.attempts(made[-1].order_id)

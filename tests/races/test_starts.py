@@ -6,6 +6,7 @@ A process makes one checkout of an order at a time; here several shops on one da
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from threading import Barrier
 
 import pytest
@@ -14,7 +15,8 @@ from flask_paycheckout import Pay
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
 from tests.races.crowds import PATIENCE, Crowd, crowd
-from tests.scripted import SAME_SITE, Shop
+from tests.scripted import Shop
+from tests.views.pages import presses_pay
 
 pytestmark = pytest.mark.on_each_database
 
@@ -42,15 +44,13 @@ def clicks() -> Iterator[Crowd]:
 
 def all_press_pay(shops: list[Shop], clicks: Crowd, order_id: str) -> set[str]:
     """No process stores its checkout before every one's is being made; gives where the browsers were sent."""
-    with shops[0].app.app_context():
-        url = shops[0].paycheckout.pay_url(order_id)
     everybody = Barrier(PROCESSES, timeout=PATIENCE)
 
     def meanwhile() -> None:
         everybody.wait()
 
     shops[0].service.meanwhile = meanwhile
-    presses = [lambda shop=shop: shop.browser.post(url, headers=SAME_SITE) for shop in shops]
+    presses = [partial(presses_pay, shop, order_id) for shop in shops]
     answers = clicks.does(presses * (THREADS // PROCESSES))
     shops[0].service.meanwhile = lambda: None
     assert [answer.status_code for answer in answers] == [303] * THREADS

@@ -17,10 +17,6 @@ def pages(shop: Shop) -> Pages:
     return Pages(shop)
 
 
-def posts_webhook(shop: Shop, checkout_id: str) -> None:
-    assert shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code == 200
-
-
 def test_settled_at_once(shop: Shop, pages: Pages) -> None:
     winners = set()
 
@@ -33,24 +29,6 @@ def test_settled_at_once(shop: Shop, pages: Pages) -> None:
         winners.add(pages.winner())
 
     assert every_interleaving(shop.engine, begin, check, preemptions=None) > 5
-    assert winners == {0, 1}, "both orders of arrival were among them"
-
-
-def test_found_by_a_webhook_and_by_reconcile_at_once(shop: Shop, pages: Pages) -> None:
-    """Reconcile reads both, so that the page that the webhook tells of is found twice."""
-    winners = set()
-
-    def begin() -> Acts:
-        _, second = pages.open_two("completed")
-        return {"webhook": lambda: posts_webhook(shop, second), "reconcile": lambda: shop.reconciles()}
-
-    def check() -> None:
-        # A round passes over what somebody else is writing at that moment; the next one does not.
-        shop.reconciles()
-        pages.one_is_paid_and_one_held()
-        winners.add(pages.winner())
-
-    assert every_interleaving(shop.engine, begin, check) > 20
     assert winners == {0, 1}, "both orders of arrival were among them"
 
 

@@ -17,8 +17,9 @@ from flask_paycheckout.client.retries import Pace
 from flask_paycheckout.sandbox.world.database import db as service_db
 from flask_paycheckout.testing import Sandbox
 from tests.hosts import arguments_of, database_on
-from tests.scripted import SAME_SITE, Clock, Service, Shop, make_app
+from tests.scripted import Clock, Service, Shop, make_app
 from tests.states.watching import MOVES, driver_of, watch_moves
+from tests.views.pages import opens, presses_pay
 
 ORDERS = ("o-1", "o-2")
 Row = dict[str, Any]
@@ -83,18 +84,13 @@ class World(Shop):
 
     def presses_pay(self, order_id: str) -> httpx.URL | None:
         """The button is pressed; gives where the browser is sent to pay, if it is."""
-        with self.app.test_request_context():
-            path = self.paycheckout.pay_url(order_id)
-        answer = self.browser.post(path, headers=SAME_SITE)
+        answer = presses_pay(self, order_id)
         assert answer.status_code in (303, 404, 503), answer.status
         there = answer.location or ""
         return httpx.URL(there) if answer.status_code == 303 and "/checkout/" in there else None
 
     def opens_status(self, order_id: str) -> None:
-        with self.app.test_request_context():
-            path = self.paycheckout.status_url(order_id)
-        answer = self.browser.get(path + "/status")
-        assert answer.status_code == 200
+        assert opens(self, order_id, "/status").status_code == 200
 
     def control(self, path: str, **body: Any) -> None:
         """A call of the sandbox's control interface; the checkout's state may not allow it."""

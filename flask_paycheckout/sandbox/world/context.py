@@ -34,8 +34,6 @@ class World:
     hosts: frozenset[str]
     """Host names, without port, that this sandbox answers to."""
     allow_remote_control: bool
-    wake: Callable[[], None] | None
-    """Has threads send webhooks and mails that are due; None when the call that causes them sends them."""
     loopback_webhooks_only: bool
     """Whether webhooks may be sent to this machine only."""
     has_seed: bool
@@ -43,6 +41,8 @@ class World:
     """The name of this world among several in a process; empty for the operator's."""
     exists: Callable[[], bool]
     """Whether its database is still there; another process may have thrown a named world away."""
+    wake: Callable[[], None] | None = field(default=None, init=False)
+    """Has threads send webhooks and mails that are due; None when the call that causes them sends them."""
     any_fault_added: bool = False
     """Whether this process has added a fault. This and `has_seed` save queries where no other process has the database.
     """
