@@ -107,7 +107,12 @@ class PaymentsError(Exception):
             named += f" and {len(self.references) - _NAMED} more"
         carried = f"references: {named}" if named else "it carried no reference"
         advice = f"; it may have been carried out ({carried}): before sending it again, {self.lookup}"
-        return f"{self.operation}: {self._words()}{advice if self.lookup else ''}".rstrip()
+        return f"{self.summary}{advice if self.lookup else ''}"
+
+    @property
+    def summary(self) -> str:
+        """The call and the error in one line, without the advice for whoever made the call."""
+        return f"{self.operation}: {self._words()}".rstrip()
 
     def _words(self) -> str:
         return self.message or "failed"

@@ -285,9 +285,12 @@ def is_refusal(error: Exception) -> bool:
 
 
 def error_text(error: Exception) -> str:
-    """One bounded line about a failure; without the words of errors that nobody expects, which may show a secret."""
+    """One bounded line about a failure, without the client's advice, which is for people who called it themselves.
+
+    It has no words of an error that nobody expects, which may show a secret.
+    """
     if isinstance(error, PaymentsError):
-        said = str(error)
+        said = error.summary
     elif isinstance(error, (ValueError, TypeError)):
         said = f"{type(error).__name__}: {error}"
     else:

@@ -34,8 +34,8 @@ class Payer:
     sandbox: Sandbox
 
     def owes(self, reference: str = "p-1", amount: str = "80.00", to: Destination = ADA, **more: Any) -> str:
-        """Commits a payout as `pays_out` does; gives its reference."""
-        pays_out(self.shop, reference, amount, to=to, **more)
+        """Commits a payout as `pays_out` does, by default of the account of the settings; gives its reference."""
+        pays_out(self.shop, reference, amount, **{"to": to, "account": ""} | more)
         return reference
 
     def is_paid(self, amount: str | None = None) -> str:

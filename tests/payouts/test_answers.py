@@ -13,7 +13,7 @@ from flask_paycheckout import PayoutReport, payout_sent
 from flask_paycheckout.client import FiatBank, FiatRecipient
 from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.payouts.calls import Made
-from tests.payouts.paying import ADA, BANK, FIAT, WALLET, Payer
+from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, WALLET, Payer
 
 Answer = Callable[[Sequence[Made]], Sequence[Made]]
 
@@ -98,6 +98,14 @@ def test_an_error_that_nobody_expects_is_a_lost_answer_and_shows_no_words(
     assert payer.payout("bank").doubted
     payer.sends()
     assert (payer.status("token"), payer.payout("token").problem) == ("unknown", "LookupError")
+
+
+def test_the_problem_of_a_payout_does_not_ask_people_to_look_it_up_in_code(payer: Payer) -> None:
+    payer.owes(to=WALLET)
+    payer.sandbox.fault(CRYPTO, "error", statusCode=500)
+    payer.sends()
+    assert payer.status() == "unknown"
+    assert "sending it again" not in payer.payout().problem
 
 
 def test_a_batch_that_the_service_fails_at_is_sent_one_by_one_later(payer: Payer) -> None:
