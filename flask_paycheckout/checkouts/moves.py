@@ -306,7 +306,8 @@ class Moves:
             row,
             now,
             leased=leased,
-            decided=decision is None and status not in OPEN,
+            # An excess is told after the payment, of the row as its receivers left it.
+            decided=decision is None and status not in OPEN and row["reason"] != Reason.EXCESS,
         )
 
     # Statements

@@ -6,8 +6,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import String
+from sqlalchemy.orm import mapped_column
 
 from flask_paycheckout import (
+    CheckoutMixin,
     OrderNotPayable,
     OrderSettled,
     Pay,
@@ -15,9 +19,11 @@ from flask_paycheckout import (
     RefundTooLarge,
     TransitionRefused,
     order_paid,
+    payment_held,
 )
 from flask_paycheckout.testing import Signals
 from tests.alarming import examples
+from tests.conftest import OpenShop
 from tests.payouts.shop import decides, refunds
 from tests.scripted import Shop, number
 
@@ -194,6 +200,28 @@ def test_a_person_accepts_a_part(shop: Shop, signals: Signals) -> None:
     refund = shop.runtime.payouts.of_checkout(more)[0]
     assert (refund.amount, refund.status) == (Decimal("1.00"), "claimable")
     assert not examples(shop, "money-to-pay-back")
+
+
+def test_who_hears_of_an_excess_sees_what_the_receivers_of_the_payment_wrote(open_shop: OpenShop) -> None:
+    def own(db: SQLAlchemy) -> None:
+        type("Payment", (CheckoutMixin, db.Model), {"note": mapped_column(String(20))})
+
+    shop, seen = open_shop(prepare=own), list[str]()
+
+    def write(app: object, *, checkout: Any, **facts: object) -> None:
+        checkout.note = "packed"
+
+    def look(app: object, *, checkout: Any, **facts: object) -> None:
+        seen.append(checkout.note)
+
+    shop.totals["o-1"] = TOTAL
+    for amount in ("50", "10"):
+        pays(shop, amount)
+    shop.totals["o-1"] = Pay("35", "USD", parts=True)
+    atomic, app = shop.paycheckout.atomic, shop.app
+    with order_paid.connected_to(atomic(write), sender=app), payment_held.connected_to(atomic(look), sender=app):
+        shop.reconciles()
+    assert seen == ["packed"]
 
 
 @pytest.mark.parametrize("accepted", [{}, {"refund_excess": True}], ids=["kept", "given back"])
