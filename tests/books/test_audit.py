@@ -25,6 +25,7 @@ from tests.accounts.conftest import Sellers, SigningService, market as market, s
 from tests.books.conftest import contents
 from tests.books.test_alarms import runs
 from tests.books.test_payout_alarms import is_paid
+from tests.payouts import books as payout_books
 from tests.payouts.paying import ADA, BANK, LIST, WALLET, Payer
 from tests.payouts.shop import TOKEN, pays_out, refunds, sends
 from tests.scripted import Shop, number, refusal
@@ -438,6 +439,20 @@ def test_each_account_is_read_with_its_own_keys(market: Sellers, service: Signin
     code, findings = audits(shop)
     assert {one["checkout_id"] for one in findings if one["kind"] == "deposit"} == {ada, bo}
     assert {client for client, _ in service.signed} == {"id-ada", "id-bo", "shop-1"}
+
+
+def test_a_payout_that_the_service_shows_without_its_time_and_payee_is_in_every_period(
+    market: Sellers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    market.shop.has_paid("o-1")
+    pays_out(market.shop, "of-ada", account="ada")
+    sends(market.shop)
+    market.shop.executes(market.shop.runtime.models.payouts.delete())
+    shown = payout_books._shown
+    monkeypatch.setattr(payout_books, "_shown", lambda one: shown(one) | {"createdAt": None, "recipient": None})
+    market.shop.clock.advance(hours=48)
+    code, findings = audits(market.shop, "--from", market.shop.clock().date().isoformat())
+    assert (code, list(named(findings).values())) == (1, ["missing here"])
 
 
 def test_an_account_that_is_gone_or_refused_stops_no_other(market: Sellers, service: SigningService) -> None:
