@@ -39,7 +39,7 @@ _SHORTEST_TOKEN = 16
 
 
 class Fault(Exception):
-    """A value cannot be used; the text tells its fault and the remedy, behind the key of the setting."""
+    """A value cannot be used. The text gives the fault and the remedy; the key of the setting is put in front of it."""
 
 
 def check_text(value: object) -> str:
