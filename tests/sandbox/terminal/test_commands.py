@@ -113,6 +113,12 @@ def test_a_file_of_triggers_and_calls_brings_a_sandbox_into_a_state(run: Run, tm
     assert len(run("webhooks")) == 2, "what comes after a refusal is not done"
 
 
+def test_a_step_that_reads_sends_its_filter(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    file.write_text('{"call": "GET disbursements", "account": "nobody"}')
+    assert "account does not exist" in run("run", str(file), code=1)
+
+
 def test_amounts_keep_their_digits_and_an_answer_is_one_line_of_ascii(
     address: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
