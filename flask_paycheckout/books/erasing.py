@@ -127,7 +127,7 @@ class Erasing:
                     self._delete(payout.account, recipient_id)
                 except PaymentsError as error:
                     refused[recipient_id] = visible(str(error))
-            # The list tells what is gone, whatever an answer says.
+            # One whose deletion was refused may be gone all the same; a list may be late, and an answer is not.
             listed = self._recipients_of(payout) if refused else ()
         except PaymentsError as error:
             return 0, {f"recipients of {payout.reference}": visible(str(error))}

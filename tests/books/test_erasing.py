@@ -147,6 +147,20 @@ def test_a_recipient_that_the_service_keeps_is_named_and_goes_later(story: Payer
     assert made_at_service(story) == []
 
 
+def test_a_recipient_whose_deletion_was_answered_is_deleted_though_a_late_list_shows_it(
+    story: Payer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, first = type(story.shop.runtime.erasing)._recipients_of, dict[str, Any]()
+    monkeypatch.setattr(
+        type(story.shop.runtime.erasing),
+        "_recipients_of",
+        lambda self, payout: first.setdefault(payout.reference, asked(self, payout)),
+    )
+    story.sandbox.fault(operation="DELETE /v1/recipient/{id}", kind="error", statusCode=403)
+    erased = erases(story)
+    assert (erased.recipients, set(erased.kept)) == (1, {"waiting", made_at_service(story)[0].id})
+
+
 def test_recipients_go_in_either_form_of_the_call_and_without_an_answer(story: Payer) -> None:
     sandbox = story.sandbox
     sandbox.change_unknowns(recipient_delete="query", recipient_not_found="400")
