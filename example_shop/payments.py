@@ -88,7 +88,7 @@ def due_now(order: Order) -> Decimal:
 
 
 def paid_order(order_id: str, checkout: CheckoutMixin, *, lock: bool = False) -> Order:
-    """The order, which still is the one that was paid, before a receiver sends or books anything for it.
+    """Load the order, and require that it is still what was paid, before a receiver sends or books anything.
 
     :raises NotWhatWasPaid: it is not. The extension calls the receiver again; `flask paycheckout report` lists it.
     """

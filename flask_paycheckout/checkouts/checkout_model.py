@@ -246,7 +246,7 @@ def total_columns(total: Total) -> dict[str, str | bool | None]:
 def problem_columns(
     checkout: CheckoutMixin, problem: str | None, now: datetime, failures: int = 0
 ) -> dict[str, str | datetime | int | None]:
-    """The columns that tell why a checkout could not be read or moved, or that it could.
+    """The columns for the problem of a checkout's last read; they clear an earlier one where `problem` is None.
 
     :param failures: how often in a row that has failed.
     """

@@ -240,7 +240,7 @@ class Caller(Generic[W]):
         raise failure.with_traceback(None)
 
     async def _response_to(self, request: httpx.Request, call: Call) -> tuple[httpx.Response, str | None]:
-        """The response with its whole body and None; or the head of a refused response and the reason.
+        """Send the request; return the response and None, or the response without its body and why it was refused.
 
         :raises TransportFailed: none came.
         """

@@ -19,7 +19,7 @@ from flask_paycheckout.database.connections import IDLE, IN_ERROR, limit_lock_wa
 
 _BEGUN = "flask_paycheckout_begun"
 WROTE = "flask_paycheckout_wrote"
-"""The key of a session's `info` under which it is noted what the open transaction has written."""
+"""The key in a session's `info` that holds what its open transaction has written."""
 
 _GUARDED = "flask_paycheckout_guarded"
 _IN_CALLBACK = "flask_paycheckout_in_callback"

@@ -43,7 +43,7 @@ def service_table(beside: Table) -> Table:
 
 
 def insert_in(connection: Connection, into: Any) -> Any:
-    """An INSERT of the connection's database, whose conflicts may be skipped or turned into changes.
+    """Build an INSERT in the dialect of this connection, which can skip a row that exists, or change it.
 
     :param into: the table, or a class that is mapped to it.
     """
