@@ -16,7 +16,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.books.account_names import Merchants
 from flask_paycheckout.books.ledger import Bookings
 from flask_paycheckout.checkouts.decisions import Resolutions
-from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.moves import Moves
 from flask_paycheckout.checkouts.order_status import OrderStatuses
 from flask_paycheckout.checkouts.part_payments import PartPayments
@@ -54,10 +53,10 @@ from flask_paycheckout.parts.observations import Observers
 from flask_paycheckout.payouts.claims import RefundClaims
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.paybacks import Paybacks, RefundLimits
-from flask_paycheckout.payouts.payout_queue import PayoutQueue
+from flask_paycheckout.payouts.payout_moves import PayoutMoves
 from flask_paycheckout.payouts.requests import PayoutRequests
 from flask_paycheckout.payouts.sealing import Sealing
-from flask_paycheckout.payouts.stored import PayoutMoves, Payouts
+from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable, Clients
 from flask_paycheckout.service.calls import Service
@@ -254,19 +253,15 @@ class Runtime:
 
     @made_once
     def checkouts(self) -> Checkouts:
-        return Checkouts(self.engine, self.models)
+        return Checkouts(self.engine, self.models, self.parts, self.bookings.book_checkout)
 
     @made_once
     def requests(self) -> PaymentRequests:
         return PaymentRequests(self.engine, self.models, self.parts)
 
     @made_once
-    def due_reads(self) -> DueReads:
-        return DueReads(self.parts, self.checkouts, self.bookings.book_checkout)
-
-    @made_once
     def moves(self) -> Moves:
-        return Moves(self.checkouts, self.bookings.book_checkout, self.event_writer, self.shop_transactions)
+        return Moves(self.checkouts, self.event_writer, self.shop_transactions)
 
     @made_once
     def order_totals(self) -> OrderTotals:
@@ -283,7 +278,7 @@ class Runtime:
 
     @made_once
     def settlement(self) -> Settlement:
-        collaborators = self.checkouts, self.due_reads, self.moves, self.outbox, self.service
+        collaborators = self.checkouts, self.moves, self.outbox, self.service
         return Settlement(self.parts, *collaborators, self.order_totals, self.part_payments)
 
     @made_once
@@ -294,18 +289,18 @@ class Runtime:
     @made_once
     def webhooks(self) -> Webhooks:
         defer = self._queue if self.settings.defer_webhooks else None
-        return Webhooks(self.parts, self.checkouts, self.due_reads, self.settlement, self.service, defer)
+        return Webhooks(self.parts, self.checkouts, self.settlement, self.service, defer)
 
     @made_once
     def statuses(self) -> OrderStatuses:
-        return OrderStatuses(self.parts, self.checkouts, self.due_reads, self.settlement, self.service)
+        return OrderStatuses(self.parts, self.checkouts, self.settlement, self.service)
 
     @made_once
     def reconciler(self) -> Reconciler:
         from flask_paycheckout.rounds.reconcile import Reconciler
 
         limits = AccountLimits(self.settings.reconcile_readers)
-        collaborators = self.due_reads, self.settlement, self.outbox, self.reminders, self.payout_sender
+        collaborators = self.settlement, self.outbox, self.reminders, self.payout_sender
         return Reconciler(self.parts, *collaborators, limits)
 
     @made_once
@@ -355,7 +350,7 @@ class Runtime:
 
     @made_once
     def payouts(self) -> Payouts:
-        return Payouts(self.engine, self.models)
+        return Payouts(self.engine, self.models, self.parts)
 
     @made_once
     def refund_limits(self) -> RefundLimits:
@@ -381,10 +376,6 @@ class Runtime:
         return RefundClaims(self.parts, self.payouts, decisions, self.service, self.record, self.sealing)
 
     @made_once
-    def payout_queue(self) -> PayoutQueue:
-        return PayoutQueue(self.parts, self.payouts)
-
-    @made_once
     def payout_calls(self) -> PayoutCalls:
         from flask_paycheckout.payouts.calls import PayoutCalls
 
@@ -397,9 +388,9 @@ class Runtime:
 
         # Elapsed time goes by the app's clock where a test has given it one.
         database_clock = DatabaseClock(self.engine, None if self.parts.elapsed is time.monotonic else self.clock)
-        queue, calls = self.payout_queue, self.payout_calls
-        following = Following(self.parts, queue, calls, database_clock)
-        return PayoutSender(self.parts, queue, calls, following, self.record, self.payout_moves, self.outbox)
+        payouts, calls = self.payouts, self.payout_calls
+        following = Following(self.parts, payouts, calls, database_clock)
+        return PayoutSender(self.parts, payouts, calls, following, self.record, self.payout_moves, self.outbox)
 
 
 def runtime() -> Runtime:

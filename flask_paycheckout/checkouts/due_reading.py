@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.due_reads import DueReads
+from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import Deposit, NotFound
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.service.limits import AccountLimits
@@ -42,7 +42,7 @@ class DueRound(Generic[Result]):
     :param now: a monotonic clock, in seconds.
     """
 
-    due_reads: DueReads
+    checkouts: Checkouts
     clock: Clock
     limits: AccountLimits
     reads: Executor
@@ -54,7 +54,7 @@ class DueRound(Generic[Result]):
 
     def __post_init__(self) -> None:
         # The account whose turn it is to claim comes first; an account of which nothing is left has none.
-        self._turns = deque(self.due_reads.due_accounts(self.clock()))
+        self._turns = deque(self.checkouts.due_accounts(self.clock()))
         self._left = sys.maxsize if self.limit is None else self.limit
         self._count_due()
         self._reading: dict[Read, tuple[CheckoutMixin, datetime]] = {}
@@ -156,7 +156,7 @@ class DueRound(Generic[Result]):
     def _renew(self) -> None:
         """Let the accounts with reads that have become due meanwhile take part too."""
         self._count_due()
-        due = self.due_reads.due_accounts(self.clock())
+        due = self.checkouts.due_accounts(self.clock())
         due = [account for account in due if account not in self._turns and not self.limits.closed(account)]
         self.limits.add(due)
         self._turns += due
@@ -174,7 +174,7 @@ class DueRound(Generic[Result]):
         # After a failure, claim from the other end, so that neighbouring checkouts that fail together do not count as
         # an outage. Those that failed before take turns: otherwise a single probe would always be the same one.
         newest_first = self.limits.troubled(account) and not failing
-        claimed = self.due_reads.claim_due(
+        claimed = self.checkouts.claim_due(
             self._by, self.clock(), room, account=account, failing=failing, newest_first=newest_first
         )
         self._left -= len(claimed)

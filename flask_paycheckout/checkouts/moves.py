@@ -21,7 +21,7 @@ from flask_paycheckout.database.database_errors import without_row
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import request_of
-from flask_paycheckout.database.state_table import Book, lost_races_ignored
+from flask_paycheckout.database.state_table import lost_races_ignored
 from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
@@ -101,7 +101,6 @@ class Moves:
     """Stores new checkouts, and moves stored ones, of one app."""
 
     checkouts: Checkouts
-    book: Book
     events: EventWriter
     transactions: ShopTransactions
 
@@ -236,7 +235,7 @@ class Moves:
         row = self.checkouts.change(connection, checkout, values, move.entry, always=True, cleared=cleared)
         if row is None:
             return None
-        self.book(connection, self.checkouts.models.row_of(checkout), row, now)
+        self.checkouts.book(connection, self.checkouts.models.row_of(checkout), row, now)
         if pays and move.rest is not None:
             self.checkouts.look_at_parts(connection, order_id, None)
         # Only `payment_held` passes the reason as a keyword; other receivers find it on the checkout.

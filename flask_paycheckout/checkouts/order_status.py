@@ -12,7 +12,6 @@ import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import is_crowded
@@ -77,7 +76,6 @@ class OrderStatuses:
 
     parts: Parts
     checkouts: Checkouts
-    due_reads: DueReads
     settlement: Settlement
     service: Service
     _reading: SingleFlight = field(default_factory=SingleFlight, init=False)
@@ -118,7 +116,7 @@ class OrderStatuses:
                     return _Read.LEFT
                 # Permission first, and then the claim, so that a read that is not allowed now stays due for reconcile.
                 with self.service.permit(READ, checkout.account) as permit:
-                    reading = self.due_reads.claim_page_read(checkout, now)
+                    reading = self.checkouts.claim_page_read(checkout, now)
                     if reading is None:
                         return _Read.LEFT
                     self.settlement.settle_loaded(reading, permit, ReadCause(FoundBy.STATUS_PAGE, now))

@@ -17,7 +17,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout, problem_columns
 from flask_paycheckout.checkouts.deposits import read_deposit
-from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.moves import Move, Moved, Moves
 from flask_paycheckout.checkouts.part_payments import PartPayments
 from flask_paycheckout.checkouts.payments import payment_columns
@@ -66,7 +65,6 @@ class Settlement:
 
     parts: Parts
     checkouts: Checkouts
-    due_reads: DueReads
     moves: Moves
     outbox: Outbox
     service: Service
@@ -168,7 +166,7 @@ class Settlement:
         # Only the first of several failures in a row, so that a long outage does not fill the history.
         entry = cause.prepend_to(line(now, what, error=problem[:200]) if failures == 1 else "") or None
         columns = columns | problem_columns(checkout, problem, now, failures)
-        noted = self.due_reads.note(checkout, entry, after_failures(failures, now), **columns)
+        noted = self.checkouts.note(checkout, entry, after_failures(failures, now), **columns)
         if noted is not None:
             cause.webhook_at = None
         return noted or checkout
@@ -258,7 +256,7 @@ class Settlement:
         elif due is None:
             # Nobody looks again, so that the problem would stand for ever.
             columns |= {"problem": None, "problem_since": None}
-        return self.due_reads.note(checkout, reading.entry(Entry.READ), next_read_at=due, **columns)
+        return self.checkouts.note(checkout, reading.entry(Entry.READ), next_read_at=due, **columns)
 
     def _move(self, reading: Reading, ruling: Ruling) -> Moved | None:
         checkout, now = reading.checkout, reading.now

@@ -10,7 +10,6 @@ from functools import cached_property
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
-from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.states import OPEN, FoundBy
@@ -34,7 +33,6 @@ class Webhooks:
 
     parts: Parts
     checkouts: Checkouts
-    due_reads: DueReads
     settlement: Settlement
     service: Service
     defer: Callable[[str], None] | None
@@ -128,4 +126,4 @@ class Webhooks:
 
     def _note(self, checkout: CheckoutMixin) -> CheckoutMixin | None:
         read_at = self._read_lately.begun_at(checkout.checkout_id)
-        return self.due_reads.note_webhook(checkout, self.parts.clock(), self._cooldown, read_at=read_at)
+        return self.checkouts.note_webhook(checkout, self.parts.clock(), self._cooldown, read_at=read_at)

@@ -237,7 +237,7 @@ def sandbox(words: tuple[str, ...]) -> None:
 def _round(limit: int | None, as_json: bool, run: Round, *, watching: bool) -> ReconcileReport:
     """Run one round, with a progress bar on a terminal; a log gets one line only."""
     shop = runtime()
-    due = (lambda: 0) if as_json else lambda: min(shop.due_reads.count_due(shop.clock()), limit or sys.maxsize)
+    due = (lambda: 0) if as_json else lambda: min(shop.checkouts.count_due(shop.clock()), limit or sys.maxsize)
     with progress_bar("Reading deposits", due) as update:
         report = run(limit, update and (lambda report: update(1)))
     if as_json:

@@ -21,11 +21,12 @@ from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.destinations import Destination, ToRecipient, iban_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_moves import PayoutMove
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm
 from flask_paycheckout.payouts.requests import destination_columns
 from flask_paycheckout.payouts.sealing import Sealing
-from flask_paycheckout.payouts.stored import PayoutMove, Payouts
+from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.calls import RECIPIENT, NotAsked, Service
 from flask_paycheckout.service.limits import Cooldown
 from flask_paycheckout.service.record import CLAIM, ServiceRecord

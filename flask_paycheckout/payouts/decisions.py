@@ -14,6 +14,7 @@ from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import (
     installation_key,
@@ -22,7 +23,6 @@ from flask_paycheckout.payouts.payout_tries import (
     tries_of,
     tries_text,
 )
-from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves
 
 # Simultaneous changes by customers and senders that a decision is repeated for.
 _MAX_ROUNDS = 60

@@ -15,11 +15,11 @@ from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.calls import PayoutCalls, amount_to_accept, error_text, is_refusal, keys_gone_text
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
-from flask_paycheckout.payouts.payout_queue import PayoutQueue
+from flask_paycheckout.payouts.payout_moves import PayoutMove
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import tries_of, tries_text
 from flask_paycheckout.payouts.results import PayoutResults
-from flask_paycheckout.payouts.stored import PayoutMove
+from flask_paycheckout.payouts.stored import Payouts
 
 # The payouts that one look-up is for.
 _LOOK_UPS = 100
@@ -47,7 +47,7 @@ class Following:
     """
 
     parts: Parts
-    queue: PayoutQueue
+    payouts: Payouts
     calls: PayoutCalls
     database_clock: Clock
 
@@ -58,7 +58,7 @@ class Following:
         accounts get none and no other one does.
         """
         ended: set[str] = set()
-        while not results.stopped() and (claimed := self.queue.take_due(status, results.started, most, ended)):
+        while not results.stopped() and (claimed := self.payouts.take_due(status, results.started, most, ended)):
             failed = ask(claimed)
             results.deliver()
             ended |= failed

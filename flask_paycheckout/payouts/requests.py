@@ -26,10 +26,10 @@ from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.destinations import ByHand, Destination, kind_of, require_destination
 from flask_paycheckout.payouts.paybacks import RefundLimits
 from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import installation_key, refund_reference, service_reference
 from flask_paycheckout.payouts.sealing import Sealing
-from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves
 from flask_paycheckout.text import one_line
 from flask_paycheckout.totals import positive_amount
 

@@ -20,9 +20,9 @@ from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.observations import Observed
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
+from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves, problem_columns
 from flask_paycheckout.payouts.payout_schedule import SECOND_LOOK_UP, next_read, try_again
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
-from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves, problem_columns
 from flask_paycheckout.text import visible
 
 if TYPE_CHECKING:

@@ -24,12 +24,12 @@ from flask_paycheckout.payouts.calls import (
 )
 from flask_paycheckout.payouts.following import Following
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
-from flask_paycheckout.payouts.payout_queue import PayoutQueue
+from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
 from flask_paycheckout.payouts.payout_schedule import Pauses
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.results import PayoutReport, PayoutResults
 from flask_paycheckout.payouts.sealing import Unreadable
-from flask_paycheckout.payouts.stored import PayoutMove, PayoutMoves
+from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.record import KEYS, PAYOUT, ServiceRecord
 
 _SENDS = "sends of payouts"
@@ -40,7 +40,7 @@ class PayoutSender:
     """Runs rounds for one app, in any number of processes and threads at once."""
 
     parts: Parts
-    queue: PayoutQueue
+    payouts: Payouts
     calls: PayoutCalls
     following: Following
     record: ServiceRecord
@@ -69,7 +69,7 @@ class PayoutSender:
             # Before anything is claimed.
             self.calls.authorized(access_token)
         results = PayoutResults(self.parts, self.moves, self.outbox, stopped)
-        due, results.left = self.queue.backlog(results.started)
+        due, results.left = self.payouts.backlog(results.started)
         if not due:
             return results.report(), results.delivery
         token = self._setting if access_token is None else access_token
@@ -84,12 +84,12 @@ class PayoutSender:
 
     def _let_time_pass(self, results: PayoutResults) -> None:
         """Cancel payouts that nobody claimed in time, and make those ready that waited for the next day."""
-        for payout in self.queue.overdue(results.started):
+        for payout in self.payouts.overdue(results.started):
             unclaimed = payout.status == PayoutStatus.CLAIMABLE
             results.move(payout, PayoutMove(PayoutEvidence.EXPIRED if unclaimed else PayoutEvidence.NEXT_DAY))
 
     def _count(self, results: PayoutResults) -> None:
-        _, results.left = self.queue.backlog(results.started)
+        _, results.left = self.payouts.backlog(results.started)
 
     def _try(self, step: Callable[[PayoutResults], None], results: PayoutResults) -> None:
         """Run a step of a round; when it fails, that must not keep the round from the next one."""
@@ -102,7 +102,7 @@ class PayoutSender:
 
     def idle(self) -> PayoutReport | None:
         """The report of a round that finds nothing due; None when something is."""
-        due, ready = self.queue.backlog(self.parts.clock())
+        due, ready = self.payouts.backlog(self.parts.clock())
         return None if due else PayoutReport(left=ready)
 
     @property
@@ -130,7 +130,7 @@ class PayoutSender:
         # The steps before may have made some ready.
         due_by, ended = self.parts.clock(), set() if at_once else self._pauses.accounts()
         locked: set[int] = set()
-        while not results.stopped() and (first := self.queue.next_ready(due_by, ended, locked)) is not None:
+        while not results.stopped() and (first := self.payouts.next_ready(due_by, ended, locked)) is not None:
             paying = self._paying(first, access_token, results)
             if paying is None:
                 if first.paid_by is None:
@@ -140,7 +140,7 @@ class PayoutSender:
                     locked.add(first.id)
                 continue
             payer, client = paying
-            taken = self.queue.take(first, due_by, paid_by=payer, client_id=client.client_id)
+            taken = self.payouts.take(first, due_by, paid_by=payer, client_id=client.client_id)
             if not taken:
                 # Another transaction holds it, and may do so for long.
                 locked.add(first.id)
@@ -174,7 +174,7 @@ class PayoutSender:
         """Send claimed payouts in one call; False when further calls would fail as well."""
         asked = [payout for payout in taken if self._may_be_sent(client, payout, results)]
         # Right before the call: a sender that slept past its claim sends nothing.
-        batch = self._addressed(self.queue.renew(asked), results)
+        batch = self._addressed(self.payouts.renew(asked), results)
         if not batch:
             return True
         try:

@@ -1,43 +1,45 @@
-"""The table of payouts: its queries, and the moves between states.
+"""The table of payouts: its queries, claims of those that are due to be sent, looked up or read, and webhooks.
 
-A move is one conditional statement, with the booking and the event in its transaction.
+A claim ends at `next_attempt_at`, so that the rows of a process that died are found again. Moves between states are in
+`payouts.payout_moves`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, NamedTuple, cast
+from functools import cached_property
+from threading import Event
+from typing import Any, NamedTuple
 
-import msgspec
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, not_, or_, select, tuple_, update
 
 from flask_paycheckout.checkouts.payments import EXACT
-from flask_paycheckout.database.deeds import record_deed
-from flask_paycheckout.database.history import Entry, line
-from flask_paycheckout.database.state_table import Book, StateTable, lost_races_ignored
+from flask_paycheckout.database.connections import begin_limited
+from flask_paycheckout.database.history import Entry, appended, line
+from flask_paycheckout.database.state_table import StateTable, lost_races_ignored
 from flask_paycheckout.errors import UnknownPayout
-from flask_paycheckout.events.event_writer import EventWriter
-from flask_paycheckout.events.events import HeldEvent, NewEvent
-from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
-from flask_paycheckout.payouts.paybacks import RefundLimits
+from flask_paycheckout.parts import Parts
+from flask_paycheckout.payouts.daily_limit import locked_sum
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_schedule import FIRST_READ
-from flask_paycheckout.payouts.payout_states import (
-    DEED_OF,
-    PAYOUT_SIGNAL_OF,
-    PAYOUT_TRANSITIONS,
-    RELEASING,
-    WIPING,
-    PayoutEvidence,
-    PayoutKind,
-    PayoutStatus,
-)
+from flask_paycheckout.payouts.payout_schedule import QUESTIONS
+from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.payout_tries import installation_key
+from flask_paycheckout.service.limits import Cooldown
 
-# A service that is away for months must not make histories grow without end.
-_ROUTINE = frozenset({PayoutEvidence.NOT_CARRIED_OUT, PayoutEvidence.MISSED})
+_WAITING = PayoutStatus.WAITING.value
+# States that end when a time has passed.
+_TIMED = PayoutStatus.CLAIMABLE.value, _WAITING
+_READY, _SENDING, _SENT = PayoutStatus.READY.value, PayoutStatus.SENDING.value, PayoutStatus.SENT.value
+
+# The payouts in one of these states that one round moves.
+_MOVED = 1000
+# The reads that one webhook makes due.
+_MOST = 10
+# The least time between two webhooks that have an effect.
+_BETWEEN_HINTS = timedelta(minutes=1)
 
 
 class RefundState(NamedTuple):
@@ -54,39 +56,12 @@ class RefundState(NamedTuple):
     times: int
 
 
-class PayoutMove(msgspec.Struct, frozen=True):
-    """A change of a payout's state, to be stored."""
-
-    evidence: PayoutEvidence
-    values: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """Further columns of the payout with their values."""
-
-    problem: str | None = None
-    """The problem that a person should know of; without one, earlier problems are over."""
-
-    facts: Mapping[str, object] = msgspec.field(default_factory=dict)
-    """Facts for the line of the history, such as who decided, and why."""
-
-    def target(self, payout: PayoutMixin) -> PayoutStatus:
-        """The state that the payout has after it.
-
-        :raises KeyError: the table of states has no such transition.
-        """
-        return PAYOUT_TRANSITIONS[PayoutStatus(payout.status), self.evidence]
-
-    def signal(self, payout: PayoutMixin) -> str | None:
-        """The name of the signal that tells of it; None without one."""
-        return PAYOUT_SIGNAL_OF.get(self.evidence) or PAYOUT_SIGNAL_OF.get(self.target(payout))
-
-    @property
-    def told(self) -> dict[str, object]:
-        """All facts for the line of the history."""
-        known = {"disbursement_id": self.values.get("disbursement_id"), "problem": self.problem}
-        return {"rule": self.evidence, **known, **self.facts}
-
-
+@dataclass(frozen=True, eq=False)
 class Payouts(StateTable[PayoutMixin]):
     """The stored payouts of one app."""
+
+    parts: Parts
+    _has_key: Event = field(default_factory=Event, init=False)
 
     key = "reference"
     unknown = UnknownPayout
@@ -127,91 +102,157 @@ class Payouts(StateTable[PayoutMixin]):
         )
         return next((row[0] for row in self.rows(sent.order_by(c.id.desc()).limit(1))), None)
 
+    # Claims
 
-@dataclass(frozen=True, eq=False)
-class PayoutMoves:
-    """Moves the stored payouts of one app."""
+    def backlog(self, due_by: datetime) -> tuple[bool, int]:
+        """Whether anything is due to be sent, looked up or read, and the number of payouts that are ready to be sent.
 
-    payouts: Payouts
-    limits: RefundLimits
-    book: Book
-    events: EventWriter
-    transactions: ShopTransactions
-
-    def move(self, payout: PayoutMixin, move: PayoutMove, now: datetime) -> Sequence[HeldEvent] | None:
-        """Move a payout, book it and store its event, in one transaction; a refund counts against what arrived, or not.
-
-        :returns: the event, leased to the caller, who delivers it, if a signal is sent for this move; None when the
-            payout moved, or another process took it, meanwhile.
-        :raises KeyError: the table of states has no such transition.
-        :raises RefundTooLarge: a failed refund is tried again, and others have taken its money.
-        :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
+        A shop reconciles before it pays out, so that each backup from which it forgets payouts has the key of their
+        service references.
         """
-        signal = move.signal(payout)
-        with lost_races_ignored():
-            in_session = signal is not None and self.events.has_atomic(signal)
-            with self.transactions.begin_for(shop=in_session) as (connection, shop):
-                return self.move_in(connection, shop, payout, move, now)
-        return None
+        if not self._has_key.is_set():
+            with begin_limited(self.engine()) as connection:
+                installation_key(connection, self.models.services)
+            self._has_key.set()
+        c = self.table.c
+        due = exists().where(c.status.in_((*_TIMED, _READY, _SENDING, _SENT)), c.next_attempt_at <= due_by)
+        ready = select(func.count()).where(c.status == _READY).scalar_subquery()
+        ((any_due, count),) = self.rows(select(due, ready))
+        return bool(any_due), int(count)
 
-    def move_in(
-        self,
-        connection: Connection,
-        shop: ShopTransaction | None,
-        payout: PayoutMixin,
-        move: PayoutMove,
-        now: datetime,
-        *,
-        leased: bool = True,
-    ) -> Sequence[HeldEvent] | None:
-        """Move a payout in a transaction that the caller commits; otherwise like `move`.
+    def overdue(self, due_by: datetime) -> Sequence[PayoutMixin]:
+        """Payouts that nobody claimed in time, or that waited for this day; as many as one round moves."""
+        return self.loaded(self._oldest(_TIMED, due_by, _MOVED))
 
-        :param shop: the transaction of the shop's session; None when the move's signal has no atomic receiver.
-        :param leased: whether the caller delivers the event; otherwise it is due for every process.
+    def next_ready(self, due_by: datetime, without: Collection[str], locked: Collection[int]) -> PayoutMixin | None:
+        """The payout that is to be sent next, not claimed yet.
+
+        :param without: merchant accounts that send nothing now.
+        :param locked: ids of payouts that other transactions hold, or whose own payer cannot send now.
         """
-        to = move.target(payout)
-        # Nothing happens by itself in other states, and the service cannot be asked about tokens.
-        first_read = None if payout.is_token else now + FIRST_READ
-        planned = {PayoutStatus.READY: now, PayoutStatus.SENT: first_read}.get(to)
-        values = {"next_attempt_at": planned, "missed_at": None, **problem_columns(payout, move.problem, now)}
-        values |= {**move.values, "status": to.value, "moved_at": now}
-        if to in WIPING and payout.to_kind == "bank":
-            values["to_details"] = None
-        entry = line(now, Entry.MOVED, to=to, **move.told)
-        # A move that decides about money is always recorded.
-        row = self.payouts.change(connection, payout, values, entry, always=move.evidence not in _ROUTINE)
-        if row is None:
-            return None
-        self._count_refund(connection, payout, to, row["counts"])
-        if deed := DEED_OF.get(move.evidence):
-            by, why = str(move.facts["by"]), cast("str | None", move.facts["why"])
-            deeds = self.payouts.models.deeds
-            record_deed(connection, deeds, now, by, deed, payout.reference, why, payout.order_id)
-        self.book(connection, self.payouts.models.row_of(payout), row, now)
-        signal = move.signal(payout)
-        if signal is None:
-            return ()
-        # Notes of failed tries change nothing of this; a payout that is sent again has a new reference at the service.
-        once = f"{payout.moved_at.timestamp()}:{row['revision']}:{payout.service_reference}:{payout.reference}"
-        event = NewEvent(signal, once, payout.refund_of or "", payout.order_id or "", payout.reference)
-        return [self.events.store(connection, shop, event, self.payouts, row, now, leased=leased)]
+        c = self.table.c
+        free = c.account.not_in(without), c.id.not_in(locked)
+        return next(iter(self.loaded(self._oldest((_READY,), due_by, 1, *free))), None)
 
-    def _count_refund(self, connection: Connection, payout: PayoutMixin, to: PayoutStatus, counts: str) -> None:
-        """Keep the sum of the checkout's refunds.
+    def take(
+        self, first: PayoutMixin, due_by: datetime, *, paid_by: str, client_id: str | None
+    ) -> Sequence[PayoutMixin]:
+        """Claim a ready payout to be sent, with others that can go in the same call.
 
-        :param counts: the amount that the payout counts after the move.
+        Tokens go one to a call, as do payouts whose batch was refused, and those that may have been sent before.
+
+        :param paid_by: the account whose access token they are sent with; stored, unless another one is already.
+        :param client_id: of that account's keys; stored likewise.
+
+        :returns: the payouts, now sending; empty when other processes have claimed them.
         """
-        if payout.refund_of is None:
+        now, c = self.parts.clock(), self.table.c
+        if first.alone or first.is_token or first.paid_by is not None:
+            those = [c.id == first.id]
+        else:
+            those = [c.account == first.account, c.currency == first.currency, c.alone.is_(False), c.paid_by.is_(None)]
+        due = self._oldest((_READY,), due_by, self.parts.settings.payout_batch, *those)
+        entry = line(now, Entry.MOVED, to=PayoutStatus.SENDING, rule=PayoutEvidence.TAKEN)
+        taking = self._claiming(due, now).values(
+            status=_SENDING,
+            moved_at=now,
+            taken_at=func.coalesce(c.taken_at, now),
+            refused=False,
+            next_attempt_at=case((c.earlier.is_not(None), now + QUESTIONS), else_=now + self.parts.claim),
+            paid_by=func.coalesce(c.paid_by, paid_by),
+            client_id=func.coalesce(c.client_id, client_id),
+            history=appended(c.history, entry, always=False),
+        )
+        limit = self.parts.settings.daily_limit.get(first.currency)
+        if limit is None:
+            return self.claimed(taking)
+        today = {"account": paid_by, "currency": first.currency, "day": now.date().isoformat()}
+        return self._take_within(limit, today, due, taking, now)
+
+    def _take_within(
+        self, limit: Decimal, today: Mapping[str, str], due: Any, taking: Any, now: datetime
+    ) -> Sequence[PayoutMixin]:
+        """Claim those of these payouts that the account may still send today; the others wait for the next day.
+
+        :param today: the account, currency and day whose limit it is.
+        :param taking: the statement that claims all of them.
+        """
+        days, admitted, mark = self.models.days, list[int](), f"{today['day']} {today['account']}"
+        told = f"{limit:f} {today['currency']}: it waits for the next day, or for approval"
+        waiting = {
+            "status": _WAITING,
+            "moved_at": now,
+            "next_attempt_at": now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1),
+            "problem": f"it would exceed the daily limit of {told}",
+            "problem_since": now,
+        }
+        entry = line(now, Entry.MOVED, to=PayoutStatus.WAITING, rule=PayoutEvidence.OVER_LIMIT)
+        with lost_races_ignored(), begin_limited(self.engine()) as connection:
+            sent = locked_sum(connection, days, today)
+            for payout in self.loaded(due.with_for_update(skip_locked=True), connection):
+                # A payout counts once a day for an account, however often it is tried.
+                counted, total = payout.counted_on == mark, EXACT.add(sent, payout.amount)
+                if counted or payout.over_limit or total <= limit:
+                    admitted.append(payout.id)
+                    sent = sent if counted else total
+                else:
+                    self.change(connection, payout, waiting, entry)
+            connection.execute(update(days).filter_by(**today).values(amount=f"{sent:f}"))
+            admitting = taking.where(self.table.c.id.in_(admitted)).values(counted_on=mark)
+            return sorted(self.loaded(admitting, connection), key=lambda payout: payout.id)
+        return []
+
+    def take_due(
+        self, status: PayoutStatus, due_by: datetime, limit: int, without: Collection[str]
+    ) -> Sequence[PayoutMixin]:
+        """Claim payouts to be looked up, or sent ones to be read.
+
+        Those in sending are marked as doubted, unless they were refused: whoever sent them never stored an answer.
+
+        :param status: sending, whose claim has ended or whose next look-up is due; or sent.
+        :param without: merchant accounts that are not asked now.
+        """
+        c = self.table.c
+        due = self._oldest((status.value,), due_by, limit, c.account.not_in(without))
+        claiming = self._claiming(due, self.parts.clock())
+        doubted = or_(c.doubted, and_(c.status == _SENDING, not_(c.refused)))
+        return self.claimed(claiming.values(doubted=doubted))
+
+    def renew(self, claimed: Sequence[PayoutMixin]) -> Sequence[PayoutMixin]:
+        """Prolong the claim of payouts in sending, right before the call.
+
+        :returns: those that nobody else has claimed or changed meanwhile; only these may be sent.
+        """
+        c = self.table.c
+        same = tuple_(c.id, c.changes).in_([(payout.id, payout.changes) for payout in claimed])
+        return self.claimed(self._claiming(select(self.table).where(same), self.parts.clock()))
+
+    def _oldest(self, states: Collection[str], due_by: datetime, limit: int, *conditions: ColumnElement[bool]) -> Any:
+        """Select the due payouts in these states that have waited for the longest time."""
+        table = self.table
+        due = select(table).where(table.c.status.in_(states), table.c.next_attempt_at <= due_by, *conditions)
+        return due.order_by(table.c.next_attempt_at, table.c.id).limit(limit)
+
+    def _claiming(self, due: Any, now: datetime) -> Any:
+        """A statement that claims those of these payouts that nobody has locked."""
+        c = self.table.c
+        claiming = update(self.table).where(self.unlocked(due.with_only_columns(c.id)))
+        return claiming.values(next_attempt_at=now + self.parts.claim, changes=c.changes + 1).returning(*c)
+
+    @cached_property
+    def _hinted_lately(self) -> Cooldown:
+        return Cooldown(max(self.parts.settings.webhook_cooldown, _BETWEEN_HINTS))
+
+    def receive_hint(self) -> None:
+        """Make the next planned reads of sent payouts due, unless a webhook about payouts did so a moment ago.
+
+        Nobody proves who posted it, so that it costs little: a few reads a minute, however many come. Payouts that
+        could not be read keep their time. It is no change of the row, so that a read under way still counts.
+        """
+        now, c = self.parts.clock(), self.table.c
+        if not self._hinted_lately.begin("", now):
             return
-        before = Decimal(0 if payout.status in RELEASING else payout.exact_counts or 0)
-        after = Decimal(0 if to in RELEASING else counts)
-        if before != after:
-            refundable = self.limits.lock(connection, payout.refund_of, new=False)
-            self.limits.take(connection, refundable, EXACT.subtract(after, before))
-
-
-def problem_columns(payout: PayoutMixin, problem: str | None, now: datetime) -> dict[str, Any]:
-    """The columns that tell of one more problem in a row, or that there is none."""
-    if problem is None:
-        return {"problem": None, "problem_since": None, "failures": 0}
-    return {"problem": problem, "problem_since": payout.problem_since or now, "failures": payout.failures + 1}
+        waits = c.status == _SENT, c.next_attempt_at > now, c.failures == 0
+        waiting = select(c.id).where(*waits).order_by(c.next_attempt_at, c.id).limit(_MOST)
+        hurry = update(self.table).where(self.unlocked(waiting))
+        self.claimed(hurry.values(next_attempt_at=now).returning(*c))

@@ -17,7 +17,6 @@ from sqlalchemy import SingletonThreadPool, StaticPool
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
 from flask_paycheckout.checkouts.due_reading import DueRound
-from flask_paycheckout.checkouts.due_reads import DueReads
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.states import FoundBy
@@ -86,7 +85,6 @@ class Reconciler:
     """
 
     parts: Parts
-    due_reads: DueReads
     settlement: Settlement
     outbox: Outbox
     reminders: Reminders
@@ -134,7 +132,7 @@ class Reconciler:
         settlers = 1 if self.parts.engine().dialect.name == "sqlite" else min(most, _SETTLERS)
         # Late answers of one account may wait beside the others' reads.
         with _threads(2 * most if most > 1 else 1, "read") as reads, _threads(settlers, "settle") as settles:
-            tools = self.due_reads, self.parts.clock, self.limits, reads, settles
+            tools = self.settlement.checkouts, self.parts.clock, self.limits, reads, settles
             for settled in DueRound(*tools, self.settlement.reading, self.settle, limit).run():
                 report += settled
                 if progress is not None:

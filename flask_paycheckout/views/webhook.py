@@ -45,7 +45,7 @@ def webhook(secret: str | None = None) -> Response:
         if checkout_id is not None:
             _observe(shop, shop.for_writing("the webhook").webhooks.receive(checkout_id))
         else:
-            shop.for_writing("the webhook").payout_queue.receive_hint()
+            shop.for_writing("the webhook").payouts.receive_hint()
             _observe(shop, "payout")
     except SQLAlchemyError:
         shop.log.exception("webhooks to store", "a webhook could not be stored", extra=about(checkout_id=checkout_id))

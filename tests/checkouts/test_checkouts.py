@@ -26,13 +26,13 @@ def pays(shop: Shop, attempt: Any) -> Moved | None:
 
 def claims(shop: Shop, limit: int = 10, *, failing: bool = False) -> list[str]:
     now = shop.clock.now
-    claimed = shop.runtime.due_reads.claim_due(now, now, limit, account="", failing=failing)
+    claimed = shop.runtime.checkouts.claim_due(now, now, limit, account="", failing=failing)
     return [attempt.checkout_id for attempt in claimed]
 
 
 def test_a_due_read_is_claimed_once(shop: Shop) -> None:
     checkout_id = shop.starts()
-    assert shop.runtime.due_reads.count_due(shop.clock.now) == 1
+    assert shop.runtime.checkouts.count_due(shop.clock.now) == 1
     assert claims(shop) == [checkout_id]
     assert claims(shop) == []
     shop.clock.advance(seconds=60)
@@ -41,8 +41,8 @@ def test_a_due_read_is_claimed_once(shop: Shop) -> None:
 
 def test_a_pages_read_is_claimed_once(shop: Shop) -> None:
     seen = shop.attempt(shop.starts())
-    assert shop.runtime.due_reads.claim_page_read(seen, shop.clock.now)
-    assert not shop.runtime.due_reads.claim_page_read(seen, shop.clock.now)
+    assert shop.runtime.checkouts.claim_page_read(seen, shop.clock.now)
+    assert not shop.runtime.checkouts.claim_page_read(seen, shop.clock.now)
 
 
 class Conflict(Exception):
@@ -52,7 +52,7 @@ class Conflict(Exception):
 
 
 def test_a_claim_or_note_that_another_transaction_got_ahead_of_does_nothing(shop: Shop) -> None:
-    seen, reads = shop.attempt(shop.starts()), shop.runtime.due_reads
+    seen, reads = shop.attempt(shop.starts()), shop.runtime.checkouts
     with database_down(shop, OperationalError("UPDATE", None, Conflict())):
         assert claims(shop) == []
         assert reads.note(seen, None, shop.clock.now, reads=9) is None

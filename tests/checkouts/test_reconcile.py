@@ -129,14 +129,14 @@ def test_a_claim_that_fails_loses_no_read_that_is_under_way(shop: Shop, monkeypa
     for checkout_id in stores_many(shop, 30):
         shop.service.says(checkout_id, "completed")
     claims = iter(range(100))
-    claim_due = shop.runtime.due_reads.claim_due
+    claim_due = shop.runtime.checkouts.claim_due
 
-    def claims_four_times(due_reads: Any, *args: Any, **kwargs: Any) -> Any:
+    def claims_four_times(checkouts: Any, *args: Any, **kwargs: Any) -> Any:
         if next(claims) == 4:
             raise OperationalError("UPDATE", {}, Exception("the server closed the connection"))
         return claim_due(*args, **kwargs)
 
-    monkeypatch.setattr(type(shop.runtime.due_reads), "claim_due", claims_four_times)
+    monkeypatch.setattr(type(shop.runtime.checkouts), "claim_due", claims_four_times)
     with pytest.raises(OperationalError, match="closed the connection"):
         shop.reconciles()
     assert claimed_now(shop) == 0

@@ -44,7 +44,7 @@ def test_a_hint_is_not_lost_to_a_move_made_since_the_checkout_was_loaded(shop: S
     checkout_id = shop.starts()
     as_created = shop.attempt(checkout_id)
     shop.settles(checkout_id, says="pending")
-    assert shop.runtime.due_reads.note_webhook(as_created, shop.clock(), timedelta(seconds=5))
+    assert shop.runtime.checkouts.note_webhook(as_created, shop.clock(), timedelta(seconds=5))
     attempt = shop.attempt(checkout_id)
     assert (attempt.status, attempt.webhooks, attempt.next_read_at) == ("pending", 1, shop.clock())
 

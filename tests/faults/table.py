@@ -69,7 +69,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "webhooks about no checkout make payouts due as often as they come": (
             "payouts/test_hints.py::test_webhooks_hurry_a_bounded_number_of_reads_a_minute_and_call_nobody[sqlite]",
-            Swap("payouts.payout_queue:PayoutQueue.receive_hint", 'self._hinted_lately.begin("", now)', "True"),
+            Swap("payouts.stored:Payouts.receive_hint", 'self._hinted_lately.begin("", now)', "True"),
         ),
         "amounts are compared as floats": (
             _COMPARED,
@@ -322,7 +322,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a read that reconcile makes for a webhook is not the webhook's": (
             f"{_HINTS}::test_webhooks_and_reconcile_together_read_once_per_cool_down",
-            Swap("checkouts.due_reads:DueReads._claimed", "case(hinted, else_=c.webhook_read_at)", "c.webhook_read_at"),
+            Swap(
+                "checkouts.stored:Checkouts._claim_reads", "case(hinted, else_=c.webhook_read_at)", "c.webhook_read_at"
+            ),
         ),
         "webhooks of one checkout read side by side": (
             "service/test_single_flight.py::test_webhooks_pile_up_no_reads_while_the_service_is_slow",
@@ -767,7 +769,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a refund that fails gives back what was sent": (
             f"{_REFUNDS}::test_no_history_refunds_more_than_what_arrived",
-            Swap("payouts.stored:PayoutMoves._count_refund", "payout.exact_counts", "payout.exact_amount"),
+            Swap("payouts.payout_moves:PayoutMoves._count_refund", "payout.exact_counts", "payout.exact_amount"),
         ),
         "an audit does not compare what the books count": (
             f"{_ALONE}[sqlite-a refund's booking counted otherwise]",
@@ -787,7 +789,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the daily limit counts what a refund takes of the payment": (
             f"{_DAILY}::test_of_a_refund_in_another_currency_what_is_sent_counts",
-            Swap("payouts.payout_queue:PayoutQueue._take_within", "payout.amount", "payout.counts"),
+            Swap("payouts.stored:Payouts._take_within", "payout.amount", "payout.counts"),
         ),
         "the token of the settings pays for an account without one": (
             f"{_SELLERS}::test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pay",
@@ -873,7 +875,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a move of a payout stores two events": (
             f"{_ONCE}::test_of_each_move_one_event_is_stored",
             Before(
-                "payouts.stored:PayoutMoves.move_in",
+                "payouts.payout_moves:PayoutMoves.move_in",
                 "store",
                 "self.events.store(connection, shop, NewEvent(signal, f'again:{row[\"changes\"]}', '', '',"
                 " payout.reference), self.payouts, row, now)",
@@ -899,7 +901,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a failed refund keeps its money from others": (
             f"{_REFUNDS}::test_a_cancelled_refund_leaves_room_and_a_retry_asks_for_it_again",
-            Swap("payouts.stored:PayoutMoves._count_refund", "before != after", "after > before"),
+            Swap("payouts.payout_moves:PayoutMoves._count_refund", "before != after", "after > before"),
         ),
         "the account number stays when the bank has completed": (
             "payouts/test_following.py::test_a_bank_transfer_is_followed_to_its_end[sqlite-completed]",
@@ -931,7 +933,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a booking of a payout is stored in a second transaction": (
             "payouts/test_answers.py::test_an_atomic_receiver_that_raises_takes_the_booking_back",
-            Before("payouts.stored:PayoutMoves.move_in", "book", "connection.commit()"),
+            Before("payouts.payout_moves:PayoutMoves.move_in", "book", "connection.commit()"),
         ),
         "held money is booked as a payment": (
             f"{_BOOKED}::test_held_money_is_booked_apart_and_becomes_a_payment_when_it_is_accepted[sqlite]",
@@ -939,7 +941,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a move that began before an arrival was noted books it again": (
             f"{_BOOKED}::test_a_settlement_that_is_overtaken_by_a_noted_arrival_books_the_money_once[sqlite]",
-            Swap("checkouts.due_reads:DueReads.note", "checkout.revision + 1", "checkout.revision"),
+            Swap("checkouts.stored:Checkouts.note", "checkout.revision + 1", "checkout.revision"),
         ),
         "a payout that came back is exported as money out": (
             f"{_EXPORT}::test_a_payout_that_fails_and_is_sent_again_has_a_line_for_each_way[sqlite]",
@@ -987,7 +989,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a decision on a payout leaves no deed": (
             f"{_DUTIES}::test_deeds_are_recorded_through_each_door_and_survive_prune",
-            Never("payouts.stored:PayoutMoves.move_in", "deed"),
+            Never("payouts.payout_moves:PayoutMoves.move_in", "deed"),
         ),
         "a payout that nobody claims in time stays claimable": (
             f"{_DUTIES}::test_what_nobody_claims_in_time_is_cancelled_and_what_was_claimed_stays",
@@ -1007,11 +1009,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a payout exceeds the daily limit": (
             f"{_DAILY}::test_what_would_exceed_it_waits_for_the_next_day",
-            Swap("payouts.payout_queue:PayoutQueue._take_within", "total <= limit", "True"),
+            Swap("payouts.stored:Payouts._take_within", "total <= limit", "True"),
         ),
         "each try of a payout counts against the daily limit": (
             f"{_DAILY}::test_retries_of_one_day_count_once",
-            Swap("payouts.payout_queue:PayoutQueue._take_within", "payout.counted_on == mark", "False"),
+            Swap("payouts.stored:Payouts._take_within", "payout.counted_on == mark", "False"),
         ),
         "what waits for the next day can still get another destination": (
             f"{_DAILY}::test_the_claim_page_changes_nothing_of_what_was_approved_and_waits_for_the_day",

@@ -23,7 +23,7 @@ def test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting(
     """Before its claim is renewed it is left alone; before it is claimed, the round passes it over."""
     payer = open_payer(SQLALCHEMY_DATABASE_URI=with_patience(postgres_database, 2))
     shop, table = payer.shop, payer.shop.runtime.models.payouts
-    renew = shop.runtime.payout_queue.renew
+    renew = shop.runtime.payouts.renew
 
     @contextmanager
     def locked(reference: str) -> Iterator[None]:
@@ -37,7 +37,7 @@ def test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting(
 
     for reference in ("claimed", "free", "held token", "claimed token"):
         payer.owes(reference, to=WALLET if "token" in reference else ADA)
-    monkeypatch.setattr(type(shop.runtime.payout_queue), "renew", renews)
+    monkeypatch.setattr(type(shop.runtime.payouts), "renew", renews)
     looks = iter(range(10))
     with locked("held"), shop.app.app_context():
         shop.runtime.payout_sender.run(stopped=lambda: next(looks, None) is None)
@@ -69,7 +69,7 @@ def test_a_late_answer_of_a_sender_that_lost_its_claim_counts_while_it_is_still_
 
     def another_process_looks() -> None:
         payer.sandbox.advance(minutes=5)
-        payer.shop.runtime.payout_queue.take_due(PayoutStatus.SENDING, payer.sandbox.now, 10, ())
+        payer.shop.runtime.payouts.take_due(PayoutStatus.SENDING, payer.sandbox.now, 10, ())
 
     payer.meanwhile(FIAT, another_process_looks)
     assert payer.sends() == PayoutReport(sent=1)

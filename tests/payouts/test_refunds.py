@@ -21,8 +21,8 @@ from flask_paycheckout import (
     UnknownCheckout,
     order_paid,
 )
+from flask_paycheckout.payouts.payout_moves import PayoutMove
 from flask_paycheckout.payouts.payout_states import PayoutEvidence
-from flask_paycheckout.payouts.stored import PayoutMove
 from flask_paycheckout.testing import Signals
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop

@@ -251,10 +251,10 @@ def test_one_whose_answer_cannot_be_stored_stops_no_other_in_any_step(
 def test_a_database_error_in_one_step_of_a_round_stops_no_other_step(
     payer: Payer, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
-    queue: Any = payer.shop.runtime.payout_queue
-    oldest = queue._oldest
+    payouts: Any = payer.shop.runtime.payouts
+    oldest = payouts._oldest
 
-    def breaks(queue: Any, states: Any, *rest: Any) -> Any:
+    def breaks(payouts: Any, states: Any, *rest: Any) -> Any:
         if broken in states:
             raise OperationalError("SELECT", None, Exception("the index is damaged"))
         return oldest(states, *rest)
@@ -267,7 +267,7 @@ def test_a_database_error_in_one_step_of_a_round_stops_no_other_step(
     payer.carried_out_unseen("doubted", doubtful=True)
     payer.owes("new")
     payer.sandbox.advance(minutes=2)
-    monkeypatch.setattr(type(queue), "_oldest", breaks)
+    monkeypatch.setattr(type(payouts), "_oldest", breaks)
     assert payer.sends().failed_calls == 1
     done = {step for step, (reference, status) in ends.items() if payer.status(reference) == status}
     assert done == ends.keys() - {broken}
