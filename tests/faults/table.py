@@ -819,17 +819,17 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "payouts.sending:PayoutSender._send_ready",
                 "take",
                 "from sqlalchemy import select\n"
-                "table = self.queue.payouts.table\n"
-                "with self.queue.payouts.single.connect() as connection:\n"
+                "table = self.payouts.table\n"
+                "with self.payouts.single.connect() as connection:\n"
                 "    rows = connection.execute(select(table).where(table.c.status == 'ready')).mappings().all()\n"
-                "unclaimed = [self.queue.payouts.made(row) for row in rows]\n"
+                "unclaimed = [self.payouts.made(row) for row in rows]\n"
                 "made = self.calls.send(client, self._addressed(unclaimed, results))\n"
                 "object.__setattr__(self.calls, 'send', lambda client, batch: made)",
             ),
         ),
         "a sender does not look whether its claim still holds": (
             f"{_LATE}::test_a_sender_that_sleeps_past_its_lease_makes_no_call[sqlite-bank]",
-            Swap("payouts.sending:PayoutSender._send", "self.queue.renew(asked)", "asked"),
+            Swap("payouts.sending:PayoutSender._send", "self.payouts.renew(asked)", "asked"),
         ),
         "a result is stored although the payout has changed since it was claimed": (
             f"{_LATE}::test_a_refusal_that_comes_after_the_lease_sends_nothing_again[sqlite-429-bank]",
@@ -870,7 +870,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "results.in_doubt(payout, payout.problem or _IN_DOUBT)",
                 "results.not_carried_out(payout, payout.problem)",
             ),
-            Swap("payouts.sending:PayoutSender._send", "self.queue.renew(asked)", "asked"),
+            Swap("payouts.sending:PayoutSender._send", "self.payouts.renew(asked)", "asked"),
         ),
         "a move of a payout stores two events": (
             f"{_ONCE}::test_of_each_move_one_event_is_stored",
@@ -993,7 +993,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a payout that nobody claims in time stays claimable": (
             f"{_DUTIES}::test_what_nobody_claims_in_time_is_cancelled_and_what_was_claimed_stays",
-            Swap("payouts.sending:PayoutSender._let_time_pass", "self.queue.overdue(results.started)", "()"),
+            Swap("payouts.sending:PayoutSender._let_time_pass", "self.payouts.overdue(results.started)", "()"),
         ),
         "a page changes the destination that the shop gave": (
             f"{_DUTIES}::test_nobody_says_on_a_page_where_a_payout_goes_that_has_a_destination",
