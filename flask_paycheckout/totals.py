@@ -33,6 +33,10 @@ _MAX_DIGITS = 40
 _EXACT = Context(prec=2 * _MAX_DIGITS)
 
 
+# Codes that the standard has withdrawn: money in them may be stored, or under way.
+_WITHDRAWN = dict.fromkeys(("ANG", "BGN", "CUC", "HRK", "SLL", "ZWL"), 2)
+
+
 class NothingToPay(ValueError):
     """The amount is zero, so there is nothing to pay."""
 
@@ -43,7 +47,7 @@ def _minor_units() -> dict[str, int | None]:
     # Imported late: parsing the standard's table takes longer than importing the rest of this package.
     import iso4217
 
-    return {currency.code: currency.exponent for currency in iso4217.Currency}
+    return _WITHDRAWN | {currency.code: currency.exponent for currency in iso4217.Currency}
 
 
 def decimals_of(currency: str) -> int | None:
@@ -66,13 +70,9 @@ def decimals_of(currency: str) -> int | None:
 
 
 def is_token(currency: str) -> bool:
-    """Whether a currency is a token, paid to wallets, and not one of bank accounts.
-
-    :raises TypeError: the code is not a string.
-    :raises ValueError: the code is neither an ISO 4217 currency nor a token id.
-    """
-    decimals_of(currency)
-    return currency not in _minor_units()
+    """Whether a currency is a token, paid to wallets, and not one of bank accounts."""
+    # By its form: a stored code may be one that the standard does not have any more.
+    return "-" in currency
 
 
 def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, places: int | None) -> Decimal:

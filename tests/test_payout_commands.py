@@ -187,3 +187,16 @@ def test_the_proof_of_a_completed_transfer_is_saved(
     assert ran.output == f"the transfer proof of p-1 is in {file}\n"
     ran = runs(payer.shop, "payouts", "proof", "p-1", str(tmp_path / "missing" / "proof.pdf"))
     assert (ran.exit_code, "No such file or directory" in ran.stderr) == (1, True)
+
+
+def test_what_needs_a_link_is_not_stored_where_no_link_can_be_made(open_shop: OpenShop) -> None:
+    """Who sees an error tries again."""
+    shop = open_shop(TESTING=False, TRUSTED_HOSTS=["shop.example"], PAYCHECKOUT_PUBLIC_URL=None)
+    checkout_id = shop.has_paid()
+    for command in (("refund", checkout_id, "--amount", "5", *SAID), ("request", "5", "USD", "--title", "A jar")):
+        ran = runs(shop, *command)
+        assert ran.exit_code == 1
+        assert "PAYCHECKOUT_PUBLIC_URL is not set" in str(ran.exception)
+    with shop.engine.connect() as connection:
+        requests = connection.execute(shop.runtime.models.requests.select()).all()
+    assert (payouts(shop), requests) == ([], [])

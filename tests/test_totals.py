@@ -101,3 +101,10 @@ def test_an_unknown_currency_is_refused(currency: str) -> None:
 def test_a_currency_that_is_no_string_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="currency"):
         Pay("1", 840)  # type: ignore[arg-type]  # what it refuses
+
+
+def test_a_currency_that_the_standard_has_withdrawn_is_one_still() -> None:
+    """Its payments and refunds are under way, or stored."""
+    assert Pay("12.50", "BGN").amount == Decimal("12.50")
+    with pytest.raises(ValueError, match="more decimals"):
+        Pay("12.505", "BGN")

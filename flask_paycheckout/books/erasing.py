@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Table, select, update
+from sqlalchemy import Connection, Table, or_, select, update
 
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.stored import Checkouts
@@ -28,6 +28,7 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
 from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.calls import RECIPIENT, Service
+from flask_paycheckout.service.record import CLAIM, PAYOUT
 from flask_paycheckout.text import plain, visible
 
 # The facts in a history that nobody typed: times, states, amounts, ids, and the names of staff.
@@ -37,6 +38,8 @@ _FACTS = frozenset(
 )
 _CHANGED = "it changed at the same moment; erase again"
 _ERASED = "erased"
+# Calls that name persons.
+_OF_PERSONS = CLAIM, PAYOUT
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,10 @@ class Erasing:
             connection.execute(request.values(title="", note=None))
             deeds = self.parts.models.deeds
             connection.execute(update(deeds).filter_by(order_id=order_id).values(why=""))
+            # The service may have repeated what a customer typed, and no row there tells of whose order.
+            services = self.parts.models.services
+            told = map(services.c.operation.startswith, _OF_PERSONS)
+            connection.execute(update(services).where(or_(*told)).values(words=""))
             record_deed(connection, deeds, self.parts.clock(), by, "erased", order_id, why, order_id)
         kept |= {name: _CHANGED for name, is_empty in (emptied | wiped).items() if not is_empty}
         return Erased(order_id, sum(emptied.values()), sum(wiped.values()), deleted, kept)
@@ -121,14 +128,15 @@ class Erasing:
             return 0, {}
         refused: dict[str, str] = {}
         try:
-            made = self._recipients_of(payout)
+            payer = self.calls.payer_of(payout)
+            made = self._recipients_of(payout, payer)
             for recipient_id in () if dry_run else made:
                 try:
-                    self._delete(payout.account, recipient_id)
+                    self._delete(payer, recipient_id)
                 except PaymentsError as error:
                     refused[recipient_id] = visible(str(error))
             # One whose deletion was refused may be gone all the same; a list may be late, and an answer is not.
-            listed = self._recipients_of(payout) if refused else ()
+            listed = self._recipients_of(payout, payer) if refused else ()
         except PaymentsError as error:
             return 0, {f"recipients of {payout.reference}": visible(str(error))}
         kept = {one: error for one, error in refused.items() if one in listed}
@@ -145,11 +153,11 @@ class Erasing:
             with self.service.permit(RECIPIENT, account) as permit:
                 permit.ask(lambda client: client.call("DELETE", "/v1/recipient", query={"id": recipient_id}))
 
-    def _recipients_of(self, payout: PayoutMixin) -> Sequence[str]:
+    def _recipients_of(self, payout: PayoutMixin, payer: str) -> Sequence[str]:
         """The ids of the recipients that were made through the payout's link, even if the service's answer was lost."""
         last = self.calls.known_destination(payout) if payout.is_claimed else None
         named = last.recipient_id if isinstance(last, ToRecipient) else None
-        with self.service.permit(RECIPIENT, payout.account) as permit:
+        with self.service.permit(RECIPIENT, payer) as permit:
             listed = permit.ask(lambda client: list(client.recipients.iterate()))
         return [one.id for one in listed if one.reference == payout.reference or one.id == named]
 

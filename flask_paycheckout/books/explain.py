@@ -119,6 +119,9 @@ class AttemptStory:
     """For money that paid no order, and an excess: `waiting` (nobody has decided yet), `refunded` (refunds cover it),
     `paid_back` or `kept`; None for all others, but for a part that is refunded or kept."""
 
+    paid_back_amount: str | None
+    """The sum that persons have recorded as paid back by hand; None while there is none."""
+
     problem: str | None
     """The error of the last read, or of applying its result; None when both succeeded."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import NamedTuple
 
 from flask_paycheckout.books.explain import AttemptStory, Explanation, PayoutStory
 from flask_paycheckout.books.ledger import MONEY_OUT
 from flask_paycheckout.checkouts.payments import Amount, sums_of
-from flask_paycheckout.payouts.paybacks import PAID_BACK
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutKind
 
 Sums = tuple[Amount, ...]
@@ -43,7 +43,7 @@ def money_of(story: Explanation) -> OrderMoney:
     refunds = [each for each in story.payouts if each.kind == PayoutKind.REFUND and each.status not in RELEASING]
     out = [each for each in story.payouts if each.status in MONEY_OUT]
     arrived = sums_of(payment.paid for payment in payments)
-    by_hand = [rest for attempt in story.attempts if attempt.payback == PAID_BACK for rest in _rest(story, attempt)]
+    by_hand = list(map(_paid_by_hand, story.attempts))
     taken = [*map(_counted, refunds), *by_hand]
     return OrderMoney(
         arrived,
@@ -73,7 +73,7 @@ def _counted(refund: PayoutStory) -> Amount | None:
     return None if counts is None or currency is None else Amount(counts, currency)
 
 
-def _rest(story: Explanation, attempt: AttemptStory) -> Sums:
-    """The part of a payment that its refunds have not paid back."""
-    paid = attempt.payment.paid if attempt.payment else None
-    return less([paid], refunded_of(story, attempt.checkout_id)) if paid else ()
+def _paid_by_hand(attempt: AttemptStory) -> Amount | None:
+    """The part of a payment that persons have recorded as paid back by hand."""
+    paid, by_hand = attempt.payment and attempt.payment.paid, attempt.paid_back_amount
+    return Amount(Decimal(by_hand), paid.currency) if paid and by_hand else None

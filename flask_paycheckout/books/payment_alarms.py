@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 
 from flask_paycheckout.books.alarms import (
     PATIENCE,
@@ -152,15 +152,18 @@ def _failing(look: Look, *operations: str) -> list[FailingCalls]:
     ]
 
 
-def in_outage(look: Look, table: Table, since: ColumnElement[Any], *operations: str) -> ColumnElement[bool]:
+def in_outage(
+    look: Look, account: ColumnElement[Any], since: ColumnElement[Any], *operations: str
+) -> ColumnElement[bool]:
     """Whether a row's trouble is that of a failing service, or of refused keys, which have an alarm of their own.
 
+    :param account: the account whose keys the row waits for.
     :param since: the time when the row's trouble began.
     :param operations: the calls that the row waits for.
     """
     names = [operation + cause for operation in operations for cause in ("", KEYS)]
     failing = {calls.account for calls in _failing(look, *names)}
-    return began_in_outage(look.models.services, table.c.account, since, look.now, names, failing)
+    return began_in_outage(look.models.services, account, since, look.now, names, failing)
 
 
 def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
@@ -192,10 +195,12 @@ def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
 
 
 def _time_of_sent(look: Look, account: str) -> datetime:
-    """When the newest payout was taken that the service has accepted from an account."""
+    """When a payout was last taken that the service has accepted from an account."""
     c = look.models.payouts.c
-    newest = select(func.max(c.id)).where(c.account == account, c.status.in_(MONEY_OUT)).scalar_subquery()
-    return _time_of(look, c.taken_at, c.id == newest)
+    sent = c.account == account, c.status.in_(MONEY_OUT), c.taken_at.is_not(None)
+    # Those that were approved late are not the newest ones.
+    newest = select(c.taken_at).where(*sent).order_by(c.id.desc()).limit(_RECENT).subquery()
+    return _time_of(look, func.max(newest.c.taken_at))
 
 
 def _time_of(look: Look, latest: ColumnElement[Any], *where: ColumnElement[bool]) -> datetime:
@@ -305,7 +310,7 @@ def _checkouts(
         text += f", since {moment_text(getattr(row, since))}"
         return Example(text, row.order_id, problem=row.problem, name=name)
 
-    note = in_outage(look, look.models.checkouts, c[since], READS) if calls else None
+    note = in_outage(look, c.account, c[since], READS) if calls else None
     return waiting(look, rows, since, what, example, *remedies, note=note)
 
 
@@ -318,7 +323,7 @@ def money_to_pay_back(look: Look) -> Iterator[Alarm]:
     """Payments that paid no order, until a person says what became of the money."""
 
     def example(row: Any) -> Example:
-        money = money_of(look.models, row)
+        money = money_of(look.models, row._mapping)
         decided = "accepted as a second payment" if row.status == Status.PAID else "rejected"
         left = f"; {money.left} of it are left, the rest is refunded" if money.left != money.paid else ""
         if row.reason == Reason.EXCESS:

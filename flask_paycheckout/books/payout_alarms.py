@@ -110,7 +110,8 @@ def payouts_not_followed(look: Look) -> Iterator[Alarm]:
         ),
         RECONCILE,
         "If it runs, look for the reference in the service's dashboard.",
-        "If its amount or destination is right though it differs: flask paycheckout payouts resolve REFERENCE --sent"
+        "If you know that it is right though the service reports it otherwise, or that it arrived though its keys are"
+        " gone: flask paycheckout payouts resolve REFERENCE --sent"
         f" {_BY_WHY}",
         note=_in_outage(look),
     )
@@ -193,7 +194,8 @@ def _payouts(
 def _in_outage(look: Look) -> ColumnElement[bool]:
     c = look.models.payouts.c
     since = func.coalesce(c.problem_since, c.next_attempt_at)
-    return in_outage(look, look.models.payouts, since, PAYOUT, READS)
+    reads = in_outage(look, payer_of(look.models.payouts), since, READS)
+    return in_outage(look, c.account, since, PAYOUT) | reads
 
 
 def missing_token_text(accounts: Sequence[str]) -> str:

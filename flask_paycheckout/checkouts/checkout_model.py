@@ -189,8 +189,12 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     payback: Mapped[str | None] = mapped_column(String(16))
     """For money that did not pay the order: `paid_back`, `kept`, or None until one of them is recorded.
 
-    `refunded` while refunds that are neither cancelled nor failed cover all that arrived.
+    `refunded` while refunds that are neither cancelled nor failed, with what was paid back by hand, cover all that
+    arrived; None again once one of them has failed or was cancelled.
     """
+
+    paid_back_amount: Mapped[str | None] = mapped_column(String(255))
+    """The sum that persons have recorded as paid back by hand: exact text, NULL while there is none."""
 
     refunded_amount: Mapped[str | None] = mapped_column(String(255))
     """The sum of its refunds that are neither cancelled nor failed: exact text, NULL while there is none."""

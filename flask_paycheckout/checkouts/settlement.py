@@ -188,32 +188,30 @@ class Settlement:
         for _ in range(_MAX_ROUNDS):
             closed = self.parts.settings.closed_deposit_statuses
             reading = Reading(checkout, deposit, cause, self.parts.clock(), self._schedule, closed)
-            ruling = rule_on(reading)
-            target = TRANSITIONS.get((checkout.status, ruling.evidence))
             if not moved:
                 reading.columns = self._columns_of_read(reading) | cause.columns
-            if target is None:
-                noted = checkout if moved else self._note_read(reading)
-                if noted is not None:
+            try:
+                ruling = rule_on(reading)
+                moves = (checkout.status, ruling.evidence) in TRANSITIONS
+                stored = self._move(reading, ruling) if moves else None
+            except ReceiverFailed as error:
+                self.log_unsettled(checkout)
+                noted = self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
+                return Settled(noted, moved, tuple(events), failed=True)
+            except (Exception, SystemExit) as error:
+                # An error of the database may keep this from being stored, too.
+                with suppress(SQLAlchemyError):
+                    self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
+                raise
+            if stored is not None:
+                cause.webhook_at = None
+                events += stored.events
+                moved = True
+            elif not moves:
+                unchanged = checkout if moved else self._note_read(reading)
+                if unchanged is not None:
                     cause.webhook_at = None
-                    return Settled(noted, moved, tuple(events))
-                stored = None
-            else:
-                try:
-                    stored = self._move(reading, ruling)
-                except ReceiverFailed as error:
-                    self.log_unsettled(checkout)
-                    noted = self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
-                    return Settled(noted, moved, tuple(events), failed=True)
-                except (Exception, SystemExit) as error:
-                    # An error of the database may keep this from being stored, too.
-                    with suppress(SQLAlchemyError):
-                        self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
-                    raise
-                if stored is not None:
-                    cause.webhook_at = None
-                    events += stored.events
-                    moved = True
+                    return Settled(unchanged, moved, tuple(events))
             # After a move, by us or by another process, the same read may cause another move from the new state. But
             # the answer to a read that another process has stored meanwhile may be newer than this one.
             reads = checkout.reads

@@ -43,7 +43,7 @@ from flask_paycheckout.text import (
     table_lines,
     visible,
 )
-from flask_paycheckout.views.order_urls import claim_url
+from flask_paycheckout.views.order_urls import claim_url, require_address
 
 
 @paycheckout.command(short_help="Pay a customer's money back.")
@@ -70,8 +70,9 @@ def refund(
     Exit code 0: stored. 1: there is no such money, or less of it is left. 2: an argument cannot be used.
     """
     with usable():
-        requests = runtime().for_writing(f"refund({checkout_id!r})").payout_requests
-        made = requests.refund_now(checkout_id, amount, by, why, send=send)
+        shop = runtime().for_writing(f"refund({checkout_id!r})")
+        require_address(shop.checkouts.require(checkout_id).account)
+        made = shop.payout_requests.refund_now(checkout_id, amount, by, why, send=send)
     url = claim_url(made.reference)
     tell(
         as_json,

@@ -24,7 +24,7 @@ from flask_paycheckout.cli.options import (
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import account_text, moment_text, table_lines, visible
 from flask_paycheckout.totals import Pay
-from flask_paycheckout.views.order_urls import request_url
+from flask_paycheckout.views.order_urls import request_url, require_address
 
 
 @paycheckout.command(short_help="Ask for money without an order; print the link.")
@@ -49,6 +49,7 @@ def request(
     with usable("expires"):
         end = None if expires is None else moment_of(expires, shop.settings_of(known).time_zone)
     with usable():
+        require_address(known)
         made = shop.requests.make(Pay(amount, currency), title, note, end, known, system_user())
     facts = _facts(ShownRequest(made, "unpaid"))
     link = f"Send this link to the person who pays: {facts['url']}"

@@ -6,6 +6,7 @@ sent or received as a secret is therefore kept in one of these types from the fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -45,17 +46,24 @@ def concealed(value: T) -> T:
 
 
 def hidden_in(value: object) -> Iterator[Hidden]:
-    """Every hidden string in a JSON value, as it is and without separators, as a service may repeat it."""
+    """Every hidden string in a JSON value; of an IBAN also the account number that it contains."""
     if isinstance(value, Hidden):
         yield value
-        yield Hidden("".join(filter(str.isalnum, value)))
+        compact = "".join(filter(str.isalnum, value))
+        if compact[:2].isalpha() and compact[2:4].isdigit():
+            yield Hidden(compact[4:])
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for item in inner:
         yield from hidden_in(item)
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:
-    """`text` with a mask in the place of every secret, the longest first so that none leaves a rest behind."""
+    """`text` with a mask in the place of every secret, the longest first so that none leaves a rest behind.
+
+    A service may repeat one with other separators and capitals.
+    """
     for secret in sorted({str(secret) for secret in secrets} - {""}, key=len, reverse=True):
         text = text.replace(secret, _MASK)
+        if spelled := r"[\W_]*".join(filter(str.isalnum, secret)):
+            text = re.sub(spelled, _MASK, text, flags=re.IGNORECASE)
     return text

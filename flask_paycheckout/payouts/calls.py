@@ -28,7 +28,7 @@ from flask_paycheckout.config.accounts import SETTINGS
 from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.destinations import Destination, ToBank, ToRecipient, ToWallet, compact
-from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_model import MAX_NUMBER, PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import CLOCKS_DIFFER, FORGOTTEN
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.payout_tries import Try, present_try
@@ -98,8 +98,8 @@ def amount_to_accept(payout: PayoutMixin, made: Made, problem: str) -> str | Non
     """
     if problem == _OTHER_DESTINATION:
         return payout.exact_amount
-    amount = made.amount if problem == _OTHER_AMOUNT else None
-    return f"{amount:f}" if amount is not None and amount > 0 else None
+    amount = "" if problem != _OTHER_AMOUNT or made.amount is None or made.amount <= 0 else f"{made.amount:f}"
+    return amount if 0 < len(amount) <= MAX_NUMBER else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,21 +113,23 @@ class PayoutCalls:
     record: ServiceRecord
     service: Service
 
-    def paying(self, account: str, paid_by: str | None, given: AccessToken | None) -> tuple[str, PaymentsClient] | None:
-        """The account that pays an account's payouts, and its client with its access token; None without a token.
+    def payer_of(self, payout: PayoutMixin) -> str:
+        """The account that pays a payout: the one whose money may have paid it already, or that of its account now.
 
-        :param paid_by: the account that must pay, since its money may have paid already; None for the account itself,
-            or that of the settings where the shop says so.
+        :raises PaymentsError: the shop gives no keys for the account.
+        """
+        return self.accounts.payer_of(payout.account) if payout.paid_by is None else payout.paid_by
+
+    def paying(self, payer: str, given: AccessToken | None) -> PaymentsClient | None:
+        """The client of an account with its access token; None without a token.
+
         :param given: the token of the settings or of the round.
         :raises PaymentsError: the shop gives no keys for the account.
         """
-        payer = paid_by
-        if payer is None:
-            payer = "" if self.accounts.access_token_of(account) is SETTINGS else account
         token = self.accounts.access_token_of(payer) if payer else given
         if token is None or token is SETTINGS:
             return None
-        return payer, self.authorized(token() if callable(token) else token, payer)
+        return self.authorized(token() if callable(token) else token, payer)
 
     def authorized(self, access_token: str, account: str = "") -> PaymentsClient:
         """The account's client that sends with this token.

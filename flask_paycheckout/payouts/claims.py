@@ -111,8 +111,10 @@ class RefundClaims:
         wait = self._refused_lately.left(refund.reference, self.parts.clock())
         if wait:
             raise NotAsked(RECIPIENT, "the service refused this claim a moment ago", wait)
+        # The account that pays must know its recipient.
+        payer = self.service.accounts.payer_of(refund.account)
         # The permit comes first: a call that the limits do not allow must not count as a claim.
-        with self.service.permit(RECIPIENT, refund.account) as permit, self.record.call(CLAIM, refund.account):
+        with self.service.permit(RECIPIENT, payer) as permit, self.record.call(CLAIM, payer):
             self._count(refund)
             wanted = _recipient(form.values, refund)
             try:

@@ -140,7 +140,9 @@ class PayoutDecisions:
             # A refund in another currency counts what a person said, whatever of that was sent. No refund counts more
             # than it did, since others may have taken the rest.
             counted = payout.counts if payout.counts_currency != payout.currency else min(sent, payout.counts or sent)
-            return {"amount": f"{sent:f}", "counts": counted and f"{counted:f}", "reported_amount": None}
+            asked = payout.asked_amount or payout.exact_amount
+            counts = counted and f"{counted:f}"
+            return {"amount": f"{sent:f}", "counts": counts, "asked_amount": asked, "reported_amount": None}
         if evidence is PayoutEvidence.SEEN_UNSENT:
             # Under its own reference: what the person overlooked, the service then refuses. But with the keys that the
             # account has now, as nobody can ask with those of before if they are gone.
@@ -152,7 +154,12 @@ class PayoutDecisions:
         earlier = (*tries_of(payout.earlier), present_try(payout))
         with begin_limited(self.parts.engine()) as connection:
             key = installation_key(connection, self.parts.models.services)
-        unsent = dict.fromkeys(("client_id", "paid_by", "disbursement_id", "fee", "reported_amount", "taken_at"))
+        unsent = dict.fromkeys(
+            ("client_id", "paid_by", "disbursement_id", "fee", "reported_amount", "asked_amount", "taken_at")
+        )
+        if payout.asked_amount is not None:
+            unsent["amount"] = payout.asked_amount
+            unsent |= {"counts": payout.asked_amount} if payout.counts_currency == payout.currency else {}
         return unsent | {
             "service_reference": service_reference(key, payout.account, payout.reference, len(earlier) + 1),
             "earlier": tries_text(earlier),

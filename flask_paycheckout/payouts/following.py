@@ -20,6 +20,7 @@ from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import tries_of, tries_text
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.payouts.stored import Payouts
+from flask_paycheckout.service.accounts import AccountUnavailable
 
 # The payouts that one look-up is for.
 _LOOK_UPS = 100
@@ -168,14 +169,20 @@ class Following:
                 text, told = "payout %s could not be read: %s", (payout.reference, error_text(error))
                 self.parts.log.warning("reads of payouts", text, *told, extra=about_payout(payout), error=error)
             results.failed_calls += 1
-            results.unread(payout, f"it could not be read: {error_text(error)}")
+            # Where nobody has its keys, a person may say that it arrived.
+            known = {"reported_amount": payout.exact_amount} if isinstance(error, AccountUnavailable) else {}
+            results.unread(payout, f"it could not be read: {error_text(error)}", **known)
             return is_refusal(error) and not isinstance(error, Unauthorized)
         if read is None:
             results.unread(payout, "the service knows no disbursement with its reference")
-        elif (problem := self.calls.difference(payout, read)) is not None:
-            accepted, known = amount_to_accept(payout, read, problem), payout.disbursement_id or read.disbursement_id
-            results.unread(payout, problem, reported_amount=accepted, disbursement_id=known)
-        elif (evidence := _ENDS.get(str(read.status).lower())) is not None:
+            return True
+        problem, evidence = self.calls.difference(payout, read), _ENDS.get(str(read.status).lower())
+        accepted = problem and amount_to_accept(payout, read, problem)
+        if problem is not None and not (accepted and evidence is PayoutEvidence.FAILED):
+            known_id = payout.disbursement_id or read.disbursement_id
+            results.unread(payout, problem, reported_amount=accepted, disbursement_id=known_id)
+        elif evidence is not None:
+            # Also of one that it reports otherwise: it has failed all the same.
             results.ended(payout, read, evidence)
         else:
             results.pending(payout, read)

@@ -9,6 +9,7 @@ payments cover it, or a person records that it is kept.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -53,7 +54,7 @@ def refundable(checkout: CheckoutMixin, *, new: bool = True) -> RefundablePaymen
         raise NothingToRefund(checkout_id, status)
     if new and checkout.payback == PAID_BACK:
         raise PaybackRefused(checkout_id, status, PAID_BACK, pays_order=False)
-    return RefundablePayment(checkout, paid, Amount(rest_of(paid.amount, checkout.refunded_amount), paid.currency))
+    return RefundablePayment(checkout, paid, Amount(_rest_of(checkout, paid.amount), paid.currency))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +86,11 @@ class RefundLimits:
         checkout, left = payment.checkout, payment.left.amount
         if amount > max(left, Decimal(0)):
             raise RefundTooLarge(checkout.checkout_id, amount, left, payment.left.currency)
-        rest = EXACT.subtract(left, amount)
-        refunded = EXACT.subtract(payment.arrived.amount, rest)
+        refunded = EXACT.add(Decimal(checkout.refunded_amount or 0), amount)
         values: dict[str, Any] = {"refunded_amount": f"{refunded:f}" if refunded else None}
-        if rest == 0:
+        if left == amount:
             values["payback"] = REFUNDED
-        elif checkout.payback == REFUNDED:
+        elif checkout.payback in (REFUNDED, PAID_BACK):
             values["payback"] = None
         connection.execute(update(self.models.checkouts).filter_by(id=checkout.id).values(values))
         if checkout.status == Status.PART or checkout.paid_order_id is not None:
@@ -126,9 +126,10 @@ def locked(connection: Connection, checkouts: Table, checkout_id: str) -> RowMap
     return row
 
 
-def rest_of(arrived: Decimal, refunded: str | None) -> Decimal:
-    """The part of the payment that was not refunded."""
-    return EXACT.subtract(arrived, Decimal(refunded or 0))
+def _rest_of(checkout: CheckoutMixin, arrived: Decimal) -> Decimal:
+    """The part of a payment that was neither refunded nor paid back by hand."""
+    by_hand = EXACT.subtract(arrived, Decimal(checkout.paid_back_amount or 0))
+    return EXACT.subtract(by_hand, Decimal(checkout.refunded_amount or 0))
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class Paybacks:
         counted = waiting.with_only_columns(func.count(), maintain_column_froms=True)
         oldest = waiting.order_by(self.parts.models.checkouts.c.moved_at).limit(limit)
         with self.parts.engine().connect() as connection:
-            listed = [money_of(self.parts.models, row) for row in connection.execute(oldest)]
+            listed = [money_of(self.parts.models, row) for row in connection.execute(oldest).mappings()]
             return connection.execute(counted).scalar_one(), tuple(listed)
 
     def mark(self, checkout_id: str, by: str, why: str, kept: bool) -> CheckoutMixin:
@@ -188,7 +189,11 @@ class Paybacks:
             refund = None if kept else self._open_refund(connection, checkout_id)
             if refund is not None or not (is_free and (decided or of_parts)):
                 raise PaybackRefused(checkout_id, row["status"], row["payback"], pays_order=pays_order, refund=refund)
-            values = {"payback": to, "history": appended(c.history, entry, always=True)}
+            values: dict[str, Any] = {"payback": to, "history": appended(c.history, entry, always=True)}
+            left = money_of(models, row).left
+            if left is not None and not kept:
+                by_hand = EXACT.add(Decimal(row["paid_back_amount"] or 0), left.amount)
+                values["paid_back_amount"] = f"{by_hand:f}"
             marked = update(models.checkouts).where(c.id == row["id"]).values(values).returning(*c)
             row = connection.execute(marked).mappings().one()
             record_deed(connection, models.deeds, now, by, to, checkout_id, why, row["order_id"])
@@ -210,11 +215,11 @@ def select_to_pay_back(models: Models, account: str | None) -> Select[Any]:
     return waiting if account is None else waiting.where(models.checkouts.c.account == account)
 
 
-def money_of(models: Models, row: Any) -> MoneyToPayBack:
-    """The payment of a selected row."""
-    checkout: CheckoutMixin = models.of_row(models.Checkout, row._mapping)
+def money_of(models: Models, row: Mapping[Any, Any]) -> MoneyToPayBack:
+    """The payment of a checkout's row."""
+    checkout: CheckoutMixin = models.of_row(models.Checkout, row)
     paid = None if checkout.payment is None else checkout.payment.paid
-    left = paid and rest_of(paid.amount, checkout.refunded_amount)
+    left = paid and _rest_of(checkout, paid.amount)
     if checkout.reason == Reason.EXCESS:
         left = Decimal(checkout.excess or 0)
     return MoneyToPayBack(checkout, paid, paid and Amount(left or Decimal(0), paid.currency))

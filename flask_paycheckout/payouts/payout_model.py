@@ -14,6 +14,9 @@ from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.totals import is_token
 
+MAX_NUMBER = 64
+"""The most characters of an amount."""
+
 
 class PayoutMixin(PaymentTable):
     """One payment of the shop to somebody. Subclass it together with `db.Model` to add columns of your own."""
@@ -68,17 +71,20 @@ class PayoutMixin(PaymentTable):
     refund_of: Mapped[str | None] = mapped_column(String(MAX_ID), index=True)
     """The id of the checkout whose money a refund pays back."""
 
-    exact_amount: Mapped[str] = mapped_column("amount", String(64))
+    exact_amount: Mapped[str] = mapped_column("amount", String(MAX_NUMBER))
+    asked_amount: Mapped[str | None] = mapped_column(String(MAX_NUMBER))
+    """The amount that was asked for, where a person has accepted another one; else NULL."""
+
     currency: Mapped[str] = mapped_column(String(72))
     """An ISO 4217 code for a bank, a token id for a wallet."""
 
-    exact_counts: Mapped[str | None] = mapped_column("counts", String(64))
+    exact_counts: Mapped[str | None] = mapped_column("counts", String(MAX_NUMBER))
     counts_currency: Mapped[str | None] = mapped_column(String(72))
     """The currency of `counts`, in which the customer paid; NULL for what is no refund."""
 
-    exact_fee: Mapped[str | None] = mapped_column("fee", String(64))
+    exact_fee: Mapped[str | None] = mapped_column("fee", String(MAX_NUMBER))
 
-    reported_amount: Mapped[str | None] = mapped_column(String(64))
+    reported_amount: Mapped[str | None] = mapped_column(String(MAX_NUMBER))
     """The exact amount that the service reports, while its record differs in a way that a person may accept."""
 
     note: Mapped[str | None] = mapped_column(Text)

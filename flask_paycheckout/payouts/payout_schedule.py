@@ -51,7 +51,7 @@ def next_read(sent_at: datetime, now: datetime) -> datetime:
 
 @dataclass(frozen=True)
 class Pauses:
-    """The accounts for which no call is made for a while.
+    """The accounts with which nothing is sent for a while.
 
     That is 5 s after a failure, doubled each time, 10 min at most; and ten times as long as the failed call took. Each
     lost answer about a token leaves a payout that only a person can decide, so an outage must not cost one in every

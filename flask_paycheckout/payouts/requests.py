@@ -241,7 +241,9 @@ class PayoutRequests:
         self, known: PayoutMixin, amount: Decimal, currency: str, to: Destination | None, account: str
     ) -> str | None:
         """The first part of the content that differs from the stored payout's."""
-        for name, given in (("amount", amount), ("currency", currency), ("account", account)):
+        if Decimal(known.asked_amount or known.exact_amount) != amount:
+            return "amount"
+        for name, given in {"currency": currency, "account": account}.items():
             if getattr(known, name) != given:
                 return name
         if to is None or known.is_claimed:

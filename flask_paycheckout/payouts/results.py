@@ -19,7 +19,7 @@ from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.observations import Observed
-from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
+from flask_paycheckout.payouts.payout_model import MAX_NUMBER, PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves, problem_columns
 from flask_paycheckout.payouts.payout_schedule import SECOND_LOOK_UP, next_read, try_again
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
@@ -283,6 +283,7 @@ class PayoutResults:
 
 def _of_record(made: Made, evidence: PayoutEvidence, problem: str | None, **columns: Any) -> PayoutMove:
     """The move of a payout by the service's record of it."""
-    fee = made.fee_amount
-    known = {} if fee is None or not fee.is_finite() else {"fee": f"{fee:f}"}
+    fee = "" if made.fee_amount is None or not made.fee_amount.is_finite() else f"{made.fee_amount:f}"
+    # A longer one cannot be stored, and its money was sent all the same.
+    known = {"fee": fee} if 0 < len(fee) <= MAX_NUMBER else {}
     return PayoutMove(evidence, columns | {"disbursement_id": made.disbursement_id, **known}, problem)

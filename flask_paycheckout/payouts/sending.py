@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -24,7 +24,7 @@ from flask_paycheckout.payouts.calls import (
 )
 from flask_paycheckout.payouts.following import Following
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
-from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
+from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves, problem_columns
 from flask_paycheckout.payouts.payout_schedule import Pauses
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.results import PayoutReport, PayoutResults
@@ -33,6 +33,7 @@ from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.record import KEYS, PAYOUT, ServiceRecord
 
 _SENDS = "sends of payouts"
+_PAYER_CANNOT = "the account that may have paid it already has no access token of its own now; give it one again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,18 +124,18 @@ class PayoutSender:
     def _send_ready(self, access_token: AccessToken | None, at_once: bool, results: PayoutResults) -> None:
         """Send all that is ready, one batch after the other.
 
-        An account's sends end at the first call that the service does not answer, or refuses altogether.
+        The sends that an account pays end at the first call that the service does not answer, or refuses altogether.
 
         :param access_token: for accounts without one of their own; asked for before each call if it is a function.
         """
         # The steps before may have made some ready.
-        due_by, ended = self.parts.clock(), set() if at_once else self._pauses.accounts()
-        locked: set[int] = set()
-        while not results.stopped() and (first := self.payouts.next_ready(due_by, ended, locked)) is not None:
-            paying = self._paying(first, access_token, results)
+        due_by, away = self.parts.clock(), set() if at_once else self._pauses.accounts()
+        waiting, locked = set[str](), set[int]()
+        while not results.stopped() and (first := self.payouts.next_ready(due_by, waiting, locked)) is not None:
+            paying = self._paying(first, access_token, away, results)
             if paying is None:
                 if first.paid_by is None:
-                    ended.add(first.account)
+                    waiting.add(first.account)
                 else:
                     # Only this one must be paid by that account.
                     locked.add(first.id)
@@ -147,19 +148,28 @@ class PayoutSender:
                 continue
             began = time.monotonic()
             if self._send(client, taken, results):
-                self._pauses.answered(first.account)
+                self._pauses.answered(payer)
             else:
-                ended.add(first.account)
-                self._pauses.failed(first.account, time.monotonic() - began)
+                away.add(payer)
+                self._pauses.failed(payer, time.monotonic() - began)
             results.deliver()
 
     def _paying(
-        self, first: PayoutMixin, given: AccessToken | None, results: PayoutResults
+        self, first: PayoutMixin, given: AccessToken | None, away: Collection[str], results: PayoutResults
     ) -> tuple[str, PaymentsClient] | None:
-        """The account that pays and its client with its access token; None without one, and nothing is claimed."""
+        """The account that pays and its client with its access token; None without one, and nothing is claimed.
+
+        :param away: accounts that send nothing now.
+        """
         account = first.account
         try:
-            return self.calls.paying(account, first.paid_by, given)
+            payer = self.calls.payer_of(first)
+            client = None if payer in away else self.calls.paying(payer, given)
+            if client is not None:
+                return payer, client
+            if payer not in away and first.paid_by is not None and first.problem != _PAYER_CANNOT:
+                results.note(first, None, **problem_columns(first, _PAYER_CANNOT, self.parts.clock()))
+            return None
         except PaymentsError as error:
             problem = error_text(error)
         except Exception as error:

@@ -127,11 +127,11 @@ class Payouts(StateTable[PayoutMixin]):
     def next_ready(self, due_by: datetime, without: Collection[str], locked: Collection[int]) -> PayoutMixin | None:
         """The payout that is to be sent next, not claimed yet.
 
-        :param without: merchant accounts that send nothing now.
+        :param without: merchant accounts whose payouts are not sent now, but for those whose payer is certain already.
         :param locked: ids of payouts that other transactions hold, or whose own payer cannot send now.
         """
         c = self.table.c
-        free = c.account.not_in(without), c.id.not_in(locked)
+        free = c.paid_by.is_not(None) | c.account.not_in(without), c.id.not_in(locked)
         return next(iter(self.loaded(self._oldest((_READY,), due_by, 1, *free))), None)
 
     def take(

@@ -152,6 +152,13 @@ class Accounts:
         account = self.find(name)
         return SETTINGS if account is None else account.access_token
 
+    def payer_of(self, name: str) -> str:
+        """The account whose money pays an account's payouts: itself, or the one of the settings where the shop says so.
+
+        :raises AccountUnavailable: the shop gives no such account.
+        """
+        return "" if self.access_token_of(name) is SETTINGS else name
+
     def refused(self, name: str, client: PaymentsClient | None = None) -> None:
         """Have the shop asked again at the next use, since the service refused an account's keys.
 

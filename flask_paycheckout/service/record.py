@@ -117,8 +117,8 @@ class _Noted(msgspec.Struct):
     """The outcomes that one process has collected."""
 
     calls: dict[tuple[str, str], _Calls] = msgspec.field(default_factory=dict)
-    loaded: bool = False
-    """Whether `calls` has the series that earlier processes have written."""
+    loaded_at: datetime | None = None
+    """When `calls` was last given the series that other processes have written."""
 
     noting: Lock = msgspec.field(default_factory=Lock)
     """Protects `calls`; never held while a statement runs."""
@@ -190,7 +190,7 @@ class ServiceRecord:
         if not here.calls or not here.writing.acquire(blocking=False):
             return
         try:
-            if not here.loaded:
+            if here.loaded_at is None or here.loaded_at <= self.parts.clock() - _MINUTE:
                 self._load(here)
             for (account, operation), calls in list(here.calls.items()):
                 self._write_one({"account": account, "operation": operation}, calls)
@@ -201,14 +201,14 @@ class ServiceRecord:
             here.writing.release()
 
     def _load(self, here: _Noted) -> None:
-        """Take over the series of earlier processes, so that this one's answers end them."""
+        """Take over the series of other processes, so that this one's answers end them."""
         c = self.parts.models.services.c
         with self.parts.engine().connect() as connection:
             rows = connection.execute(select(c.account, c.operation).where(c["count"] > 0)).all()
         with here.noting:
             for account, operation in rows:
                 here.calls.setdefault((account, operation), _Calls()).failing = True
-            here.loaded = True
+            here.loaded_at = self.parts.clock()
 
     def _write_one(self, row: dict[str, str], calls: _Calls) -> None:
         with self._here().noting:

@@ -81,6 +81,14 @@ def request_page_url(link: Link) -> str:
     return _absolute(page_settings(), "request", token=_token(REQUEST, link))
 
 
+def require_address(account: str) -> None:
+    """Make sure that links to the pages of an account can be made, before something is stored that needs one.
+
+    :raises ConfigurationError: nobody knows the shop's own address here.
+    """
+    _absolute(runtime().settings_of(account), "webhook", **_webhook_secret())
+
+
 def webhook_url() -> str:
     """Absolute URL to register in the service's dashboard."""
     return _absolute(runtime().settings, "webhook", **_webhook_secret())

@@ -9,10 +9,11 @@ import pytest
 from flask_paycheckout import SETTINGS
 from flask_paycheckout.payouts.payout_schedule import Pauses
 from tests.accounts.conftest import Sellers, SigningService
+from tests.alarming import urgent
 from tests.conftest import OpenShop
 from tests.payouts.claiming import Customer
-from tests.payouts.shop import payout, pays_out, refunds, sends, stands
-from tests.scripted import Clock
+from tests.payouts.shop import WALLET, decides, payout, payouts, pays_out, refunds, sends, stands
+from tests.scripted import Clock, refusal
 
 
 @pytest.fixture
@@ -157,3 +158,67 @@ def test_a_call_that_hangs_is_followed_by_a_pause_ten_times_as_long(clock: Clock
     assert pauses.accounts() == {"ada"}
     clock.advance(seconds=2)
     assert pauses.accounts() == set()
+
+
+def test_one_that_another_account_may_have_paid_says_so_once_that_has_no_token(owing: Sellers) -> None:
+    owing.tokens["ada"] = SETTINGS
+    stands(owing.shop, "of-ada", doubted=True, paid_by="ada", client_id="id-ada")
+    sends(owing.shop, "token-of-the-platform")
+    assert payout(owing.shop, "of-ada").status == "ready"
+    assert "has no access token of its own now" in payout(owing.shop, "of-ada").problem
+
+
+def test_an_account_without_a_token_stops_none_that_the_platform_must_pay(owing: Sellers) -> None:
+    owing.tokens["ada"] = None
+    pays_out(owing.shop, "doubted", account="ada")
+    owing.shop.clock.advance(minutes=1)
+    stands(owing.shop, "doubted", doubted=True, paid_by="", client_id="shop-1", next_attempt_at=owing.shop.clock())
+    sends(owing.shop, "token-of-the-platform")
+    assert payout(owing.shop, "doubted").status == "sent"
+
+
+def test_an_outage_costs_few_tokens_though_the_platform_pays_for_many(
+    open_shop: OpenShop, service: SigningService
+) -> None:
+    market = Sellers(open_shop(PAYCHECKOUT_ACCESS_TOKEN="token-of-the-platform"))
+    for name in (f"s{number}" for number in range(10)):
+        market.client_ids[name], market.tokens[name] = f"id-{name}", SETTINGS
+        pays_out(market.shop, name, "5", account=name, to=WALLET)
+    service.keeps_answers = True
+    market.shop.reconciles()
+    market.shop.reconciles()
+    assert len([one for one in payouts(market.shop) if one.status == "unknown"]) <= 2
+
+
+def test_a_customers_bank_account_becomes_a_recipient_of_the_account_that_pays(
+    market: Sellers, service: SigningService
+) -> None:
+    market.tokens["bo"] = SETTINGS
+    refund = refunds(market.shop, market.shop.has_paid("o-2"))
+    service.signed.clear()
+    assert Customer(market.shop, refund.reference).sends().status_code == 303
+    assert service.signed == [("shop-1", "recipient")]
+
+
+@pytest.mark.parametrize("name", ["", "ada", "bo"])
+def test_an_outage_of_reads_is_one_alarm_whoever_pays(open_shop: OpenShop, service: SigningService, name: str) -> None:
+    market = Sellers(open_shop(PAYCHECKOUT_ACCESS_TOKEN="token-of-the-platform"))
+    market.tokens["bo"] = SETTINGS
+    pays_out(market.shop, account=name)
+    sends(market.shop)
+    service.down = refusal(503)
+    for _ in range(30):
+        market.shop.clock.advance(minutes=1)
+        market.shop.reconciles()
+    assert urgent(market.shop) == {"failing-service"}
+
+
+def test_a_person_says_that_the_payout_of_a_seller_who_left_has_arrived(owing: Sellers) -> None:
+    sends(owing.shop)
+    del owing.client_ids["bo"]
+    owing.shop.clock.advance(days=8)
+    sends(owing.shop)
+    assert "payouts-not-followed" in urgent(owing.shop)
+    assert decides(owing.shop, "resolve", "of-bo", True)
+    assert payout(owing.shop, "of-bo").status == "completed"
+    assert "payouts-not-followed" not in urgent(owing.shop)

@@ -154,7 +154,7 @@ def test_a_recipient_whose_deletion_was_answered_is_deleted_though_a_late_list_s
     monkeypatch.setattr(
         type(story.shop.runtime.erasing),
         "_recipients_of",
-        lambda self, payout: first.setdefault(payout.reference, asked(self, payout)),
+        lambda self, payout, payer: first.setdefault(payout.reference, asked(self, payout, payer)),
     )
     story.sandbox.fault(operation="DELETE /v1/recipient/{id}", kind="error", statusCode=403)
     erased = erases(story)
@@ -203,3 +203,14 @@ def test_the_command_counts_before_it_erases(story: Payer) -> None:
     assert (dry.exit_code, stored(story)) == (1, before)
     done = story.shop.runs(*command)
     assert json.loads(done.stdout) == json.loads(dry.stdout) | {"dry_run": False}
+
+
+def test_what_the_service_said_of_a_customers_form_goes_too(shop: Shop) -> None:
+    customer = refunded(shop)
+    shop.service.instead_of_created = [refusal(400, "email zoe@example.com is on no list")]
+    assert customer.sends().status_code == 422
+    assert decides(shop, "cancel", customer.reference)
+    assert "zoe@example.com" in str(contents(shop))
+    with shop.app.app_context():
+        shop.paycheckout.erase("o-1", by="Di", why="she asked")
+    assert "zoe@example.com" not in str(contents(shop))

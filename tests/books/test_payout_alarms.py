@@ -232,3 +232,31 @@ def test_payouts_whose_calls_fail_and_heal_by_themselves_are_no_alarm(well: Paye
             assert urgent(well.shop) == set()
         completes(well, f"fine-{number}")
     assert well.statuses == {"completed": 4, "sent": 3}
+
+
+def test_a_refused_token_is_no_alarm_once_another_process_has_sent_an_older_one(
+    well: Payer, open_shop: OpenShop
+) -> None:
+    gone = Payer(open_shop(sandbox=well.sandbox), well.sandbox)
+    well.owes("older", approve=True)
+    completes(well, "newer")
+    well.sandbox.fault(FIAT, "error", statusCode=401, times=2)
+    decides(well.shop, "approve", "older")
+    gone.sends()
+    gone.sends(minutes=6)
+    assert "refused-tokens" in urgent(well.shop)
+    well.sends(minutes=6)
+    assert "refused-tokens" not in urgent(well.shop)
+
+
+def test_money_that_is_given_by_hand_brings_no_alarm_of_a_refused_token_back(well: Payer, open_shop: OpenShop) -> None:
+    gone = Payer(open_shop(sandbox=well.sandbox), well.sandbox)
+    checkout_id = is_paid(well)
+    well.sandbox.fault(FIAT, "error", statusCode=401, times=2)
+    for number in range(2):
+        gone.owes(f"r-{number}")
+        gone.sends(minutes=6)
+    well.owes()
+    well.sends(minutes=1)
+    refunds(well.shop, checkout_id, "1", to=ByHand())
+    assert "refused-tokens" not in urgent(well.shop)

@@ -14,6 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from flask_paycheckout import ConfigurationError, Pay, UnknownCheckout, order_paid
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.testing import Signals
+from tests.alarming import urgent
 from tests.conftest import OpenShop
 from tests.scripted import Answer, Shop, garbage, number, refusal, success
 from tests.views.pages import reach
@@ -334,3 +335,13 @@ def test_order_abandoned_is_not_told_beside_an_attempt_that_is(shop: Shop, signa
     assert shop.settles(second).status == other
     assert shop.settles(first, says="failed").status == "abandoned"
     assert "order_abandoned" not in signals.names
+
+
+def test_a_stored_total_that_cannot_be_read_is_an_alarm_and_its_money_is_seen(shop: Shop) -> None:
+    """Such as one in a currency that the standard does not have any more."""
+    checkout_id = shop.has_deposit("completed")
+    table = shop.runtime.models.checkouts
+    shop.executes(table.update().where(table.c.checkout_id == checkout_id).values(total_currency="QQQ"))
+    shop.reconciles()
+    assert shop.attempt(checkout_id).problem == "ValueError in the shop"
+    assert "unsettled-payments" in urgent(shop)

@@ -6,7 +6,7 @@ import pickle
 import pytest
 from hypothesis import given, strategies as st
 
-from flask_paycheckout.client.hidden import AccountNumber, Hidden, hide
+from flask_paycheckout.client.hidden import AccountNumber, Hidden, hidden_in, hide
 from flask_paycheckout.client.sending import _encode
 from tests.client.wire import steady
 
@@ -33,3 +33,9 @@ def test_it_is_sent_like_any_other_and_nothing_else_slips_through() -> None:
 @given(st.text("abc", max_size=12), st.text("abc", min_size=1, max_size=4), st.text("abc", max_size=12))
 def test_no_secret_is_left(before: str, secret: str, after: str) -> None:
     assert secret not in hide(before + secret + after, [secret])
+
+
+@pytest.mark.parametrize("said", ["DE89 3704 0044 0532 0130 00", "de89-3704-0044-0532-0130-00", "370400440532013000"])
+def test_an_account_number_is_hidden_in_any_spelling(said: str) -> None:
+    secrets = list(hidden_in({"bank": [{"iban": AccountNumber("DE89370400440532013000")}]}))
+    assert hide(f"{said} is closed", secrets) == "*** is closed"

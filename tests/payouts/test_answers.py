@@ -138,3 +138,13 @@ def test_an_atomic_receiver_that_raises_takes_the_booking_back(payer: Payer, mon
     payer.sends(minutes=10)
     assert (payer.status(), payer.booked) == ("sent", [("payout", "-80.00")])
     assert payer.payout().fee == Decimal("0.25")
+
+
+@pytest.mark.on_each_database
+def test_a_fee_that_cannot_be_stored_keeps_no_payout_from_being_sent(
+    payer: Payer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payer.owes()
+    answers(payer, monkeypatch, each(fee_amount=Decimal("0." + "3" * 70)))
+    payer.sends()
+    assert (payer.status(), payer.payout().fee) == ("sent", None)

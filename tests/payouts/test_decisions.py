@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import Account, ToBank, TransitionRefused
+from flask_paycheckout import Account, RefundTooLarge, ToBank, TransitionRefused
 from flask_paycheckout.database.history import lines
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
@@ -153,3 +153,42 @@ def test_name_and_reason_are_needed(shop: Shop) -> None:
     for evidence, (name, given) in product(DECISIONS, [("by", "  "), ("why", ""), ("by", None), ("by", "x" * 256)]):
         with pytest.raises((TypeError, ValueError), match=f"{name} must"):
             decides(shop, evidence, **{name: given})
+
+
+def test_after_another_amount_was_accepted_the_asked_one_counts(payer: Payer) -> None:
+    """For the shop's code that asks for it again, and for a retry once the money came back."""
+    payer.owes()
+    payer.sends()
+    payer.stands(amount="81.00")
+    payer.sends(minutes=2)
+    payer.decides("resolve_payout", True)
+    payer.owes(amount="81.00")
+    payer.decides("resolve_payout", False)
+    payer.sandbox.finish(payer.payout(), "failed")
+    payer.decides("retry_payout")
+    assert (payer.payout().amount, payer.payout().asked_amount) == (Decimal(81), None)
+
+
+def test_a_retry_after_an_accepted_amount_counts_what_was_asked(payer: Payer) -> None:
+    refund = refunds(payer.shop, payer.is_paid(), to=RECIPIENT)
+    payer.sends()
+    payer.stands(refund.reference, amount="12.00", counts="12.00")
+    payer.sends(minutes=2)
+    payer.decides("resolve_payout", True, reference=refund.reference)
+    payer.decides("resolve_payout", False, reference=refund.reference)
+    payer.sandbox.finish(payer.payout(refund.reference), "failed")
+    payer.decides("retry_payout", reference=refund.reference)
+    stored = payer.payout(refund.reference)
+    assert (stored.amount, stored.counts) == (Decimal("12.00"), Decimal("12.00"))
+
+
+def test_a_failed_refund_is_not_tried_again_once_its_money_was_given_by_hand(payer: Payer) -> None:
+    checkout_id = payer.is_paid("11.00")
+    refund = refunds(payer.shop, checkout_id, "5", to=RECIPIENT)
+    payer.sends()
+    payer.sandbox.finish(refund, "failed")
+    payer.sends(minutes=2)
+    with payer.shop.app.app_context():
+        payer.shop.paycheckout.mark_paid_back(checkout_id, **ADA)
+    with pytest.raises(RefundTooLarge, match="5"):
+        payer.decides("retry_payout", reference=refund.reference)

@@ -94,3 +94,12 @@ def test_a_service_that_is_down_is_not_asked_for_every_payout(payer: Payer) -> N
     payer.disconnect()
     assert payer.sends(minutes=1).failed_calls <= 8
     assert sum(calls.values()) <= 24, "each is tried again twice"
+
+
+def test_one_that_failed_has_failed_also_where_the_service_writes_its_amount_otherwise(payer: Payer) -> None:
+    payer.owes()
+    payer.sends()
+    payer.stands(amount="81.00")
+    payer.sandbox.finish(payer.payout(), "failed")
+    payer.sends(minutes=2)
+    assert payer.status() == "failed"

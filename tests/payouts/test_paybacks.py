@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import ByHand, PaybackRefused, UnknownCheckout
+from flask_paycheckout import ByHand, PaybackRefused, RefundTooLarge, UnknownCheckout
 from tests.alarming import examples
 from tests.books.test_report import has_second
-from tests.payouts.shop import decides, refunds
+from tests.payouts.books import Books
+from tests.payouts.paying import BANK
+from tests.payouts.shop import decides, refunds, sends
 from tests.scripted import Shop
 
 pytestmark = pytest.mark.on_each_database
@@ -91,3 +93,17 @@ def test_money_that_was_refunded_by_hand_is_neither_paid_back_again_nor_kept(sho
     for kept in (True, False):
         with pytest.raises(PaybackRefused, match="is covered by refunds"):
             marks(shop, checkout_id, kept=kept)
+
+
+def test_what_the_bank_gave_back_is_listed_again_beside_what_was_given_by_hand(shop: Shop, books: Books) -> None:
+    rejected = shop.has_held()
+    refund = refunds(shop, rejected, "0.40", to=BANK)
+    sends(shop)
+    marks(shop, rejected)
+    assert (shop.attempt(rejected).paid_back_amount, waiting(shop)) == ("0.60", [])
+    assert decides(shop, "resolve", refund.reference, False)
+    assert waiting(shop) == [rejected]
+    with pytest.raises(RefundTooLarge):
+        refunds(shop, rejected, "0.50", to=BANK)
+    refunds(shop, rejected, "0.40", to=BANK)
+    assert (shop.attempt(rejected).payback, waiting(shop)) == ("refunded", [])

@@ -184,8 +184,9 @@ def test_a_function_that_has_no_token_now_sends_nothing(
         (BANK, {"to_details": '{"canary'}, "cannot be read (DecodeError)"),
         (ADA, {"amount": "8o"}, "InvalidOperation"),
         (ADA, {"currency": TOKEN}, "TypeError: usdc-polygon is a token, which only a wallet takes"),
+        (ADA, {"currency": "QQQ"}, "400"),
     ],
-    ids=["sealed", "cut off", "no number", "token"],
+    ids=["sealed", "cut off", "no number", "token", "no currency any more"],
 )
 def test_what_cannot_be_sent_stops_nobody_else(payer: Payer, to: Any, columns: dict[str, str], problem: str) -> None:
     """A row that another program has changed."""

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Table
 
 from flask_paycheckout.books.audit.books import books_findings
-from flask_paycheckout.books.audit.comparing import judge_deposit, judge_disbursement, judge_replaced, unknown_here
+from flask_paycheckout.books.audit.comparing import judge_deposit, judge_disbursement, judge_other, unknown_here
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.books.audit.reading import Job, Reads, what_to_do
 from flask_paycheckout.books.audit.rechecks import Findings, Recheck
@@ -157,7 +157,8 @@ class Audit:
         shown, others = dict[int, FiatDisbursement](), []
         for made in listed:
             payout = known.get(made.reference) or by_id.get(made.disbursement_id)
-            if payout is None:
+            # A second transfer under the reference of a payout is none of it.
+            if payout is None or payout.disbursement_id not in (None, made.disbursement_id):
                 others.append(made)
             elif payout.payer == account and self._is_audited(payout.account):
                 shown[payout.id] = made
@@ -178,14 +179,14 @@ class Audit:
     def _unknown_here(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Finding]:
         """The findings about disbursements that no payout has now."""
         new = [made for made in listed if made.disbursement_id not in self._others]
-        replaced = self.rows.by_booked_reference({made.reference for made in new if made.reference})
+        replaced = self.rows.by_earlier_reference({made.reference for made in new if made.reference})
         for made in new:
             self._others.add(made.disbursement_id)
             payout = replaced.get(str(made.reference))
             if payout is None:
                 yield unknown_here(account, made)
             elif self._is_audited(payout.account):
-                yield judge_replaced(payout, made)
+                yield judge_other(payout, made)
 
 
 def _found(read: Callable[[], FiatDisbursement | None]) -> FiatDisbursement | None:

@@ -118,13 +118,13 @@ def judge_disbursement(
     return agreed.says(Verdict.DIFFERS, differing, _remedy(payout, made, differing)) if differing else agreed
 
 
-def judge_replaced(payout: PayoutMixin, made: FiatDisbursement) -> Finding:
-    """Compare an earlier disbursement of a payout that had failed and was tried again; it must have failed."""
-    here = {**_here(payout), "status": "failed, and tried again"}
+def judge_other(payout: PayoutMixin, made: FiatDisbursement) -> Finding:
+    """Compare another disbursement of a payout, such as one that failed and was tried again; it must have failed."""
+    here = {**_here(payout), "status": "another transfer"}
     agreed = replace(_agreed_payout(payout, made), here=here, disbursement_id=made.disbursement_id)
     remedy = (
-        "It may be paid twice: the first transfer did not fail after all. Ask the service to stop one of them, and do"
-        " not try this payout again."
+        "It may be paid twice: another transfer of it did not fail. Ask the service to stop one of them, and do not try"
+        " this payout again."
     )
     return agreed if _ended(made) == "failed" else agreed.says(Verdict.DIFFERS, ["status"], remedy)
 

@@ -18,6 +18,7 @@ from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_tries import tries_of
 
 Row = Mapping[Any, Any]
 Ordered = tuple[Select[Any], Sequence[str]]
@@ -92,12 +93,23 @@ class AuditRows:
         model = self.models.Payout if table is self.models.payouts else self.models.Checkout
         return {row[column]: self.models.of_row(model, row) for row in self._of(table, column, values)}
 
-    def by_booked_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
-        """Payouts that were sent under a reference and then tried again under another one, by the earlier one."""
+    def by_earlier_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
+        """Payouts that were sent, or may have been, under these references, of which they may have others now."""
         booked = self._of(self.models.bookings, "subject", references)
         owners = {row["subject"]: row["reference"] for row in booked}
+        if not owners.keys() >= set(references):
+            # What the service refused was not booked.
+            owners = self._tried_again | owners
+        owners = {earlier: owner for earlier, owner in owners.items() if earlier in references}
         payouts = self.find(self.models.payouts, "reference", set(owners.values()))
         return {earlier: payouts[owner] for earlier, owner in owners.items() if owner in payouts}
+
+    @cached_property
+    def _tried_again(self) -> dict[str, str]:
+        """The earlier service references of payouts that were tried again, each with the payout's reference."""
+        c = self.models.payouts.c
+        retried = read_rows(self._engine, select(c.reference, c.earlier).where(c.earlier.is_not(None)))
+        return {each.service_reference: reference for reference, earlier in retried for each in tries_of(earlier)}
 
     def by(self, table: Table, column: str, values: Collection[str]) -> dict[str, list[Row]]:
         """The rows of each value of a column, in the order in which they were stored."""
