@@ -218,7 +218,7 @@ def test_a_person_says_that_the_payout_of_a_seller_who_left_has_arrived(owing: S
     del owing.client_ids["bo"]
     owing.shop.clock.advance(days=8)
     sends(owing.shop)
-    assert "payouts-not-followed" in urgent(owing.shop)
+    assert "slow-transfers" in urgent(owing.shop)
     assert decides(owing.shop, "resolve", "of-bo", True)
     assert payout(owing.shop, "of-bo").status == "completed"
-    assert "payouts-not-followed" not in urgent(owing.shop)
+    assert "slow-transfers" not in urgent(owing.shop)

@@ -26,10 +26,8 @@ from tests.books.conftest import contents
 from tests.books.test_alarms import runs
 from tests.books.test_payout_alarms import is_paid
 from tests.payouts import books as payout_books
-from tests.payouts.books import Books
-from tests.payouts.conftest import books as books
 from tests.payouts.paying import ADA, BANK, LIST, WALLET, Payer
-from tests.payouts.shop import TOKEN, decides, payout, pays_out, refunds, sends
+from tests.payouts.shop import TOKEN, pays_out, refunds, sends
 from tests.scripted import Shop, number, refusal
 
 DEPOSIT = "GET /v1/deposit/{id}"
@@ -664,41 +662,3 @@ def test_what_a_person_gave_back_by_hand_is_not_looked_for_at_the_service(shop: 
     refunds(shop, checkout_id, "2.50", to=ByHand())
     code, findings = audits(shop)
     assert (code, [finding["kind"] for finding in findings if finding["verdict"] != "agreed"]) == (0, [])
-
-
-def test_a_second_transfer_under_one_reference_is_named(shop: Shop, books: Books) -> None:
-    """By a service that is at fault itself."""
-    books._page_size = 100
-    pays_out(shop)
-    sends(shop)
-    item = FiatItem(amount="80.00", recipient_id="rec_1", reference=payout(shop).service_reference)
-    shop.runtime.client.authorized("unit-token").fiat_disbursements.create("USD", [item])
-    books.finish()
-    shop.clock.advance(minutes=2)
-    sends(shop)
-    ran = shop.runs("audit")
-    assert ran.exit_code == 1
-    assert "It may be paid twice" in ran.stdout
-
-
-def test_an_earlier_try_that_was_refused_before_it_was_booked_is_known_here(shop: Shop, books: Books) -> None:
-    """The service shows what it has refused as failed."""
-    books._page_size, books.instead = 100, [refusal(400, "insufficient funds")]
-    pays_out(shop)
-    first = payout(shop)
-    sends(shop)
-    books.paper.add("asked to pay", items=[{**books_item(first), "at": shop.clock().isoformat()}])
-    books.finish("failed")
-    assert decides(shop, "retry", "maker-1")
-    sends(shop)
-    books.finish()
-    shop.clock.advance(minutes=2)
-    sends(shop)
-    assert len(books.paid) == 2
-    assert shop.runs("audit").exit_code == 0
-
-
-def books_item(payout: Any) -> dict[str, Any]:
-    """A transfer of a payout as the service would note it."""
-    kind = {"id": "pay-0", "to": "rec_1", "kind": "recipientId"}
-    return kind | {"reference": payout.service_reference, "amount": "80.00", "currency": "USD"}

@@ -12,10 +12,10 @@ from flask_paycheckout import Erased, TransitionRefused, order_paid
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from tests.books.conftest import contents
 from tests.books.test_payout_alarms import is_paid
-from tests.payouts.claiming import FORM, Customer
+from tests.payouts.claiming import FORM, Customer, refunded
 from tests.payouts.paying import ADA, BANK, Payer
-from tests.payouts.shop import payouts, refunds
-from tests.scripted import SAME_SITE, Shop
+from tests.payouts.shop import decides, payouts, refunds
+from tests.scripted import SAME_SITE, Shop, refusal
 from tests.views.pages import opens as opens_status
 from tests.views.test_owner import ROOT, opens_view
 from tests.views.test_owner_payouts import form_of, opens

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from flask_paycheckout import PayoutReport, payout_completed, payout_failed, payout_sent
+from flask_paycheckout import ByHand, PayoutReport, payout_completed, payout_failed, payout_sent
 from flask_paycheckout.signals import OF_PAYOUTS
 from flask_paycheckout.testing import Sandbox
 from tests.alarming import urgent
 from tests.books.test_alarms import hears, named_by_both, runs
 from tests.conftest import OpenShop
 from tests.payouts.paying import BANK, CRYPTO, FIAT, LIST, READ, WALLET, Payer
-from tests.payouts.shop import refunds, stands
+from tests.payouts.shop import decides, refunds, stands
 
 Trouble = Callable[[Payer], object]
 UNHEARD = ["order_paid", "payment_held", "payment_resolved"]

@@ -1,15 +1,21 @@
-"""Following: sent bank transfers are read until they end, tokens never."""
+"""Following: sent bank transfers are read until they end, tokens never; and what an audit says of each try."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from flask_paycheckout import PayoutReport
+from flask_paycheckout.books.audit import rechecks
+from flask_paycheckout.client import FiatItem
 from flask_paycheckout.clock import EPOCH
 from flask_paycheckout.payouts.payout_schedule import next_read
+from tests.payouts.books import Books
 from tests.payouts.paying import ADA, BANK, READ, WALLET, Payer
+from tests.payouts.shop import decides, payout, pays_out, sends
+from tests.scripted import Shop, refusal
 
 
 @pytest.mark.on_each_database
@@ -103,3 +109,44 @@ def test_one_that_failed_has_failed_also_where_the_service_writes_its_amount_oth
     payer.sandbox.finish(payer.payout(), "failed")
     payer.sends(minutes=2)
     assert payer.status() == "failed"
+
+
+def test_a_second_transfer_under_one_reference_is_named(
+    shop: Shop, books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a service that is at fault itself."""
+    monkeypatch.setattr(rechecks, "_CALM", 0.0)
+    books._page_size = 100
+    pays_out(shop)
+    sends(shop)
+    item = FiatItem(amount="80.00", recipient_id="rec_1", reference=payout(shop).service_reference)
+    shop.runtime.client.authorized("unit-token").fiat_disbursements.create("USD", [item])
+    books.finish()
+    shop.clock.advance(minutes=2)
+    sends(shop)
+    ran = shop.runs("audit")
+    assert ran.exit_code == 1
+    assert "It may be paid twice" in ran.stdout
+
+
+def test_an_earlier_try_that_was_refused_before_it_was_booked_is_known_here(shop: Shop, books: Books) -> None:
+    """The service shows what it has refused as failed."""
+    books._page_size, books.instead = 100, [refusal(400, "insufficient funds")]
+    pays_out(shop)
+    first = payout(shop)
+    sends(shop)
+    books.paper.add("asked to pay", items=[{**books_item(first), "at": shop.clock().isoformat()}])
+    books.finish("failed")
+    assert decides(shop, "retry", "maker-1")
+    sends(shop)
+    books.finish()
+    shop.clock.advance(minutes=2)
+    sends(shop)
+    assert len(books.paid) == 2
+    assert shop.runs("audit").exit_code == 0
+
+
+def books_item(payout: Any) -> dict[str, Any]:
+    """A transfer of a payout as the service would note it."""
+    kind = {"id": "pay-0", "to": "rec_1", "kind": "recipientId"}
+    return kind | {"reference": payout.service_reference, "amount": "80.00", "currency": "USD"}

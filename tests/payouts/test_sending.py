@@ -184,9 +184,8 @@ def test_a_function_that_has_no_token_now_sends_nothing(
         (BANK, {"to_details": '{"canary'}, "cannot be read (DecodeError)"),
         (ADA, {"amount": "8o"}, "InvalidOperation"),
         (ADA, {"currency": TOKEN}, "TypeError: usdc-polygon is a token, which only a wallet takes"),
-        (ADA, {"currency": "QQQ"}, "400"),
     ],
-    ids=["sealed", "cut off", "no number", "token", "no currency any more"],
+    ids=["sealed", "cut off", "no number", "token"],
 )
 def test_what_cannot_be_sent_stops_nobody_else(payer: Payer, to: Any, columns: dict[str, str], problem: str) -> None:
     """A row that another program has changed."""
@@ -198,6 +197,14 @@ def test_what_cannot_be_sent_stops_nobody_else(payer: Payer, to: Any, columns: d
     assert (payer.status("bad"), payer.status("fine")) == ("ready", "sent")
     assert problem in payer.payout("bad").problem
     assert "canary" not in payer.payout("bad").problem
+
+
+def test_one_in_a_currency_that_is_none_any_more_stops_no_other(payer: Payer) -> None:
+    payer.owes("old")
+    payer.owes("fine")
+    payer.stands("old", currency="QQQ")
+    payer.sends()
+    assert (payer.status("old"), payer.status("fine")) == ("failed", "sent")
 
 
 def test_one_that_another_account_must_pay_stops_no_other_of_its_own(open_shop: OpenShop, books: Books) -> None:
