@@ -121,23 +121,32 @@ class Resolutions:
             # other order the two could deadlock.
             return planned(transaction, self.totals.total(transaction, checkout))
 
-        def planned(transaction: ShopTransaction, total: Total | None) -> Move:
+        def planned(transaction: ShopTransaction, total: Total | None, *, known: bool = True) -> Move:
             balance = self.checkouts.balance(checkout.order_id, transaction.connection, lock=True)
-            return self._accepted(checkout, decision, now, total, balance)
+            return self._accepted(checkout, decision, now, total, balance, known=known)
 
         try:
             return self.moves.move(checkout, decide, now)
         except OrderTotalFailed:
             text = "order_total failed for order %s, whose payment a person accepted"
             self.parts.log.warning("order_total", text, checkout.order_id, extra=about_checkout(checkout))
-        return self.moves.move(checkout, lambda transaction: planned(transaction, None), now)
+        return self.moves.move(checkout, lambda transaction: planned(transaction, None, known=False), now)
 
     def _accepted(
-        self, checkout: CheckoutMixin, decision: Decision, now: datetime, total: Total | None, balance: Balance
+        self,
+        checkout: CheckoutMixin,
+        decision: Decision,
+        now: datetime,
+        total: Total | None,
+        balance: Balance,
+        *,
+        known: bool = True,
     ) -> Move:
         """The move of an accepted payment: it pays its order, or is a part of that.
 
-        :param total: what the order costs now; None where the shop does not say that, so that the snapshot counts.
+        :param total: what the order costs now; None where the shop wants no payment any more, so that the snapshot
+            counts.
+        :param known: whether the shop could say that.
         """
         as_part, refund_excess = decision.as_part, decision.refund_excess
         plan = partial(decided, checkout, decision, now)
@@ -145,6 +154,9 @@ class Resolutions:
         in_parts = as_part or balance.newest_part or is_in_parts(total) or is_in_parts(checkout.total)
         if not (in_parts or refund_excess):
             return plan(Evidence.ACCEPTED)
+        if not known:
+            # By an old total too much would be refunded, or too little asked for.
+            raise refusal("order_total could not say what the order costs now: decide again once it can")
         basis = total if isinstance(total, Pay) else checkout.total
         arrived = checkout.payment.paid if checkout.payment is not None else None
         excess = None

@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from flask_paycheckout.checkouts.checkout_model import problem_columns
+from flask_paycheckout.checkouts.checkout_model import about_checkout, problem_columns
 from flask_paycheckout.checkouts.moves import Move, Moves
 from flask_paycheckout.checkouts.ruling import Rest
 from flask_paycheckout.checkouts.schedule import after_failures, next_look
@@ -108,15 +108,22 @@ class PartPayments:
             values = {"payback": None, **problem_columns(part, None, now)}
             return Move(to, entry, reason, values=values, rest=rest, excess=excess)
 
+        def fails(problem: str) -> None:
+            failures = part.failed_reads + 1
+            failure = problem_columns(part, problem, now, failures)
+            self._look_again(order_id, after_failures(failures, now), **failure)
+
         moved = None
         try:
             moved = self.moves.move(part, decide, now)
-        except (_NotReached, OrderTotalFailed):
-            self._look_again(part.order_id, next_look(part.moved_at, now))
+        except _NotReached:
+            self._look_again(order_id, next_look(part.moved_at, now))
+        except OrderTotalFailed as error:
+            text = "order_total failed for order %s, of which a part is paid"
+            self.parts.log.exception("order_total", text, order_id, extra=about_checkout(part))
+            fails(error.text)
         except ReceiverFailed as error:
-            failures = part.failed_reads + 1
-            failure = problem_columns(part, error.problem, now, failures)
-            self._look_again(part.order_id, after_failures(failures, now), **failure)
+            fails(error.problem)
             raise
         return None if moved is None else self.outbox.deliver(moved.events)
 

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from flask_paycheckout.checkouts.payments import EXACT, Amount, payment_columns, payment_method, payment_of
+from flask_paycheckout.checkouts.payments import (
+    EXACT,
+    Amount,
+    arrived_of,
+    payment_columns,
+    payment_method,
+    payment_of,
+)
 from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, PAGE_GONE, Schedule
 from flask_paycheckout.checkouts.states import Evidence, FoundBy, Reason, Status
 from flask_paycheckout.database.history import Entry, line
@@ -223,12 +230,15 @@ class Reading(msgspec.Struct):
 
     @property
     def arrived(self) -> Amount | None:
-        """The amount that the customer paid; None where it is unknown, or another one than an earlier read said."""
+        """The amount on the side that was asked for; None where it is unknown, or another one than was read first."""
         assert self.deposit is not None  # noqa: S101 - without a deposit no money arrived
-        stored, read = self.checkout.payment, payment_of(payment_columns(self.deposit, self.now))
-        paid = read.paid if read is not None else None
-        # The books keep what was read first.
-        return paid if stored is None or stored.paid == paid else None
+        arrived = arrived_of(payment_of(payment_columns(self.deposit, self.now)), self.checkout.total_kind)
+        return arrived if self.read_first in (None, arrived) else None
+
+    @property
+    def read_first(self) -> Amount | None:
+        """The amount that an earlier read has stored, and the books keep; None before."""
+        return arrived_of(self.checkout.payment, self.checkout.total_kind)
 
     @property
     def problem(self) -> str | None:
@@ -263,6 +273,9 @@ def rule_on(reading: Reading) -> Ruling:
         return Ruling(_evidence_of_absence(reading))
     if reading.status == COMPLETED:
         compared = compare(checkout.checkout_id, checkout.due, deposit)
+        if reading.read_first is not None:
+            again = None if reading.arrived is None else str(reading.arrived)
+            compared += (_same("read first", str(reading.read_first), again),)
         if all(comparison.agrees for comparison in compared):
             return Ruling(Evidence.DEPOSIT_AGREES, None, compared)
         return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)

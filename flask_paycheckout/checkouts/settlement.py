@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from functools import cached_property, partial
 from typing import Any
@@ -39,6 +40,8 @@ from flask_paycheckout.service.record import READS
 
 # The most characters of an error's text that are stored.
 _MAX_PROBLEM = 500
+# Where nobody looks again, a problem would stand for ever.
+_NO_PROBLEM = {"problem": None, "problem_since": None}
 # One read causes two moves at most; the other rounds are for races lost against other processes.
 _MAX_ROUNDS = 8
 
@@ -166,10 +169,18 @@ class Settlement:
         # Only the first of several failures in a row, so that a long outage does not fill the history.
         entry = cause.prepend_to(line(now, what, error=problem[:200]) if failures == 1 else "") or None
         columns = columns | problem_columns(checkout, problem, now, failures)
-        noted = self.checkouts.note(checkout, entry, after_failures(failures, now), **columns)
+        due: datetime | None = after_failures(failures, now)
+        if not (self._is_watched(checkout, now) or "payment_paid_amount" in columns):
+            due, columns = None, columns | _NO_PROBLEM
+        noted = self.checkouts.note(checkout, entry, due, **columns)
         if noted is not None:
             cause.webhook_at = None
         return noted or checkout
+
+    def _is_watched(self, checkout: CheckoutMixin, now: datetime) -> bool:
+        """Whether the deposit is read again: until PAYCHECKOUT_WATCH_FOR is over, and longer where money was seen."""
+        watched = self._schedule.next_read(checkout.status, checkout.created_at, checkout.moved_at, now)
+        return watched is not None or checkout.payment_paid_amount is not None
 
     def log_unsettled(self, checkout: CheckoutMixin) -> None:
         """Log the error that kept a read from being applied; its traceback the first time only.
@@ -198,7 +209,7 @@ class Settlement:
                 self.log_unsettled(checkout)
                 noted = self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
                 return Settled(noted, moved, tuple(events), failed=True)
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
                 # An error of the database may keep this from being stored, too.
                 with suppress(SQLAlchemyError):
                     self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
@@ -252,8 +263,7 @@ class Settlement:
             # Money was seen: it is asked for until it can be applied, or the service says that it failed.
             due = now + SELDOM
         elif due is None:
-            # Nobody looks again, so that the problem would stand for ever.
-            columns |= {"problem": None, "problem_since": None}
+            columns |= _NO_PROBLEM
         return self.checkouts.note(checkout, reading.entry(Entry.READ), next_read_at=due, **columns)
 
     def _move(self, reading: Reading, ruling: Ruling) -> Moved | None:

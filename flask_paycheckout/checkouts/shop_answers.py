@@ -126,9 +126,9 @@ class ShopAnswers:
 
 # The most characters of the shop's error that are stored.
 _MAX_TEXT = 500
-# These errors of `order_total` may come from the database, from gunicorn, which ends a worker that takes too long, or
-# from a fault of the shop. If they repeat, they count as a fault of the shop.
-_MAYBE_ITS_FAULT, _TRIES = (DBAPIError, SystemExit), 2
+# Errors of `order_total` that come from the database, or from who ends a worker or greenlet that takes too long, may be
+# a fault of the shop. If they repeat, they count as one.
+_TRIES = 2
 
 
 def is_in_parts(total: Total | None) -> bool:
@@ -161,9 +161,11 @@ class OrderTotals:
         except (ConfigurationError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            # Only an open checkout's failures are counted, and only its payment would be held.
-            tries_left = checkout.status in OPEN and checkout.failed_reads < _TRIES
-            if is_passing(error) or (tries_left and isinstance(error, _MAYBE_ITS_FAULT)):
+            # Only an open checkout's failures are counted, since its money arrived, and only its payment would be held.
+            first = checkout.payment_completed_at is None
+            tries_left = checkout.status in OPEN and (first or checkout.failed_reads < _TRIES)
+            maybe = isinstance(error, DBAPIError) or not isinstance(error, Exception)
+            if is_passing(error) or (tries_left and maybe):
                 raise
             raise OrderTotalFailed(error) from error
 

@@ -69,3 +69,13 @@ def test_a_webhook_about_a_checkout_that_was_never_found_is_reported(shop: Shop)
     shop.abandons(checkout_id)
     told = shop.runs("report")
     assert "a webhook announced a payment that the service does not find" in told.output
+
+
+def test_what_nobody_watches_any_more_is_neither_read_nor_reported(open_shop: OpenShop) -> None:
+    made = open_shop(PAYCHECKOUT_CLIENT_ID="client-a")
+    checkout_id = made.starts()
+    made.abandons(checkout_id)
+    other = open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
+    other.clock.advance(days=8)
+    other.reconciles()
+    assert (other.attempt(checkout_id).next_read_at, other.attempt(checkout_id).problem) == (None, None)

@@ -22,7 +22,7 @@ from flask_paycheckout import (
     payment_held,
 )
 from flask_paycheckout.testing import Signals
-from tests.alarming import examples
+from tests.alarming import examples, urgent
 from tests.conftest import OpenShop
 from tests.payouts.shop import decides, refunds
 from tests.scripted import Shop, number
@@ -305,3 +305,31 @@ def test_a_payment_in_another_currency_that_a_person_accepts_ends_the_looks_at_t
     shop.clock.advance(minutes=1)
     shop.reconciles()
     assert shop.attempt(part).next_read_at is None
+
+
+def test_parts_of_an_order_whose_total_the_shop_cannot_say_are_reported(shop: Shop) -> None:
+    part = pays(shop, "60").checkout_id
+
+    @shop.paycheckout.order_total
+    def raises(order_id: str) -> Pay:
+        raise LookupError("a bug")
+
+    shop.clock.advance(hours=1)
+    shop.reconciles()
+    assert shop.attempt(part).problem == "LookupError: a bug"
+    assert "unsettled-payments" in urgent(shop)
+
+
+def test_no_amount_is_reckoned_while_the_shop_cannot_say_what_the_order_costs(shop: Shop) -> None:
+    pays(shop, "60")
+    late = arrives(shop, "40")
+    shop.totals["o-1"] = None
+    shop.settles(late)
+
+    @shop.paycheckout.order_total
+    def raises(order_id: str) -> Pay:
+        raise LookupError("a bug")
+
+    with pytest.raises(TransitionRefused, match="decide again once it can"):
+        shop.resolves(late, accept=True, as_part=True)
+    assert shop.attempt(late).status == "held"

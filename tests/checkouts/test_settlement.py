@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
@@ -11,7 +12,7 @@ import pytest
 from flask import Flask
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from flask_paycheckout import ConfigurationError, Pay, UnknownCheckout, order_paid
+from flask_paycheckout import ConfigurationError, Pay, UnknownCheckout, order_paid, payment_held
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.testing import Signals
 from tests.alarming import urgent
@@ -279,9 +280,19 @@ def test_an_id_that_was_never_stored_is_not_read(shop: Shop, checkout_id: str) -
     assert shop.service.reads == []
 
 
-@pytest.mark.parametrize("error", [PoolTimeout, SystemExit], ids=["no free connection", "gunicorn ends the worker"])
+@pytest.mark.parametrize(
+    "error",
+    [PoolTimeout, SystemExit, CancelledError],
+    ids=["no free connection", "gunicorn ends the worker", "a task is cancelled"],
+)
 def test_no_payment_is_held_for_what_the_shop_cannot_help(shop: Shop, error: type[BaseException]) -> None:
-    checkout_id = shop.has_deposit("completed")
+    """Nor for that of reads that failed before any money was seen."""
+    checkout_id = shop.has_deposit("pending")
+    shop.service.fails(checkout_id)
+    for _ in range(3):
+        with pytest.raises(PaymentsError):
+            shop.settles(checkout_id)
+    shop.service.says(checkout_id, "completed")
 
     @shop.paycheckout.order_total
     def interrupted(order_id: str) -> Pay:
@@ -345,3 +356,17 @@ def test_a_stored_total_that_cannot_be_read_is_an_alarm_and_its_money_is_seen(sh
     shop.reconciles()
     assert shop.attempt(checkout_id).problem == "ValueError in the shop"
     assert "unsettled-payments" in urgent(shop)
+
+
+def test_money_whose_amount_changes_before_it_is_applied_is_held(shop: Shop) -> None:
+    """The books keep what was read first."""
+
+    @shop.paycheckout.atomic
+    def refuse(app: Flask, **facts: object) -> None:
+        raise RuntimeError("not now")
+
+    checkout_id = shop.has_deposit("completed", inputAmount=number("10"))
+    with payment_held.connected_to(refuse, shop.app):
+        shop.settles(checkout_id)
+    assert shop.settles(checkout_id, says="completed").reason == "amount_mismatch"
+    assert "read first: asked 10 USD" in shop.runs("show", "o-1").output
