@@ -32,7 +32,7 @@ from flask_paycheckout.parts.observations import Observer
 from flask_paycheckout.payouts.destinations import ByHand, Destination
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.results import PayoutReport
-from flask_paycheckout.runtime import KEY, Runtime, make_parts, runtime
+from flask_paycheckout.runtime import KEY, make_runtime, runtime
 from flask_paycheckout.shop_functions import Function, refuse_generator
 from flask_paycheckout.signals import note_new_app
 from flask_paycheckout.views import add_routes, order_urls
@@ -121,8 +121,8 @@ class PayCheckout:
         self._metadatas.add(database.metadatas[None])
         clock = clock or getattr(transport, "clock", None)
         sessions = ShopSessions(database, models.checkouts)
-        parts = make_parts(app, sessions, settings, models, self._callbacks, transport, clock)
-        app.extensions[KEY] = Runtime(parts, _queue_of(app))
+        parts = sessions, settings, models, self._callbacks, _queue
+        app.extensions[KEY] = make_runtime(app, *parts, transport, clock)
         add_routes(app, settings)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button
         app.cli.add_command(paycheckout)
@@ -675,13 +675,9 @@ def _require_keys(app: Flask) -> None:
         )
 
 
-def _queue_of(app: Flask) -> Callable[[str], None]:
-    """A function that queues a deferred webhook in the shop's Celery app; without one, reconcile reads it."""
+def _queue(checkout_id: str) -> None:
+    """Queue a deferred webhook in the shop's Celery app; without one, reconcile reads it."""
+    if "celery" in current_app.extensions:
+        from flask_paycheckout.tasks import queue_settle
 
-    def queue(checkout_id: str) -> None:
-        if "celery" in app.extensions:
-            from flask_paycheckout.tasks import queue_settle
-
-            queue_settle(app.extensions["celery"], checkout_id)
-
-    return queue
+        queue_settle(current_app.extensions["celery"], checkout_id)
