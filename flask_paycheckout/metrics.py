@@ -34,7 +34,6 @@ from prometheus_client.registry import Collector
 from flask_paycheckout.books.report import Counts, Gauges, read_gauges
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client.per_process import PerProcess
-from flask_paycheckout.clock import seconds_of
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.parts.observations import Observation, Observed
@@ -258,8 +257,8 @@ class _Kept:
     gauges: Gauges | None = None
     """None when the last read failed."""
 
-    until: tuple[float, float] = (0.0, 0.0)
-    """The times between which these gauges need not be read again."""
+    until: float = float("-inf")
+    """The time, by the app's elapsed seconds, until which these gauges need not be read again."""
 
     reading: threading.Lock = field(default_factory=threading.Lock)
     """Held by the scrape that reads."""
@@ -275,7 +274,6 @@ class _Database(Collector):
         self._shop = shop
         self._accounts = accounts
         self._cache = cache
-        self._seconds = seconds_of(shop.clock)
         self._here = PerProcess(_Kept)
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
@@ -291,7 +289,7 @@ class _Database(Collector):
         if not kept.reading.acquire(timeout=_PATIENCE):
             return None
         try:
-            if not kept.until[0] <= self._seconds() < kept.until[1]:
+            if self._shop.elapsed() >= kept.until:
                 self._read(kept)
             return kept.gauges
         finally:
@@ -305,8 +303,7 @@ class _Database(Collector):
             self._shop.log.exception(
                 "reads of metrics", "the gauges could not be read from the database", extra=about()
             )
-        now = self._seconds()
-        kept.until = now, now + max(self._cache, _SHARE * (time.perf_counter() - began))
+        kept.until = self._shop.elapsed() + max(self._cache, _SHARE * (time.perf_counter() - began))
 
 
 def _families(gauges: Gauges | None) -> Iterator[GaugeMetricFamily]:
