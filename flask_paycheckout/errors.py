@@ -209,10 +209,8 @@ _PAYOUT_STATUS = {
     "ready": "is ready to be sent",
     "sending": "is being sent",
     "sent": "was sent",
-    "completed": "is completed",
     "failed": "has failed",
     "unknown": "may have been sent",
-    "cancelled": "is cancelled",
 }
 
 
