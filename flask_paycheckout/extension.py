@@ -226,9 +226,8 @@ class PayCheckout:
         :raises UnsafeCheckoutUrl: the service's URL is outside PAYCHECKOUT_CHECKOUT_ORIGINS.
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
         """
-        shop = runtime().for_writing(f"start({order_id!r})", only_if_blocking=False)
-        shop.requests.require_order(order_id)
-        return shop.starter.start(order_id).checkout
+        shop = runtime()
+        return shop.starter.start(shop.requests.require_order(order_id)).checkout
 
     def settle(self, checkout_id: str) -> CheckoutMixin:
         """Read the deposit now and apply what it says. Idempotent; safe to call from anywhere, at the same time.
@@ -380,12 +379,7 @@ class PayCheckout:
         :raises TypeError: the id is not a string.
         :raises ValueError: the id is empty, too long, or holds control characters.
         """
-        # Late, like all reports: a web process seldom makes one, and would load them at its start.
-        from flask_paycheckout.books.explain import explain
-
-        shop = runtime().for_reading(f"explain({order_id!r})")
-        shop.requests.require_order(order_id)
-        return explain(shop.checkouts, shop.payouts, shop.event_queue, shop.requests, order_id)
+        return runtime().explain(order_id)
 
     def books(
         self,

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
 
     from flask_paycheckout.books.alarms import Look
     from flask_paycheckout.books.erasing import Erasing
+    from flask_paycheckout.books.explain import Explanation
     from flask_paycheckout.books.export import Books
     from flask_paycheckout.books.pruning import Pruning
     from flask_paycheckout.payouts.calls import PayoutCalls
@@ -116,14 +117,13 @@ class Runtime(Parts):
     queue: Callable[[str], None]
     """Takes the checkout id of a deferred webhook, whose read is stored as due already."""
 
-    def for_writing(self, call: str, *, only_if_blocking: bool = True) -> Runtime:
+    def for_writing(self, call: str) -> Runtime:
         """The runtime, for a call that writes on a connection of its own, not on that of the shop's session.
 
         :param call: named in the error.
-        :param only_if_blocking: allow changes in `db.session` that are not committed, unless SQLite has one writer.
-        :raises UncommittedChanges: `db.session` holds changes that are not committed.
+        :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
         """
-        self.sessions.refuse_uncommitted(call, only_if_blocking=only_if_blocking)
+        self.sessions.refuse_uncommitted(call)
         return self
 
     def for_reading(self, call: str) -> Runtime:
@@ -325,6 +325,14 @@ class Runtime(Parts):
         from flask_paycheckout.books.erasing import Erasing
 
         return Erasing(self, self.checkouts, self.requests, self.payouts, self.payout_calls, self.service)
+
+    def explain(self, order_id: str) -> Explanation:
+        """Explain an order; errors as for `PayCheckout.explain`."""
+        # Late, like all reports: a web process seldom makes one, and would load them at its start.
+        from flask_paycheckout.books.explain import explain
+
+        self.for_reading(f"explain({order_id!r})").requests.require_order(order_id)
+        return explain(self.checkouts, self.payouts, self.event_queue, self.requests, order_id)
 
     def look(self, account: str | None = None) -> Look:
         """The rows, and the time, from which alarms are found.

@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from flask_paycheckout.books.alarms import Severity
-from flask_paycheckout.books.explain import explain
 from flask_paycheckout.books.report import report as find_report, report_lines
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
@@ -112,10 +111,9 @@ def show(order_id: str, as_json: bool) -> None:
 
     Exit code 0: printed. 1: nothing of this order is stored. 2: this is not a valid order id.
     """
+    shop = runtime()
     with usable():
-        shop = runtime().for_reading(f"explain({order_id!r})")
-        shop.requests.require_order(order_id)
-        explanation = explain(shop.checkouts, shop.payouts, shop.event_queue, shop.requests, order_id)
+        explanation = shop.explain(order_id)
     tell(as_json, explanation.as_dict(), *str(explanation).splitlines())
     is_stored = bool(explanation.attempts or explanation.payouts or explanation.request)
     if is_stored:

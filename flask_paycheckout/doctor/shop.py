@@ -67,7 +67,7 @@ def examine(shop: Runtime, account: str | None = None) -> Diagnosis:
 
     :param account: of the accounts only this one.
     """
-    shop.sessions.refuse_uncommitted("doctor", only_if_blocking=True)
+    shop.sessions.refuse_uncommitted("doctor")
     checks: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
         # First, since the other checks open connections.
         _forks,
