@@ -239,12 +239,12 @@ def _round(limit: int | None, as_json: bool, run: Round, *, watching: bool) -> R
     with progress_bar("Reading deposits", due) as update:
         report = run(limit, update and (lambda report: update(1)))
     if as_json:
-        moment = {"at": runtime().clock().isoformat(timespec="seconds")} if watching else {}
+        moment = {"at": shop.clock().isoformat(timespec="seconds")} if watching else {}
         click.echo(json.dumps(moment | asdict(report)))
         return report
     paid_out = report.payouts.changed or report.payouts.failed_calls > 0
     if not watching or report.changed or report.delivered or report.failed or paid_out:
-        at = f"{moment_text(runtime().clock())} " if watching else ""
+        at = f"{moment_text(shop.clock())} " if watching else ""
         counts = asdict(report)
         payouts = counts.pop("payouts")
         more = f"; payouts: {counted(payouts)}" if paid_out or report.payouts.left else ""
