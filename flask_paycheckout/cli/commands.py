@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
-from typing import Any
 
 import click
 
@@ -36,11 +35,7 @@ from flask_paycheckout.views.order_urls import webhook_address
 
 Round = Callable[[int | None, Progress | None], ReconcileReport]
 
-_STYLES: dict[Severity | None, dict[str, Any]] = {
-    Severity.NOW: {"fg": "red", "bold": True},
-    Severity.TODAY: {"fg": "yellow", "bold": True},
-    Severity.NOTE: {"bold": True},
-}
+_COLOURS = {Severity.NOW: "red", Severity.TODAY: "yellow"}
 _MORE = "; look into it with: flask paycheckout doctor"
 
 
@@ -202,7 +197,7 @@ def report(account: str | None, least: str, as_json: bool) -> None:
         click.echo(json.dumps(shown, indent=2))
     else:
         for severity, line in report_lines(found):
-            click.secho(line, **_STYLES.get(severity, {}))
+            click.secho(line, fg=severity and _COLOURS.get(severity), bold=severity is not None)
     raise SystemExit(found.exit_code)
 
 
