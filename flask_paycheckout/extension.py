@@ -211,8 +211,7 @@ class PayCheckout:
 
         :param app: an app that `init_app` was called for.
         """
-        with app.app_context():
-            runtime().observers.add(refuse_generator(observer))
+        runtime(app).observers.add(refuse_generator(observer))
 
     # Money in
 

@@ -38,7 +38,7 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.parts.observations import Observation, Observed
 from flask_paycheckout.payouts.payout_states import PayoutKind
-from flask_paycheckout.runtime import KEY as RUNTIME, Runtime, runtime
+from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.comparing import is_one_of
 from flask_paycheckout.service.calls import CREATE, READ
 from flask_paycheckout.signals import BY_NAME
@@ -74,9 +74,7 @@ def init_app(
     :param cache: the least seconds between two reads of the database; longer while it answers slowly.
     :raises ConfigurationError: `paycheckout.init_app` was not called before, or this function was already.
     """
-    found = app.extensions.get(RUNTIME)
-    if not isinstance(found, Runtime):
-        raise ConfigurationError("Call paycheckout.init_app(app, db) first, and then metrics.init_app(app).")
+    found = runtime(app)
     if _KEY in app.extensions:
         raise ConfigurationError(f"The metrics of {app.name!r} are collected already. Call metrics.init_app once.")
     registry = CollectorRegistry() if registry is None else registry

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -28,7 +29,7 @@ from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.checkouts.superseding import OrderSuperseding
 from flask_paycheckout.checkouts.webhooks import Webhooks
 from flask_paycheckout.client import PaymentsClient
-from flask_paycheckout.clock import Clock, in_utc, seconds_of, utc_now
+from flask_paycheckout.clock import Clock, as_utc, utc_now
 from flask_paycheckout.config import Settings
 from flask_paycheckout.database.connections import (
     DatabaseClock,
@@ -401,15 +402,15 @@ class Runtime(Parts):
         return PayoutSender(self, queue, calls, following, self.record, self.payout_moves, self.outbox)
 
 
-def runtime() -> Runtime:
-    """The current app's runtime.
+def runtime(app: Flask = current_app) -> Runtime:
+    """The runtime of an app, by default of the current one.
 
     :raises ConfigurationError: `init_app` was not called for this app.
     """
-    found = current_app.extensions.get(KEY)
+    found = app.extensions.get(KEY)
     if not isinstance(found, Runtime):
         raise ConfigurationError(
-            f"PayCheckout is not set up on {current_app.name!r}. Call paycheckout.init_app(app, db) where it is made."
+            f"PayCheckout is not set up on {app.name!r}. Call paycheckout.init_app(app, db) first, where it is made."
         )
     return found
 
@@ -431,13 +432,18 @@ def make_runtime(
     :raises ConfigurationError: the client refuses the service's address.
     """
     prepare_logger()
-    elapsed = time.monotonic if clock is None else seconds_of(clock)
-    clock = in_utc(clock or utc_now)
-    log, call = FailureLog(clock), shop_caller(app.ensure_sync)
+    given = clock or utc_now
+
+    def now() -> datetime:
+        # SQLite would store the local digits of another time zone as if they were UTC.
+        return as_utc(given())
+
+    elapsed = time.monotonic if clock is None else lambda: now().timestamp()
+    log, call = FailureLog(now), shop_caller(app.ensure_sync)
     engine = _engine_of(app, sessions, settings, models)
     observers = Observers(log, call)
     clients = Clients(settings, transport, observers.record_call)
-    parts = app, sessions, settings, models, engine, clock, elapsed, log, observers, callbacks, call
+    parts = app, sessions, settings, models, engine, now, elapsed, log, observers, callbacks, call
     return Runtime(*parts, clients, clients.of_settings, queue)
 
 
