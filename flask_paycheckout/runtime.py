@@ -193,7 +193,7 @@ class Runtime(Parts):
         :param account: None for those of the shop.
         """
         try:
-            own = None if account is None else self.accounts.find(account)
+            own = self.accounts.find(account or "")
         except AccountUnavailable as error:
             told = "links and pages of account %r are the shop's: %s", account, error
             self.log.warning("settings of accounts", *told, extra=about(account=account))
