@@ -150,7 +150,7 @@ class PaybackRefused(PayCheckoutError):
     status: str
     payback: str | None
     _: KW_ONLY
-    pays_order: bool
+    pays_order: bool = False
     refund: str | None = None
     """The reference of the refund that pays it back now."""
 
