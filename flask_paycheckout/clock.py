@@ -16,16 +16,6 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def in_utc(clock: Clock) -> Clock:
-    """Wrap a clock of any time zone to return UTC, since SQLite would store its local digits as if they were UTC."""
-    return lambda: as_utc(clock())
-
-
-def seconds_of(clock: Clock) -> Callable[[], float]:
-    """Wrap a clock to return seconds, for code that only measures time."""
-    return lambda: clock().timestamp()
-
-
 def as_utc(value: datetime) -> datetime:
     """Convert a time to aware UTC; a naive one counts as UTC, as SQLite returns stored times without a zone."""
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

@@ -23,6 +23,8 @@ Failed calls of the service raise `flask_paycheckout.client.PaymentsError` inste
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 __all__ = [
     "ConfigurationError",
     "NothingToRefund",
@@ -54,26 +56,31 @@ class ConfigurationError(PayCheckoutError):
     """A setting is missing or wrong; the message names the key, the fault and the remedy, never a secret."""
 
 
+@dataclass(eq=False)
 class UncommittedChanges(PayCheckoutError):
     """`db.session` holds uncommitted changes of the shop, which the extension never commits."""
 
-    def __init__(self, call: str, what: str) -> None:
-        self.call = call
-        self.what = what
-        super().__init__(
-            f"{call} was called while db.session holds uncommitted changes ({what})."
+    call: str
+    what: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.call} was called while db.session holds uncommitted changes ({self.what})."
             " Commit them first (db.session.commit()), so that the payment sees the order as it is stored,"
             " or roll them back."
         )
 
 
+@dataclass(eq=False)
 class OrderNotPayable(PayCheckoutError):
     """The shop wants no payment for this order: its `order_total` returned None, or a total of zero."""
 
-    def __init__(self, order_id: str, *, free: bool = False) -> None:
-        self.order_id = order_id
-        self.free = free
-        super().__init__(f"order {order_id!r} is not payable: {_FREE if free else _NOT_WANTED}")
+    order_id: str
+    _: KW_ONLY
+    free: bool = False
+
+    def __str__(self) -> str:
+        return f"order {self.order_id!r} is not payable: {_FREE if self.free else _NOT_WANTED}"
 
 
 _NOT_WANTED = (
@@ -86,22 +93,26 @@ _FREE = (
 )
 
 
+@dataclass(eq=False)
 class OrderSettled(PayCheckoutError):
     """Money for this order has already arrived: it is paid, or held for a person to decide."""
 
-    def __init__(self, order_id: str, status: str) -> None:
-        self.order_id = order_id
-        self.status = status
-        super().__init__(f"order {order_id!r} is already {status}; show its status page instead of a new checkout")
+    order_id: str
+    status: str
+
+    def __str__(self) -> str:
+        return f"order {self.order_id!r} is already {self.status}; show its status page instead of a new checkout"
 
 
+@dataclass(eq=False)
 class UnknownCheckout(PayCheckoutError):
     """No checkout with this id is stored."""
 
-    def __init__(self, checkout_id: str) -> None:
-        self.checkout_id = checkout_id
-        super().__init__(
-            f"no checkout {checkout_id!r} is stored here; a checkout id is not the shop's order id."
+    checkout_id: str
+
+    def __str__(self) -> str:
+        return (
+            f"no checkout {self.checkout_id!r} is stored here; a checkout id is not the shop's order id."
             " 'flask paycheckout show ORDER_ID' names the checkouts of an order."
         )
 
@@ -131,55 +142,63 @@ class ReceiverFailed(PayCheckoutError):
         super().__init__(f"{self.problem}. Nothing of the change of order {order_id!r} was committed.")
 
 
+@dataclass(eq=False)
 class PaybackRefused(PayCheckoutError):
     """This payment is not among those that wait to be marked as paid back or kept."""
 
-    def __init__(
-        self, checkout_id: str, status: str, payback: str | None, *, pays_order: bool, refund: str | None = None
-    ) -> None:
-        self.checkout_id = checkout_id
-        self.status = status
-        self.payback = payback
-        self.pays_order = pays_order
-        if refund is not None:
-            why = f"is being paid back by refund {refund!r}; wait for it, or cancel it first"
-        elif payback == "refunded":
+    checkout_id: str
+    status: str
+    payback: str | None
+    _: KW_ONLY
+    pays_order: bool = False
+    refund: str | None = None
+    """The reference of the refund that pays it back now."""
+
+    def __str__(self) -> str:
+        if self.refund is not None:
+            why = f"is being paid back by refund {self.refund!r}; wait for it, or cancel it first"
+        elif self.payback == "refunded":
             why = "is covered by refunds; cancel them first if it is paid back in another way"
-        elif payback is not None:
-            why = f"is marked as {'kept' if payback == 'kept' else 'paid back'} already"
-        elif pays_order:
+        elif self.payback is not None:
+            why = f"is marked as {'kept' if self.payback == 'kept' else 'paid back'} already"
+        elif self.pays_order:
             why = "paid its order"
         else:
-            why = f"is {status}; only a rejected payment, or an accepted second one, is paid back or kept"
-        super().__init__(f"the money of checkout {checkout_id!r} {why}. 'flask paycheckout report' lists what waits.")
+            why = f"is {self.status}; only a rejected payment, or an accepted second one, is paid back or kept"
+        return f"the money of checkout {self.checkout_id!r} {why}. 'flask paycheckout report' lists what waits."
 
 
+@dataclass(eq=False)
 class UnknownPayout(PayCheckoutError):
     """No payout with this reference is stored."""
 
-    def __init__(self, reference: str) -> None:
-        self.reference = reference
-        super().__init__(f"no payout {reference!r} is stored here. 'flask paycheckout payouts' lists them.")
+    reference: str
+
+    def __str__(self) -> str:
+        return f"no payout {self.reference!r} is stored here. 'flask paycheckout payouts' lists them."
 
 
+@dataclass(eq=False)
 class UnknownRequest(PayCheckoutError):
     """No payment request with this reference is stored."""
 
-    def __init__(self, reference: str) -> None:
-        self.reference = reference
-        super().__init__(f"no payment request {reference!r} is stored here. 'flask paycheckout requests' lists them.")
+    reference: str
+
+    def __str__(self) -> str:
+        return f"no payment request {self.reference!r} is stored here. 'flask paycheckout requests' lists them."
 
 
+@dataclass(eq=False)
 class PayoutConflict(PayCheckoutError):
     """The reference belongs to a payout with another amount, currency, destination or account."""
 
-    def __init__(self, reference: str, difference: str) -> None:
-        self.reference = reference
-        self.difference = difference
-        """The first thing that differs, without its value: `amount`, `currency`, `destination` or `account`."""
+    reference: str
+    difference: str
+    """The first thing that differs, without its value: `amount`, `currency`, `destination` or `account`."""
 
-        super().__init__(
-            f"payout {reference!r} is stored already, with another {difference}."
+    def __str__(self) -> str:
+        return (
+            f"payout {self.reference!r} is stored already, with another {self.difference}."
             " Give each payment a reference of its own; the same reference with the same content is the same payment."
         )
 
@@ -190,10 +209,8 @@ _PAYOUT_STATUS = {
     "ready": "is ready to be sent",
     "sending": "is being sent",
     "sent": "was sent",
-    "completed": "is completed",
     "failed": "has failed",
     "unknown": "may have been sent",
-    "cancelled": "is cancelled",
 }
 
 
@@ -243,52 +260,61 @@ class WithdrawalRefused(TransitionRefused):
         Exception.__init__(self, f"payment request {reference!r} cannot be withdrawn: it is {status} already.{remedy}")
 
 
+@dataclass(eq=False)
 class NothingToRefund(PayCheckoutError):
     """No money of this checkout arrived, or what arrived is not settled yet."""
 
-    def __init__(self, checkout_id: str, status: str) -> None:
-        self.checkout_id = checkout_id
-        self.status = status
-        super().__init__(
-            f"checkout {checkout_id!r} is {status}, and no settled payment of it is stored, so nothing can be refunded."
-            " Call settle(checkout_id) if its money should have arrived."
+    checkout_id: str
+    status: str
+
+    def __str__(self) -> str:
+        return (
+            f"checkout {self.checkout_id!r} is {self.status}, and no settled payment of it is stored, so nothing can be"
+            " refunded. Call settle(checkout_id) if its money should have arrived."
         )
 
 
+@dataclass(eq=False)
 class RefundTooLarge(PayCheckoutError):
     """Together, the refunds of this checkout would be more than what arrived."""
 
-    def __init__(self, checkout_id: str, amount: object, rest: object, currency: str) -> None:
-        self.checkout_id = checkout_id
-        self.amount = amount
-        self.rest = rest
-        """The part of the payment that can still be refunded."""
+    checkout_id: str
+    amount: object
+    rest: object
+    """The part of the payment that can still be refunded."""
 
-        self.currency = currency
-        super().__init__(
-            f"{amount} {currency} of checkout {checkout_id!r} cannot be refunded: {rest} {currency} are left of what"
-            " arrived, less the refunds that were neither cancelled nor failed."
+    currency: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.amount} {self.currency} of checkout {self.checkout_id!r} cannot be refunded: {self.rest}"
+            f" {self.currency} are left of what arrived, less the refunds that were neither cancelled nor failed."
         )
 
 
+@dataclass(eq=False)
 class UnsafeCheckoutUrl(PayCheckoutError):
     """The service returned a payment URL outside the allowed origins."""
 
-    def __init__(self, fault: str) -> None:
-        self.fault = fault
-        super().__init__(
-            f"the service's payment URL {fault}; no customer was sent there."
+    fault: str
+
+    def __str__(self) -> str:
+        return (
+            f"the service's payment URL {self.fault}; no customer was sent there."
             " If this address is right, list its origin in PAYCHECKOUT_CHECKOUT_ORIGINS."
         )
 
 
+@dataclass(eq=False)
 class StartContended(PayCheckoutError):
     """The order kept changing, or stayed locked by another transaction, while its checkout was made; safe to retry."""
 
-    def __init__(self, order_id: str, *, locked: bool = False) -> None:
-        self.order_id = order_id
-        self.locked = locked
-        super().__init__(f"order {order_id!r} {_LOCKED if locked else _CHANGED}")
+    order_id: str
+    _: KW_ONLY
+    locked: bool = False
+
+    def __str__(self) -> str:
+        return f"order {self.order_id!r} {_LOCKED if self.locked else _CHANGED}"
 
 
 _CHANGED = "changed while its checkout was being made; try again"
@@ -298,17 +324,18 @@ _LOCKED = (
 )
 
 
+@dataclass(eq=False)
 class TooManyAttempts(PayCheckoutError):
     """The order has reached its limit of checkouts that may still be paid; each change of its total makes another."""
 
-    def __init__(self, order_id: str, open_attempts: int, retry_after: float) -> None:
-        self.order_id = order_id
-        self.open_attempts = open_attempts
-        self.retry_after = retry_after
-        """Seconds to wait before another try."""
+    order_id: str
+    open_attempts: int
+    retry_after: float
+    """Seconds to wait before another try."""
 
-        super().__init__(
-            f"order {order_id!r} has {open_attempts} payment pages that may still be paid, and gets no more."
+    def __str__(self) -> str:
+        return (
+            f"order {self.order_id!r} has {self.open_attempts} payment pages that may still be paid, and gets no more."
             " Show its status page and let the customer try again later: a page on which nobody picked a payment method"
             " lapses after 16 minutes. Change the order's total less often while it is being paid."
         )

@@ -32,7 +32,7 @@ from flask_paycheckout.parts.observations import Observer
 from flask_paycheckout.payouts.destinations import ByHand, Destination
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.results import PayoutReport
-from flask_paycheckout.runtime import KEY, Runtime, make_parts, runtime
+from flask_paycheckout.runtime import KEY, make_runtime, runtime
 from flask_paycheckout.shop_functions import Function, refuse_generator
 from flask_paycheckout.signals import note_new_app
 from flask_paycheckout.views import add_routes, order_urls
@@ -121,8 +121,8 @@ class PayCheckout:
         self._metadatas.add(database.metadatas[None])
         clock = clock or getattr(transport, "clock", None)
         sessions = ShopSessions(database, models.checkouts)
-        parts = make_parts(app, sessions, settings, models, self._callbacks, transport, clock)
-        app.extensions[KEY] = Runtime(parts, _queue_of(app))
+        parts = sessions, settings, models, self._callbacks, _queue
+        app.extensions[KEY] = make_runtime(app, *parts, transport, clock)
         add_routes(app, settings)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button
         app.cli.add_command(paycheckout)
@@ -211,8 +211,7 @@ class PayCheckout:
 
         :param app: an app that `init_app` was called for.
         """
-        with app.app_context():
-            runtime().observers.add(refuse_generator(observer))
+        runtime(app).observers.add(refuse_generator(observer))
 
     # Money in
 
@@ -226,9 +225,8 @@ class PayCheckout:
         :raises UnsafeCheckoutUrl: the service's URL is outside PAYCHECKOUT_CHECKOUT_ORIGINS.
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
         """
-        shop = runtime().for_writing(f"start({order_id!r})", only_if_blocking=False)
-        shop.requests.require_order(order_id)
-        return shop.starter.start(order_id).checkout
+        shop = runtime()
+        return shop.starter.start(shop.requests.require_order(order_id)).checkout
 
     def settle(self, checkout_id: str) -> CheckoutMixin:
         """Read the deposit now and apply what it says. Idempotent; safe to call from anywhere, at the same time.
@@ -380,12 +378,7 @@ class PayCheckout:
         :raises TypeError: the id is not a string.
         :raises ValueError: the id is empty, too long, or holds control characters.
         """
-        # Late, like all reports: a web process seldom makes one, and would load them at its start.
-        from flask_paycheckout.books.explain import explain
-
-        shop = runtime().for_reading(f"explain({order_id!r})")
-        shop.requests.require_order(order_id)
-        return explain(shop.checkouts, shop.payouts, shop.event_queue, shop.requests, order_id)
+        return runtime().explain(order_id)
 
     def books(
         self,
@@ -675,13 +668,9 @@ def _require_keys(app: Flask) -> None:
         )
 
 
-def _queue_of(app: Flask) -> Callable[[str], None]:
-    """A function that queues a deferred webhook in the shop's Celery app; without one, reconcile reads it."""
+def _queue(checkout_id: str) -> None:
+    """Queue a deferred webhook in the shop's Celery app; without one, reconcile reads it."""
+    if "celery" in current_app.extensions:
+        from flask_paycheckout.tasks import queue_settle
 
-    def queue(checkout_id: str) -> None:
-        if "celery" in app.extensions:
-            from flask_paycheckout.tasks import queue_settle
-
-            queue_settle(app.extensions["celery"], checkout_id)
-
-    return queue
+        queue_settle(current_app.extensions["celery"], checkout_id)

@@ -34,12 +34,11 @@ from prometheus_client.registry import Collector
 from flask_paycheckout.books.report import Counts, Gauges, read_gauges
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client.per_process import PerProcess
-from flask_paycheckout.clock import seconds_of
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.parts.observations import Observation, Observed
 from flask_paycheckout.payouts.payout_states import PayoutKind
-from flask_paycheckout.runtime import KEY as RUNTIME, Runtime, runtime
+from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.comparing import is_one_of
 from flask_paycheckout.service.calls import CREATE, READ
 from flask_paycheckout.signals import BY_NAME
@@ -75,9 +74,7 @@ def init_app(
     :param cache: the least seconds between two reads of the database; longer while it answers slowly.
     :raises ConfigurationError: `paycheckout.init_app` was not called before, or this function was already.
     """
-    found = app.extensions.get(RUNTIME)
-    if not isinstance(found, Runtime):
-        raise ConfigurationError("Call paycheckout.init_app(app, db) first, and then metrics.init_app(app).")
+    found = runtime(app)
     if _KEY in app.extensions:
         raise ConfigurationError(f"The metrics of {app.name!r} are collected already. Call metrics.init_app once.")
     registry = CollectorRegistry() if registry is None else registry
@@ -258,8 +255,8 @@ class _Kept:
     gauges: Gauges | None = None
     """None when the last read failed."""
 
-    until: tuple[float, float] = (0.0, 0.0)
-    """The times between which these gauges need not be read again."""
+    until: float = float("-inf")
+    """The time, by the app's elapsed seconds, until which these gauges need not be read again."""
 
     reading: threading.Lock = field(default_factory=threading.Lock)
     """Held by the scrape that reads."""
@@ -275,7 +272,6 @@ class _Database(Collector):
         self._shop = shop
         self._accounts = accounts
         self._cache = cache
-        self._seconds = seconds_of(shop.clock)
         self._here = PerProcess(_Kept)
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
@@ -291,7 +287,7 @@ class _Database(Collector):
         if not kept.reading.acquire(timeout=_PATIENCE):
             return None
         try:
-            if not kept.until[0] <= self._seconds() < kept.until[1]:
+            if self._shop.elapsed() >= kept.until:
                 self._read(kept)
             return kept.gauges
         finally:
@@ -305,8 +301,7 @@ class _Database(Collector):
             self._shop.log.exception(
                 "reads of metrics", "the gauges could not be read from the database", extra=about()
             )
-        now = self._seconds()
-        kept.until = now, now + max(self._cache, _SHARE * (time.perf_counter() - began))
+        kept.until = self._shop.elapsed() + max(self._cache, _SHARE * (time.perf_counter() - began))
 
 
 def _families(gauges: Gauges | None) -> Iterator[GaugeMetricFamily]:

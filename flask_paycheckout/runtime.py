@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -27,7 +28,7 @@ from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.checkouts.superseding import OrderSuperseding
 from flask_paycheckout.checkouts.webhooks import Webhooks
 from flask_paycheckout.client import PaymentsClient
-from flask_paycheckout.clock import Clock, in_utc, seconds_of, utc_now
+from flask_paycheckout.clock import Clock, as_utc, utc_now
 from flask_paycheckout.config import Settings
 from flask_paycheckout.database.connections import (
     DatabaseClock,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
 
     from flask_paycheckout.books.alarms import Look
     from flask_paycheckout.books.erasing import Erasing
+    from flask_paycheckout.books.explain import Explanation
     from flask_paycheckout.books.export import Books
     from flask_paycheckout.books.pruning import Pruning
     from flask_paycheckout.payouts.calls import PayoutCalls
@@ -100,31 +102,28 @@ class made_once(Generic[Made]):  # noqa: N801 - used like `property`
         return made
 
 
-class Runtime:
-    """The collaborators of one app's extension; pages, commands and tasks call them.
+@dataclass(frozen=True, repr=False, eq=False)
+class Runtime(Parts):
+    """The parts of one app's extension, and the collaborators made of them, which pages, commands and tasks call.
 
     What only commands and background work need is imported when it is made.
-
-    :param queue: takes the checkout id of a deferred webhook, whose read is stored as due already.
-    :raises ConfigurationError: the client refuses the service's address.
     """
 
-    def __init__(self, parts: Parts, queue: Callable[[str], None]) -> None:
-        self.parts = parts
-        self.app, self.sessions, self.settings, self.models = parts.app, parts.sessions, parts.settings, parts.models
-        self.engine, self.clock, self.log, self.observers = parts.engine, parts.clock, parts.log, parts.observers
-        self.callbacks = parts.callbacks
-        self.client: PaymentsClient = self.clients.of_settings
-        self._queue = queue
+    clients: Clients
 
-    def for_writing(self, call: str, *, only_if_blocking: bool = True) -> Runtime:
+    client: PaymentsClient
+    """The client of the PAYCHECKOUT_ settings."""
+
+    queue: Callable[[str], None]
+    """Takes the checkout id of a deferred webhook, whose read is stored as due already."""
+
+    def for_writing(self, call: str) -> Runtime:
         """The runtime, for a call that writes on a connection of its own, not on that of the shop's session.
 
         :param call: named in the error.
-        :param only_if_blocking: allow changes in `db.session` that are not committed, unless SQLite has one writer.
-        :raises UncommittedChanges: `db.session` holds changes that are not committed.
+        :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
         """
-        self.sessions.refuse_uncommitted(call, only_if_blocking=only_if_blocking)
+        self.sessions.refuse_uncommitted(call)
         return self
 
     def for_reading(self, call: str) -> Runtime:
@@ -151,40 +150,36 @@ class Runtime:
     # The service
 
     @made_once
-    def clients(self) -> Clients:
-        return Clients(self.settings, self.parts.transport, self.observers.record_call)
-
-    @made_once
     def accounts(self) -> Accounts:
         return Accounts(
             self.client,
             self.clients.of_account,
             self.answers.account,
             self.settings.account_cache.total_seconds(),
-            self.parts.elapsed,
+            self.elapsed,
         )
 
     @made_once
     def record(self) -> ServiceRecord:
-        return ServiceRecord(self.parts)
+        return ServiceRecord(self)
 
     @made_once
     def service(self) -> Service:
-        return Service(self.parts, self.accounts, self.record)
+        return Service(self, self.accounts, self.record)
 
     # The shop
 
     @made_once
     def answers(self) -> ShopAnswers:
-        return ShopAnswers(self.parts, self.shop_transactions, self.requests)
+        return ShopAnswers(self, self.shop_transactions, self.requests)
 
     @made_once
     def signed_links(self) -> SignedLinks:
-        return SignedLinks(self.parts.keys, self.clock, self.settings.token_max_age)
+        return SignedLinks(self.keys, self.clock, self.settings.token_max_age)
 
     @made_once
     def shop_transactions(self) -> ShopTransactions:
-        return ShopTransactions(self.parts, LockWaits(self.parts.web_request))
+        return ShopTransactions(self, LockWaits(self.web_request))
 
     def origins_of(self, account: str) -> tuple[str, ...]:
         """The origins to which customers of a merchant account may be redirected."""
@@ -197,7 +192,7 @@ class Runtime:
         :param account: None for those of the shop.
         """
         try:
-            own = None if account is None else self.accounts.find(account)
+            own = self.accounts.find(account or "")
         except AccountUnavailable as error:
             told = "links and pages of account %r are the shop's: %s", account, error
             self.log.warning("settings of accounts", *told, extra=about(account=account))
@@ -207,7 +202,7 @@ class Runtime:
 
     def settings_of_order(self, order_id: str) -> Settings:
         """The settings by which an order's pages and links are made, which are those of its merchant account."""
-        if not self.parts.several_accounts():
+        if not self.several_accounts():
             return self.settings
         try:
             account = self.answers.account_of(order_id)
@@ -220,11 +215,11 @@ class Runtime:
 
     @made_once
     def receivers(self) -> Receivers:
-        return Receivers(self.parts)
+        return Receivers(self)
 
     @made_once
     def event_writer(self) -> EventWriter:
-        return EventWriter(self.parts, self.shop_transactions, self.receivers)
+        return EventWriter(self, self.shop_transactions, self.receivers)
 
     @made_once
     def event_queue(self) -> EventQueue:
@@ -233,11 +228,11 @@ class Runtime:
     @made_once
     def receiver_runs(self) -> ReceiverRuns:
         superseding = OrderSuperseding(self.checkouts, self.requests, self.answers)
-        return ReceiverRuns(self.parts, self.event_queue, self.receivers, superseding, self.shop_transactions)
+        return ReceiverRuns(self, self.event_queue, self.receivers, superseding, self.shop_transactions)
 
     @made_once
     def outbox(self) -> Outbox:
-        return Outbox(self.parts, self.event_queue, self.receiver_runs, self.receivers)
+        return Outbox(self, self.event_queue, self.receiver_runs, self.receivers)
 
     # Money in
 
@@ -249,15 +244,15 @@ class Runtime:
     def books(self) -> Books:
         from flask_paycheckout.books.export import Books
 
-        return Books(self.parts, lambda account: self.settings_of(account).time_zone)
+        return Books(self, lambda account: self.settings_of(account).time_zone)
 
     @made_once
     def checkouts(self) -> Checkouts:
-        return Checkouts(self.engine, self.models, self.parts, self.bookings.book_checkout)
+        return Checkouts(self.engine, self.models, self, self.bookings.book_checkout)
 
     @made_once
     def requests(self) -> PaymentRequests:
-        return PaymentRequests(self.engine, self.models, self.parts)
+        return PaymentRequests(self.engine, self.models, self)
 
     @made_once
     def moves(self) -> Moves:
@@ -270,30 +265,30 @@ class Runtime:
     @made_once
     def starter(self) -> Starter:
         collaborators = self.checkouts, self.moves, self.outbox, self.service, self.answers, self.part_payments
-        return Starter(self.parts, *collaborators, self.origins_of)
+        return Starter(self, *collaborators, self.origins_of)
 
     @made_once
     def part_payments(self) -> PartPayments:
-        return PartPayments(self.parts, self.checkouts, self.moves, self.outbox, self.order_totals)
+        return PartPayments(self, self.checkouts, self.moves, self.outbox, self.order_totals)
 
     @made_once
     def settlement(self) -> Settlement:
         collaborators = self.checkouts, self.moves, self.outbox, self.service
-        return Settlement(self.parts, *collaborators, self.order_totals, self.part_payments)
+        return Settlement(self, *collaborators, self.order_totals, self.part_payments)
 
     @made_once
     def resolutions(self) -> Resolutions:
         collaborators = self.checkouts, self.moves, self.outbox, self.order_totals
-        return Resolutions(self.parts, *collaborators, self.payout_requests.refund)
+        return Resolutions(self, *collaborators, self.payout_requests.refund)
 
     @made_once
     def webhooks(self) -> Webhooks:
-        defer = self._queue if self.settings.defer_webhooks else None
-        return Webhooks(self.parts, self.checkouts, self.settlement, self.service, defer)
+        defer = self.queue if self.settings.defer_webhooks else None
+        return Webhooks(self, self.checkouts, self.settlement, self.service, defer)
 
     @made_once
     def statuses(self) -> OrderStatuses:
-        return OrderStatuses(self.parts, self.checkouts, self.settlement, self.service)
+        return OrderStatuses(self, self.checkouts, self.settlement, self.service)
 
     @made_once
     def reconciler(self) -> Reconciler:
@@ -301,33 +296,39 @@ class Runtime:
 
         limits = AccountLimits(self.settings.reconcile_readers)
         collaborators = self.settlement, self.outbox, self.reminders, self.payout_sender
-        return Reconciler(self.parts, *collaborators, limits)
+        return Reconciler(self, *collaborators, limits)
 
     @made_once
     def reminders(self) -> Reminders:
         from flask_paycheckout.rounds.reminders import Reminders
 
-        collaborators = self.checkouts, self.requests, self.answers, self.event_writer, self.shop_transactions
-        return Reminders(self.parts, *collaborators)
+        return Reminders(self, self.checkouts, self.requests, self.answers, self.event_writer, self.shop_transactions)
 
     # The books
 
     @made_once
     def merchants(self) -> Merchants:
-        return Merchants(self.parts, self.accounts)
+        return Merchants(self, self.accounts)
 
     @made_once
     def pruning(self) -> Pruning:
         from flask_paycheckout.books.pruning import Pruning
 
-        return Pruning(self.parts)
+        return Pruning(self)
 
     @made_once
     def erasing(self) -> Erasing:
         from flask_paycheckout.books.erasing import Erasing
 
-        collaborators = self.checkouts, self.requests, self.payouts, self.payout_calls, self.service
-        return Erasing(self.parts, *collaborators)
+        return Erasing(self, self.checkouts, self.requests, self.payouts, self.payout_calls, self.service)
+
+    def explain(self, order_id: str) -> Explanation:
+        """Explain an order; errors as for `PayCheckout.explain`."""
+        # Late, like all reports: a web process seldom makes one, and would load them at its start.
+        from flask_paycheckout.books.explain import explain
+
+        self.for_reading(f"explain({order_id!r})").requests.require_order(order_id)
+        return explain(self.checkouts, self.payouts, self.event_queue, self.requests, order_id)
 
     def look(self, account: str | None = None) -> Look:
         """The rows, and the time, from which alarms are found.
@@ -342,15 +343,15 @@ class Runtime:
 
     @made_once
     def sealing(self) -> Sealing:
-        return Sealing(self.settings.seal_key, self.parts.keys)
+        return Sealing(self.settings.seal_key, self.keys)
 
     @made_once
     def paybacks(self) -> Paybacks:
-        return Paybacks(self.parts)
+        return Paybacks(self)
 
     @made_once
     def payouts(self) -> Payouts:
-        return Payouts(self.engine, self.models, self.parts)
+        return Payouts(self.engine, self.models, self)
 
     @made_once
     def refund_limits(self) -> RefundLimits:
@@ -364,22 +365,21 @@ class Runtime:
     @made_once
     def payout_requests(self) -> PayoutRequests:
         moves = self.moves, self.payout_moves
-        return PayoutRequests(self.parts, self.refund_limits, *moves, self.shop_transactions, self.sealing)
+        return PayoutRequests(self, self.refund_limits, *moves, self.shop_transactions, self.sealing)
 
     @made_once
     def payout_decisions(self) -> PayoutDecisions:
-        return PayoutDecisions(self.parts, self.payout_moves, self.outbox)
+        return PayoutDecisions(self, self.payout_moves, self.outbox)
 
     @made_once
     def refund_claims(self) -> RefundClaims:
-        decisions = self.payout_decisions
-        return RefundClaims(self.parts, self.payouts, decisions, self.service, self.record, self.sealing)
+        return RefundClaims(self, self.payouts, self.payout_decisions, self.service, self.record, self.sealing)
 
     @made_once
     def payout_calls(self) -> PayoutCalls:
         from flask_paycheckout.payouts.calls import PayoutCalls
 
-        return PayoutCalls(self.parts, self.accounts, self.payouts, self.sealing, self.record, self.service)
+        return PayoutCalls(self, self.accounts, self.payouts, self.sealing, self.record, self.service)
 
     @made_once
     def payout_sender(self) -> PayoutSender:
@@ -387,45 +387,55 @@ class Runtime:
         from flask_paycheckout.payouts.sending import PayoutSender
 
         # Elapsed time goes by the app's clock where a test has given it one.
-        database_clock = DatabaseClock(self.engine, None if self.parts.elapsed is time.monotonic else self.clock)
+        database_clock = DatabaseClock(self.engine, None if self.elapsed is time.monotonic else self.clock)
         payouts, calls = self.payouts, self.payout_calls
-        following = Following(self.parts, payouts, calls, database_clock)
-        return PayoutSender(self.parts, payouts, calls, following, self.record, self.payout_moves, self.outbox)
+        following = Following(self, payouts, calls, database_clock)
+        return PayoutSender(self, payouts, calls, following, self.record, self.payout_moves, self.outbox)
 
 
-def runtime() -> Runtime:
-    """The current app's runtime.
+def runtime(app: Flask = current_app) -> Runtime:
+    """The runtime of an app, by default of the current one.
 
     :raises ConfigurationError: `init_app` was not called for this app.
     """
-    found = current_app.extensions.get(KEY)
+    found = app.extensions.get(KEY)
     if not isinstance(found, Runtime):
         raise ConfigurationError(
-            f"PayCheckout is not set up on {current_app.name!r}. Call paycheckout.init_app(app, db) where it is made."
+            f"PayCheckout is not set up on {app.name!r}. Call paycheckout.init_app(app, db) first, where it is made."
         )
     return found
 
 
-def make_parts(
+def make_runtime(
     app: Flask,
     sessions: ShopSessions,
     settings: Settings,
     models: Models,
     callbacks: Callbacks,
+    queue: Callable[[str], None],
     transport: httpx.BaseTransport | None,
     clock: Clock | None,
-) -> Parts:
-    """Make the parts of one app.
+) -> Runtime:
+    """Make the runtime of one app.
 
+    :param transport: the httpx transport that replaces the client's own.
     :param clock: the clock that a test gives the app, which sets elapsed time too; None for the machine's.
+    :raises ConfigurationError: the client refuses the service's address.
     """
     prepare_logger()
-    elapsed = time.monotonic if clock is None else seconds_of(clock)
-    clock = in_utc(clock or utc_now)
-    log, call = FailureLog(clock), shop_caller(app.ensure_sync)
+    given = clock or utc_now
+
+    def now() -> datetime:
+        # SQLite would store the local digits of another time zone as if they were UTC.
+        return as_utc(given())
+
+    elapsed = time.monotonic if clock is None else lambda: now().timestamp()
+    log, call = FailureLog(now), shop_caller(app.ensure_sync)
     engine = _engine_of(app, sessions, settings, models)
     observers = Observers(log, call)
-    return Parts(app, sessions, settings, models, engine, clock, elapsed, log, observers, callbacks, call, transport)
+    clients = Clients(settings, transport, observers.record_call)
+    parts = app, sessions, settings, models, engine, now, elapsed, log, observers, callbacks, call
+    return Runtime(*parts, clients, clients.of_settings, queue)
 
 
 def _engine_of(app: Flask, sessions: ShopSessions, settings: Settings, models: Models) -> Callable[[], Engine]:

@@ -75,7 +75,7 @@ class Signal(NamedSignal):
         if kind:
             self._forget(receiver)
             self._connected.setdefault(kind, []).append((receiver, _Apps.made))
-            self._drop_earlier(kind)
+            self.drop_receivers_of_earlier_apps()
         return receiver
 
     @contextmanager
@@ -95,8 +95,13 @@ class Signal(NamedSignal):
 
     def drop_receivers_of_earlier_apps(self) -> None:
         """Disconnect receivers that a later run of the app factory connected again."""
-        for kind in self._connected:
-            self._drop_earlier(kind)
+        # With a single app no factory ran twice, so no receiver has been replaced.
+        if _Apps.made < 2:
+            return
+        for connected in list(self._connected.values()):
+            newest = max((made for _, made in connected), default=0)
+            for receiver in [receiver for receiver, made in connected if made < newest]:
+                self.disconnect(receiver)
 
     def _connect_to(self, sender: Any, receiver: Function) -> Function:
         # The app holds the reference, so that its receivers, whose closures often hold the app, are freed with it.
@@ -108,15 +113,6 @@ class Signal(NamedSignal):
         if isinstance(held, dict):
             held.setdefault(_HELD_BY_SENDER, []).append(receiver)
         return receiver
-
-    def _drop_earlier(self, kind: _Kind) -> None:
-        # With a single app no factory ran twice, so no receiver has been replaced.
-        if _Apps.made < 2:
-            return
-        connected = self._connected[kind]
-        newest = max((made for _, made in connected), default=0)
-        for receiver in [receiver for receiver, made in connected if made < newest]:
-            self.disconnect(receiver)
 
     def _forget(self, receiver: Callable[..., Any]) -> None:
         kind = _kind(receiver)

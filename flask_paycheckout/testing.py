@@ -181,6 +181,13 @@ class SandboxAccount:
         return self._sandbox._payouts(f"disbursements?account={self.name}")
 
 
+def _over_socket(method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+    from flask_paycheckout.sandbox.terminal.connection import send
+
+    target = urlsplit(url)._replace(scheme="", netloc="").geturl()
+    return send(url, method, target, headers, body)
+
+
 class SandboxControl:
     """The control interface of a sandbox that runs as a program of its own, on this machine or another one.
 
@@ -324,12 +331,15 @@ class SandboxControl:
         :returns: the sum of all rounds.
         :raises AssertionError: 100 rounds were not enough; the text contains the last one's report.
         """
-        rounds = [paycheckout.reconcile()]
-        while any((rounds[-1].checked, rounds[-1].changed, rounds[-1].delivered, rounds[-1].payouts.changed)):
-            if len(rounds) == _MOST_ROUNDS:
-                raise AssertionError(f"reconcile finds something to do in each of {_MOST_ROUNDS} rounds: {rounds[-1]}")
-            rounds.append(paycheckout.reconcile())
-        return sum(rounds[1:], start=rounds[0])
+        from flask_paycheckout.rounds.reconcile import ReconcileReport
+
+        total = ReconcileReport()
+        for _ in range(_MOST_ROUNDS):
+            last = paycheckout.reconcile()
+            total += last
+            if not any((last.checked, last.changed, last.delivered, last.payouts.changed)):
+                return total
+        raise AssertionError(f"reconcile finds something to do in each of {_MOST_ROUNDS} rounds: {last}")
 
     @property
     def now(self) -> datetime:
@@ -472,8 +482,7 @@ class SandboxControl:
             method, f"{self.base_url}/_sandbox/{path}", headers, b"" if method == "GET" else written
         )
 
-    def _send_control(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-        return _over_socket(method, url, headers, body)
+    _send_control = staticmethod(_over_socket)
 
     def _deposit(self, checkout_id: str, act: str, **body: Any) -> PaymentStep:
         answer: PaymentStep = self.control("POST", f"checkouts/{checkout_id}/{act}", **body)
@@ -544,13 +553,6 @@ class Sandbox(SandboxControl):
         with self._shop.test_request_context():
             target = webhook_url()
         return self._shop.test_client().post(target, data=body, headers=headers).status_code
-
-
-def _over_socket(method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-    from flask_paycheckout.sandbox.terminal.connection import send
-
-    target = urlsplit(url)._replace(scheme="", netloc="").geturl()
-    return send(url, method, target, headers, body)
 
 
 def _camel(name: str) -> str:
@@ -634,9 +636,8 @@ def paycheckout_signals() -> Iterator[Signals]:
             **extra: Any,
         ) -> None:
             checkout_id = None if checkout is None else checkout.checkout_id
-            of_payout = () if payout is None else (payout.reference,)
-            of = checkout_id if payout is None else payout.refund_of
-            seen.append(Signalled(name, order_id, of, event_id, extra, *of_payout))
+            of, reference = (checkout_id, None) if payout is None else (payout.refund_of, payout.reference)
+            seen.append(Signalled(name, order_id, of, event_id, extra, reference))
 
         return record
 

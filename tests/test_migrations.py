@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from tests.docs.merchant import SETTINGS, Merchant, shop_source
 from tests.docs.pages import commands, snippet
 
 pytestmark = pytest.mark.slow("programs")
 
-TABLES = ("paycheckout_checkout", "paycheckout_event", "paycheckout_service")
 CLEAN = "No new upgrade operations detected"
 
 OWN_COLUMNS = """
@@ -62,15 +60,6 @@ class MigratingMerchant(Merchant):
         return CLEAN in self.runs("flask --app shop db check")
 
 
-def columns(database: str) -> dict[str, set[str]]:
-    """The columns of each table, read from the database."""
-    engine = sa.create_engine(database)
-    inspector = sa.inspect(engine)
-    found = {name: {column["name"] for column in inspector.get_columns(name)} for name in TABLES}
-    engine.dispose()
-    return found
-
-
 def test_the_tables_come_by_the_shops_own_migration(tmp_path: Path, each_database: str) -> None:
     merchant = MigratingMerchant(tmp_path, each_database)
     merchant.writes_shop()
@@ -81,16 +70,15 @@ def test_the_tables_come_by_the_shops_own_migration(tmp_path: Path, each_databas
 
 
 def test_own_columns_come_by_a_later_migration(tmp_path: Path) -> None:
-    database = f"sqlite:///{tmp_path / 'shop.db'}"
-    merchant = MigratingMerchant(tmp_path, database)
+    merchant = MigratingMerchant(tmp_path, f"sqlite:///{tmp_path / 'shop.db'}")
     merchant.writes_shop()
     merchant.follows_the_recipe()
     merchant.writes_shop(OWN_COLUMNS)
-    assert "campaign" in merchant.runs("flask --app shop db check", code=1)
+    wanted = merchant.runs("flask --app shop db check", code=1)
+    assert "campaign" in wanted
+    assert "exported_at" in wanted
     merchant.runs("flask --app shop db migrate -m 'Own columns'")
     merchant.runs("flask --app shop db upgrade")
     assert merchant.is_clean()
     (tmp_path / "pay.py").write_text(PAY)
     assert merchant.runs("python pay.py").endswith("paid\n")
-    assert "campaign" in columns(database)["paycheckout_checkout"]
-    assert "exported_at" in columns(database)["paycheckout_event"]

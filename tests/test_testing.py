@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import time_machine
-from flask import Flask, request
+from flask import Flask, current_app, request
 from freezegun import freeze_time
 
 from flask_paycheckout import Pay, PayCheckout
@@ -35,17 +35,11 @@ WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 
 @pytest.fixture
-def app(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> Iterator[Flask]:
+def paycheckout(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> Iterator[PayCheckout]:
+    """The extension of a shop, in a context of its app."""
     shop = open_shop(sandbox=paycheckout_sandbox)
-    shop.app.extensions["shop"] = shop.paycheckout
     with shop.app.app_context():
-        yield shop.app
-
-
-@pytest.fixture
-def paycheckout(app: Flask) -> PayCheckout:
-    found: PayCheckout = app.extensions["shop"]
-    return found
+        yield shop.paycheckout
 
 
 def client(sandbox: Sandbox, account: SandboxAccount | None = None) -> PaymentsClient:
@@ -61,13 +55,13 @@ def client(sandbox: Sandbox, account: SandboxAccount | None = None) -> PaymentsC
 
 
 def test_webhooks_reach_the_shop_also_those_from_before_it_listened(
-    app: Flask, paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
+    paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
 ) -> None:
     checkout_id = paycheckout.start("o-1").checkout_id
     paycheckout_sandbox.pay(checkout_id)
     assert paycheckout_signals.names == ["checkout_created"]
     assert paycheckout_sandbox.webhooks
-    paycheckout_sandbox.deliver_to(app.test_client())
+    paycheckout_sandbox.deliver_to(current_app.test_client())
     assert paycheckout_signals.names == ["checkout_created", "order_paid"]
     assert paycheckout.settle(checkout_id).found_by == "webhook"
 
@@ -87,9 +81,9 @@ def test_the_signals_are_kept_with_what_they_passed(
     assert len({told.event_id for told in paycheckout_signals}) == len(paycheckout_signals)
 
 
-def test_signals_of_payouts_are_kept_with_their_references(app: Flask, paycheckout_signals: Signals) -> None:
+def test_signals_of_payouts_are_kept_with_their_references(paycheckout_signals: Signals) -> None:
     payout = SimpleNamespace(reference="maker-1", refund_of="chk-1")
-    BY_NAME["refund_claimed"].send(app, order_id="o-1", payout=payout, event_id="e-1")
+    BY_NAME["refund_claimed"].send(None, order_id="o-1", payout=payout, event_id="e-1")
     [told] = paycheckout_signals
     assert (told.reference, told.order_id, told.checkout_id) == ("maker-1", "o-1", "chk-1")
 
@@ -247,10 +241,7 @@ def test_switches_change_and_a_snapshot_brings_the_sandbox_back(
     ids=["freezegun", "travel"],
 )
 def test_where_time_stands_still_calls_are_signed_by_the_sandboxs_clock(
-    app: Flask,
-    paycheckout: PayCheckout,
-    paycheckout_sandbox: Sandbox,
-    stops: Callable[[], AbstractContextManager[Any]],
+    paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, stops: Callable[[], AbstractContextManager[Any]]
 ) -> None:
     # As in a merchant's tests.
     world(paycheckout_sandbox.app).clock.machine = machine_time

@@ -92,6 +92,7 @@ class Starter:
     def start(self, order_id: str) -> Started:
         """Return the order's usable checkout for its present total, or make one.
 
+        :raises UncommittedChanges: the shop's session holds changes that are not committed.
         :raises OrderNotPayable: `order_total` returned None, or a total of zero.
         :raises ReceiverFailed: an atomic receiver of `checkout_created` raised.
         :raises OrderSettled: the order is paid, or a payment of it is held.
@@ -101,6 +102,7 @@ class Starter:
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
         """
         require_order_id(order_id)
+        self.parts.sessions.refuse_uncommitted(f"start({order_id!r})", only_if_blocking=False)
         try:
             return self._start(order_id)
         finally:

@@ -7,12 +7,10 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
-from typing import Any
 
 import click
 
 from flask_paycheckout.books.alarms import Severity
-from flask_paycheckout.books.explain import explain
 from flask_paycheckout.books.report import report as find_report, report_lines
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
@@ -37,11 +35,7 @@ from flask_paycheckout.views.order_urls import webhook_address
 
 Round = Callable[[int | None, Progress | None], ReconcileReport]
 
-_STYLES: dict[Severity | None, dict[str, Any]] = {
-    Severity.NOW: {"fg": "red", "bold": True},
-    Severity.TODAY: {"fg": "yellow", "bold": True},
-    Severity.NOTE: {"bold": True},
-}
+_COLOURS = {Severity.NOW: "red", Severity.TODAY: "yellow"}
 _MORE = "; look into it with: flask paycheckout doctor"
 
 
@@ -112,10 +106,9 @@ def show(order_id: str, as_json: bool) -> None:
 
     Exit code 0: printed. 1: nothing of this order is stored. 2: this is not a valid order id.
     """
+    shop = runtime()
     with usable():
-        shop = runtime().for_reading(f"explain({order_id!r})")
-        shop.requests.require_order(order_id)
-        explanation = explain(shop.checkouts, shop.payouts, shop.event_queue, shop.requests, order_id)
+        explanation = shop.explain(order_id)
     tell(as_json, explanation.as_dict(), *str(explanation).splitlines())
     is_stored = bool(explanation.attempts or explanation.payouts or explanation.request)
     if is_stored:
@@ -204,7 +197,7 @@ def report(account: str | None, least: str, as_json: bool) -> None:
         click.echo(json.dumps(shown, indent=2))
     else:
         for severity, line in report_lines(found):
-            click.secho(line, **_STYLES.get(severity, {}))
+            click.secho(line, fg=severity and _COLOURS.get(severity), bold=severity is not None)
     raise SystemExit(found.exit_code)
 
 
@@ -241,12 +234,12 @@ def _round(limit: int | None, as_json: bool, run: Round, *, watching: bool) -> R
     with progress_bar("Reading deposits", due) as update:
         report = run(limit, update and (lambda report: update(1)))
     if as_json:
-        moment = {"at": runtime().clock().isoformat(timespec="seconds")} if watching else {}
+        moment = {"at": shop.clock().isoformat(timespec="seconds")} if watching else {}
         click.echo(json.dumps(moment | asdict(report)))
         return report
     paid_out = report.payouts.changed or report.payouts.failed_calls > 0
     if not watching or report.changed or report.delivered or report.failed or paid_out:
-        at = f"{moment_text(runtime().clock())} " if watching else ""
+        at = f"{moment_text(shop.clock())} " if watching else ""
         counts = asdict(report)
         payouts = counts.pop("payouts")
         more = f"; payouts: {counted(payouts)}" if paid_out or report.payouts.left else ""

@@ -159,7 +159,7 @@ def approve(reference: str, seen: int, by: str, why: str | None, over_limit: boo
 
     Exit code 0: approved. 1: not stored, does not wait, or has changed. 2: an argument cannot be used.
     """
-    _decide(lambda: _decisions("approve").approve(reference, by, why, seen, over_limit=over_limit))
+    _decide(lambda decisions: decisions.approve(reference, by, why, seen, over_limit=over_limit))
 
 
 @payouts.command(short_help="Cancel a payout of which nothing was sent.")
@@ -170,7 +170,7 @@ def cancel(reference: str, by: str, why: str) -> None:
 
     Exit code 0: cancelled. 1: not stored, or sent already. 2: an argument cannot be used.
     """
-    _decide(lambda: _decisions("cancel").cancel(reference, by, why))
+    _decide(lambda decisions: decisions.cancel(reference, by, why))
 
 
 @payouts.command(short_help="Have a payout that failed sent again.")
@@ -182,7 +182,7 @@ def retry(reference: str, by: str, why: str) -> None:
     Exit code 0: it is ready. 1: not stored, has not failed, or its money is refunded otherwise. 2: an argument cannot
     be used.
     """
-    _decide(lambda: _decisions("retry").retry(reference, by, why))
+    _decide(lambda decisions: decisions.retry(reference, by, why))
 
 
 @payouts.command(short_help="Record whether a payout was sent, or came back.")
@@ -199,7 +199,7 @@ def resolve(reference: str, sent: bool, not_sent: bool, by: str, why: str) -> No
     Exit code 0: recorded. 1: not stored, or its state does not allow it. 2: the command is incomplete.
     """
     require_one(sent, not_sent, "--sent or --not-sent")
-    _decide(lambda: _decisions("resolve").resolve(reference, sent, by, why))
+    _decide(lambda decisions: decisions.resolve(reference, sent, by, why))
 
 
 @payouts.command(short_help="Save the transfer proof of a completed bank transfer.")
@@ -219,11 +219,7 @@ def proof(reference: str, file: Path) -> None:
     click.echo(visible(f"the transfer proof of {reference} is in {file}"))
 
 
-def _decisions(call: str) -> PayoutDecisions:
-    return runtime().for_writing(f"{call}_payout()").payout_decisions
-
-
-def _decide(decision: Callable[[], PayoutMixin]) -> None:
+def _decide(decision: Callable[[PayoutDecisions], PayoutMixin]) -> None:
     with usable():
-        payout = decision()
+        payout = decision(runtime().for_writing("the decision on a payout").payout_decisions)
     click.echo(visible(f"{payout.kind} {payout.reference} is {payout.status}"))

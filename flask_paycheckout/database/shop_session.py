@@ -40,7 +40,7 @@ class ShopSessions:
         with self.own() as session:
             return self.database.engine(self._engine_of(session))
 
-    def refuse_uncommitted(self, call: str, *, only_if_blocking: bool) -> None:
+    def refuse_uncommitted(self, call: str, *, only_if_blocking: bool = True) -> None:
         """Raise when the shop's session holds changes that are not committed.
 
         :param only_if_blocking: raise only when they would block our own write, or be committed by it: SQLite has one
@@ -80,7 +80,7 @@ class ShopSessions:
             return
         engine = self._engine_of(session)
         if isinstance(engine.pool, StaticPool) or (_holds_lock(session) and not _can_begin(engine)):
-            self.refuse_uncommitted(call, only_if_blocking=True)
+            self.refuse_uncommitted(call)
 
     def let_clean_go(self) -> None:
         """Roll the shop's session back if it has only read, so that a page needs no second connection beside it."""

@@ -67,7 +67,7 @@ def examine(shop: Runtime, account: str | None = None) -> Diagnosis:
 
     :param account: of the accounts only this one.
     """
-    shop.sessions.refuse_uncommitted("doctor", only_if_blocking=True)
+    shop.sessions.refuse_uncommitted("doctor")
     checks: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
         # First, since the other checks open connections.
         _forks,
@@ -106,7 +106,7 @@ def doctor(account: str | None, as_json: bool) -> None:
 
 def _configuration(shop: Runtime) -> Iterator[Check]:
     service = shop.settings.base_url
-    if leads_to_loopback(service) and not shop.parts.strict:
+    if leads_to_loopback(service) and not shop.strict:
         yield warning(
             "configuration",
             f"payments go to a sandbox, {service}",
@@ -115,7 +115,7 @@ def _configuration(shop: Runtime) -> Iterator[Check]:
     else:
         yield ok("configuration", f"payments go to {service}")
     key = shop.app.secret_key or ""
-    if len(key) < _SHORT_SECRET and not shop.parts.strict:
+    if len(key) < _SHORT_SECRET and not shop.strict:
         yield warning(
             "configuration",
             f"SECRET_KEY has {len(key)} characters; whoever guesses it can forge the owner's session, and the links by"
@@ -267,7 +267,7 @@ def _forks(shop: Runtime) -> Iterator[Check]:
     """Warn of open connections that forked workers would share."""
     pool = shop.engine().pool
     opened = pool.checkedin() if isinstance(pool, QueuePool) else 0
-    if opened and not shop.parts.strict:
+    if opened and not shop.strict:
         yield warning(
             "forks",
             f"the app opens {opened} database connection{'' if opened == 1 else 's'} while it is made;"

@@ -25,7 +25,6 @@ from flask_paycheckout.shop_functions import CallShop, shop_caller
 from flask_paycheckout.totals import Total
 
 if TYPE_CHECKING:
-    import httpx
     from flask.ctx import AppContext
 
 
@@ -86,9 +85,6 @@ class Parts:
 
     call_shop: CallShop
     """Calls a function of the shop."""
-
-    transport: httpx.BaseTransport | None = None
-    """The httpx transport that replaces the client's own."""
 
     @property
     def strict(self) -> bool:

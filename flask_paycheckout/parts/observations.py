@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from flask_paycheckout.client import (
@@ -64,13 +64,13 @@ class Observation:
 Observer = Callable[[Observation], object]
 
 
+@dataclass(eq=False)
 class Observers:
     """The functions that are told what happens in one app. One that raises is logged, and does no other harm."""
 
-    def __init__(self, log: FailureLog, call: CallShop) -> None:
-        self._log = log
-        self._call = call
-        self._observers: tuple[Observer, ...] = ()
+    log: FailureLog
+    call: CallShop
+    _observers: tuple[Observer, ...] = field(default=(), init=False)
 
     def add(self, observer: Observer) -> None:
         """Call this function with each observation from now on."""
@@ -82,10 +82,10 @@ class Observers:
         """Give an observation to each function."""
         for observer in self._observers:
             try:
-                self._call(observer, Observation(kind, subject, outcome, seconds, account))
+                self.call(observer, Observation(kind, subject, outcome, seconds, account))
             except Exception:
                 # A payment must not fail because it cannot be counted.
-                self._log.exception("observers", "an observer raised", extra=about(account=account))
+                self.log.exception("observers", "an observer raised", extra=about(account=account))
 
     def record_call(self, operation: str, error: PaymentsError | None, seconds: float) -> None:
         """Record the end of a call of the service."""

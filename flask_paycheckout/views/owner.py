@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import NotFound, ServiceUnavailable
 from werkzeug.wrappers import Response
 
-from flask_paycheckout.books.explain import explain, total_text
+from flask_paycheckout.books.explain import total_text
 from flask_paycheckout.books.lists import find_order_id, page_of_deeds, page_of_orders
 from flask_paycheckout.books.order_money import money_of, refunded_of
 from flask_paycheckout.books.report import find_alarms
@@ -170,11 +170,7 @@ def show_order() -> Page:
 
 def _story(order_id: str, fault: Fault | None = None) -> Page:
     shop = runtime()
-    story = (
-        explain(shop.checkouts, shop.payouts, shop.event_queue, shop.requests, order_id)
-        if is_order_id(order_id)
-        else None
-    )
+    story = shop.explain(order_id) if is_order_id(order_id) else None
     if story is None or not (story.attempts or story.request):
         abort(404, "No payment of such an order was ever started.")
     shop.looked(owner(), order_id, order_id)

@@ -48,7 +48,7 @@ def list_requests(fault: Fault | None = None) -> Page:
         asked=asked,
         typed=typed,
         longest={"title": MAX_TITLE, "note": MAX_NOTE},
-        accounts=shop.merchants.names() if shop.parts.several_accounts() else [],
+        accounts=shop.merchants.names() if shop.several_accounts() else [],
         make_url=form_url("make_request", REQUEST_FORM, new_reference()),
         url_of=lambda listed: request_url(listed.reference),
         withdraw_url=lambda listed: form_url("withdraw_request", REQUEST_FORM, listed.reference),
@@ -61,7 +61,7 @@ def make_request(reference: str) -> Response:
     """Make a payment request, once for each form that was shown."""
     requests, account = runtime().for_writing("request()").requests, request.form.get("account", "")
     with faults():
-        if runtime().parts.several_accounts():
+        if runtime().several_accounts():
             runtime().merchants.require(account)
         made = requests.make(
             Pay(number_given("amount"), _currency_given()),

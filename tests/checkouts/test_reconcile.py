@@ -78,7 +78,7 @@ def test_what_fails_is_counted_and_stops_nothing(shop: Shop, caplog: pytest.LogC
 def claimed_now(shop: Shop) -> int:
     table = shop.runtime.models.checkouts
     with shop.engine.connect() as connection:
-        waiting = table.c.next_read_at == shop.clock.now + shop.runtime.parts.claim
+        waiting = table.c.next_read_at == shop.clock.now + shop.runtime.claim
         return len(connection.execute(table.select().where(waiting)).all())
 
 

@@ -119,7 +119,7 @@ def test_every_move_has_its_atomic_receivers(shop: Shop) -> None:
 
     def recorder(name: str) -> Receiver:
         def record(app: Flask, *, checkout: CheckoutMixin, **told_too: object) -> None:
-            assert shop.runtime.parts.sessions.of_context().in_transaction()
+            assert shop.runtime.sessions.of_context().in_transaction()
             told.append(f"{name}: {checkout.status}")
 
         return record

@@ -570,7 +570,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("sandbox.outgoing.webhook_sender:_Connection.connect", "self.address", "(self.host, self.port)"),
         ),
         "this machine is the service in production": (
-            "test_config.py::test_so_is_this_machine_in_any_other_spelling",
+            "test_config.py::test_this_machine_is_refused_in_production_in_any_spelling",
             Never("config:_require_real_service", "reaches_this_machine"),
         ),
     },

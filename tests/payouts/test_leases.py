@@ -57,7 +57,7 @@ def test_payouts_that_are_tried_again_are_sent_however_long_the_questions_about_
     assert payer.statuses == {"failed": 3}
     for reference in references:
         assert decides(payer.shop, "retry", reference)
-    calls, seconds = payer.counts_calls(), payer.shop.runtime.parts.claim.total_seconds() * 1.5
+    calls, seconds = payer.counts_calls(), payer.shop.runtime.claim.total_seconds() * 1.5
     payer.meanwhile("GET /v1/disbursement/fiat", lambda: payer.sandbox.advance(0, seconds=seconds))
     payer.sends()
     assert calls[FIAT] == 3
