@@ -37,7 +37,7 @@ def lines(**columns: Any) -> list[Line]:
 
 
 def sent(fees: PayoutFees = PayoutFees.ON_TOP, **columns: Any) -> Line:
-    payout = {"amount": "80.00", "currency": "USD"} | columns
+    payout = {"amount": "80.00", "currency": "USD", "fee": None, "counts": None, "counts_currency": None} | columns
     return line_of(NAMES | payout_line(LineKind.PAYOUT, payout, fees))
 
 

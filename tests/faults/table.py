@@ -943,11 +943,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a payout that came back is exported as money out": (
             f"{_EXPORT}::test_a_payout_that_fails_and_is_sent_again_has_a_line_for_each_way[sqlite]",
-            Swap("books.ledger:_returned_payout", 'Decimal(payout["amount"])', '-Decimal(payout["amount"])'),
+            Swap("books.ledger:_returned", "opposite(line)", "line"),
         ),
         "the fee of a payout is not booked": (
             f"{_BOOKS}::test_a_movement_with_its_fee[a fee on top of a payout]",
-            Swap("books.ledger:_fee_of", 'payout.get("fee") or 0', "0"),
+            Swap("books.ledger:_fee_of", 'payout["fee"] or 0', "0"),
         ),
         "a fee is booked again for an earlier try that is found after it was taken back": (
             f"{_AUDIT}::test_what_people_corrected_hours_later_is_borne_out",

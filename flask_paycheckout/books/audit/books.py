@@ -90,7 +90,7 @@ def _expected(row: Row) -> list[Line]:
     """The lines that a checkout or payout should have at the end."""
     lines: Iterable[Values]
     if "refund_of" in row:
-        out = money_out(row["kind"], row["status"])
+        out = money_out(row)
         lines = [] if out is None else [payout_line(out, row, PayoutFees.ON_TOP)]
     else:
         arrived = booked_kind(row)
