@@ -204,9 +204,9 @@ def page_of_payouts(
 def page_of_requests(
     checkouts: Checkouts,
     now: datetime,
-    place: str | None = None,
-    limit: int = _PAGE,
-    account: str | None = None,
+    place: str | None,
+    limit: int,
+    account: str | None,
 ) -> Page[ShownRequest]:
     """A page of payment requests, newest first.
 

@@ -124,8 +124,8 @@ def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, 
     untried = last <= look.now - UNTRIED
     where = {None: " with several accounts", "": ""}.get(account, f" with account {account}")
     words = {calls: _WORDS[calls.operation.removesuffix(KEYS).removesuffix(REFUSED)] for calls in failing}
-    what = ", and ".join(dict.fromkeys(stands_still for stands_still, _ in words.values()))
-    tries = " and ".join(dict.fromkeys(tries for _, tries in words.values()))
+    effects, names = (dict.fromkeys(each) for each in zip(*words.values(), strict=True))
+    what, tries = ", and ".join(effects), " and ".join(names)
     failed = f"The last {count} {tries}{where} failed, the last at {moment_text(last)}; none was tried since"
     fails = f"{what[0].upper()}{what[1:]}{where}: {why} at least {count} times, the last {moment_text(last)}"
     return Alarm(
@@ -143,13 +143,9 @@ def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, 
 
 def _failing(look: Look, *operations: str) -> list[FailingCalls]:
     """Calls that have failed more than once, and for more than five minutes, since they were last answered."""
-    return [
-        found
-        for operation in operations
-        for calls in look.failing_calls
-        if calls.operation == operation
-        for found in _since_answer(look, calls)
-    ]
+    wanted = [calls for name in operations for calls in look.failing_calls if calls.operation == name]
+    since = [replace(calls, since=_failing_since(look, calls)) for calls in wanted]
+    return [calls for calls in since if calls.count > 1 and calls.since <= look.now - PATIENCE]
 
 
 def in_outage(look: Look, table: Table, since: ColumnElement[Any], *operations: str) -> ColumnElement[bool]:
@@ -163,32 +159,31 @@ def in_outage(look: Look, table: Table, since: ColumnElement[Any], *operations: 
     return began_in_outage(look.models.services, table.c.account, since, look.now, names, failing)
 
 
-def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
-    """Leave out calls that are answered again, whichever process made the call that proves it."""
-    if calls.operation == PAYOUT + KEYS and _time_of_sent(look, calls.account) >= calls.last_failure_at:
-        return
-    if calls.operation not in (PAYOUT + KEYS, WEB_CALL):
-        c, of_account = look.models.checkouts.c, look.models.checkouts.c.account == calls.account
-        newest = select(func.max(c.id)).where(of_account).scalar_subquery()
-        started = _time_of(look, c.created_at, c.id == newest)
-        read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= EPOCH, c.failed_reads == 0)
-        read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID))
-        answered_at = started if calls.operation.startswith(START) else EPOCH
-        if calls.operation.startswith(READS):
-            answered_at = read
-        elif not calls.operation.endswith(REFUSED):
-            # Any signed call that is answered shows that service and keys work, unless these fail all the time.
-            if max(read, started) > calls.last_failure_at and calls.last_failure_at <= look.now - PATIENCE:
-                return
-            if read > calls.since and calls.resumed_at:
-                if calls.resumed_at == calls.last_failure_at:
-                    return
-                calls = replace(calls, since=calls.resumed_at)
-        if answered_at >= calls.last_failure_at:
-            return
-        calls = replace(calls, since=max(calls.since, answered_at))
-    if calls.count > 1 and calls.since <= look.now - PATIENCE:
-        yield calls
+def _failing_since(look: Look, calls: FailingCalls) -> datetime:
+    """The time of the first failure since the last answer; now, where they are answered again.
+
+    Whichever process has made the call that was answered.
+    """
+    operation, since, last = calls.operation, calls.since, calls.last_failure_at
+    if operation == WEB_CALL:
+        return since
+    if operation == PAYOUT + KEYS:
+        return look.now if _time_of_sent(look, calls.account) >= last else since
+    c, of_account = look.models.checkouts.c, look.models.checkouts.c.account == calls.account
+    newest = select(func.max(c.id)).where(of_account).scalar_subquery()
+    started = _time_of(look, c.created_at, c.id == newest)
+    read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= EPOCH, c.failed_reads == 0)
+    read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID))
+    answered_at = started if operation.startswith(START) else EPOCH
+    if operation.startswith(READS):
+        answered_at = read
+    elif not operation.endswith(REFUSED):
+        # Any signed call that is answered shows that service and keys work, unless these fail all the time.
+        if max(read, started) > last and last <= look.now - PATIENCE:
+            return look.now
+        if read > since and calls.resumed_at:
+            since = look.now if calls.resumed_at == last else calls.resumed_at
+    return look.now if answered_at >= last else max(since, answered_at)
 
 
 def _time_of_sent(look: Look, account: str) -> datetime:

@@ -22,6 +22,7 @@ from sqlalchemy import ColumnElement, Delete, Update, and_, exists, func, or_, s
 from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout.books.lists import pages
+from flask_paycheckout.books.periods import earlier
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.checkouts.ruling import COMPLETED
 from flask_paycheckout.checkouts.states import FINAL, Reason, Status
@@ -35,9 +36,6 @@ from flask_paycheckout.payouts.payout_states import PayoutStatus
 # The most rows in one transaction.
 _ROWS = 200
 _LONGEST_PAUSE = 1.0
-# The longest time that a datetime can be ahead of; no shop is older.
-_LONGEST = timedelta(days=36_500)
-
 
 Condition = ColumnElement[bool]
 
@@ -93,11 +91,11 @@ class Pruning:
         :param dry_run: only count it.
         """
         now, settings = self.parts.clock(), self.parts.settings
-        before = now - min(older_than, _LONGEST)
+        before = earlier(now, older_than)
         # As long as a link to its order's page may be valid, an abandoned checkout tells what became of it.
         readable = max(settings.watch_for, settings.token_max_age)
         models = self.parts.models
-        prunable = Prunable(models, before, now - min(readable, _LONGEST))
+        prunable = Prunable(models, before, earlier(now, readable))
         emptied = {"history": "", "pruned_at": now}
         checkouts, payouts = models.checkouts, models.payouts
         kinds = (

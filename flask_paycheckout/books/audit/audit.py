@@ -12,8 +12,6 @@ from datetime import timedelta
 from functools import cached_property, partial
 from typing import Any
 
-from sqlalchemy import Table
-
 from flask_paycheckout.books.audit.books import books_findings
 from flask_paycheckout.books.audit.comparing import judge_deposit, judge_disbursement, judge_replaced, unknown_here
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
@@ -67,8 +65,8 @@ class Audit:
 
     @cached_property
     def _payouts(self) -> Recheck:
-        table = self.rows.models.payouts
-        return Recheck(self._reads, partial(self._look, table, self._reading_of, self._compare_payout))
+        payouts = self.rows.models.Payout
+        return Recheck(self._reads, partial(self._look, payouts, self._reading_of, self._compare_payout))
 
     def count(self) -> int:
         """The number of checkouts and payouts that are compared with the service."""
@@ -80,7 +78,7 @@ class Audit:
         :raises Stopped: it was asked to stop.
         """
         rows = self.rows
-        deposits = Recheck(self._reads, partial(self._look, rows.models.checkouts, self.read_deposit, judge_deposit))
+        deposits = Recheck(self._reads, partial(self._look, rows.models.Checkout, self.read_deposit, judge_deposit))
         yield from self._compare_rows(deposits, rows.unpaid())
         yield from self._compare_rows(deposits, rows.paid())
         for account in rows.accounts():
@@ -94,7 +92,7 @@ class Audit:
 
     def _look(
         self,
-        table: Table,
+        model: type[Any],
         reading: Callable[[Any], Callable[[], Any]],
         compare: Callable[[Any, Any], Finding],
         ids: Collection[int],
@@ -105,7 +103,7 @@ class Audit:
             returns None when the service has nothing.
         :param compare: compares a row with what was read.
         """
-        rows = self.rows.find(table, "id", ids).values()
+        rows = self.rows.find(model, "id", ids).values()
         reads = self._reads.run([Job(row.account, partial(reading, row)) for row in rows])
         found = {}
         for row, read in zip(rows, reads, strict=True):
@@ -151,9 +149,9 @@ class Audit:
         return found
 
     def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Collection[Finding]]:
-        rows, table = self.rows, self.rows.models.payouts
-        known = rows.find(table, "service_reference", [made.reference for made in listed if made.reference])
-        by_id = rows.find(table, "disbursement_id", [made.disbursement_id for made in listed])
+        find, payouts = self.rows.find, self.rows.models.Payout
+        known = find(payouts, "service_reference", [made.reference for made in listed if made.reference])
+        by_id = find(payouts, "disbursement_id", [made.disbursement_id for made in listed])
         shown, others = dict[int, FiatDisbursement](), []
         for made in listed:
             payout = known.get(made.reference) or by_id.get(made.disbursement_id)

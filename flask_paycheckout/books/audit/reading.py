@@ -88,12 +88,11 @@ class Reads:
                 now = time.monotonic()
                 if not pauses or sum(map(len, waiting.values())) < before:
                     pauses, since = 0, now
-                asked = max((error.retry_after or 0.0 for error in errors.values()), default=0.0)
-                seconds = max(min(_FIRST_PAUSE * 2**pauses, _LONGEST_PAUSE), asked)
+                growing = min(_FIRST_PAUSE * 2**pauses, _LONGEST_PAUSE)
+                seconds = max([growing, *(error.retry_after or 0.0 for error in errors.values())])
                 is_late = now + seconds > since + _PATIENCE
-                for account in self._give_up(
-                    errors, is_late, alone=pauses >= _PAUSES_FOR_ONE and self._is_there(waiting)
-                ):
+                alone = pauses >= _PAUSES_FOR_ONE and self._is_there(waiting)
+                for account in self._give_up(errors, is_late, alone):
                     for job in waiting.pop(account):
                         job.result = errors[account]
                 if waiting:
@@ -132,24 +131,24 @@ class Reads:
         read = next((make for account, make in self._answered.items() if account not in failing), None)
         return read is not None and not _is_failure(_result_of(_result_of(read)))
 
-    def _give_up(self, errors: Mapping[str, PaymentsError], is_late: bool, *, alone: bool) -> set[str]:
+    def _give_up(self, errors: Mapping[str, PaymentsError], is_late: bool, alone: bool) -> set[str]:
         """Choose the accounts that are given up, by their errors; the others are tried again after a pause.
 
         :param is_late: whether all of them were waited for long enough.
         :param alone: whether the service is known to be there, and they were waited for as long as one account is.
         """
+        self._is_away |= is_late
         hopeless = {
             account
             for account, error in errors.items()
-            if is_late
-            or self._is_away
+            if self._is_away
             or account in self._given_up
             or is_about_keys(error)
             or (alone and not isinstance(error, RateLimited))
         }
         self._given_up |= hopeless
         # A limited account that is still waited for must not be given up because of the others.
-        self._is_away |= bool(errors) and len(hopeless) == len(errors) and (is_late or alone)
+        self._is_away |= alone and len(hopeless) == len(errors)
         return hopeless
 
     def require_going_on(self) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from sqlalchemy import Engine, Table, select
 
 from flask_paycheckout.books.periods import Period
+from flask_paycheckout.clock import EPOCH
 from flask_paycheckout.database.connections import read_rows
 
 # Rows of the table of failing calls: `words` holds the result as JSON.
@@ -39,7 +40,7 @@ class AuditResult:
         mine, until = self.period, period.end
         if mine.account not in (None, period.account) or mine.end is None or until is None:
             return False
-        begins = mine.start is None or (period.start is not None and mine.start <= period.start)
+        begins = (mine.start or EPOCH) <= (period.start or EPOCH)
         return begins and mine.end >= (until if until <= now else min(self.at, until))
 
 
