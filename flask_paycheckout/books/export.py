@@ -175,7 +175,7 @@ class Books:
         :param account: only what is of this merchant account.
         """
         at = self.parts.models.bookings.c.booked_at
-        first = self._value(select(at).where(*self._within(Period(account=account))).order_by(at).limit(1))
+        first = self._value(select(func.min(at)).where(*self._within(Period(account=account))))
         return [] if first is None else months_until(self.parts.clock(), as_utc(first), self.zone_of(account))
 
     def month(self, name: str, account: str | None = None) -> Month:
