@@ -13,8 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Engine, Select, exists, select, tuple_
-from sqlalchemy.orm import Session, defer
+from sqlalchemy import ColumnElement, Engine, Select, exists, literal, select, tuple_
 
 from flask_paycheckout.books.periods import ALWAYS, Period
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
@@ -103,12 +102,11 @@ def page_of_orders(
 
 def find_order_id(checkouts: Checkouts, search: str) -> str | None:
     """Find an order by its own id or by the id of one of its checkouts; None when neither is stored."""
-    c = checkouts.table.c
     # PostgreSQL refuses other text, and none is ever stored.
-    for column in (c.order_id, c.checkout_id) if is_order_id(search) else ():
-        for (order_id,) in checkouts.rows(select(c.order_id).where(column == search).limit(1)):
-            return str(order_id)
-    return None
+    if is_order_id(search) and checkouts.counts(search):
+        return search
+    checkout = checkouts.find(search)
+    return None if checkout is None else checkout.order_id
 
 
 def _orders(models: Models, status: Status | None, period: Period) -> Select[Any]:
@@ -164,14 +162,12 @@ def _read_place(place: str | None, *, by_time: bool) -> tuple[Any, ...] | None:
 
 def _attempts(checkouts: Checkouts, order_ids: Sequence[str]) -> dict[str, list[CheckoutMixin]]:
     """The attempts of each of these orders, newest first."""
-    model = checkouts.model
+    c = checkouts.table.c
     # Without the URL, with which anybody could pay, and the long history.
-    without = [defer(getattr(model, name), raiseload=True) for name in ("url", "history")]
-    of_page = select(model).options(*without).where(model.order_id.in_(order_ids)).order_by(model.id.desc())
+    columns = [literal("").label(column.name) if column.name in ("url", "history") else column for column in c]
     attempts: dict[str, list[CheckoutMixin]] = {}
-    with Session(checkouts.engine()) as session:
-        for attempt in session.scalars(of_page):
-            attempts.setdefault(attempt.order_id, []).append(attempt)
+    for attempt in checkouts.loaded(select(*columns).where(c.order_id.in_(order_ids)).order_by(c.id.desc())):
+        attempts.setdefault(attempt.order_id, []).append(attempt)
     return attempts
 
 

@@ -108,7 +108,7 @@ class Audit:
         found = {}
         for row, read in zip(rows, reads, strict=True):
             if isinstance(read, Exception):
-                found[row.id] = compare(row, None).unreadable(what_to_do(read, row.account))
+                found[row.id] = compare(row, None).says(Verdict.UNREADABLE, (), what_to_do(read, row.account))
             else:
                 found[row.id] = compare(row, read)
         return found

@@ -77,7 +77,7 @@ def judge_deposit(row: CheckoutMixin, deposit: Deposit | None) -> Finding:
         return agreed.says(Verdict.MISSING_THERE, (), f"{_GONE.format('made')} became of it.") if known else agreed
     if deposit.deposit_id != row.checkout_id:
         answer = "The service answered with another deposit, so nothing is known of this one. Ask the service."
-        return agreed.unreadable(answer)
+        return agreed.says(Verdict.UNREADABLE, (), answer)
     columns = payment_columns(deposit, _NO_TIME)
     asked = arrived_of(payment_of(columns), row.total_kind)
     there = {"status": deposit.status, "asked": None if asked is None else str(asked), **_money(columns)}
