@@ -7,10 +7,9 @@ and orders that are added meanwhile shift none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Engine, Select, exists, literal, select, tuple_
@@ -93,7 +92,7 @@ def page_of_orders(
         and is of its merchant account.
     """
     time = "moved_at" if status or period.is_limited else None
-    found = _newest(checkouts.rows, _orders(checkouts.models, status, period), time, place, limit)
+    found = _newest(checkouts.single, _orders(checkouts.models, status, period), time, place, limit)
     order_ids = [row.order_id for row in found.rows]
     attempts, statuses = _attempts(checkouts, order_ids), checkouts.order_statuses(order_ids)
     orders = (ListedOrder(order_id, statuses[order_id], attempts[order_id]) for order_id in order_ids)
@@ -121,18 +120,15 @@ def _orders(models: Models, status: Status | None, period: Period) -> Select[Any
     return orders.where(c.current_order_id.is_not(None))
 
 
-def _newest(
-    run: Callable[[Select[Any]], Sequence[Any]], rows: Select[Any], time: str | None, place: str | None, limit: int
-) -> Page[Any]:
+def _newest(engine: Engine, rows: Select[Any], time: str | None, place: str | None, limit: int) -> Page[Any]:
     """One page of rows, newest first.
 
-    :param run: executes the statement.
     :param time: the name of the column of the time by which they are ordered; None for the order of ids.
     """
     c, after = rows.selected_columns, _read_place(place, by_time=time is not None)
     order: list[Any] = [c.id] if time is None else [c[time], c.id]
     page = rows.order_by(*(column.desc() for column in order)).limit(limit + 1)
-    found = run(page if after is None else page.where(tuple_(*order) < after))
+    found = read_rows(engine, page if after is None else page.where(tuple_(*order) < after))
     if len(found) <= limit:
         return Page(tuple(found), None)
     last = found[limit - 1]
@@ -190,7 +186,7 @@ def page_of_payouts(
     c, time = payouts.table.c, "created_at" if period.is_limited else None
     wanted = [c[name] == value for name, value in {"status": status, "kind": kind}.items() if value is not None]
     columns = select(payouts.table).where(*wanted, *period.conditions(payouts.table, c.created_at))
-    found = _newest(payouts.rows, columns, time, place, limit)
+    found = _newest(payouts.single, columns, time, place, limit)
     return Page(tuple(payouts.made(row._mapping) for row in found.rows), found.next_place)
 
 
@@ -211,7 +207,7 @@ def page_of_requests(
     """
     models = checkouts.models
     rows = select(models.requests).where(*Period(account=account).conditions(models.requests, models.requests.c.id))
-    found = _newest(checkouts.rows, rows, None, place, limit)
+    found = _newest(checkouts.single, rows, None, place, limit)
     listed = [models.of_row(models.Request, row._mapping) for row in found.rows]
     statuses = checkouts.order_statuses([one.order_id for one in listed])
     shown = (ShownRequest(one, one.status(statuses[one.order_id], now)) for one in listed)
@@ -232,7 +228,7 @@ def page_of_deeds(engine: Engine, models: Models, place: str | None, limit: int)
 
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
     """
-    found = _newest(partial(read_rows, engine), select(models.deeds), None, place, limit)
+    found = _newest(engine, select(models.deeds), None, place, limit)
     return Page(tuple(_deed_of(row._mapping) for row in found.rows), found.next_place)
 
 

@@ -36,7 +36,7 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
     notes: list[str] = []
     with until_stopped() as stopped:
         shop = runtime().for_reading("the audit")
-        compared = Audit(shop.parts, period, stopped.is_set, shop.accounts, shop.payout_calls, shop.settlement.reading)
+        compared = Audit(shop.parts, period, stopped, shop.accounts, shop.payout_calls, shop.settlement.reading)
         found = _told(compared, counts, notes, everything=as_json)
         tell_each(as_json, map(asdict, found), map(str, found))
     if not as_json:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from threading import Event
 from typing import Any
 from unittest.mock import ANY
 
@@ -37,7 +38,6 @@ DEPOSIT = "GET /v1/deposit/{id}"
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses pass at once."""
     monkeypatch.setattr(rechecks, "_CALM", 0.0)
-    monkeypatch.setattr(reading, "_TICK", 0.005)
     monkeypatch.setattr(reading, "_FIRST_PAUSE", 0.005)
     monkeypatch.setattr(reading, "_PATIENCE", 0.05)
 
@@ -631,7 +631,7 @@ def test_an_account_that_alone_fails_is_given_up_soon_and_one_that_is_limited_is
     waited: list[float],
 ) -> None:
     broken, limited = TransportFailed(DEPOSIT, "no route"), RateLimited(DEPOSIT, 429, None, "slower")
-    reads = reading.Reads(4, lambda: False)
+    reads = reading.Reads(4, Event())
     jobs = [reads_of("fine"), reads_of("broken", broken, lasts=True), reads_of("limited", *[limited] * 5)]
     assert reads.run(jobs) == ["fine", broken, "limited"]
     assert waited == [1.0, 2.0, 4.0, 8.0, 16.0]
@@ -640,7 +640,7 @@ def test_an_account_that_alone_fails_is_given_up_soon_and_one_that_is_limited_is
 
 
 def test_an_outage_is_waited_for_also_by_accounts_that_were_answered_before(waited: list[float]) -> None:
-    reads, outage = reading.Reads(4, lambda: False), [TransportFailed(DEPOSIT, "no route")] * 4
+    reads, outage = reading.Reads(4, Event()), [TransportFailed(DEPOSIT, "no route")] * 4
     answers = iter(["fine"])
 
     def fine() -> str:

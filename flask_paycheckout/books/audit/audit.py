@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property, partial
+from threading import Event
 from typing import Any
 
 from flask_paycheckout.books.audit.books import books_findings
@@ -35,13 +36,13 @@ class Audit:
     """Compares the rows of one app with the service and with the books.
 
     :param asked: the period; it ends at the latest when the audit begins.
-    :param stopped: returns whether the audit is to stop.
+    :param stopped: is set when the audit is to stop.
     :param read_deposit: returns the function that reads a checkout's deposit, like `Settlement.reading`.
     """
 
     parts: Parts
     asked: Period
-    stopped: Callable[[], bool]
+    stopped: Event
     accounts: Accounts
     calls: PayoutCalls
     read_deposit: Callable[[CheckoutMixin], Callable[[], Deposit | None]]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 from flask_paycheckout.checkouts.deposits import NotMadeByThisClient
@@ -19,8 +20,6 @@ from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.calls import is_answer
 from flask_paycheckout.text import account_text
 
-# Seconds between two looks at whether the audit is to stop.
-_TICK = 0.5
 # Seconds of the first pause and the longest one, each twice as long as the one before.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 # Seconds that the service may stay away. One that counts requests by the minute answers again in the next one.
@@ -52,11 +51,11 @@ class Reads:
     """Makes the reads of one audit.
 
     :param most: the most reads at once.
-    :param stopped: returns whether the audit is to stop.
+    :param stopped: is set when the audit is to stop.
     """
 
     most: int
-    stopped: Callable[[], bool]
+    stopped: Event
 
     _answered: dict[str, Callable[[], Any]] = field(default_factory=dict, init=False)
     """For each account its first answered read, which is repeated to learn whether the service answers at all."""
@@ -153,14 +152,12 @@ class Reads:
 
     def require_going_on(self) -> None:
         """:raises Stopped: the audit was asked to stop."""
-        if self.stopped():
+        if self.stopped.is_set():
             raise Stopped
 
     def pause(self, seconds: float) -> None:
         """Wait, unless the audit is to stop."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and not self.stopped():
-            time.sleep(min(left, _TICK))
+        self.stopped.wait(seconds)
 
 
 def _result_of(call: Any) -> Any:
