@@ -123,10 +123,10 @@ class Look:
     engine: Engine
     models: Models
     now: datetime
-    account: str | None = None
+    account: str | None
     """Only what is about this merchant account; None: all."""
 
-    lacks_token: Callable[[str], bool] = lambda account: False
+    lacks_token: Callable[[str], bool]
     """Whether an account has no access token to send payouts with; asks the shop for its keys."""
 
     @cached_property
