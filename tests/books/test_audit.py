@@ -24,7 +24,7 @@ from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disburs
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
 from tests.books.conftest import contents
-from tests.books.test_alarms import runs
+from tests.books.test_alarms import orders as new_orders, runs
 from tests.books.test_payout_alarms import is_paid
 from tests.payouts import books as payout_books
 from tests.payouts.paying import ADA, BANK, LIST, WALLET, Payer
@@ -60,8 +60,7 @@ def named(findings: list[dict[str, Any]]) -> dict[str, str]:
 
 def orders(shop: Shop, count: int) -> list[str]:
     """Starts so many orders, and gives the ids of their checkouts."""
-    shop.totals |= {f"n-{one}": Pay("12.50", "USD") for one in range(count)}
-    return [shop.starts(f"n-{one}") for one in range(count)]
+    return [shop.starts(order_id) for order_id in new_orders(shop, count)]
 
 
 def paid(shop: Shop, count: int) -> list[str]:
@@ -69,10 +68,6 @@ def paid(shop: Shop, count: int) -> list[str]:
     for checkout_id in checkouts:
         assert shop.settles(checkout_id, says="completed").status == "paid"
     return checkouts
-
-
-def _without_lists(read: Any, instead: httpx.Response) -> Any:
-    return lambda self, request: instead if request.url.path.endswith("/fiat") else read(self, request)
 
 
 # Verdicts on deposits
@@ -207,13 +202,6 @@ def row(table: str, column: str, which: str, /, **values: Any) -> Plant:
 books_row = partial(row, "bookings", "kind")
 
 
-def doubled(payer: Payer, ids: dict[str, str]) -> None:
-    table = payer.shop.runtime.models.bookings
-    columns = [column for column in table.c if column.name not in ("id", "change")]
-    again = sa.select(table.c.change + 100, *columns).where(table.c.kind == "payment")
-    payer.shop.executes(table.insert().from_select([table.c.change, *columns], again))
-
-
 def there(*model: Any, **values: Any) -> Plant:
     return lambda payer, ids: stands_there(payer, *model, **values)
 
@@ -224,7 +212,6 @@ PLANTS: dict[str, Plant] = {
     "a payment's booking changed by a cent": books_row("payment", gross="12.49", net="12.12"),
     "a payout's booking changed by a cent": books_row("payout", gross="-80.01", net="-80.01"),
     "a booking's fee changed": books_row("payment", fee="0.36", net="12.14"),
-    "a booking doubled": doubled,
     "a held payment's booking deleted": row("bookings", "checkout_id", "held checkout"),
     "a refund's booking deleted": books_row("refund"),
     "a payout's booking with another account": books_row("payout", account="north"),
@@ -236,7 +223,6 @@ PLANTS: dict[str, Plant] = {
     "a booking whose amount is no number": books_row("payout", gross="8o"),
     "a refund's booking counted otherwise": books_row("refund", received="-1.01"),
     "a refund's booking counted in another currency": books_row("refund", received_currency="EUR"),
-    "a refund that counts otherwise": row("payouts", "reference", "token refund", counts="1.01"),
     "a payment that counts its refunds otherwise": row(
         "checkouts", "checkout_id", "paid checkout", refunded_amount="3.49"
     ),
@@ -253,8 +239,8 @@ def test_each_kind_of_difference_is_found_when_it_is_planted_alone(payer: Payer,
     payer.sandbox.pay(held, "1.00")
     shop.settles(held)
     refunds(shop, paid, "2.50", to=ADA)
-    token = refunds(shop, paid, "1.00", to=WALLET, send=("1.02", TOKEN)).reference
-    ids = {"owed payout": payer.owes(), "paid checkout": paid, "held checkout": held, "token refund": token}
+    refunds(shop, paid, "1.00", to=WALLET, send=("1.02", TOKEN))
+    ids = {"owed payout": payer.owes(), "paid checkout": paid, "held checkout": held}
     payer.sends()
     assert audits(shop) == (0, ANY)
     PLANTS[kind](payer, ids)
@@ -607,8 +593,12 @@ def test_lists_of_many_accounts_are_not_all_waited_for(
         market.add(f"seller-{one}", f"n-{one}")
         market.shop.has_paid(f"n-{one}")
     monkeypatch.setattr(reading, "_PATIENCE", 7.0)
-    fails = httpx.Response(502, content=b"<html>")
-    monkeypatch.setattr(SigningService, "_read", _without_lists(SigningService._read, fails))
+    read, fails = SigningService._read, httpx.Response(502, content=b"<html>")
+    monkeypatch.setattr(
+        SigningService,
+        "_read",
+        lambda self, request: fails if request.url.path.endswith("/fiat") else read(self, request),
+    )
     code, findings = audits(market.shop)
     assert (code, len(named(findings))) == (1, 1), "all lists have one name"
     assert sum(one["verdict"] == "unreadable" for one in findings) == 4
