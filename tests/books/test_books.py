@@ -57,10 +57,6 @@ LINES: dict[str, tuple[list[Line], list[str]]] = {
         lines(payment_paid_amount=None),
         ["payment None None None None 12.13", "fee USD 0 0.37 -0.37 None"],
     ),
-    "a token": (
-        lines(payment_paid_currency="usdc-polygon", payment_paid_amount="12.500000000000000001"),
-        ["payment usdc-polygon 12.500000000000000001 0 12.500000000000000001 12.13", "fee USD 0 0.37 -0.37 None"],
-    ),
     "a payout without a fee": ([sent()], ["payout USD -80.00 0 -80.00 None"]),
     "a fee on top of a payout": ([sent(fee="1.50")], ["payout USD -80.00 1.50 -81.50 None"]),
     "a fee included in a payout": (

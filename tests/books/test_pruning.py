@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import astuple
 from datetime import timedelta
 from typing import Any
 
@@ -57,8 +58,9 @@ def prunes(shop: Shop, *, dry_run: bool = False) -> Pruned:
         return shop.runtime.pruning.run(DAYS, dry_run=dry_run)
 
 
-def counts(pruned: Pruned) -> tuple[int, int, int, int, int]:
-    return pruned.checkout_histories, pruned.payout_histories, pruned.events, pruned.checkouts, pruned.left
+def counts(pruned: Pruned) -> tuple[int, ...]:
+    """Of histories of checkouts and payouts, events, and checkouts that were removed; and of rows that are left."""
+    return astuple(pruned)[2:]
 
 
 @contextmanager
