@@ -24,8 +24,10 @@ class AuditResult:
     """The result of an audit that came to its end."""
 
     at: datetime
+    """The time when it began."""
+
     period: Period
-    """The period that was compared; it ends at the latest with the audit."""
+    """The period that was compared; it ends at the latest when the audit begins."""
 
     counts: Mapping[str, int]
     """How many deposits, disbursements and bookings have each verdict, such as `agreed` and `differs`."""
