@@ -80,7 +80,10 @@ def test_persons_go_and_money_stays(story: Payer) -> None:
     assert [name for name in TYPED if name in after] == []
     assert after.count('"Ada"') == before.count('"Ada"') + 2, "names of staff stay"
     assert "jars of Zoë" in str(story.payout("other").note)
-    explains(story)
+    shown = story.shop.runs("show", "o-1")
+    assert (shown.exit_code, [name for name in TYPED if name in shown.stdout]) == (0, [])
+    found = json.loads(story.shop.runs("deeds", "--json").stdout)
+    assert [one["why"] for one in found if one["why"]] == ["she asked"], "deeds lose their reasons but the erasure's"
 
 
 @pytest.mark.on_each_database
@@ -111,14 +114,6 @@ def pages(payer: Payer, references: list[str]) -> Iterator[str]:
     yield opens(payer.shop, "/order", id="o-1").text
     yield from (opens(payer.shop, "/payout", reference=one).text for one in references)
     yield opens_status(payer.shop).text
-
-
-def explains(payer: Payer) -> None:
-    """The order can still be explained, and its deeds have lost their reasons but the erasure's."""
-    shown = payer.shop.runs("show", "o-1")
-    assert (shown.exit_code, [name for name in TYPED if name in shown.stdout]) == (0, [])
-    found = json.loads(payer.shop.runs("deeds", "--json").stdout)
-    assert [one["why"] for one in found if one["why"]] == ["she asked"]
 
 
 def test_the_owner_erases_on_the_orders_page_which_names_what_must_stay(story: Payer) -> None:
