@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, func, select
+from sqlalchemy import ColumnElement, Table, func, select
 
 from flask_paycheckout.books.alarms import (
     PATIENCE,
@@ -287,14 +287,13 @@ def _checkouts(
     c = look.models.checkouts.c
     # Not by the plain column: along an index of accounts, SQLite would read all abandoned checkouts of this one.
     of_account = look.of_account(func.coalesce(c.account, ""))
-    due = func.coalesce(c.due_amount, c.total_amount).label("due")
-    rows = select(look.models.checkouts, due).where(*where, *of_account)
+    rows = select(look.models.checkouts).where(*where, *of_account)
 
     def example(row: Any) -> Example:
         text, name = subject(row), ""
         if row.payment_completed_at is not None:
             arrived = _arrived(arrived_of(payment_of(row._mapping), row.total_kind))
-            due = f"{row.due} {row.total_currency}"
+            due = f"{row.due_amount or row.total_amount} {row.total_currency}"
             text += f": {row.reason or 'completed'}, {arrived} of {due}"
             name = "" if row.problem else f"Order {row.order_id}: {arrived}, {due} was due"
         text += f", since {moment_text(getattr(row, since))}"
@@ -385,13 +384,10 @@ def unheard_events(look: Look) -> Iterator[Alarm]:
 
 def _events(look: Look, where: Sequence[ColumnElement[bool]], what: str, *remedies: str) -> Iterator[Alarm]:
     c, account = look.models.events.c, _event_account(look)
-    columns = (c.name, c.order_id, account.label("account"), c.payout_reference, c.occurred_at, c.attempts)
     # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
     waits = (c.next_attempt_at >= EPOCH, *where, *look.of_account(account))
-    rows: Select[Any] = select(*columns, c.last_error)
-    return waiting(
-        look, rows.where(*waits), "occurred_at", (f"event is {what}", f"events are {what}"), _event_example, *remedies
-    )
+    rows = select(look.models.events, account.label("account")).where(*waits)
+    return waiting(look, rows, "occurred_at", (f"event is {what}", f"events are {what}"), _event_example, *remedies)
 
 
 def _event_account(look: Look) -> ColumnElement[str]:
