@@ -93,5 +93,5 @@ class Finding:
 
 
 def _shown(side: Facts | None, name: str) -> str:
-    value = None if side is None else side.get(name)
+    value = (side or {}).get(name)
     return "nothing" if value is None else value[:_MAX_SHOWN]
