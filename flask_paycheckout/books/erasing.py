@@ -20,6 +20,7 @@ from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.history import lines, reduced
 from flask_paycheckout.database.order_ids import request_of
+from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.calls import PayoutCalls
@@ -192,7 +193,7 @@ def _columns(payout: PayoutMixin, holding: bool) -> dict[str, Any]:
     return values if holding or is_shops else values | {"to_details": None}
 
 
-def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
+def _plain(row: Row) -> dict[str, Any]:
     """A row as plain data, its history as a list."""
     told = {"history": lines(row["history"])} if "history" in row else {}
     return dict(plain({**row, **told}))

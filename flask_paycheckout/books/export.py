@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
@@ -30,6 +30,7 @@ from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
+from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.text import account_text, csv_text, plain
 
@@ -247,7 +248,7 @@ class Books:
         return period.conditions(table, table.c.booked_at)
 
 
-def line_of(row: Mapping[Any, Any]) -> Line:
+def line_of(row: Row) -> Line:
     """The line that a booking's row stores, every column by its name."""
     values = {**row, "booked_at": as_utc(row["booked_at"])}
     return msgspec.convert([values[name] for name in COLUMNS], Line)

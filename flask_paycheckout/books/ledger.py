@@ -5,7 +5,7 @@ The rows follow from the checkout or payout before and after its change, so a ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -19,9 +19,9 @@ from flask_paycheckout.checkouts.payments import EXACT, Amount, Payment, payment
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.database.models import Models
+from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 
-Row = Mapping[Any, Any]
 Values = dict[str, Any]
 
 _NOTHING = Decimal(0)

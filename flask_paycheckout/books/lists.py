@@ -7,7 +7,7 @@ and orders that are added meanwhile shift none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -24,6 +24,7 @@ from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.deeds import Deed
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.order_ids import is_order_id
+from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.stored import Payouts
@@ -47,7 +48,7 @@ class Page(NamedTuple, Generic[T]):
 
 def pages(
     engine: Engine, rows: Select[Any], order: Sequence[str], size: int, *, since: datetime | None = None
-) -> Iterator[Sequence[Mapping[Any, Any]]]:
+) -> Iterator[Sequence[Row]]:
     """All rows of a statement in pages, the first one first, each read when it is asked for.
 
     :param order: the names of the columns that order the rows, at last the id.
@@ -232,5 +233,5 @@ def page_of_deeds(engine: Engine, models: Models, place: str | None, limit: int)
     return Page(tuple(_deed_of(row._mapping) for row in found.rows), found.next_place)
 
 
-def _deed_of(row: Mapping[Any, Any]) -> Deed:
+def _deed_of(row: Row) -> Deed:
     return Deed(as_utc(row["at"]), *(row[name] for name in Deed._fields[1:]))

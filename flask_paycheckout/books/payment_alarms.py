@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Table, func, select
 from flask_paycheckout.books.alarms import (
     PATIENCE,
     RECONCILE,
+    WEEK,
     Alarm,
     Example,
     Look,
@@ -53,8 +54,6 @@ _SEVERAL = 6
 # With so many paid orders in a row without a webhook, webhooks do not arrive at all.
 _SILENT = 5
 _RECENT = 400
-# The time after which a person decides about a part whose rest nobody has paid.
-_UNFINISHED = timedelta(days=7)
 # The effect of failing calls, by operation, and the name of many such calls.
 _WORDS = {
     START: ("nobody can start a payment", "starts"),
@@ -342,7 +341,7 @@ def unfinished_parts(look: Look) -> Iterator[Alarm]:
     unpaid = c.next_read_at >= EPOCH, func.coalesce(c.status, "") == Status.PART
     return _checkouts(
         look,
-        [*unpaid, c.payback.is_(None), c.moved_at <= look.now - _UNFINISHED],
+        [*unpaid, c.payback.is_(None), c.moved_at <= look.now - WEEK],
         "moved_at",
         ("part waits for the rest of its order's money", "parts wait for the rest of their orders' money"),
         "Refund one: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -16,11 +16,11 @@ from flask_paycheckout.books.periods import Period
 from flask_paycheckout.database.connections import autocommit, read_rows
 from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.models import Models, table_of
+from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 
 T = TypeVar("T")
-Row = Mapping[Any, Any]
 Ordered = tuple[Select[Any], Sequence[str]]
 """The rows of one table, and the columns that order them: a time, if any, and the id."""
 
