@@ -126,8 +126,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_PRUNING}::test_money_that_comes_between_count_and_removal_is_kept[sqlite]",
             Swap(
                 "books.pruning:Pruning._removed",
-                "kind.removal.where(table.c.id.in_(free), kind.condition)",
-                "kind.removal.where(table.c.id.in_(free))",
+                "removal.where(table.c.id.in_(free))",
+                "(table.delete() if removal.is_delete else removal).where(table.c.id.in_(free))",
             ),
         ),
         "the event is stored in a second transaction": (
