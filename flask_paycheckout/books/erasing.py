@@ -83,7 +83,8 @@ class Erasing:
             gone, refused = self._delete_recipients(payout, dry_run)
             deleted += gone
             kept |= refused
-            holding |= {payout.id} if refused else set()
+            if refused:
+                holding.add(payout.id)
         if dry_run:
             return Erased(order_id, len(checkouts), len(ended), deleted, kept, dry_run)
         with begin_limited(self.parts.engine()) as connection:

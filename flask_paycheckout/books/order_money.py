@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from flask_paycheckout.books.explain import AttemptStory, Explanation, PayoutStory
+from flask_paycheckout.books.explain import Explanation, PayoutStory
 from flask_paycheckout.books.ledger import MONEY_OUT
 from flask_paycheckout.checkouts.payments import Amount, sums_of
 from flask_paycheckout.payouts.paybacks import PAID_BACK
@@ -43,7 +43,12 @@ def money_of(story: Explanation) -> OrderMoney:
     refunds = [each for each in story.payouts if each.kind == PayoutKind.REFUND and each.status not in RELEASING]
     out = [each for each in story.payouts if each.status in MONEY_OUT]
     arrived = sums_of(payment.paid for payment in payments)
-    by_hand = [rest for attempt in story.attempts if attempt.payback == PAID_BACK for rest in _rest(story, attempt)]
+    by_hand = [
+        rest
+        for attempt in story.attempts
+        if attempt.payback == PAID_BACK and attempt.payment
+        for rest in less([attempt.payment.paid], refunded_of(story, attempt.checkout_id))
+    ]
     taken = [*map(_counted, refunds), *by_hand]
     return OrderMoney(
         arrived,
@@ -62,8 +67,8 @@ def refunded_of(story: Explanation, checkout_id: str) -> Sums:
     return sums_of(map(_counted, out))
 
 
-def less(amounts: Iterable[Amount], taken: Iterable[Amount | None]) -> Sums:
-    """These amounts less those that were taken of them."""
+def less(amounts: Iterable[Amount | None], taken: Iterable[Amount | None]) -> Sums:
+    """These amounts less those that were taken of them; unknown ones are left out."""
     return sums_of([*amounts, *(each and Amount(-each.amount, each.currency) for each in taken)])
 
 
@@ -71,9 +76,3 @@ def _counted(refund: PayoutStory) -> Amount | None:
     """The sum that a refund takes of its payment."""
     counts, currency = refund.counts, refund.counts_currency
     return None if counts is None or currency is None else Amount(counts, currency)
-
-
-def _rest(story: Explanation, attempt: AttemptStory) -> Sums:
-    """The part of a payment that its refunds have not paid back."""
-    paid = attempt.payment.paid if attempt.payment else None
-    return less([paid], refunded_of(story, attempt.checkout_id)) if paid else ()

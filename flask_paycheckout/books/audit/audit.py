@@ -153,15 +153,14 @@ class Audit:
         find, payouts = self.rows.find, self.rows.models.Payout
         known = find(payouts, "service_reference", [made.reference for made in listed if made.reference])
         by_id = find(payouts, "disbursement_id", [made.disbursement_id for made in listed])
-        shown, others = dict[int, FiatDisbursement](), []
+        others = []
         for made in listed:
             payout = known.get(made.reference) or by_id.get(made.disbursement_id)
             if payout is None:
                 others.append(made)
             elif payout.payer == account and self._is_audited(payout.account):
-                shown[payout.id] = made
-        self._shown.update(shown)
-        yield self._payouts.certain(shown)
+                self._shown[payout.id] = made
+        yield self._payouts.certain(self._shown)
         yield list(self._unknown_here(account, others))
 
     def _reading_of(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
@@ -177,9 +176,9 @@ class Audit:
     def _unknown_here(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Finding]:
         """The findings about disbursements that no payout has now."""
         new = [made for made in listed if made.disbursement_id not in self._others]
+        self._others.update(made.disbursement_id for made in new)
         replaced = self.rows.by_booked_reference({made.reference for made in new if made.reference})
         for made in new:
-            self._others.add(made.disbursement_id)
             payout = replaced.get(str(made.reference))
             if payout is None:
                 yield unknown_here(account, made)
