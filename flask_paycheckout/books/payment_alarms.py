@@ -168,7 +168,8 @@ def _failing_since(look: Look, calls: FailingCalls) -> datetime:
         return since
     if operation == PAYOUT + KEYS:
         return look.now if _time_of_sent(look, calls.account) >= last else since
-    c, of_account = look.models.checkouts.c, look.models.checkouts.c.account == calls.account
+    c = look.models.checkouts.c
+    of_account = c.account == calls.account
     newest = select(func.max(c.id)).where(of_account).scalar_subquery()
     started = _time_of(look, c.created_at, c.id == newest)
     read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= EPOCH, c.failed_reads == 0)

@@ -25,7 +25,6 @@ from flask_paycheckout.sandbox.world.database import transaction
 from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
 from tests.books.conftest import contents
 from tests.books.test_alarms import orders as new_orders, runs
-from tests.books.test_payout_alarms import is_paid
 from tests.payouts import books as payout_books
 from tests.payouts.paying import ADA, BANK, LIST, WALLET, Payer
 from tests.payouts.shop import TOKEN, pays_out, refunds, sends
@@ -235,7 +234,7 @@ PLANTS: dict[str, Plant] = {
 @pytest.mark.on_each_database
 @pytest.mark.parametrize("kind", PLANTS)
 def test_each_kind_of_difference_is_found_when_it_is_planted_alone(payer: Payer, kind: str) -> None:
-    shop, paid, held = payer.shop, is_paid(payer), payer.shop.starts("o-2")
+    shop, paid, held = payer.shop, payer.is_paid(), payer.shop.starts("o-2")
     payer.sandbox.pay(held, "1.00")
     shop.settles(held)
     refunds(shop, paid, "2.50", to=ADA)
@@ -274,7 +273,7 @@ def test_what_people_corrected_hours_later_is_borne_out(payer: Payer) -> None:
 
 def test_a_refund_in_another_currency_has_both_sums_also_after_a_correction(payer: Payer) -> None:
     payer.shop.totals["o-1"] = Pay("12.5", TOKEN)
-    checkout_id = is_paid(payer)
+    checkout_id = payer.is_paid()
     reference = refunds(payer.shop, checkout_id, "5", to=ADA, send=("4.90", "USD")).reference
     payer.sends()
     stands_there(payer, Disbursement, reference, amount=Decimal("4.80"))
@@ -550,13 +549,7 @@ def test_a_service_that_is_away_is_asked_a_few_times_and_all_is_named(shop: Shop
 
 def test_a_stopped_audit_says_that_something_is_left(shop: Shop) -> None:
     paid(shop, 3)
-    once = iter([signal.SIGTERM])
-
-    def stop() -> None:
-        for number_ in once:
-            signal.raise_signal(number_)
-
-    shop.service.meanwhile = stop
+    shop.service.meets_once(lambda: signal.raise_signal(signal.SIGTERM))
     before = signal.getsignal(signal.SIGTERM)
     ran = shop.runs("audit", "--json")
     assert (ran.exit_code, json.loads(ran.stdout)) == (1, [])

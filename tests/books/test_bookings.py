@@ -72,11 +72,10 @@ def test_a_settlement_that_is_overtaken_by_a_noted_arrival_books_the_money_once(
     checkout_id = shop.has_deposit("completed", **IN_USD)
 
     def overtake() -> None:
-        shop.service.meanwhile = lambda: None
         with nothing_applies(shop):
             shop.settles(checkout_id)
 
-    shop.service.meanwhile = overtake
+    shop.service.meets_once(overtake)
     assert shop.settles(checkout_id).status == "paid"
     assert [line.split()[:2] for line in books(shop)] == [["held", "12.50"], ["held", "-12.50"], ["payment", "12.50"]]
 

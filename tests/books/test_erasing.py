@@ -11,7 +11,6 @@ import pytest
 from flask_paycheckout import Erased, TransitionRefused, order_paid
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from tests.books.conftest import contents
-from tests.books.test_payout_alarms import is_paid
 from tests.payouts.claiming import FORM, Customer
 from tests.payouts.paying import ADA, BANK, Payer
 from tests.payouts.shop import payouts, refunds
@@ -27,7 +26,7 @@ TYPED = ("Zoë Quist", "Zoë told us", "jars of Zoë", "Bo Baker", "Zoë's lette
 def story(payer: Payer) -> Payer:
     """An order whose payment was refunded through the link, with payouts that failed and that wait."""
     shop, sandbox = opens_view(payer.shop), payer.sandbox
-    checkout_id = is_paid(payer)
+    checkout_id = payer.is_paid()
     refund = refunds(shop, checkout_id, "5", why="Zoë told us").reference
     customer = Customer(shop, refund)
     for name in ("Zoe", FORM["account_name"]):
@@ -167,7 +166,7 @@ def test_recipients_go_in_either_form_of_the_call_and_without_an_answer(story: P
 def test_a_recipient_of_the_shops_own_stays(payer: Payer) -> None:
     """Though a customer's claim of the refund, of which the answer was lost, has counted."""
     shop = opens_view(payer.shop)
-    checkout_id = is_paid(payer)
+    checkout_id = payer.is_paid()
     refund = refunds(shop, checkout_id, "5", to=ADA)
     payer.sends()
     payer.sandbox.finish(refund, "completed")
