@@ -30,6 +30,12 @@ from flask_paycheckout.text import account_text, plain
 PATIENCE = timedelta(minutes=5)
 """In a healthy shop webhooks, reconcile rounds and second deliveries have happened by then."""
 
+WEEK = timedelta(days=7)
+"""A failed payout needs a person for so long; after that it is only counted. A customer who has not said by then where
+a refund goes has not seen the link, and a bank transfer without news, or a part whose rest nobody has paid, is worth a
+question.
+"""
+
 RECONCILE = "Keep this running beside the shop: flask paycheckout reconcile --watch"
 """The remedy for what only reconcile finds."""
 
@@ -123,10 +129,10 @@ class Look:
     engine: Engine
     models: Models
     now: datetime
-    account: str | None = None
+    account: str | None
     """Only what is about this merchant account; None: all."""
 
-    lacks_token: Callable[[str], bool] = lambda account: False
+    lacks_token: Callable[[str], bool]
     """Whether an account has no access token to send payouts with; asks the shop for its keys."""
 
     @cached_property

@@ -20,6 +20,7 @@ from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.history import lines, reduced
 from flask_paycheckout.database.order_ids import request_of
+from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.calls import PayoutCalls
@@ -79,13 +80,14 @@ class Erasing:
         self.requests.require_order(order_id)
         payouts = self.payouts.of_order(order_id)
         kept = {one.reference: f"the {one.kind} {payout_status_text(one.status)}" for one in payouts if not _ended(one)}
-        ended, checkouts = [one for one in payouts if _ended(one)], self.checkouts.of("order_id", order_id)
+        ended, checkouts = [one for one in payouts if _ended(one)], self.checkouts.of_order(order_id)
         deleted, holding = 0, set[int]()
         for payout in ended:
             gone, refused = self._delete_recipients(payout, dry_run)
             deleted += gone
             kept |= refused
-            holding |= {payout.id} if refused else set()
+            if refused:
+                holding.add(payout.id)
         if dry_run:
             return Erased(order_id, len(checkouts), len(ended), deleted, kept, dry_run)
         with begin_limited(self.parts.engine()) as connection:
@@ -110,12 +112,13 @@ class Erasing:
     def stored_about(self, order_id: str) -> dict[str, Any]:
         """Everything that is stored about an order, as plain data, by table."""
         self.requests.require_order(order_id)
-        models = self.parts.models
-        tables = {name: getattr(models, name) for name in ("checkouts", "payouts", "bookings", "events", "deeds")}
-        wanted = {name: select(table).filter_by(order_id=order_id) for name, table in tables.items()}
-        wanted["requests"] = select(models.requests).filter_by(reference=request_of(order_id))
-        rows = {name: read_rows(self.parts.engine(), each.order_by("id")) for name, each in wanted.items()}
-        return {"order_id": order_id} | {name: [_plain(row._mapping) for row in found] for name, found in rows.items()}
+        stored: dict[str, Any] = {"order_id": order_id}
+        of_request = {"reference": request_of(order_id)}
+        for name in ("checkouts", "payouts", "bookings", "events", "deeds", "requests"):
+            key = of_request if name == "requests" else {"order_id": order_id}
+            rows = select(getattr(self.parts.models, name)).filter_by(**key).order_by("id")
+            stored[name] = [_plain(row._mapping) for row in read_rows(self.parts.engine(), rows)]
+        return stored
 
     # Recipients
 
@@ -176,7 +179,7 @@ class Erasing:
         events = self.parts.models.events
         found = select(events.c.id, events.c.extra).where(events.c.order_id == order_id)
         for number, extra in connection.execute(found).all():
-            facts = {} if extra is None else json.loads(extra)
+            facts = json.loads(extra or "{}")
             told = json.dumps(facts | {"why": ""}) if "why" in facts else extra
             connection.execute(update(events).filter_by(id=number).values(last_error=None, extra=told))
 
@@ -199,7 +202,7 @@ def _columns(payout: PayoutMixin, holding: bool) -> dict[str, Any]:
     return values if holding or is_shops else values | {"to_details": None}
 
 
-def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
+def _plain(row: Row) -> dict[str, Any]:
     """A row as plain data, its history as a list."""
     told = {"history": lines(row["history"])} if "history" in row else {}
     return dict(plain({**row, **told}))

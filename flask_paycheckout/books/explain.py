@@ -371,10 +371,9 @@ def total_text(attempt: CheckoutMixin) -> str:
 def _happenings(stored: Any, texts: Texts) -> tuple[Happening, ...]:
     """Each entry of a history for people; also those of a kind that this version does not know."""
     happenings = []
-    for entry in lines(stored.history):
-        facts = {name: value for name, value in entry.items() if name not in ("at", "what")}
-        what = entry["what"]
-        at = as_utc(datetime.fromisoformat(entry["at"])) if "at" in entry else stored.created_at
+    for facts in lines(stored.history):
+        what = facts.pop("what")
+        at = as_utc(datetime.fromisoformat(facts.pop("at"))) if "at" in facts else stored.created_at
         try:
             form = texts[what]
             text = form.format(**facts) if isinstance(form, str) else form(facts)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
@@ -30,6 +30,7 @@ from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
+from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.text import account_text, csv_text, plain
 
@@ -175,7 +176,7 @@ class Books:
         :param account: only what is of this merchant account.
         """
         at = self.parts.models.bookings.c.booked_at
-        first = self._value(select(at).where(*self._within(Period(account=account))).order_by(at).limit(1))
+        first = self._value(select(func.min(at)).where(*self._within(Period(account=account))))
         return [] if first is None else months_until(self.parts.clock(), as_utc(first), self.zone_of(account))
 
     def month(self, name: str, account: str | None = None) -> Month:
@@ -247,7 +248,7 @@ class Books:
         return period.conditions(table, table.c.booked_at)
 
 
-def line_of(row: Mapping[Any, Any]) -> Line:
+def line_of(row: Row) -> Line:
     """The line that a booking's row stores, every column by its name."""
     values = {**row, "booked_at": as_utc(row["booked_at"])}
     return msgspec.convert([values[name] for name in COLUMNS], Line)

@@ -5,7 +5,7 @@ The rows follow from the checkout or payout before and after its change, so a ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from flask_paycheckout.checkouts.payments import EXACT, Amount, Payment, PaymentFee, payment_of
+from flask_paycheckout.checkouts.payments import EXACT, Amount, Payment, payment_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.database.models import Models
+from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 
-Row = Mapping[Any, Any]
 Values = dict[str, Any]
 
 _NOTHING = Decimal(0)
@@ -92,9 +92,12 @@ class Line(NamedTuple):
 MONEY_OUT = frozenset({PayoutStatus.SENT, PayoutStatus.COMPLETED})
 
 
-def money_out(kind: str, status: str) -> LineKind | None:
-    """The kind of line that tells of a payout's money; None while the money is in the account."""
-    return LineKind(kind) if status in MONEY_OUT else None
+def money_out(payout: Row) -> LineKind | None:
+    """The kind of line that tells of a payout's money; None while the money is in the account.
+
+    :param payout: its row.
+    """
+    return LineKind(payout["kind"]) if payout["status"] in MONEY_OUT else None
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ class Bookings:
             return
         lines: list[Values] = []
         if now_is is None:
-            lines = [_returned_payment(before)]
+            lines = [_returned(LineKind.PAYMENT_RETURNED, next(arrival_lines(LineKind.HELD, before)))]
         elif was is None:
             lines = list(arrival_lines(now_is, after))
         else:
@@ -129,28 +132,26 @@ class Bookings:
             lines = [opposite(held), line]
         self._store(connection, lines, after["revision"], after, now)
 
-    def book_payout(self, connection: Connection, before: Row | None, after: Row, now: datetime) -> None:
+    def book_payout(self, connection: Connection, before: Row, after: Row, now: datetime) -> None:
         """Book the money that a change of a payout moves, if any, in the transaction of that change.
 
         Money that was out and is not any more is booked as returned. An amount that is corrected is booked as returned
         and out again; a fee that becomes known later has a line of its own.
 
-        :param before: the payout's row before the change; None for a new one.
+        :param before: the payout's row before the change.
         :param after: the row after it, with a higher number of changes.
         """
-        was = money_out(before["kind"], before["status"]) if before is not None else None
-        now_is = money_out(after["kind"], after["status"])
+        was, now_is = money_out(before), money_out(after)
         lines: list[Values] = []
         if was is None and now_is is not None:
-            lines = [payout_line(now_is, after, self.fees)]
-            earlier = before is not None and before["service_reference"] != after["service_reference"]
-            if earlier and after["fee"] is not None:
+            fee = _fee_of(after)
+            if after["fee"] is not None and before["service_reference"] != after["service_reference"]:
                 # An earlier try was carried out after all; where it was booked before it came back, so was its fee.
-                unbooked = EXACT.subtract(_fee_of(after), self._booked_fee(connection, after["service_reference"]))
-                lines = [payout_line(now_is, {**after, "fee": unbooked}, self.fees)]
+                fee = EXACT.subtract(fee, self._booked_fee(connection, after["service_reference"]))
+            lines = [payout_line(now_is, {**after, "fee": fee}, self.fees)]
         elif was is not None and now_is is None:
             lines = [_returned_payout(was, after)]
-        elif was is not None and before is not None:
+        elif was is not None:
             lines = list(self._corrected(was, before, after))
         self._store(connection, lines, after["changes"], after, now)
 
@@ -158,8 +159,8 @@ class Bookings:
         if before["amount"] != after["amount"]:
             yield _returned_payout(kind, before)
             yield payout_line(kind, {**after, "fee": None}, self.fees)
-        if (more := EXACT.subtract(_fee_of(after), _fee_of(before))) and after.get("fee") is not None:
-            yield _values(LineKind.FEE, after["currency"], _NOTHING, more, fees=self.fees)
+        if (more := EXACT.subtract(_fee_of(after), _fee_of(before))) and after["fee"] is not None:
+            yield _values(LineKind.FEE, Amount(_NOTHING, after["currency"]), more, fees=self.fees)
 
     def _booked_fee(self, connection: Connection, service_reference: str) -> Decimal:
         """The fee that was booked under a service reference."""
@@ -209,12 +210,10 @@ def arrival_lines(kind: LineKind, checkout: Row) -> Iterator[Values]:
     payment = payment_of(checkout)
     if payment is None:
         return
-    paid, received = payment.paid, payment.received
     fee, other = _payment_fee(payment)
-    gross = paid.amount if paid else None
-    yield _values(kind, paid.currency if paid else None, gross, fee, received, payment.method)
+    yield _values(kind, payment.paid, fee, payment.received, payment.method)
     if other is not None:
-        yield _values(LineKind.FEE, other.currency, _NOTHING, other.amount, method=payment.method)
+        yield _values(LineKind.FEE, Amount(_NOTHING, other.currency), other.amount, method=payment.method)
 
 
 def payout_line(kind: LineKind, payout: Row, fees: PayoutFees) -> Values:
@@ -222,18 +221,18 @@ def payout_line(kind: LineKind, payout: Row, fees: PayoutFees) -> Values:
 
     :param payout: its row; `fee` is None when the service reported none.
     """
-    gross = EXACT.minus(Decimal(payout["amount"]))
-    return _values(kind, payout["currency"], gross, _fee_of(payout), _counted(payout, -1), fees=fees)
+    money = Amount(EXACT.minus(Decimal(payout["amount"])), payout["currency"])
+    return _values(kind, money, _fee_of(payout), _counted(payout), fees=fees)
 
 
 def _returned_payout(kind: LineKind, payout: Row) -> Values:
-    returned, gross = LineKind(f"{kind}_returned"), Decimal(payout["amount"])
-    return _values(returned, payout["currency"], gross, _NOTHING, _counted(payout, 1))
+    return _returned(LineKind(f"{kind}_returned"), payout_line(kind, payout, PayoutFees.ON_TOP))
 
 
-def _returned_payment(checkout: Row) -> Values:
-    line = opposite(next(arrival_lines(LineKind.HELD, checkout)))
-    return line | {"kind": LineKind.PAYMENT_RETURNED.value, "fee": "0", "net": line["gross"]}
+def _returned(kind: LineKind, line: Values) -> Values:
+    """The line of money that came back; its fee does not."""
+    back = opposite(line)
+    return back | {"kind": kind.value, "fee": "0", "net": back["gross"]}
 
 
 def opposite(line: Values) -> Values:
@@ -248,23 +247,22 @@ NUMBERS = ("gross", "fee", "net", "received")
 
 def _values(
     kind: LineKind,
-    currency: str | None,
-    gross: Decimal | None,
+    money: Amount | None,
     fee: Decimal | None,
     received: Amount | None = None,
     method: str | None = None,
     fees: PayoutFees = PayoutFees.ON_TOP,
 ) -> Values:
-    net = gross if fees is PayoutFees.INCLUDED else None
-    if gross is not None and fee is not None and fees is PayoutFees.ON_TOP:
-        net = EXACT.subtract(gross, fee)
+    gross = net = money.amount if money else None
+    if fees is PayoutFees.ON_TOP:
+        net = None if gross is None or fee is None else EXACT.subtract(gross, fee)
     numbers = zip(NUMBERS, (gross, fee, net, received and received.amount), strict=True)
     values = {name: None if number is None else f"{number:f}" for name, number in numbers}
-    received_in = received and received.currency
-    return values | {"kind": kind.value, "currency": currency, "method": method, "received_currency": received_in}
+    currencies = {"currency": money and money.currency, "received_currency": received and received.currency}
+    return values | currencies | {"kind": kind.value, "method": method}
 
 
-def _payment_fee(payment: Payment) -> tuple[Decimal | None, PaymentFee | None]:
+def _payment_fee(payment: Payment) -> tuple[Decimal | None, Amount | None]:
     """The fee in the currency of the payment, None when that is unknown; and the fee if it is in another currency."""
     fee, none_here = payment.fee, None if payment.paid is None else _NOTHING
     if fee is None:
@@ -273,16 +271,16 @@ def _payment_fee(payment: Payment) -> tuple[Decimal | None, PaymentFee | None]:
         return None, None
     if payment.paid is not None and fee.currency == payment.paid.currency:
         return fee.amount, None
-    return none_here, fee
+    return none_here, Amount(fee.amount, fee.currency)
 
 
 def _fee_of(payout: Row) -> Decimal:
-    return Decimal(payout.get("fee") or 0)
+    return Decimal(payout["fee"] or 0)
 
 
-def _counted(payout: Row, sign: int) -> Amount | None:
+def _counted(payout: Row) -> Amount | None:
     """The amount that a refund counts of the payment that it pays back, where it is sent in another currency."""
-    counts, currency = payout.get("counts"), payout.get("counts_currency")
-    if counts is None or currency is None or currency == payout["currency"]:
+    counts, currency = payout["counts"], payout["counts_currency"]
+    if counts is None or currency in (None, payout["currency"]):
         return None
-    return Amount(EXACT.multiply(Decimal(counts), Decimal(sign)), currency)
+    return Amount(EXACT.minus(Decimal(counts)), currency)

@@ -7,14 +7,12 @@ and orders that are added meanwhile shift none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Engine, Select, exists, select, tuple_
-from sqlalchemy.orm import Session, defer
+from sqlalchemy import ColumnElement, Engine, Select, exists, literal, select, tuple_
 
 from flask_paycheckout.books.periods import ALWAYS, Period
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
@@ -26,6 +24,7 @@ from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.deeds import Deed
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.order_ids import is_order_id
+from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.stored import Payouts
@@ -49,7 +48,7 @@ class Page(NamedTuple, Generic[T]):
 
 def pages(
     engine: Engine, rows: Select[Any], order: Sequence[str], size: int, *, since: datetime | None = None
-) -> Iterator[Sequence[Mapping[Any, Any]]]:
+) -> Iterator[Sequence[Row]]:
     """All rows of a statement in pages, the first one first, each read when it is asked for.
 
     :param order: the names of the columns that order the rows, at last the id.
@@ -94,7 +93,7 @@ def page_of_orders(
         and is of its merchant account.
     """
     time = "moved_at" if status or period.is_limited else None
-    found = _newest(checkouts.rows, _orders(checkouts.models, status, period), time, place, limit)
+    found = _newest(checkouts.single, _orders(checkouts.models, status, period), time, place, limit)
     order_ids = [row.order_id for row in found.rows]
     attempts, statuses = _attempts(checkouts, order_ids), checkouts.order_statuses(order_ids)
     orders = (ListedOrder(order_id, statuses[order_id], attempts[order_id]) for order_id in order_ids)
@@ -103,12 +102,11 @@ def page_of_orders(
 
 def find_order_id(checkouts: Checkouts, search: str) -> str | None:
     """Find an order by its own id or by the id of one of its checkouts; None when neither is stored."""
-    c = checkouts.table.c
     # PostgreSQL refuses other text, and none is ever stored.
-    for column in (c.order_id, c.checkout_id) if is_order_id(search) else ():
-        for (order_id,) in checkouts.rows(select(c.order_id).where(column == search).limit(1)):
-            return str(order_id)
-    return None
+    if is_order_id(search) and checkouts.counts(search):
+        return search
+    checkout = checkouts.find(search)
+    return None if checkout is None else checkout.order_id
 
 
 def _orders(models: Models, status: Status | None, period: Period) -> Select[Any]:
@@ -123,18 +121,15 @@ def _orders(models: Models, status: Status | None, period: Period) -> Select[Any
     return orders.where(c.current_order_id.is_not(None))
 
 
-def _newest(
-    run: Callable[[Select[Any]], Sequence[Any]], rows: Select[Any], time: str | None, place: str | None, limit: int
-) -> Page[Any]:
+def _newest(engine: Engine, rows: Select[Any], time: str | None, place: str | None, limit: int) -> Page[Any]:
     """One page of rows, newest first.
 
-    :param run: executes the statement.
     :param time: the name of the column of the time by which they are ordered; None for the order of ids.
     """
     c, after = rows.selected_columns, _read_place(place, by_time=time is not None)
     order: list[Any] = [c.id] if time is None else [c[time], c.id]
     page = rows.order_by(*(column.desc() for column in order)).limit(limit + 1)
-    found = run(page if after is None else page.where(tuple_(*order) < after))
+    found = read_rows(engine, page if after is None else page.where(tuple_(*order) < after))
     if len(found) <= limit:
         return Page(tuple(found), None)
     last = found[limit - 1]
@@ -164,14 +159,12 @@ def _read_place(place: str | None, *, by_time: bool) -> tuple[Any, ...] | None:
 
 def _attempts(checkouts: Checkouts, order_ids: Sequence[str]) -> dict[str, list[CheckoutMixin]]:
     """The attempts of each of these orders, newest first."""
-    model = checkouts.model
+    c = checkouts.table.c
     # Without the URL, with which anybody could pay, and the long history.
-    without = [defer(getattr(model, name), raiseload=True) for name in ("url", "history")]
-    of_page = select(model).options(*without).where(model.order_id.in_(order_ids)).order_by(model.id.desc())
+    columns = [literal("").label(column.name) if column.name in ("url", "history") else column for column in c]
     attempts: dict[str, list[CheckoutMixin]] = {}
-    with Session(checkouts.engine()) as session:
-        for attempt in session.scalars(of_page):
-            attempts.setdefault(attempt.order_id, []).append(attempt)
+    for attempt in checkouts.loaded(select(*columns).where(c.order_id.in_(order_ids)).order_by(c.id.desc())):
+        attempts.setdefault(attempt.order_id, []).append(attempt)
     return attempts
 
 
@@ -194,7 +187,7 @@ def page_of_payouts(
     c, time = payouts.table.c, "created_at" if period.is_limited else None
     wanted = [c[name] == value for name, value in {"status": status, "kind": kind}.items() if value is not None]
     columns = select(payouts.table).where(*wanted, *period.conditions(payouts.table, c.created_at))
-    found = _newest(payouts.rows, columns, time, place, limit)
+    found = _newest(payouts.single, columns, time, place, limit)
     return Page(tuple(payouts.made(row._mapping) for row in found.rows), found.next_place)
 
 
@@ -204,9 +197,9 @@ def page_of_payouts(
 def page_of_requests(
     checkouts: Checkouts,
     now: datetime,
-    place: str | None = None,
-    limit: int = _PAGE,
-    account: str | None = None,
+    place: str | None,
+    limit: int,
+    account: str | None,
 ) -> Page[ShownRequest]:
     """A page of payment requests, newest first.
 
@@ -215,7 +208,7 @@ def page_of_requests(
     """
     models = checkouts.models
     rows = select(models.requests).where(*Period(account=account).conditions(models.requests, models.requests.c.id))
-    found = _newest(checkouts.rows, rows, None, place, limit)
+    found = _newest(checkouts.single, rows, None, place, limit)
     listed = [models.of_row(models.Request, row._mapping) for row in found.rows]
     statuses = checkouts.order_statuses([one.order_id for one in listed])
     shown = (ShownRequest(one, one.status(statuses[one.order_id], now)) for one in listed)
@@ -236,9 +229,9 @@ def page_of_deeds(engine: Engine, models: Models, place: str | None, limit: int)
 
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
     """
-    found = _newest(partial(read_rows, engine), select(models.deeds), None, place, limit)
+    found = _newest(engine, select(models.deeds), None, place, limit)
     return Page(tuple(_deed_of(row._mapping) for row in found.rows), found.next_place)
 
 
-def _deed_of(row: Mapping[Any, Any]) -> Deed:
+def _deed_of(row: Row) -> Deed:
     return Deed(as_utc(row["at"]), *(row[name] for name in Deed._fields[1:]))

@@ -62,8 +62,8 @@ def refunded_of(story: Explanation, checkout_id: str) -> Sums:
     return sums_of(map(_counted, out))
 
 
-def less(amounts: Iterable[Amount], taken: Iterable[Amount | None]) -> Sums:
-    """These amounts less those that were taken of them."""
+def less(amounts: Iterable[Amount | None], taken: Iterable[Amount | None]) -> Sums:
+    """These amounts less those that were taken of them; unknown ones are left out."""
     return sums_of([*amounts, *(each and Amount(-each.amount, each.currency) for each in taken)])
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, func, select
 
 from flask_paycheckout.books.alarms import (
     PATIENCE,
     RECONCILE,
+    WEEK,
     Alarm,
     Example,
     Look,
@@ -53,8 +54,6 @@ _SEVERAL = 6
 # With so many paid orders in a row without a webhook, webhooks do not arrive at all.
 _SILENT = 5
 _RECENT = 400
-# The time after which a person decides about a part whose rest nobody has paid.
-_UNFINISHED = timedelta(days=7)
 # The effect of failing calls, by operation, and the name of many such calls.
 _WORDS = {
     START: ("nobody can start a payment", "starts"),
@@ -124,8 +123,8 @@ def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, 
     untried = last <= look.now - UNTRIED
     where = {None: " with several accounts", "": ""}.get(account, f" with account {account}")
     words = {calls: _WORDS[calls.operation.removesuffix(KEYS).removesuffix(REFUSED)] for calls in failing}
-    what = ", and ".join(dict.fromkeys(stands_still for stands_still, _ in words.values()))
-    tries = " and ".join(dict.fromkeys(tries for _, tries in words.values()))
+    effects, names = (dict.fromkeys(each) for each in zip(*words.values(), strict=True))
+    what, tries = ", and ".join(effects), " and ".join(names)
     failed = f"The last {count} {tries}{where} failed, the last at {moment_text(last)}; none was tried since"
     fails = f"{what[0].upper()}{what[1:]}{where}: {why} at least {count} times, the last {moment_text(last)}"
     return Alarm(
@@ -143,13 +142,9 @@ def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, 
 
 def _failing(look: Look, *operations: str) -> list[FailingCalls]:
     """Calls that have failed more than once, and for more than five minutes, since they were last answered."""
-    return [
-        found
-        for operation in operations
-        for calls in look.failing_calls
-        if calls.operation == operation
-        for found in _since_answer(look, calls)
-    ]
+    wanted = [calls for name in operations for calls in look.failing_calls if calls.operation == name]
+    since = [replace(calls, since=_failing_since(look, calls)) for calls in wanted]
+    return [calls for calls in since if calls.count > 1 and calls.since <= look.now - PATIENCE]
 
 
 def in_outage(
@@ -166,32 +161,32 @@ def in_outage(
     return began_in_outage(look.models.services, account, since, look.now, names, failing)
 
 
-def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
-    """Leave out calls that are answered again, whichever process made the call that proves it."""
-    if calls.operation == PAYOUT + KEYS and _time_of_sent(look, calls.account) >= calls.last_failure_at:
-        return
-    if calls.operation not in (PAYOUT + KEYS, WEB_CALL):
-        c, of_account = look.models.checkouts.c, look.models.checkouts.c.account == calls.account
-        newest = select(func.max(c.id)).where(of_account).scalar_subquery()
-        started = _time_of(look, c.created_at, c.id == newest)
-        read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= EPOCH, c.failed_reads == 0)
-        read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID))
-        answered_at = started if calls.operation.startswith(START) else EPOCH
-        if calls.operation.startswith(READS):
-            answered_at = read
-        elif not calls.operation.endswith(REFUSED):
-            # Any signed call that is answered shows that service and keys work, unless these fail all the time.
-            if max(read, started) > calls.last_failure_at and calls.last_failure_at <= look.now - PATIENCE:
-                return
-            if read > calls.since and calls.resumed_at:
-                if calls.resumed_at == calls.last_failure_at:
-                    return
-                calls = replace(calls, since=calls.resumed_at)
-        if answered_at >= calls.last_failure_at:
-            return
-        calls = replace(calls, since=max(calls.since, answered_at))
-    if calls.count > 1 and calls.since <= look.now - PATIENCE:
-        yield calls
+def _failing_since(look: Look, calls: FailingCalls) -> datetime:
+    """The time of the first failure since the last answer; now, where they are answered again.
+
+    Whichever process has made the call that was answered.
+    """
+    operation, since, last = calls.operation, calls.since, calls.last_failure_at
+    if operation == WEB_CALL:
+        return since
+    if operation == PAYOUT + KEYS:
+        return look.now if _time_of_sent(look, calls.account) >= last else since
+    c = look.models.checkouts.c
+    of_account = c.account == calls.account
+    newest = select(func.max(c.id)).where(of_account).scalar_subquery()
+    started = _time_of(look, c.created_at, c.id == newest)
+    read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= EPOCH, c.failed_reads == 0)
+    read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID))
+    answered_at = started if operation.startswith(START) else EPOCH
+    if operation.startswith(READS):
+        answered_at = read
+    elif not operation.endswith(REFUSED):
+        # Any signed call that is answered shows that service and keys work, unless these fail all the time.
+        if max(read, started) > last and last <= look.now - PATIENCE:
+            return look.now
+        if read > since and calls.resumed_at:
+            since = look.now if calls.resumed_at == last else calls.resumed_at
+    return look.now if answered_at >= last else max(since, answered_at)
 
 
 def _time_of_sent(look: Look, account: str) -> datetime:
@@ -297,14 +292,13 @@ def _checkouts(
     c = look.models.checkouts.c
     # Not by the plain column: along an index of accounts, SQLite would read all abandoned checkouts of this one.
     of_account = look.of_account(func.coalesce(c.account, ""))
-    due = func.coalesce(c.due_amount, c.total_amount).label("due")
-    rows = select(look.models.checkouts, due).where(*where, *of_account)
+    rows = select(look.models.checkouts).where(*where, *of_account)
 
     def example(row: Any) -> Example:
         text, name = subject(row), ""
         if row.payment_completed_at is not None:
             arrived = _arrived(arrived_of(payment_of(row._mapping), row.total_kind))
-            due = f"{row.due} {row.total_currency}"
+            due = f"{row.due_amount or row.total_amount} {row.total_currency}"
             text += f": {row.reason or 'completed'}, {arrived} of {due}"
             name = "" if row.problem else f"Order {row.order_id}: {arrived}, {due} was due"
         text += f", since {moment_text(getattr(row, since))}"
@@ -353,7 +347,7 @@ def unfinished_parts(look: Look) -> Iterator[Alarm]:
     unpaid = c.next_read_at >= EPOCH, func.coalesce(c.status, "") == Status.PART
     return _checkouts(
         look,
-        [*unpaid, c.payback.is_(None), c.moved_at <= look.now - _UNFINISHED],
+        [*unpaid, c.payback.is_(None), c.moved_at <= look.now - WEEK],
         "moved_at",
         ("part waits for the rest of its order's money", "parts wait for the rest of their orders' money"),
         "Refund one: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",
@@ -395,13 +389,10 @@ def unheard_events(look: Look) -> Iterator[Alarm]:
 
 def _events(look: Look, where: Sequence[ColumnElement[bool]], what: str, *remedies: str) -> Iterator[Alarm]:
     c, account = look.models.events.c, _event_account(look)
-    columns = (c.name, c.order_id, account.label("account"), c.payout_reference, c.occurred_at, c.attempts)
     # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
     waits = (c.next_attempt_at >= EPOCH, *where, *look.of_account(account))
-    rows: Select[Any] = select(*columns, c.last_error)
-    return waiting(
-        look, rows.where(*waits), "occurred_at", (f"event is {what}", f"events are {what}"), _event_example, *remedies
-    )
+    rows = select(look.models.events, account.label("account")).where(*waits)
+    return waiting(look, rows, "occurred_at", (f"event is {what}", f"events are {what}"), _event_example, *remedies)
 
 
 def _event_account(look: Look) -> ColumnElement[str]:

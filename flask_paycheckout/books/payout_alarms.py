@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, func, or_, select
 
 from flask_paycheckout.books.account_names import payer_of, select_payers
-from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, Alarm, Example, Look, Severity, alarm, waiting
+from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, WEEK, Alarm, Example, Look, Severity, alarm, waiting
 from flask_paycheckout.books.payment_alarms import in_outage
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
@@ -18,9 +17,6 @@ from flask_paycheckout.text import account_text, moment_text, payout_sum_text
 
 # The accounts that one sentence names.
 _NAMED = 5
-# A failed payout needs a person for so long; after that it is only counted. A customer who has not said by then where
-# a refund goes has not seen the link, and a bank transfer without news for so long is worth a question.
-_WEEK = timedelta(days=7)
 _BY_WHY = "--by YOU --why REASON"
 
 
@@ -51,7 +47,7 @@ def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
         ),
         "Send the receiver the link again; the owner's page of the payout or refund shows it.",
         f"Or cancel one: flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
-        note=c.moved_at > look.now - _WEEK,
+        note=c.moved_at > look.now - WEEK,
     )
 
 
@@ -123,7 +119,7 @@ def slow_transfers(look: Look) -> Iterator[Alarm]:
     c = look.models.payouts.c
     return _payouts(
         look,
-        [c.status == PayoutStatus.SENT, c.next_attempt_at.is_not(None), c.moved_at <= look.now - _WEEK],
+        [c.status == PayoutStatus.SENT, c.next_attempt_at.is_not(None), c.moved_at <= look.now - WEEK],
         ("transfer is without news for a week", "transfers are without news for a week"),
         "Look for the reference in the service's dashboard, or ask the service.",
     )
@@ -154,7 +150,7 @@ def failed_payouts(look: Look) -> Iterator[Alarm]:
     replaced = select(later.c.id).where(*after, counts).exists()
     return _payouts(
         look,
-        [c.status == PayoutStatus.FAILED, c.moved_at > look.now - _WEEK, ~replaced],
+        [c.status == PayoutStatus.FAILED, c.moved_at > look.now - WEEK, ~replaced],
         ("payout failed; nothing was paid", "payouts failed; nothing was paid"),
         f"Try one again: flask paycheckout payouts retry REFERENCE {_BY_WHY}",
     )

@@ -16,12 +16,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import cast
 
 from sqlalchemy import ColumnElement, Delete, Update, and_, exists, func, or_, select
 from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout.books.lists import pages
+from flask_paycheckout.books.periods import earlier
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.checkouts.ruling import COMPLETED
 from flask_paycheckout.checkouts.states import FINAL, Reason, Status
@@ -35,11 +36,9 @@ from flask_paycheckout.payouts.payout_states import PayoutStatus
 # The most rows in one transaction.
 _ROWS = 200
 _LONGEST_PAUSE = 1.0
-# The longest time that a datetime can be ahead of; no shop is older.
-_LONGEST = timedelta(days=36_500)
-
 
 Condition = ColumnElement[bool]
+Removal = Delete | Update
 
 
 @dataclass(frozen=True)
@@ -67,16 +66,6 @@ class Pruned:
     database refused to change, as the log says."""
 
 
-class _Kind(NamedTuple):
-    """Rows that are removed in one way."""
-
-    counted_as: str
-    """The field of `Pruned`."""
-
-    removal: Delete | Update
-    condition: Condition
-
-
 @dataclass(frozen=True)
 class Pruning:
     """Prunes the tables of one app.
@@ -93,61 +82,56 @@ class Pruning:
         :param dry_run: only count it.
         """
         now, settings = self.parts.clock(), self.parts.settings
-        before = now - min(older_than, _LONGEST)
+        before = earlier(now, older_than)
         # As long as a link to its order's page may be valid, an abandoned checkout tells what became of it.
         readable = max(settings.watch_for, settings.token_max_age)
         models = self.parts.models
-        prunable = Prunable(models, before, now - min(readable, _LONGEST))
-        emptied = {"history": "", "pruned_at": now}
-        checkouts, payouts = models.checkouts, models.payouts
-        kinds = (
-            # Not those of checkouts that go as a whole.
-            _Kind(
-                "checkout_histories",
-                checkouts.update().values(emptied),
-                and_(checkouts.c.history != "", prunable.decided_checkout(), ~prunable.checkout()),
-            ),
-            _Kind(
-                "payout_histories",
-                payouts.update().values(emptied),
-                and_(payouts.c.history != "", prunable.decided_payout()),
-            ),
-            _Kind("checkouts", checkouts.delete(), prunable.checkout()),
-            # After the checkouts, whose events are told of nothing then.
-            _Kind("events", models.events.delete(), prunable.event()),
+        prunable = Prunable(models, before, earlier(now, readable))
+        of_checkouts, of_payouts = (
+            table.update().values(history="", pruned_at=now).where(table.c.history != "")
+            for table in (models.checkouts, models.payouts)
         )
+        # By the field of `Pruned` that counts the rows.
+        removals: dict[str, Removal] = {
+            # Not those of checkouts that go as a whole.
+            "checkout_histories": of_checkouts.where(prunable.decided_checkout(), ~prunable.checkout()),
+            "payout_histories": of_payouts.where(prunable.decided_payout()),
+            "checkouts": models.checkouts.delete().where(prunable.checkout()),
+            # After the checkouts, whose events are told of nothing then.
+            "events": models.events.delete().where(prunable.event()),
+        }
         counts: Counter[str] = Counter()
-        for kind in kinds:
-            found = select(kind.removal.table.c.id).where(kind.condition)
+        for counted_as, removal in removals.items():
+            found = select(removal.table.c.id).where(cast("Condition", removal.whereclause))
             for page in pages(autocommit(self.parts.engine()), found, ["id"], _ROWS):
                 ids = [row["id"] for row in page]
-                removed = len(ids) if dry_run else self._removed_each(kind, ids)
-                counts[kind.counted_as] += removed
+                removed = len(ids) if dry_run else self._removed_each(removal, ids)
+                counts[counted_as] += removed
                 counts["left"] += len(ids) - removed
         return Pruned(before, dry_run, **counts)
 
-    def _removed_each(self, kind: _Kind, ids: Sequence[int]) -> int:
+    def _removed_each(self, removal: Removal, ids: Sequence[int]) -> int:
         """Remove rows in one transaction, or one by one where some cannot be removed, as a table of the shop's own may
         refer to one.
         """
         try:
-            return self._removed(kind, ids)
+            return self._removed(removal, ids)
         except Exception as error:
             if len(ids) == 1:
-                told = "row %d of %s cannot be pruned: %s", ids[0], kind.removal.table.description, first_line(error)
+                told = "row %d of %s cannot be pruned: %s", ids[0], removal.table.description, first_line(error)
                 self.parts.log.warning("rows that are pruned", *told, extra=about(), error=error)
                 return 0
-        return sum(self._removed_each(kind, [one]) for one in ids)
+        return sum(self._removed_each(removal, [one]) for one in ids)
 
-    def _removed(self, kind: _Kind, ids: Sequence[int]) -> int:
+    def _removed(self, removal: Removal, ids: Sequence[int]) -> int:
         """Remove rows in one short transaction, and let others have as much time; none where the database is busy."""
-        began, table = time.monotonic(), kind.removal.table
+        began, table = time.monotonic(), removal.table
         locked = table.alias().c
         # Not those that another transaction holds; SQLite has one writer, and no such locks.
         free = select(locked.id).where(locked.id.in_(ids)).with_for_update(skip_locked=True)
         try:
             with self.parts.engine().begin() as connection:
-                removed = connection.execute(kind.removal.where(table.c.id.in_(free), kind.condition)).rowcount
+                removed = connection.execute(removal.where(table.c.id.in_(free))).rowcount
         except DBAPIError as error:
             if not is_passing(error):
                 raise

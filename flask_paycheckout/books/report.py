@@ -148,7 +148,8 @@ def report_lines(report: Report) -> Iterator[tuple[Severity | None, str]]:
 
 def _lines(report: Report) -> Iterator[tuple[Severity | None, str]]:
     of = f" of account {report.account}" if report.account else ""
-    yield None, f"Checkouts{of} at {moment_text(report.at)}: {_counted(report.checkouts)}."
+    counted = ", ".join(f"{count} {state}" for state, count in report.checkouts.items())
+    yield None, f"Checkouts{of} at {moment_text(report.at)}: {counted}."
     if any(report.payouts.values()):
         stand = [f"{payout_status_text(state)} {count}" for state, count in report.payouts.items() if count]
         yield None, f"Payouts{of}: {', '.join(each.removeprefix('is ') for each in stand)}."
@@ -160,10 +161,6 @@ def _lines(report: Report) -> Iterator[tuple[Severity | None, str]]:
         yield from ((None, ""), (None, f"{'':5}  {'SINCE':20}  {'COUNT':>6}  WHAT"))
     for alarm in report.alarms:
         yield from _alarm_lines(alarm)
-
-
-def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {state}" for state, count in counts.items())
 
 
 def _account_lines(report: Report) -> Iterator[str]:

@@ -36,7 +36,8 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
     notes: list[str] = []
     with until_stopped() as stopped:
         shop = runtime().for_reading("the audit")
-        compared = Audit(shop, period, stopped.is_set, shop.accounts, shop.payout_calls, shop.settlement.reading)
+        began = shop.clock()
+        compared = Audit(shop, period, stopped, shop.accounts, shop.payout_calls, shop.settlement.reading)
         found = _told(compared, counts, notes, everything=as_json)
         tell_each(as_json, map(asdict, found), map(str, found))
     if not as_json:
@@ -46,7 +47,7 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
         click.echo(visible(note), err=True)
     done = not stopped.is_set()
     if done and keep:
-        result = AuditResult(shop.clock(), compared.rows.period, {each: counts[each] for each in Verdict})
+        result = AuditResult(began, compared.rows.period, {each: counts[each] for each in Verdict})
         store_audit(shop.engine(), shop.models.services, result)
     raise SystemExit(0 if done and set(counts) <= {Verdict.AGREED} else 1)
 

@@ -27,14 +27,6 @@ def nothing_applies(shop: Shop) -> AbstractContextManager[Any]:
 
 
 @pytest.mark.on_each_database
-def test_a_payment_is_booked_once(shop: Shop) -> None:
-    checkout_id = shop.has_deposit("completed", **IN_USD)
-    for _ in range(2):
-        assert shop.settles(checkout_id).status == "paid"
-    assert books(shop) == ["payment 12.50 0.37 12.13 12.13"]
-
-
-@pytest.mark.on_each_database
 def test_held_money_is_booked_apart_and_becomes_a_payment_when_it_is_accepted(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed", inputAmount=number("1"), **IN_EUR)
     shop.settles(checkout_id)
@@ -80,11 +72,10 @@ def test_a_settlement_that_is_overtaken_by_a_noted_arrival_books_the_money_once(
     checkout_id = shop.has_deposit("completed", **IN_USD)
 
     def overtake() -> None:
-        shop.service.meanwhile = lambda: None
         with nothing_applies(shop):
             shop.settles(checkout_id)
 
-    shop.service.meanwhile = overtake
+    shop.service.meets_once(overtake)
     assert shop.settles(checkout_id).status == "paid"
     assert [line.split()[:2] for line in books(shop)] == [["held", "12.50"], ["held", "-12.50"], ["payment", "12.50"]]
 

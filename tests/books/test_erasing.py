@@ -11,7 +11,6 @@ import pytest
 from flask_paycheckout import Erased, TransitionRefused, order_paid
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from tests.books.conftest import contents
-from tests.books.test_payout_alarms import is_paid
 from tests.payouts.claiming import FORM, Customer, refunded
 from tests.payouts.paying import ADA, BANK, Payer
 from tests.payouts.shop import decides, payouts, refunds
@@ -27,7 +26,7 @@ TYPED = ("Zoë Quist", "Zoë told us", "jars of Zoë", "Bo Baker", "Zoë's lette
 def story(payer: Payer) -> Payer:
     """An order whose payment was refunded through the link, with payouts that failed and that wait."""
     shop, sandbox = opens_view(payer.shop), payer.sandbox
-    checkout_id = is_paid(payer)
+    checkout_id = payer.is_paid()
     refund = refunds(shop, checkout_id, "5", why="Zoë told us").reference
     customer = Customer(shop, refund)
     for name in ("Zoe", FORM["account_name"]):
@@ -80,7 +79,10 @@ def test_persons_go_and_money_stays(story: Payer) -> None:
     assert [name for name in TYPED if name in after] == []
     assert after.count('"Ada"') == before.count('"Ada"') + 2, "names of staff stay"
     assert "jars of Zoë" in str(story.payout("other").note)
-    explains(story)
+    shown = story.shop.runs("show", "o-1")
+    assert (shown.exit_code, [name for name in TYPED if name in shown.stdout]) == (0, [])
+    found = json.loads(story.shop.runs("deeds", "--json").stdout)
+    assert [one["why"] for one in found if one["why"]] == ["she asked"], "deeds lose their reasons but the erasure's"
 
 
 @pytest.mark.on_each_database
@@ -111,14 +113,6 @@ def pages(payer: Payer, references: list[str]) -> Iterator[str]:
     yield opens(payer.shop, "/order", id="o-1").text
     yield from (opens(payer.shop, "/payout", reference=one).text for one in references)
     yield opens_status(payer.shop).text
-
-
-def explains(payer: Payer) -> None:
-    """The order can still be explained, and its deeds have lost their reasons but the erasure's."""
-    shown = payer.shop.runs("show", "o-1")
-    assert (shown.exit_code, [name for name in TYPED if name in shown.stdout]) == (0, [])
-    found = json.loads(payer.shop.runs("deeds", "--json").stdout)
-    assert [one["why"] for one in found if one["why"]] == ["she asked"]
 
 
 def test_the_owner_erases_on_the_orders_page_which_names_what_must_stay(story: Payer) -> None:
@@ -172,7 +166,7 @@ def test_recipients_go_in_either_form_of_the_call_and_without_an_answer(story: P
 def test_a_recipient_of_the_shops_own_stays(payer: Payer) -> None:
     """Though a customer's claim of the refund, of which the answer was lost, has counted."""
     shop = opens_view(payer.shop)
-    checkout_id = is_paid(payer)
+    checkout_id = payer.is_paid()
     refund = refunds(shop, checkout_id, "5", to=ADA)
     payer.sends()
     payer.sandbox.finish(refund, "completed")

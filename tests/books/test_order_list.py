@@ -11,7 +11,6 @@ import pytest
 import sqlalchemy as sa
 
 from flask_paycheckout import Pay
-from flask_paycheckout.books.alarms import Look
 from flask_paycheckout.books.lists import ListedOrder, Page, page_of_orders
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.checkouts.states import Status
@@ -162,10 +161,9 @@ def test_a_page_of_a_hundred_thousand_attempts_is_read_along_an_index(shop: Shop
 
 def test_alarms_on_the_owners_page_read_few_of_many_rows(shop: Shop) -> None:
     """Most of a shop's checkouts are decided, and many of them were never paid."""
-    engine, models = shop.engine, shop.runtime.models
-    with engine.begin() as connection:
+    with shop.engine.begin() as connection:
         fill(connection)
-    with reads_little(engine, 200) as seen:
+    with reads_little(shop.engine, 200) as seen:
         for account in (None, "brand-1", "somebody"):
-            find_alarms(Look(engine, models, shop.clock(), account))
+            find_alarms(shop.runtime.look(account))
     assert len(seen) > 30

@@ -39,9 +39,7 @@ def completes(payer: Payer, reference: str) -> None:
 
 
 def is_paid(payer: Payer) -> str:
-    checkout_id = payer.shop.starts()
-    payer.sandbox.pay(checkout_id)
-    payer.shop.settles(checkout_id)
+    checkout_id = payer.is_paid()
     payer.shop.changes(checkout_id, webhooks=1)
     return checkout_id
 

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from flask_paycheckout.books.alarms import Look
 from flask_paycheckout.books.lists import page_of_payouts
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.books.report import find_alarms
@@ -40,7 +39,7 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
     shop.executes(sa.text("ANALYZE"))
     shop.clock.advance(minutes=6)
     with plans(engine) as seen:
-        alarms = {alarm.key: alarm.count for alarm in find_alarms(Look(engine, shop.runtime.models, shop.clock()))}
+        alarms = {alarm.key: alarm.count for alarm in find_alarms(shop.runtime.look())}
         page_of_payouts(shop.runtime.payouts, PayoutStatus.FAILED)
         page_of_payouts(shop.runtime.payouts, kind=PayoutKind.REFUND)
         page_of_payouts(shop.runtime.payouts)
@@ -53,7 +52,7 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
         assert shop.runtime.merchants.without_token() == [""]
     assert {key: count for key, count in alarms.items() if "payout" in key} == {
         "payouts-to-approve": 1,
-        "unsent-payouts": 1,
+        "payouts-without-access-token": 1,
         "payouts-not-followed": 2,
         "unknown-payouts": 1,
     }

@@ -68,7 +68,8 @@ def test_programs_are_told_the_same(shop: Shop) -> None:
 
 
 def test_lists_are_bounded_and_say_what_they_leave_out(shop: Shop) -> None:
-    copies(shop, shop.has_held(), 149)
+    names = [f"copy-{number}" for number in range(149)]
+    shop.stores_like(shop.has_held(), [{"checkout_id": name, "order_id": name} for name in names])
     alarm = alarms_of(shop)["held-payments"]
     assert (told(shop).checkouts["held"], alarm.count, len(alarm.examples)) == (150, 150, 100)
     assert "150 held payments wait" in text_of(shop)
@@ -81,12 +82,6 @@ def test_what_arrived_is_compared_with_what_was_asked_for_on_the_same_side(shop:
     shop.settles(shop.has_deposit("completed", "o-1", **arrived))
     [held] = examples(shop, "held-payments")
     assert "amount_mismatch, 9 EUR arrived of 10.00 EUR" in held
-
-
-def copies(shop: Shop, checkout_id: str, count: int) -> None:
-    """More checkouts like this one."""
-    names = [f"copy-{number}" for number in range(count)]
-    shop.stores_like(checkout_id, [{"checkout_id": name, "order_id": name} for name in names])
 
 
 def test_of_money_that_is_partly_refunded_the_rest_is_to_pay_back(shop: Shop) -> None:

@@ -10,9 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property, partial
+from threading import Event
 from typing import Any
-
-from sqlalchemy import Table
 
 from flask_paycheckout.books.audit.books import books_findings
 from flask_paycheckout.books.audit.comparing import judge_deposit, judge_disbursement, judge_other, unknown_here
@@ -37,13 +36,13 @@ class Audit:
     """Compares the rows of one app with the service and with the books.
 
     :param asked: the period; it ends at the latest when the audit begins.
-    :param stopped: returns whether the audit is to stop.
+    :param stopped: is set when the audit is to stop.
     :param read_deposit: returns the function that reads a checkout's deposit, like `Settlement.reading`.
     """
 
     parts: Parts
     asked: Period
-    stopped: Callable[[], bool]
+    stopped: Event
     accounts: Accounts
     calls: PayoutCalls
     read_deposit: Callable[[CheckoutMixin], Callable[[], Deposit | None]]
@@ -67,8 +66,8 @@ class Audit:
 
     @cached_property
     def _payouts(self) -> Recheck:
-        table = self.rows.models.payouts
-        return Recheck(self._reads, partial(self._look, table, self._reading_of, self._compare_payout))
+        payouts = self.rows.models.Payout
+        return Recheck(self._reads, partial(self._look, payouts, self._reading_of, self._compare_payout))
 
     def count(self) -> int:
         """The number of checkouts and payouts that are compared with the service."""
@@ -80,7 +79,7 @@ class Audit:
         :raises Stopped: it was asked to stop.
         """
         rows = self.rows
-        deposits = Recheck(self._reads, partial(self._look, rows.models.checkouts, self.read_deposit, judge_deposit))
+        deposits = Recheck(self._reads, partial(self._look, rows.models.Checkout, self.read_deposit, judge_deposit))
         yield from self._compare_rows(deposits, rows.unpaid())
         yield from self._compare_rows(deposits, rows.paid())
         for account in rows.accounts():
@@ -94,7 +93,7 @@ class Audit:
 
     def _look(
         self,
-        table: Table,
+        model: type[Any],
         reading: Callable[[Any], Callable[[], Any]],
         compare: Callable[[Any, Any], Finding],
         ids: Collection[int],
@@ -105,12 +104,12 @@ class Audit:
             returns None when the service has nothing.
         :param compare: compares a row with what was read.
         """
-        rows = self.rows.find(table, "id", ids).values()
+        rows = self.rows.find(model, "id", ids).values()
         reads = self._reads.run([Job(row.account, partial(reading, row)) for row in rows])
         found = {}
         for row, read in zip(rows, reads, strict=True):
             if isinstance(read, Exception):
-                found[row.id] = compare(row, None).unreadable(what_to_do(read, row.account))
+                found[row.id] = compare(row, None).says(Verdict.UNREADABLE, (), what_to_do(read, row.account))
             else:
                 found[row.id] = compare(row, read)
         return found
@@ -151,19 +150,18 @@ class Audit:
         return found
 
     def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Collection[Finding]]:
-        rows, table = self.rows, self.rows.models.payouts
-        known = rows.find(table, "service_reference", [made.reference for made in listed if made.reference])
-        by_id = rows.find(table, "disbursement_id", [made.disbursement_id for made in listed])
-        shown, others = dict[int, FiatDisbursement](), []
+        find, payouts = self.rows.find, self.rows.models.Payout
+        known = find(payouts, "service_reference", [made.reference for made in listed if made.reference])
+        by_id = find(payouts, "disbursement_id", [made.disbursement_id for made in listed])
+        others = []
         for made in listed:
             payout = known.get(made.reference) or by_id.get(made.disbursement_id)
             # A second transfer under the reference of a payout is none of it.
             if payout is None or payout.disbursement_id not in (None, made.disbursement_id):
                 others.append(made)
             elif payout.payer == account and self._is_audited(payout.account):
-                shown[payout.id] = made
-        self._shown.update(shown)
-        yield self._payouts.certain(shown)
+                self._shown[payout.id] = made
+        yield self._payouts.certain(self._shown)
         yield list(self._unknown_here(account, others))
 
     def _reading_of(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
@@ -179,9 +177,9 @@ class Audit:
     def _unknown_here(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Finding]:
         """The findings about disbursements that no payout has now."""
         new = [made for made in listed if made.disbursement_id not in self._others]
+        self._others.update(made.disbursement_id for made in new)
         replaced = self.rows.by_earlier_reference({made.reference for made in new if made.reference})
         for made in new:
-            self._others.add(made.disbursement_id)
             payout = replaced.get(str(made.reference))
             if payout is None:
                 yield unknown_here(account, made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial, reduce
@@ -11,7 +11,7 @@ from typing import Any
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.books.audit.reading import Reads
 from flask_paycheckout.books.audit.rechecks import Recheck
-from flask_paycheckout.books.audit.rows import AuditRows, Row
+from flask_paycheckout.books.audit.rows import AuditRows
 from flask_paycheckout.books.ledger import (
     NUMBERS,
     LineKind,
@@ -25,6 +25,7 @@ from flask_paycheckout.books.ledger import (
 from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.config.checks import PayoutFees
+from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.payout_states import RELEASING
 
 # How far the clocks of two hosts of a shop may differ, before a line counts as moved to another time.
@@ -34,10 +35,6 @@ _REMEDY = (
     " what the service says."
 )
 _AGREEING = ("subject", "order_id", "checkout_id", "account", "currency", "received_currency")
-
-Line = Mapping[Any, Any]
-Names = Collection[str]
-"""The ids of checkouts, or the references of payouts."""
 
 
 def books_findings(rows: AuditRows, reads: Reads) -> Iterator[Collection[Finding]]:
@@ -60,8 +57,11 @@ def _subjects(rows: AuditRows) -> Iterator[tuple[bool, set[str]]]:
         yield False, {row["subject"] for row in page if row["reference"] is None}
 
 
-def _judge(rows: AuditRows, is_payout: bool, names: Names) -> dict[str, Finding]:
-    """The findings about checkouts or payouts that do not agree with their lines."""
+def _judge(rows: AuditRows, is_payout: bool, names: Collection[str]) -> dict[str, Finding]:
+    """The findings about checkouts or payouts that do not agree with their lines.
+
+    :param names: the ids of checkouts, or the references of payouts.
+    """
     models, found = rows.models, dict[str, Finding]()
     if is_payout:
         stored, booked = rows.by(models.payouts, "reference", names), rows.by(models.bookings, "reference", names)
@@ -69,7 +69,7 @@ def _judge(rows: AuditRows, is_payout: bool, names: Names) -> dict[str, Finding]
         stored, booked = rows.by(models.checkouts, "checkout_id", names), rows.by(models.bookings, "subject", names)
     refunds = rows.by(models.payouts, "refund_of", names)
     for name in names:
-        row, lines, expected = next(iter(stored[name]), None), booked[name], list[Line]()
+        row, lines, expected = next(iter(stored[name]), None), booked[name], list[Row]()
         try:
             expected = [] if row is None else _expected(row)
             if row is None:
@@ -86,11 +86,11 @@ def _judge(rows: AuditRows, is_payout: bool, names: Names) -> dict[str, Finding]
     return found
 
 
-def _expected(row: Row) -> list[Line]:
+def _expected(row: Row) -> list[Row]:
     """The lines that a checkout or payout should have at the end."""
     lines: Iterable[Values]
     if "refund_of" in row:
-        out = money_out(row["kind"], row["status"])
+        out = money_out(row)
         lines = [] if out is None else [payout_line(out, row, PayoutFees.ON_TOP)]
     else:
         arrived = booked_kind(row)
@@ -98,7 +98,7 @@ def _expected(row: Row) -> list[Line]:
     return [about(row) | line for line in lines]
 
 
-def _bear_out_checkout(row: Row, lines: Sequence[Row], expected: Sequence[Line]) -> bool:
+def _bear_out_checkout(row: Row, lines: Sequence[Row], expected: Sequence[Row]) -> bool:
     """Whether the lines of a checkout come to those that it should have."""
     if any(line["kind"] == LineKind.PAYMENT_RETURNED for line in lines):
         # The returned line brings back neither the fee nor the time of the first arrival.
@@ -123,7 +123,7 @@ def _is_counted(checkout: Row, refunds: Sequence[Row]) -> bool:
     return paid_in and counted == Decimal(checkout["refunded_amount"] or 0)
 
 
-def _bear_out_payout(row: Row, lines: Sequence[Row], expected: Sequence[Line]) -> bool:
+def _bear_out_payout(row: Row, lines: Sequence[Row], expected: Sequence[Row]) -> bool:
     """Whether the lines of a payout come to the one that it should have."""
     counted_in = None if row["counts_currency"] == row["currency"] else row["counts_currency"]
     own = {"kind": row["kind"], "received_currency": counted_in}
@@ -141,7 +141,7 @@ def _is_net(line: Row) -> bool:
     return net in (gross, EXACT.subtract(gross, fee))
 
 
-def _sums(lines: Sequence[Line], numbers: Sequence[str] = NUMBERS) -> dict[tuple[Any, ...], list[Decimal]]:
+def _sums(lines: Sequence[Row], numbers: Sequence[str] = NUMBERS) -> dict[tuple[Any, ...], list[Decimal]]:
     """The sums of some numbers by kind and by what else must agree, without money that came back."""
     sums: dict[tuple[Any, ...], list[Decimal]] = {}
     for line in lines:
@@ -151,7 +151,7 @@ def _sums(lines: Sequence[Line], numbers: Sequence[str] = NUMBERS) -> dict[tuple
     return {key: found for key, found in sums.items() if found[0] or key[0] is LineKind.FEE}
 
 
-def _text(lines: Sequence[Line]) -> str | None:
+def _text(lines: Sequence[Row]) -> str | None:
     """Lines for people."""
     told = []
     for line in lines:
@@ -161,7 +161,7 @@ def _text(lines: Sequence[Line]) -> str | None:
     return "; ".join(told) or None
 
 
-def _finding(row: Row | None, lines: Sequence[Row], expected: Sequence[Line]) -> Finding:
+def _finding(row: Row | None, lines: Sequence[Row], expected: Sequence[Row]) -> Finding:
     stored = lines[0] if row is None else about(row)
     return Finding(
         Verdict.MISSING_HERE if row is None else Verdict.DIFFERS,

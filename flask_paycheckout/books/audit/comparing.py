@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -17,8 +17,9 @@ from flask_paycheckout.books.ledger import MONEY_OUT
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, arrived_of, payment_columns, payment_of
 from flask_paycheckout.checkouts.ruling import COMPLETED, compare, status_of
-from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.checkouts.states import OPEN, Status
 from flask_paycheckout.client import Deposit, FiatDisbursement
+from flask_paycheckout.clock import EPOCH
 from flask_paycheckout.payouts.calls import goes_elsewhere
 from flask_paycheckout.payouts.destinations import Destination, masked_account
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -26,14 +27,15 @@ from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.text import plain
 
 # `payment_method` names the bank already, and the time is when the shop read the deposit.
-_MONEY = [name for name in PAYMENT_COLUMNS if name not in ("payment_bank_name", "payment_completed_at")]
+_MONEY = [
+    name.removeprefix("payment_")
+    for name in PAYMENT_COLUMNS
+    if name not in ("payment_bank_name", "payment_completed_at")
+]
 _PAID = ("paid_amount", "paid_currency")
-_SETTLED = frozenset({Status.PART, Status.PAID, Status.HELD, Status.REJECTED})
 _GONE = (
     "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was {0}; if they are, ask the service what"
 )
-# A time for columns whose time is not compared.
-_NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 _PENDING = "pending"
 # The status of a disbursement at the service, by the payout's state; in other states there should be none.
@@ -65,29 +67,31 @@ def judge_deposit(row: CheckoutMixin, deposit: Deposit | None) -> Finding:
 
     :param deposit: None when the service itself says that it does not exist.
     """
-    settled = row.status in _SETTLED
+    settled = row.status not in OPEN
     had_money = settled or row.payment_completed_at is not None
     # The method is stored before any money arrives.
-    stored = {name: getattr(row, name) if row.payment_completed_at else None for name in _MONEY}
+    stored = {name: getattr(row, f"payment_{name}") if row.payment_completed_at else None for name in _MONEY}
     here = {name: getattr(row, name) for name in ("status", "reason", "deposit_status")}
-    here |= {"asked": total_text(row), **_money(stored)}
+    here |= {"asked": total_text(row), **stored}
     agreed = Finding(Verdict.AGREED, Kind.DEPOSIT, row.account, row.order_id, row.checkout_id, here=here)
     if deposit is None:
         known = had_money or row.status == Status.PENDING
         return agreed.says(Verdict.MISSING_THERE, (), f"{_GONE.format('made')} became of it.") if known else agreed
     if deposit.deposit_id != row.checkout_id:
         answer = "The service answered with another deposit, so nothing is known of this one. Ask the service."
-        return agreed.unreadable(answer)
-    columns = payment_columns(deposit, _NO_TIME)
+        return agreed.says(Verdict.UNREADABLE, (), answer)
+    # The time is not compared.
+    columns: dict[str, Any] = payment_columns(deposit, EPOCH)
     asked = arrived_of(payment_of(columns), row.total_kind)
-    there = {"status": deposit.status, "asked": None if asked is None else str(asked), **_money(columns)}
+    there = {"status": deposit.status, "asked": None if asked is None else str(asked)}
+    there |= {name: columns[f"payment_{name}"] for name in _MONEY}
     agreed, arrived = replace(agreed, there=there), status_of(deposit) == COMPLETED
     if not arrived and not had_money:
         return agreed
     differing = [] if arrived and settled else ["status"]
     if arrived:
         # The method may be known from an earlier read.
-        names = [name.removeprefix("payment_") for name in _MONEY] if settled else _PAID
+        names = _MONEY if settled else _PAID
         differing += _differing(names, here, there, () if there["method"] else ("method",))
     if arrived and row.status == Status.PAID and row.reason is None and row.excess is None:
         # An order with parts is not compared here: any amount that is left may come.
@@ -180,10 +184,6 @@ def _is_same(one: str | None, other: str | None) -> bool:
 
 
 # Deposits
-
-
-def _money(columns: dict[str, Any]) -> dict[str, str | None]:
-    return {name.removeprefix("payment_"): columns[name] for name in _MONEY}
 
 
 def _is_as_asked(row: CheckoutMixin, deposit: Deposit) -> bool:

@@ -66,12 +66,8 @@ class Finding:
     """An instruction, in a sentence; None where both agree."""
 
     def says(self, verdict: Verdict, differences: Sequence[str], remedy: str) -> Finding:
-        """The finding that both sides do not agree, of which this one has the facts."""
+        """The finding that both sides do not agree, or could not be compared, of which this one has the facts."""
         return replace(self, verdict=verdict, differences=tuple(differences), remedy=remedy)
-
-    def unreadable(self, error: str) -> Finding:
-        """The finding that the service could not be read, of which this one has the facts of the row."""
-        return replace(self, verdict=Verdict.UNREADABLE, there=None, differences=(), remedy=error)
 
     def __str__(self) -> str:
         """Lines for people: the subject, each difference with both values, and what to do."""
@@ -97,5 +93,5 @@ class Finding:
 
 
 def _shown(side: Facts | None, name: str) -> str:
-    value = None if side is None else side.get(name)
+    value = (side or {}).get(name)
     return "nothing" if value is None else value[:_MAX_SHOWN]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 from flask_paycheckout.checkouts.deposits import NotMadeByThisClient
@@ -19,8 +20,6 @@ from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.calls import is_answer
 from flask_paycheckout.text import account_text
 
-# Seconds between two looks at whether the audit is to stop.
-_TICK = 0.5
 # Seconds of the first pause and the longest one, each twice as long as the one before.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 # Seconds that the service may stay away. One that counts requests by the minute answers again in the next one.
@@ -52,11 +51,11 @@ class Reads:
     """Makes the reads of one audit.
 
     :param most: the most reads at once.
-    :param stopped: returns whether the audit is to stop.
+    :param stopped: is set when the audit is to stop.
     """
 
     most: int
-    stopped: Callable[[], bool]
+    stopped: Event
 
     _answered: dict[str, Callable[[], Any]] = field(default_factory=dict, init=False)
     """For each account its first answered read, which is repeated to learn whether the service answers at all."""
@@ -88,12 +87,11 @@ class Reads:
                 now = time.monotonic()
                 if not pauses or sum(map(len, waiting.values())) < before:
                     pauses, since = 0, now
-                asked = max((error.retry_after or 0.0 for error in errors.values()), default=0.0)
-                seconds = max(min(_FIRST_PAUSE * 2**pauses, _LONGEST_PAUSE), asked)
+                growing = min(_FIRST_PAUSE * 2**pauses, _LONGEST_PAUSE)
+                seconds = max([growing, *(error.retry_after or 0.0 for error in errors.values())])
                 is_late = now + seconds > since + _PATIENCE
-                for account in self._give_up(
-                    errors, is_late, alone=pauses >= _PAUSES_FOR_ONE and self._is_there(waiting)
-                ):
+                alone = pauses >= _PAUSES_FOR_ONE and self._is_there(waiting)
+                for account in self._give_up(errors, is_late, alone):
                     for job in waiting.pop(account):
                         job.result = errors[account]
                 if waiting:
@@ -132,36 +130,34 @@ class Reads:
         read = next((make for account, make in self._answered.items() if account not in failing), None)
         return read is not None and not _is_failure(_result_of(_result_of(read)))
 
-    def _give_up(self, errors: Mapping[str, PaymentsError], is_late: bool, *, alone: bool) -> set[str]:
+    def _give_up(self, errors: Mapping[str, PaymentsError], is_late: bool, alone: bool) -> set[str]:
         """Choose the accounts that are given up, by their errors; the others are tried again after a pause.
 
         :param is_late: whether all of them were waited for long enough.
         :param alone: whether the service is known to be there, and they were waited for as long as one account is.
         """
+        self._is_away |= is_late
         hopeless = {
             account
             for account, error in errors.items()
-            if is_late
-            or self._is_away
+            if self._is_away
             or account in self._given_up
             or is_about_keys(error)
             or (alone and not isinstance(error, RateLimited))
         }
         self._given_up |= hopeless
         # A limited account that is still waited for must not be given up because of the others.
-        self._is_away |= bool(errors) and len(hopeless) == len(errors) and (is_late or alone)
+        self._is_away |= alone and len(hopeless) == len(errors)
         return hopeless
 
     def require_going_on(self) -> None:
         """:raises Stopped: the audit was asked to stop."""
-        if self.stopped():
+        if self.stopped.is_set():
             raise Stopped
 
     def pause(self, seconds: float) -> None:
         """Wait, unless the audit is to stop."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and not self.stopped():
-            time.sleep(min(left, _TICK))
+        self.stopped.wait(seconds)
 
 
 def _result_of(call: Any) -> Any:

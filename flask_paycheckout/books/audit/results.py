@@ -11,6 +11,7 @@ import msgspec
 from sqlalchemy import Engine, Table, select
 
 from flask_paycheckout.books.periods import Period
+from flask_paycheckout.clock import EPOCH
 from flask_paycheckout.database.connections import read_rows
 
 # Rows of the table of failing calls: `words` holds the result as JSON.
@@ -23,8 +24,10 @@ class AuditResult:
     """The result of an audit that came to its end."""
 
     at: datetime
+    """The time when it began."""
+
     period: Period
-    """The period that was compared; it ends at the latest with the audit."""
+    """The period that was compared; it ends at the latest when the audit begins."""
 
     counts: Mapping[str, int]
     """How many deposits, disbursements and bookings have each verdict, such as `agreed` and `differs`."""
@@ -39,7 +42,7 @@ class AuditResult:
         mine, until = self.period, period.end
         if mine.account not in (None, period.account) or mine.end is None or until is None:
             return False
-        begins = mine.start is None or (period.start is not None and mine.start <= period.start)
+        begins = (mine.start or EPOCH) <= (period.start or EPOCH)
         return begins and mine.end >= (until if until <= now else min(self.at, until))
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Engine, Select, Table, func, select
 
@@ -15,12 +15,13 @@ from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.database.connections import autocommit, read_rows
 from flask_paycheckout.database.mapping import MOMENT
-from flask_paycheckout.database.models import Models
+from flask_paycheckout.database.models import Models, table_of
+from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_tries import tries_of
 
-Row = Mapping[Any, Any]
+T = TypeVar("T")
 Ordered = tuple[Select[Any], Sequence[str]]
 """The rows of one table, and the columns that order them: a time, if any, and the id."""
 
@@ -88,10 +89,9 @@ class AuditRows:
             return [self.period.account]
         return sorted({"", *stored_accounts(self._engine, self.models, None)})
 
-    def find(self, table: Table, column: str, values: Collection[Any]) -> dict[Any, Any]:
+    def find(self, model: type[T], column: str, values: Collection[Any]) -> dict[Any, T]:
         """Checkouts or payouts as they are now, by a column that names each."""
-        model = self.models.Payout if table is self.models.payouts else self.models.Checkout
-        return {row[column]: self.models.of_row(model, row) for row in self._of(table, column, values)}
+        return {row[column]: self.models.of_row(model, row) for row in self._of(table_of(model), column, values)}
 
     def by_earlier_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
         """Payouts that were sent, or may have been, under these references, of which they may have others now."""
@@ -101,7 +101,7 @@ class AuditRows:
             # What the service refused was not booked.
             owners = self._tried_again | owners
         owners = {earlier: owner for earlier, owner in owners.items() if earlier in references}
-        payouts = self.find(self.models.payouts, "reference", set(owners.values()))
+        payouts = self.find(self.models.Payout, "reference", set(owners.values()))
         return {earlier: payouts[owner] for earlier, owner in owners.items() if owner in payouts}
 
     @cached_property
