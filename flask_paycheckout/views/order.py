@@ -114,7 +114,7 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
     return _page(
         link,
         current,
-        order_text(current, wanted, receipt, refunds, language.of_page(), _asked(link), news),
+        order_text(current, wanted, receipt, refunds, _asked(link), news),
         # A form could make a second payment page, with which the order could be paid twice.
         action=None if due is None or (is_pending and news != CHANGED) else pay_path(link),
         payment_page=open_page and url_for(str(request.endpoint), token=token, payment=1),
@@ -125,7 +125,7 @@ def _not_payable(link: Link) -> Answer:
     """The status of an order that the shop wants no payment for: the answer to an outdated pay button."""
     # The page's address accepts only POST and cannot be fetched again, so this page does not update itself.
     current = replace(_read_status(link), final=True, poll_after=0)
-    text = order_text(current, False, Receipt(), _refunds(current, link), language.of_page(), _asked(link))
+    text = order_text(current, False, Receipt(), _refunds(current, link), _asked(link))
     return problem(Code.NOT_PAYABLE, text.title, partial(_page, link, current, text))
 
 
@@ -241,7 +241,7 @@ def _unavailable(link: Link, error: Exception) -> Answer:
     log_failure("starts of payments", "no checkout for order %s: %s", link.order_id, error, about(link.order_id))
     code = Code.TOO_MANY_ATTEMPTS if isinstance(error, TooManyAttempts) else Code.TRY_LATER
     wait = seconds_to_wait(error)
-    text = plain_text(RETRY, language.of_page(), wait)
+    text = plain_text(RETRY, wait)
 
     def write() -> Response:
         lead_forms_to(lambda: runtime().answers.account_of(link.order_id))

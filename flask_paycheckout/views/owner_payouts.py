@@ -22,7 +22,7 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.service.calls import ESTIMATE
 from flask_paycheckout.totals import is_token, positive_amount
-from flask_paycheckout.views import language
+from flask_paycheckout.views.language import decimal_mark
 from flask_paycheckout.views.order_urls import claim_url
 from flask_paycheckout.views.owner_books import sums_of_days
 from flask_paycheckout.views.owner_forms import (
@@ -247,4 +247,4 @@ def _proposed(left: Amount) -> str:
     except ValueError:
         asked = left.amount
     amount = min(asked, left.amount)
-    return f"{amount:f}".replace(".", language.decimal_mark(language.of_page().tag))
+    return f"{amount:f}".replace(".", decimal_mark())

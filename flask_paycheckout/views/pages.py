@@ -132,7 +132,7 @@ def page(template: str, order_id: str | None, text: PageText | RefundText, **con
     settings = language.page_settings()
     about = [settings.shop_name or current_app.name]
     if order_id is not None and request_of(order_id) is None and settings.show_total:
-        about.insert(0, named_order(order_id, language.of_page()))
+        about.insert(0, named_order(order_id))
     html = render_template(
         f"paycheckout/{template}",
         words=text,
@@ -166,7 +166,7 @@ def qr_code(text: str) -> Markup:
 
 def bad_link() -> Answer:
     """The one answer to all forged, expired and misused links, which reveals no order."""
-    text = plain_text(BAD_LINK, language.of_page())
+    text = plain_text(BAD_LINK)
     return problem(Code.NOT_FOUND, text.title, partial(page, "bad_link.html", None, text))
 
 
@@ -180,7 +180,7 @@ def answer_customer(error: SQLAlchemyError) -> BaseResponse:
     _log_or_raise(error)
     wait = seconds_to_wait(error)
     language.use_found_settings()
-    text = plain_text(DATABASE, language.of_page(), wait)
+    text = plain_text(DATABASE, wait)
     # A form is never sent again by itself.
     refresh = wait if request.method == "GET" else None
     write = partial(page, "unavailable.html", None, text, action=None, refresh=refresh)
