@@ -19,7 +19,6 @@ from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm, fields_of, read_form
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import REFUND
-from flask_paycheckout.text import visible
 from flask_paycheckout.views import language, refund_text as texts
 from flask_paycheckout.views.headers import may_use_links
 from flask_paycheckout.views.language import country_names
@@ -155,27 +154,19 @@ def _facts(payout: PayoutMixin) -> dict[str, Any]:
 
 
 def _page(payout: PayoutMixin, form: RefundForm = _EMPTY, **problem: str) -> Response:
-    state, fees = PayoutStatus(payout.status), runtime().settings.payout_fees
-    text = texts.refund_text(payout, _shown_destination(payout), more=claims_left(payout) > 0, fees=fees)
+    state = PayoutStatus(payout.status)
     # A payment in tokens cannot be followed further.
     sent_for_good = state is PayoutStatus.SENT and payout.is_token
     return page(
         "refund.html",
         payout.order_id,
-        replace(text, **problem),
+        replace(texts.refund_text(payout), **problem),
         look="paid" if sent_for_good else _LOOKS.get(state, "waiting"),
         state=state.value,
         final=sent_for_good or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED),
         fields=_fields(payout, form),
         about_account=_ABOUT_ACCOUNT,
     )
-
-
-def _shown_destination(payout: PayoutMixin) -> str:
-    """Where the customer said that the money goes; what the shop said is not shown to whoever has the link."""
-    if not payout.revision or payout.destination is None or payout.status == PayoutStatus.CANCELLED:
-        return ""
-    return visible(payout.destination.removeprefix("wallet ") if payout.is_token else payout.destination)
 
 
 def _fields(payout: PayoutMixin, form: RefundForm = _EMPTY) -> list[_Field]:

@@ -11,9 +11,12 @@ import msgspec
 from msgspec.structs import replace
 
 from flask_paycheckout.config.checks import PayoutFees
+from flask_paycheckout.payouts.claims import claims_left
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.refund_forms import Fault
+from flask_paycheckout.runtime import runtime
+from flask_paycheckout.text import visible
 from flask_paycheckout.views.language import format_amount, format_moment, gettext
 from flask_paycheckout.views.page_text import translated
 
@@ -177,25 +180,20 @@ _TYPE_AGAIN = "For your safety this is not kept on this page. Please type it aga
 _OWN_WALLET = "Check that the wallet is yours: a payment to a wrong address cannot be taken back."
 
 
-def refund_text(payout: PayoutMixin, destination: str, *, more: bool, fees: PayoutFees) -> RefundText:
-    """The text of a refund, or of another payout that its receiver claims, in its state.
-
-    :param destination: where the receiver said that the money goes; empty until then.
-    :param more: whether the form can still be sent, where the state allows it.
-    :param fees: who pays the fee of the transfer.
-    """
+def refund_text(payout: PayoutMixin) -> RefundText:
+    """The text of a refund, or of another payout that its receiver claims, in its state."""
     status, token = PayoutStatus(payout.status), payout.is_token
-    text, about = _OF_STATUS[status], (*(_ABOUT_WALLET if token else _ABOUT_BANK), _WHO_PAYS[fees])
+    text = _OF_STATUS[status]
     if token:
         text = replace(text, send=_SEND_WALLET)
     if status is PayoutStatus.SENT and token:
         text = _SENT_TO_WALLET
-    if status is PayoutStatus.CLAIMABLE and not more:
+    if status is PayoutStatus.CLAIMABLE and not claims_left(payout):
         text = _NO_MORE
     if payout.kind != PayoutKind.REFUND:
         own = {"title": text.payout_title or text.title, "sentence": text.payout_sentence or text.sentence}
         text = replace(text, **own)
-    shown = gettext("Destination: %(destination)s") % {"destination": destination} if destination else ""
+    about = [*(_ABOUT_WALLET if token else _ABOUT_BANK), _WHO_PAYS[runtime().settings.payout_fees]]
     sentences = list(map(gettext, about))
     if status is PayoutStatus.CLAIMABLE and payout.next_attempt_at:
         sentences.insert(0, gettext(_DEADLINE) % {"time": format_moment(payout.next_attempt_at)})
@@ -203,9 +201,17 @@ def refund_text(payout: PayoutMixin, destination: str, *, more: bool, fees: Payo
         translated(text),
         amount=format_amount(payout.amount, payout.currency),
         counts=_counted(payout),
-        destination=shown,
+        destination=_shown_destination(payout),
         about=sentences,
     )
+
+
+def _shown_destination(payout: PayoutMixin) -> str:
+    """Where the customer said that the money goes; what the shop said is not shown to whoever has the link."""
+    if not payout.revision or not payout.destination or payout.status == PayoutStatus.CANCELLED:
+        return ""
+    said = payout.destination.removeprefix("wallet ") if payout.is_token else payout.destination
+    return gettext("Destination: %(destination)s") % {"destination": visible(said)}
 
 
 def _counted(payout: PayoutMixin) -> str:
