@@ -44,10 +44,12 @@ _FORMS = frozenset({RESOLVE, ERASE, PAYOUT, REQUEST_FORM})
 _SIGNER = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 
 
-class Opened(NamedTuple):
+class Link(NamedTuple):
     """The content of a valid token."""
 
     subject: str
+    """The object that the token stands for, such as an order id."""
+
     signed_at: datetime
     """The time of the first link; a link that replaces it keeps this time, and so expires with it."""
 
@@ -82,14 +84,14 @@ class SignedLinks:
         opened = self.open(purpose, token)
         return None if opened is None else opened.subject
 
-    def open(self, purpose: str, token: str) -> Opened | None:
+    def open(self, purpose: str, token: str) -> Link | None:
         """The subject of a token and its time; None when it is forged, too old, or made for another purpose."""
         opened = (self._open_form if purpose in _FORMS else self._open_link)(purpose, token)
         if opened is None or not -_CLOCK_SKEW <= self.clock() - opened.signed_at <= self.max_age:
             return None
         return opened
 
-    def _open_link(self, purpose: str, token: str) -> Opened | None:
+    def _open_link(self, purpose: str, token: str) -> Link | None:
         from cryptography.fernet import InvalidToken
 
         sealer, padded = self._sealer(purpose), token + "=" * (-len(token) % 4)
@@ -99,14 +101,14 @@ class SignedLinks:
             subject, at = sealer.decrypt(padded).decode(), sealer.extract_timestamp(padded)
         except InvalidToken:
             return None
-        return Opened(subject, datetime.fromtimestamp(at, UTC))
+        return Link(subject, datetime.fromtimestamp(at, UTC))
 
-    def _open_form(self, purpose: str, token: str) -> Opened | None:
+    def _open_form(self, purpose: str, token: str) -> Link | None:
         try:
             subject, signed_at = self._signer(purpose).loads(token, return_timestamp=True)
         except (BadSignature, UnicodeError):
             return None
-        return Opened(str(subject), signed_at)
+        return Link(subject, signed_at)
 
     def _signer(self, purpose: str, at: int = 0) -> URLSafeTimedSerializer:
         """Signs at this time, in Unix seconds; for reading it does not matter."""

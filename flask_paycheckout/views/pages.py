@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial, wraps
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 from flask import Response, abort, current_app, g, make_response, render_template, request
@@ -117,11 +117,7 @@ def cross_origin(remedy: str) -> Answer:
 
     :param remedy: the sentence that tells people what to do instead.
     """
-
-    def refuse() -> NoReturn:
-        abort(403, f"{FOREIGN_FORM} {remedy}")
-
-    return problem(Code.CROSS_ORIGIN, FOREIGN_FORM, refuse)
+    return problem(Code.CROSS_ORIGIN, FOREIGN_FORM, partial(abort, 403, f"{FOREIGN_FORM} {remedy}"))
 
 
 def page(template: str, order_id: str | None, text: PageText | RefundText, **context: Any) -> Response:
