@@ -133,17 +133,19 @@ def _token(purpose: str, link: Link | str) -> str:
 def _absolute(settings: Settings, endpoint: str, **values: str) -> str:
     """An absolute URL based on `public_url`, else on SERVER_NAME or the request's host, checked by TRUSTED_HOSTS."""
     if settings.public_url:
-        return settings.public_url + _path(endpoint, values)
-    if has_request_context() or current_app.config.get("SERVER_NAME"):
+        base = settings.public_url
+    elif has_request_context() or current_app.config.get("SERVER_NAME"):
         return url_for(f"paycheckout.{endpoint}", _external=True, **values)
-    if current_app.testing:
-        return "http://localhost" + _path(endpoint, values)
-    if current_app.debug:
-        return development_address() + _path(endpoint, values)
-    raise ConfigurationError(
-        "PAYCHECKOUT_PUBLIC_URL is not set, and there is no request to take the shop's address from."
-        " Set it to the shop's own address, such as 'https://shop.example'."
-    )
+    elif current_app.testing:
+        base = "http://localhost"
+    elif current_app.debug:
+        base = development_address()
+    else:
+        raise ConfigurationError(
+            "PAYCHECKOUT_PUBLIC_URL is not set, and there is no request to take the shop's address from."
+            " Set it to the shop's own address, such as 'https://shop.example'."
+        )
+    return base + _path(endpoint, values)
 
 
 def _path(endpoint: str, values: dict[str, str]) -> str:

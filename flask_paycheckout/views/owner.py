@@ -60,10 +60,6 @@ _LISTS_OF_ALARMS: dict[str, tuple[str, str | None, str]] = {
 }
 
 
-# Alarms about one order or payout, whose page says what the remedy would.
-_TOLD_BY_PAGES = frozenset({*_LISTS_OF_ALARMS, "unexplained-payments"})
-
-
 def make_owner_view(permission: Permission, home: str | None, logout: str | None) -> Blueprint:
     """Make the blueprint `paycheckout_owner`, whose every page asks the permission function first.
 
@@ -151,7 +147,6 @@ def list_orders() -> Page | Response:
         sums=owner_books.sums_of_days(asked),
         alarms=find_alarms(shop.look(asked.account)),
         lists=_LISTS_OF_ALARMS,
-        told_by_pages=_TOLD_BY_PAGES,
         asked=asked,
         statuses=list(Status),
         status=status,
@@ -217,7 +212,7 @@ def resolve(checkout_id: str) -> Response:
     part, excess = HOW_TO_ACCEPT.get(decision, (False, False))
     if excess:
         _require_ability("refund")
-    resolutions, accepts = runtime().for_writing(f"resolve({checkout_id!r})").resolutions, decision in HOW_TO_ACCEPT
+    resolutions, accepts = runtime().resolutions, decision in HOW_TO_ACCEPT
     decided = resolutions.resolve(checkout_id, accepts, owner(), why, as_part=part, refund_excess=excess)
     return go_to("show_order", id=decided.order_id)
 
@@ -226,15 +221,14 @@ def resolve(checkout_id: str) -> Response:
 def mark_paid_back(checkout_id: str) -> Response:
     """Record that money was paid back, or is kept, with name and reason."""
     became, why = choice_given("became", ("done", "kept")), why_given()
-    paybacks = runtime().for_writing(f"mark_paid_back({checkout_id!r})").paybacks
-    return go_to("show_order", id=paybacks.mark(checkout_id, owner(), why, became == "kept").order_id)
+    marked = runtime().paybacks.mark(checkout_id, owner(), why, became == "kept")
+    return go_to("show_order", id=marked.order_id)
 
 
 @form(ERASE, _story)
 def erase(order_id: str) -> Response:
     """Erase the persons of an order, with name and reason; the page names what must stay for now."""
-    why = why_given()
-    erased = runtime().for_writing(f"erase({order_id!r})").erasing.erase(order_id, owner(), why)
+    erased = runtime().erasing.erase(order_id, owner(), why_given())
     if erased.kept:
         kept = "; ".join(f"{subject}: {reason}" for subject, reason in erased.kept.items())
         raise Fault(f"Erased, but for what must stay for now. Erase it again later. {kept}.", 409)

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from functools import partial, wraps
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from flask import abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
@@ -57,16 +57,6 @@ class Fault(Exception):
 
     field: str = ""
     """The field of the form that it is about; empty for none."""
-
-
-class Folded(NamedTuple):
-    """Equal entries of a history that follow each other, shown as one."""
-
-    first: Any
-    """An entry with `at`, `text` and `facts`."""
-
-    last: Any
-    times: int
 
 
 @dataclass(frozen=True)
@@ -165,6 +155,7 @@ def owner_page(template: str, fault: Fault | None = None, code: int = 200, **fac
         nonce=nonce(),
         fault=fault and visible(fault.text),
         wrong=fault and fault.field,
+        why=request.form.get("why", ""),
         **facts,
     )
     return html, fault.code if fault else code
@@ -186,11 +177,10 @@ def state_text(status: str) -> str:
     return payout_status_text(status).removeprefix("is ")
 
 
-def folded(history: Iterable[Any]) -> Iterator[Folded]:
-    """A history in which equal entries that follow each other are one."""
+def folded(history: Iterable[Any]) -> Iterator[list[Any]]:
+    """The entries of a history; equal ones that follow each other stand together."""
     for _, entries in groupby(history, lambda entry: (entry.text, entry.facts.get("compared"))):
-        equal = list(entries)
-        yield Folded(equal[0], equal[-1], len(equal))
+        yield list(entries)
 
 
 def form(purpose: str, page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
@@ -204,6 +194,7 @@ def form(purpose: str, page: Callable[[str, Fault], Page]) -> Callable[[View], V
         @wraps(act)
         def view(token: str) -> Response | Page:
             subject = subject_of_form(purpose, token)
+            runtime().for_writing(f"{act.__name__}({subject!r})")
             try:
                 return act(subject)
             except Fault as told:

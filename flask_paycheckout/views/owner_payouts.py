@@ -50,7 +50,6 @@ _COSTS = {
     PayoutFees.INCLUDED: "A refund costs you its amount. The fee of the transfer is taken off it, so that the customer"
     " receives less.",
 }
-_LISTED = 25
 _UNSEEN = (
     "Nothing was refunded now: there is a refund that you had not seen, perhaps of this same form. Look at the refunds"
     " below; send the form again if you want another one."
@@ -74,7 +73,7 @@ _APPROVING = ("approve", "over_limit")
 def list_payouts() -> Page:
     """List payouts and refunds, newest first."""
     status, kind, asked = chosen(PayoutStatus, "status"), chosen(PayoutKind, "kind"), asked_for()
-    page = page_of_payouts(runtime().payouts, status, kind, request.args.get("after"), _LISTED, asked.period)
+    page = page_of_payouts(runtime().payouts, status, kind, request.args.get("after"), period=asked.period)
     runtime().looked(owner(), "payouts")
     return owner_page(
         "payouts",
@@ -107,7 +106,6 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
         steps=payout_story(payout).happenings,
         choices=_choices(payout),
         chosen=request.form.get("decision") if stands else None,
-        why=request.form.get("why", ""),
         action=form_url("decide_payout", PAYOUT, payout.reference),
         refund_url=claim_url(payout.reference) if status == PayoutStatus.CLAIMABLE else None,
         can_refund=status == PayoutStatus.FAILED and payout.kind == PayoutKind.REFUND,
@@ -135,7 +133,7 @@ def decide_payout(reference: str) -> Response:
     payout, decision = runtime().payouts.require(reference), choice_given("decision", _DECISIONS)
     approves = decision in _APPROVING
     why = why_given(required=not approves)
-    decisions = runtime().for_writing(f"the decision on {reference!r}").payout_decisions
+    decisions = runtime().payout_decisions
     if approves:
         # A form without a revision shows nothing, so it approves nothing.
         seen = request.form.get("seen", -1, type=int)
@@ -191,7 +189,6 @@ def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None
         offers_tokens=(money and money.method == "crypto") or given.get("send_amount"),
         send={"amount": given.get("send_amount", ""), "currency": given.get("send_currency", token)},
         estimate=send and _estimate(payment.checkout.account, *send),
-        why=request.form.get("why", ""),
         action=form_url("refund", RESOLVE, checkout_id),
     )
 
@@ -203,7 +200,7 @@ def refund(checkout_id: str) -> Response | Page:
         send = _sum_to_send()
     if "estimate" in request.form:
         return _refund_form(checkout_id, send=send)
-    requests, seen = runtime().for_writing(f"refund({checkout_id!r})").payout_requests, request.form.get("seen", "")
+    requests, seen = runtime().payout_requests, request.form.get("seen", "")
     with faults("amount"):
         try:
             made = requests.refund_now(checkout_id, number_given("amount"), owner(), why_given(), seen, send)

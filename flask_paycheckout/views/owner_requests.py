@@ -29,7 +29,6 @@ from flask_paycheckout.views.owner_forms import (
     why_given,
 )
 
-_LISTED = 25
 _DONE = frozenset({"paid", "withdrawn"})
 _TYPED = ("title", "note", "amount", "currency", "expires", "account")
 
@@ -37,7 +36,7 @@ _TYPED = ("title", "note", "amount", "currency", "expires", "account")
 def list_requests(fault: Fault | None = None) -> Page:
     """List payment requests, newest first, with a form for another one."""
     shop, asked = runtime(), asked_for()
-    page = page_of_requests(shop.checkouts, shop.clock(), request.args.get("after"), _LISTED, asked.account)
+    page = page_of_requests(shop.checkouts, shop.clock(), request.args.get("after"), account=asked.account)
     typed = {name: request.form.get(name, "") for name in _TYPED}
     if not typed["currency"] and page.rows:
         typed["currency"] = page.rows[0].request.total.currency
@@ -59,11 +58,11 @@ def list_requests(fault: Fault | None = None) -> Page:
 @form(REQUEST_FORM, lambda _, fault: list_requests(fault))
 def make_request(reference: str) -> Response:
     """Make a payment request, once for each form that was shown."""
-    requests, account = runtime().for_writing("request()").requests, request.form.get("account", "")
+    account = request.form.get("account", "")
     with faults():
         if runtime().parts.several_accounts():
             runtime().merchants.require(account)
-        made = requests.make(
+        made = runtime().requests.make(
             Pay(number_given("amount"), _currency_given()),
             request.form.get("title", ""),
             request.form.get("note", ""),
@@ -78,8 +77,7 @@ def make_request(reference: str) -> Response:
 @form(REQUEST_FORM, lambda _, fault: list_requests(fault))
 def withdraw_request(reference: str) -> Response:
     """Withdraw a payment request, with name and reason."""
-    requests = runtime().for_writing(f"withdraw_request({reference!r})").requests
-    requests.withdraw(reference, owner(), why_given())
+    runtime().requests.withdraw(reference, owner(), why_given())
     return go_to("list_requests")
 
 

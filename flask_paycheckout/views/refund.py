@@ -162,7 +162,7 @@ def _page(payout: PayoutMixin, form: RefundForm = _EMPTY, **problem: str) -> Res
         payout.order_id,
         replace(texts.refund_text(payout), **problem),
         look="paid" if sent_for_good else _LOOKS.get(state, "waiting"),
-        state=state.value,
+        state=state,
         final=sent_for_good or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED),
         fields=_fields(payout, form),
         about_account=_ABOUT_ACCOUNT,
