@@ -7,7 +7,6 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from enum import StrEnum
 from functools import partial, wraps
 from itertools import groupby
 from typing import Any, TypeVar
@@ -37,7 +36,7 @@ Page = tuple[str, int]
 
 View = Callable[[str], Response | Page]
 
-_Choice = TypeVar("_Choice", bound=StrEnum)
+_Read = TypeVar("_Read")
 
 _ALL_ACCOUNTS = "*"
 # Longer than any amount; a longer text is no number.
@@ -102,20 +101,20 @@ def asked_for() -> Asked:
     return Asked(account, accounts, _day("from"), _day("to"))
 
 
-def chosen(choice: type[_Choice], name: str) -> _Choice | None:
-    """The member of a list that the address names; None for all."""
+def chosen(read: Callable[[str], _Read], name: str) -> _Read | None:
+    """The value that the address has by this name; None for all, where it has none that can be read.
+
+    :param read: raises a ValueError for other texts.
+    """
     try:
-        return choice(request.args.get(name, ""))
+        return read(request.args.get(name, ""))
     except ValueError:
         return None
 
 
 def _day(name: str) -> date | None:
-    try:
-        day = date.fromisoformat(request.args.get(name, ""))
-    except ValueError:
-        return None
-    return day if 1970 <= day.year < 9999 else None
+    day = chosen(date.fromisoformat, name)
+    return day if day and 1970 <= day.year < 9999 else None
 
 
 def moment(at: datetime) -> str:

@@ -60,8 +60,7 @@ def make_request(reference: str) -> Response:
     """Make a payment request, once for each form that was shown."""
     account = request.form.get("account", "")
     with faults():
-        if runtime().parts.several_accounts():
-            runtime().merchants.require(account)
+        runtime().merchants.require(account)
         made = runtime().requests.make(
             Pay(number_given("amount"), _currency_given()),
             request.form.get("title", ""),

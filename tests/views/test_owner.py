@@ -24,12 +24,6 @@ def opens_view(shop: Shop, permission: Any = lambda: "Ada") -> Shop:
     return shop
 
 
-@pytest.fixture
-def desk(shop: Shop) -> Shop:
-    """A shop whose owner, Ada, looks at the payments."""
-    return opens_view(shop)
-
-
 def text_of(answer: TestResponse) -> str:
     """The words of a page."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", answer.text)).split())

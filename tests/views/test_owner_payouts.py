@@ -26,12 +26,6 @@ from tests.views.test_owner import ROOT, opens_view, text_of
 ACCOUNT = "GB29NWBK60161331926819"
 
 
-@pytest.fixture
-def desk(shop: Shop) -> Shop:
-    """A shop whose owner, Ada, looks at the payouts."""
-    return opens_view(shop)
-
-
 def opens(shop: Shop, path: str, **query: str) -> TestResponse:
     return shop.browser.get(ROOT + path, query_string=query)
 

@@ -15,7 +15,7 @@ from flask_paycheckout.security.signed_links import REQUEST, STATUS
 from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop
-from tests.views.test_owner import ROOT, opens_view, text_of
+from tests.views.test_owner import ROOT, text_of
 
 
 def path_of(shop: Shop, reference: str) -> str:
@@ -90,11 +90,6 @@ def test_it_is_paid_to_its_own_account_by_links_of_that_tenant(shop: Shop) -> No
 
 
 # The owner's page
-
-
-@pytest.fixture
-def desk(shop: Shop) -> Shop:
-    return opens_view(shop)
 
 
 def opens_requests(shop: Shop) -> TestResponse:
