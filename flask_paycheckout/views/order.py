@@ -68,7 +68,7 @@ def order_page(token: str) -> Answer:
 
     With `?payment` in the page's address, lead to the payment page that is open: the page itself names no checkout.
     """
-    return _standing(link_of(STATUS, token), token)
+    return _standing(link_of(STATUS, token))
 
 
 @negotiated
@@ -76,18 +76,18 @@ def request_page(token: str) -> Answer:
     """Show what a payment request asks for, with its pay button; otherwise like `order_page`."""
     link = link_of(REQUEST, token)
     known = link is not None and runtime().requests.of_an_order(link.subject) is not None
-    return _standing(link if known else None, token)
+    return _standing(link if known else None)
 
 
-def _standing(link: Link | None, token: str) -> Answer:
+def _standing(link: Link | None) -> Answer:
     if link is None:
         return bad_link()
     current = _read_status(link.subject)
     facts = {"status": current.status, "final": current.final, "pollAfter": current.poll_after}
-    return Answer(partial(_status_page, link, current, token), lambda: facts)
+    return Answer(partial(_status_page, link, current), lambda: facts)
 
 
-def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
+def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
     shop, order_id, settled = runtime(), link.subject, current.status in (Status.PAID, Status.HELD)
     total, failed = (None, False) if settled else _ask_total(order_id)
     due, left = total, None
@@ -117,7 +117,7 @@ def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
         order_text(current, wanted, receipt, refunds, _asked(order_id), news),
         # A form could make a second payment page, with which the order could be paid twice.
         action=None if due is None or (is_pending and news != CHANGED) else pay_path(link),
-        payment_page=open_page and url_for(str(request.endpoint), token=token, payment=1),
+        payment_page=open_page and url_for(str(request.endpoint), **(request.view_args or {}), payment=1),
     )
 
 

@@ -12,7 +12,7 @@ from flask_paycheckout.security.signed_links import ERASE, PAYOUT, REQUEST_FORM,
 from tests.checkouts.test_requests import asks
 from tests.payouts.shop import pays_out, refunds, stands
 from tests.scripted import SAME_SITE, Shop, number
-from tests.views.test_owner import ROOT, opens_view
+from tests.views.test_owner import ROOT, opens, opens_view
 
 #: Each endpoint's request, and the ability that it wants.
 WANTED = {
@@ -64,13 +64,13 @@ def test_who_may_not_look_sees_no_page_and_no_link_for_the_customer_without_refu
     person: list[Any] = [Person("Bo", may=frozenset({"refund"}))]
     opens_view(shop, lambda: person[0])
     checkout_id = shop.has_paid()
-    assert shop.browser.get(f"{ROOT}/refund?checkout={checkout_id}").status_code == 403
+    assert opens(shop, f"/refund?checkout={checkout_id}").status_code == 403
     refund = refunds(shop, checkout_id, "5")
     stands(shop, refund.reference, problem="x")
     person[0] = Person("Bo", may=frozenset({"look", "approve"}))
-    assert "refund-url" not in shop.browser.get(f"{ROOT}/payout?reference={refund.reference}").text
+    assert "refund-url" not in opens(shop, f"/payout?reference={refund.reference}").text
     person[0] = "Ada"
-    assert "refund-url" in shop.browser.get(f"{ROOT}/payout?reference={refund.reference}").text
+    assert "refund-url" in opens(shop, f"/payout?reference={refund.reference}").text
 
 
 def test_who_may_not_refund_cannot_give_back_an_excess_by_deciding(shop: Shop) -> None:
@@ -82,7 +82,7 @@ def test_who_may_not_refund_cannot_give_back_an_excess_by_deciding(shop: Shop) -
     answers = []
     for may in ({"look", "decide"}, {"look", "decide", "refund"}):
         person[0] = Person("Bo", may=frozenset(may))
-        shown = 'value="excess"' in shop.browser.get(f"{ROOT}/order?id=o-1").text
+        shown = 'value="excess"' in opens(shop, "/order?id=o-1").text
         answer = shop.browser.post(f"{ROOT}/held/{token}", data={"decision": "excess", "why": "x"}, headers=SAME_SITE)
         answers.append((shown, answer.status_code, shop.attempt(checkout_id).status))
     assert answers == [(False, 403, "held"), (True, 303, "paid")]
