@@ -54,8 +54,9 @@ def use_found_settings() -> None:
 
 def of_page() -> Language:
     """The language of our own pages in this request."""
-    chosen = _shops_locale()
-    wanted = [tag for tag, quality in request.accept_languages if quality > 0] if chosen is None else [chosen]
+    wanted = _wanted_by_shop()
+    if wanted is None:
+        wanted = [tag for tag, quality in request.accept_languages if quality > 0]
     return choose(wanted, page_settings().languages)
 
 
@@ -66,8 +67,7 @@ def gettext(text: str) -> str:
 
 def of_shop(order_id: str) -> Language:
     """The language of our elements about an order on the shop's own pages, which follow the shop, not the browser."""
-    chosen = _shops_locale()
-    return choose([chosen] if chosen else [], runtime().settings_of_order(order_id).languages)
+    return choose(_wanted_by_shop() or [], runtime().settings_of_order(order_id).languages)
 
 
 def add_headers(response: Response, language: str) -> None:
@@ -76,14 +76,14 @@ def add_headers(response: Response, language: str) -> None:
     response.vary.add("Accept-Language")
 
 
-def _shops_locale() -> str | None:
+def _wanted_by_shop() -> list[str] | None:
     """The locale that Flask-Babel chose for this request; None in a shop that does not use it."""
     # A shop that uses Flask-Babel has imported it. Other extensions register as "babel" too, so check the type.
     flask_babel = sys.modules.get("flask_babel")
     if flask_babel is None or not type(current_app.extensions.get("babel")).__module__.startswith("flask_babel"):
         return None
     locale = flask_babel.get_locale()
-    return None if locale is None else str(locale)
+    return None if locale is None else [str(locale)]
 
 
 # More digits than any amount has; the thread's own context could round.

@@ -29,7 +29,6 @@ from flask_paycheckout.views.owner_forms import (
     why_given,
 )
 
-_DONE = frozenset({"paid", "withdrawn"})
 _TYPED = ("title", "note", "amount", "currency", "expires", "account")
 
 
@@ -51,7 +50,6 @@ def list_requests(fault: Fault | None = None) -> Page:
         make_url=form_url("make_request", REQUEST_FORM, new_reference()),
         url_of=lambda listed: request_url(listed.reference),
         withdraw_url=lambda listed: form_url("withdraw_request", REQUEST_FORM, listed.reference),
-        done=_DONE,
     )
 
 

@@ -50,8 +50,6 @@ _ATTRIBUTES: dict[str, dict[str, str]] = {
     "wallet_address": {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"},
 }
 _EMPTY = RefundForm({}, {})
-# The first fields are about the bank account, the others about the person.
-_ABOUT_ACCOUNT = 4
 _LOOKS = {
     PayoutStatus.CLAIMABLE: "refund",
     PayoutStatus.SENT: "pending",
@@ -165,7 +163,6 @@ def _page(payout: PayoutMixin, form: RefundForm = _EMPTY, **problem: str) -> Res
         state=state,
         final=sent_for_good or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED),
         fields=_fields(payout, form),
-        about_account=_ABOUT_ACCOUNT,
     )
 
 

@@ -64,9 +64,7 @@ def test_without_a_permission_there_is_no_view(shop: Shop, given: Any) -> None:
 
 
 @pytest.mark.parametrize("nobody", [None, False, ""])
-@pytest.mark.parametrize(
-    "path", ["", "/order?id=o-1", "/paybacks", "/books", "/payouts", "/held/{token}", "/refunds/{token}"]
-)
+@pytest.mark.parametrize("path", ["", "/order?id=o-1", "/held/{token}"])
 def test_whom_the_shop_does_not_name_sees_nothing(shop: Shop, nobody: object, path: str) -> None:
     checkout_id = shop.has_held()
     opens_view(shop, lambda: nobody)
